@@ -1,0 +1,1 @@
+//! Cross-references; collects, never stops at the first.

@@ -1,0 +1,52 @@
+//! Definitions: the words a person writes, read from YAML and checked whole.
+//!
+//! [`load`] reads every definition file of a directory and gives one effective [`Defs`], or *all*
+//! problems at once, each with its place. Nothing here touches the network or runs a job.
+
+mod check;
+mod compose;
+mod data_defs;
+mod locators;
+mod problem;
+mod steps;
+mod tasks;
+mod text;
+mod yaml;
+
+pub use compose::{Loaded, Options, from_str, load};
+pub use data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
+pub use locators::{Locator, LocatorGroup};
+pub use problem::{Place, Problem, Problems, Severity, suggest};
+pub use steps::{PluginDef, PluginValue, Step, StepKind};
+pub use tasks::{Task, TaskGroup};
+pub use text::{Sources, Span, Text};
+
+use serde::{Deserialize, Serialize};
+
+/// Everything a run needs to know: merged, normalised, with every name resolved.
+///
+/// Serialised, it is what the elected node publishes; places in the files are left out, so two
+/// directories that mean the same have the same bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Defs {
+    /// Groups of locators, in the order of the files.
+    pub locator_groups: Vec<LocatorGroup>,
+    /// Groups of tasks; a locator group runs the task group of the same name.
+    pub task_groups: Vec<TaskGroup>,
+    /// Data definitions that tasks name.
+    pub data_defs: Vec<DataDef>,
+}
+
+impl Defs {
+    /// Finds a task group by name.
+    pub fn task_group(&self, name: &str) -> Option<&TaskGroup> {
+        self.task_groups
+            .iter()
+            .find(|group| group.name.text == name)
+    }
+
+    /// Finds a data definition by name.
+    pub fn data_def(&self, name: &str) -> Option<&DataDef> {
+        self.data_defs.iter().find(|def| def.name.text == name)
+    }
+}

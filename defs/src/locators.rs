@@ -1,0 +1,23 @@
+//! The key `locatorGroups`: which pages to load.
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::Text;
+
+/// A named list of locators; its pages are worked on by the task group of the same name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LocatorGroup {
+    /// Name of the group.
+    pub name: Text,
+    /// The pages, in document order.
+    pub locators: Vec<Locator>,
+}
+
+/// One page to load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Locator {
+    /// First column of every row of the page.
+    pub name: Text,
+    /// Address: `http(s)://...`, `file:...`, or a path.
+    pub url: Text,
+}

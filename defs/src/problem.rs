@@ -1,0 +1,135 @@
+//! What is wrong with a definition, where, and what to do about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::text::{Sources, Span};
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The run goes on.
+    Warning,
+    /// The run is refused.
+    Error,
+}
+
+/// One problem, complete enough to be printed by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Error or warning.
+    pub severity: Severity,
+    /// What is wrong: lower case, no full stop, names in backticks.
+    pub message: String,
+    /// Where, unless it concerns no single place.
+    pub place: Option<Place>,
+    /// What to do about it, such as `did you mean ...?`.
+    pub help: Option<String>,
+}
+
+/// A place with its source line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Path of the file, as it was reached.
+    pub file: PathBuf,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// Characters to underline.
+    pub width: u32,
+    /// The whole source line.
+    pub source: String,
+}
+
+impl Problem {
+    /// An error at a place.
+    pub fn error(sources: &Sources, at: Span, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            place: place(sources, at),
+            help: None,
+        }
+    }
+
+    /// A warning at a place.
+    pub fn warning(sources: &Sources, at: Span, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(sources, at, message)
+        }
+    }
+
+    /// The same problem with advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+fn place(sources: &Sources, at: Span) -> Option<Place> {
+    if at.line == 0 {
+        return None;
+    }
+    Some(Place {
+        file: sources.path(at.file)?.to_path_buf(),
+        line: at.line,
+        column: at.column,
+        width: at.width.max(1),
+        source: sources
+            .line(at.file, at.line)
+            .unwrap_or_default()
+            .to_owned(),
+    })
+}
+
+/// All problems of a directory, in the order of their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Whether any of them refuses the run.
+    pub fn has_errors(&self) -> bool {
+        self.0
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Adds a problem.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Sorts by file, line and column; problems without a place come first.
+    pub fn sort(&mut self) {
+        self.0.sort_by(|a, b| a.place.cmp(&b.place));
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.0 {
+            writeln!(f, "{}", problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The known name closest to a misspelt one, if any is close enough.
+pub fn suggest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&wanted.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}

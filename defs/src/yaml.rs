@@ -1,0 +1,1 @@
+//! Files to nodes that know file, line and column.

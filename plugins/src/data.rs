@@ -1,0 +1,68 @@
+//! What parsing gives: rows of axes.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The rows one task took from one page.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// Label `locator:task:dataDef`.
+    pub name: String,
+    /// Name of the data definition.
+    pub data_def: String,
+    /// The rows, in the order of expansion.
+    pub rows: Vec<Row>,
+    /// Further facts about the data, by name.
+    pub tags: Vec<(String, String)>,
+}
+
+/// One output line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the locator: the first column.
+    pub name: Arc<str>,
+    /// Group of the locator: the second column.
+    pub group: Arc<str>,
+    /// Item, dims, fact.
+    pub axes: Vec<Axis>,
+}
+
+/// Which part of a row an axis is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AxisKind {
+    /// The first axis.
+    Item,
+    /// One of the middle axes.
+    Dim,
+    /// The last axis.
+    Fact,
+}
+
+impl AxisKind {
+    /// The word for it in variables and scripts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Item => "item",
+            Self::Dim => "dim",
+            Self::Fact => "fact",
+        }
+    }
+}
+
+/// One column of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Item, dim or fact.
+    pub kind: AxisKind,
+    /// Name of the item that defines the axis.
+    pub item_name: Arc<str>,
+    /// The value; absent when nothing was found.
+    pub value: Option<String>,
+    /// The item's `match`.
+    pub match_text: Option<Arc<str>>,
+    /// Index of this row on the axis.
+    pub index: Option<u32>,
+    /// The item's `order`.
+    pub order: Option<u32>,
+}

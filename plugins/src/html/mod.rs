@@ -1,0 +1,258 @@
+//! A page as a tree: flat arrays in document order, built once, then only read.
+//!
+//! Node ids are positions in document order, so "comes before" is a comparison of numbers and
+//! "lies inside" is a range check. The tree owns all its text and may cross threads.
+
+mod sink;
+
+use std::ops::Range;
+
+pub use html5ever::{LocalName, Namespace};
+
+/// Bounds on the tree of one page.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeLimits {
+    /// Nodes of all kinds.
+    pub nodes_max: usize,
+    /// Levels of nesting.
+    pub depth_max: usize,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self {
+            nodes_max: 500_000,
+            depth_max: 5_000,
+        }
+    }
+}
+
+/// Why a page gave no tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// Too many nodes.
+    #[error("page has more than {0} nodes (setting `parser.nodes.max`)")]
+    TooManyNodes(usize),
+    /// Nested too deeply.
+    #[error("page is nested more than {0} levels deep (setting `parser.depth.max`)")]
+    TooDeep(usize),
+}
+
+/// A node of a [`Document`]: its position in document order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// Position in document order; the document node is 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeKind {
+    /// The document itself, parent of everything.
+    Document,
+    /// `<!doctype ...>`.
+    Doctype,
+    /// An element.
+    Element,
+    /// A run of text.
+    Text,
+    /// A comment.
+    Comment,
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone)]
+struct Node {
+    kind: NodeKind,
+    parent: u32,
+    /// One past the last node of the subtree.
+    end: u32,
+    prev: u32,
+    next: u32,
+    /// Element: index into `elements`. Text and comment: start in `text`.
+    at: u32,
+    /// Text and comment: length in `text`.
+    len: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Element {
+    name: LocalName,
+    namespace: Namespace,
+    attributes: Range<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct Attribute {
+    /// Name as written, with its prefix (`xlink:href`); lower case for HTML elements.
+    name: LocalName,
+    value: Range<u32>,
+}
+
+/// A parsed page.
+#[derive(Debug, Clone)]
+pub struct Document {
+    nodes: Vec<Node>,
+    elements: Vec<Element>,
+    attributes: Vec<Attribute>,
+    text: String,
+}
+
+impl Document {
+    /// Parses a page as a browser with scripting off would.
+    pub fn parse(html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
+        sink::parse(html, limits)
+    }
+
+    /// The document node.
+    pub fn root(&self) -> NodeId {
+        NodeId(0)
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node but the document's own.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() <= 1
+    }
+
+    fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// What `id` is.
+    pub fn kind(&self, id: NodeId) -> NodeKind {
+        self.node(id).kind
+    }
+
+    /// Whether `id` is an element.
+    pub fn is_element(&self, id: NodeId) -> bool {
+        self.kind(id) == NodeKind::Element
+    }
+
+    /// The parent; none for the document node.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        link(self.node(id).parent)
+    }
+
+    /// The parent, if it is an element.
+    pub fn parent_element(&self, id: NodeId) -> Option<NodeId> {
+        self.parent(id).filter(|parent| self.is_element(*parent))
+    }
+
+    /// The node after `id` below the same parent.
+    pub fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
+        link(self.node(id).next)
+    }
+
+    /// The node before `id` below the same parent.
+    pub fn prev_sibling(&self, id: NodeId) -> Option<NodeId> {
+        link(self.node(id).prev)
+    }
+
+    /// The first child.
+    pub fn first_child(&self, id: NodeId) -> Option<NodeId> {
+        (self.node(id).end > id.0 + 1).then_some(NodeId(id.0 + 1))
+    }
+
+    /// The children, in order.
+    pub fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(self.first_child(id), |child| self.next_sibling(*child))
+    }
+
+    /// The element children, in order.
+    pub fn child_elements(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.children(id).filter(|child| self.is_element(*child))
+    }
+
+    /// Everything below `id` in document order, without `id` itself.
+    pub fn descendants(&self, id: NodeId) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (id.0 + 1..self.node(id).end).map(NodeId)
+    }
+
+    /// Every node in document order.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
+    /// The first node in document order that comes after the whole subtree of `id`, if any.
+    pub fn after_subtree(&self, id: NodeId) -> Option<NodeId> {
+        let end = self.node(id).end;
+        ((end as usize) < self.nodes.len()).then_some(NodeId(end))
+    }
+
+    /// Whether `inner` lies strictly below `outer`.
+    pub fn is_inside(&self, inner: NodeId, outer: NodeId) -> bool {
+        outer < inner && inner.0 < self.node(outer).end
+    }
+
+    fn element(&self, id: NodeId) -> Option<&Element> {
+        let node = self.node(id);
+        (node.kind == NodeKind::Element).then(|| &self.elements[node.at as usize])
+    }
+
+    /// Local name of an element; lower case for HTML.
+    pub fn name(&self, id: NodeId) -> Option<&LocalName> {
+        self.element(id).map(|element| &element.name)
+    }
+
+    /// Namespace of an element.
+    pub fn namespace(&self, id: NodeId) -> Option<&Namespace> {
+        self.element(id).map(|element| &element.namespace)
+    }
+
+    /// Attributes of an element, in document order. Empty for other nodes.
+    pub fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&LocalName, &str)> + '_ {
+        let range = self
+            .element(id)
+            .map_or(0..0, |element| element.attributes.clone());
+        self.attributes[range.start as usize..range.end as usize]
+            .iter()
+            .map(|attribute| (&attribute.name, self.slice(&attribute.value)))
+    }
+
+    /// The value of an attribute by its lower-case name.
+    pub fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
+        self.attributes(id)
+            .find(|(own, _)| &***own == name)
+            .map(|(_, value)| value)
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &str {
+        &self.text[range.start as usize..range.end as usize]
+    }
+
+    /// The words of a text or comment node.
+    pub fn text(&self, id: NodeId) -> Option<&str> {
+        let node = self.node(id);
+        matches!(node.kind, NodeKind::Text | NodeKind::Comment)
+            .then(|| self.slice(&(node.at..node.at + node.len)))
+    }
+
+    /// All text below `id` put together, as it stands; for a text or comment node its own words.
+    pub fn text_content(&self, id: NodeId) -> String {
+        if let Some(own) = self.text(id) {
+            return own.to_owned();
+        }
+        let mut all = String::new();
+        for node in self
+            .descendants(id)
+            .filter(|node| self.kind(*node) == NodeKind::Text)
+        {
+            all.push_str(self.text(node).unwrap_or_default());
+        }
+        all
+    }
+}
+
+fn link(at: u32) -> Option<NodeId> {
+    (at != NONE).then_some(NodeId(at))
+}

@@ -1,0 +1,18 @@
+//! The tools of the engine: loading, parsing, converting, encoding and appending.
+//!
+//! Plugins never see the job store; they take a value and give one back.
+
+pub mod appender;
+pub mod converter;
+pub mod css;
+pub mod data;
+pub mod dates;
+pub mod encoder;
+pub mod html;
+pub mod loader;
+pub mod page;
+pub mod parser;
+pub mod script;
+pub mod xpath;
+
+pub mod check;

@@ -1,0 +1,23 @@
+//! A loaded page.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Zoned;
+
+/// The bytes of a page and where they came from.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Name of the locator.
+    pub name: Arc<str>,
+    /// Group of the locator.
+    pub group: Arc<str>,
+    /// Address as asked for.
+    pub url: Arc<str>,
+    /// Date-time of the run that fetched it, to the second.
+    pub from_date: Zoned,
+    /// The body, decompressed.
+    pub body: Bytes,
+    /// `Content-Type` as sent, if there was one.
+    pub content_type: Option<String>,
+}
