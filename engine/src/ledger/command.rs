@@ -1,0 +1,351 @@
+//! What can be asked of the ledger, and its answers. Every command may be sent again: it changes
+//! nothing the second time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One life of one process: minted when it joins, never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(pub u64);
+
+/// A job's number in its run, in the order of discovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
+/// Proof of the latest grant of a job: a result with an older token changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Token(pub u64);
+
+/// How often a barricade has been entered; fences a late release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Epoch(pub u64);
+
+/// A job's name by content: the same work has the same key in solo and cluster.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobKey(pub [u8; 16]);
+
+impl fmt::Debug for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// One thing asked of the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+pub enum Command {
+    /// A process starts. `nonce` makes a resend harmless; `alone` means no other process can be
+    /// alive (the data directory's lock proves it), so every older session ends at once.
+    Join { nonce: u64, alone: bool },
+    /// Renews sessions and expires those that are due.
+    Beat { renewals: Vec<SessionId> },
+    /// A process ends; what it holds is free at once.
+    Leave { session: SessionId },
+    /// Asks to cross a barricade.
+    Claim { session: SessionId, name: String },
+    /// Ends a crossing with its result, which every later claim gets.
+    Release {
+        session: SessionId,
+        name: String,
+        epoch: Epoch,
+        result: Result<(), String>,
+    },
+    /// Opens a run with its definitions and settings, or continues the unfinished one with the
+    /// same identity.
+    OpenRun {
+        session: SessionId,
+        epoch: Epoch,
+        plan: RunPlan,
+        publish: Publication,
+        mode: OpenMode,
+    },
+    /// Adds jobs of a locator group; `last` closes the group.
+    Seed {
+        session: SessionId,
+        epoch: Epoch,
+        group: String,
+        jobs: Vec<NewJob>,
+        last: bool,
+    },
+    /// Asks for up to `limit` jobs; a resend with the same number gets the same jobs.
+    Take {
+        session: SessionId,
+        number: u64,
+        limit: u32,
+    },
+    /// Ends a grant.
+    Finish {
+        session: SessionId,
+        job: JobId,
+        token: Token,
+        outcome: Outcome,
+    },
+    /// Gives jobs back untouched.
+    Return {
+        session: SessionId,
+        jobs: Vec<(JobId, Token)>,
+    },
+    /// An appender has written everything up to a position, durably.
+    Ack { appender: u32, position: Position },
+    /// All output is written: the run is closed and the next one may begin.
+    Close { session: SessionId },
+}
+
+/// How a run is opened when the store holds another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OpenMode {
+    /// Continue an unfinished run of the same identity, refuse one of another.
+    Continue,
+    /// Discard an unfinished run.
+    Fresh,
+    /// Put the failed jobs of the last run back, and nothing else.
+    Retry,
+}
+
+/// What a run is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPlan {
+    /// Hash of everything that decides the rows.
+    pub identity: [u8; 32],
+    /// Hash of the published definitions.
+    pub defs: [u8; 32],
+    /// Hash of the published settings.
+    pub config: [u8; 32],
+    /// Run date-time as text, to the second, with its zone.
+    pub date: String,
+    /// Folder of this run below the output directory.
+    pub folder: String,
+    /// Names of the locator groups to be seeded.
+    pub groups: Vec<String>,
+    /// How many appenders the run has.
+    pub appenders: u32,
+    /// Politeness and patience.
+    pub policy: Policy,
+}
+
+/// What the elected node composed, for all nodes to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// The effective definitions.
+    pub defs: Vec<u8>,
+    /// The effective settings.
+    pub config: Vec<u8>,
+}
+
+/// Politeness and patience of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Pause between two starts on one polite lane.
+    pub delay_ms: u64,
+    /// Jobs of one polite lane in flight.
+    pub slots: u32,
+    /// Jobs of any one lane in flight, so that no lane fills the node.
+    pub lane_share_max: u32,
+    /// Tries of one job before it is failed.
+    pub attempts_max: u32,
+    /// How long a session lives without a beat.
+    pub session_ttl_ms: u64,
+    /// Deaths of its worker before a job is granted only by itself.
+    pub deaths_before_isolation: u32,
+    /// Deaths in isolation before it is failed.
+    pub poison_max: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            delay_ms: 1000,
+            slots: 1,
+            lane_share_max: 32,
+            attempts_max: 4,
+            session_ttl_ms: 5000,
+            deaths_before_isolation: 3,
+            poison_max: 5,
+        }
+    }
+}
+
+/// A job to be added, unless its key is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewJob {
+    /// Name by content.
+    pub key: JobKey,
+    /// Key of the seeded locator it descends from.
+    pub root: JobKey,
+    /// Politeness key: a host, or `local`.
+    pub lane: String,
+    /// Whether the lane is held to the policy's delay and slots.
+    pub polite: bool,
+    /// First column of its rows.
+    pub name: String,
+    /// Task group.
+    pub group: String,
+    /// Address.
+    pub url: String,
+    /// Links followed to reach it.
+    pub depth: u32,
+}
+
+/// A job handed to a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its number.
+    pub id: JobId,
+    /// Proof of this grant.
+    pub token: Token,
+    /// What to do.
+    pub job: NewJob,
+    /// Names of the tasks to run; empty means all of the group.
+    pub tasks: Vec<String>,
+    /// Tries so far.
+    pub attempts: u32,
+}
+
+/// How a grant ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+pub enum Outcome {
+    /// The page was worked on: rows and links are committed with the job's end, in one stroke.
+    Done(Box<Harvest>),
+    /// Worth another try after a pause; `hold_lane_ms` stops the whole lane as long.
+    Retry {
+        reason: String,
+        pause_ms: u64,
+        hold_lane_ms: Option<u64>,
+        tally: Tally,
+    },
+    /// Not worth another try.
+    Failed { reason: String, tally: Tally },
+}
+
+/// What a page gave.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Harvest {
+    /// Encoded rows, one block for each task and appender.
+    pub blocks: Vec<Block>,
+    /// Jobs its links led to.
+    pub children: Vec<NewJob>,
+    /// Tasks that failed, with their reasons; the others' rows count all the same.
+    pub failures: Vec<(String, String)>,
+    /// Figures for the report.
+    pub tally: Tally,
+}
+
+/// Encoded rows for one appender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Which appender.
+    pub appender: u32,
+    /// Data definition of the rows.
+    pub data_def: String,
+    /// Place among the blocks of its job, the same in every run: canonical order rests on it.
+    pub ordinal: u32,
+    /// How many rows.
+    pub rows: u32,
+    /// The bytes to append.
+    pub bytes: Vec<u8>,
+}
+
+/// A block in the output, with the place that decides canonical order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputBlock {
+    /// Position in the output.
+    pub seq: u64,
+    /// Group of the job.
+    pub group: String,
+    /// Locator name of the job.
+    pub name: String,
+    /// Key of the job.
+    pub key: JobKey,
+    /// The rows.
+    pub block: Block,
+}
+
+/// How far an appender has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Last block written.
+    pub seq: u64,
+    /// Length of the file then.
+    pub length: u64,
+    /// Hash of the file's last bytes then.
+    pub tail: u64,
+}
+
+/// Figures that add up to the report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Pages loaded over the network or from files.
+    pub fetched: u64,
+    /// Pages taken from the store.
+    pub stored: u64,
+    /// Bytes of loaded pages.
+    pub bytes: u64,
+    /// Retried loads.
+    pub retries: u64,
+    /// Answers by HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Rows by data definition.
+    pub rows: BTreeMap<String, u64>,
+    /// Locators not loaded, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Things worth telling that are not failures, by their words.
+    pub notes: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Adds another tally to this one. The number of different notes is bounded.
+    pub fn add(&mut self, other: &Tally) {
+        const NOTES_MAX: usize = 100;
+        self.fetched += other.fetched;
+        self.stored += other.stored;
+        self.bytes += other.bytes;
+        self.retries += other.retries;
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (name, count) in &other.rows {
+            *self.rows.entry(name.clone()).or_default() += count;
+        }
+        for (reason, count) in &other.skipped {
+            *self.skipped.entry(reason.clone()).or_default() += count;
+        }
+        for (note, count) in &other.notes {
+            if self.notes.len() < NOTES_MAX || self.notes.contains_key(note) {
+                *self.notes.entry(note.clone()).or_default() += count;
+            }
+        }
+    }
+}
+
+/// The ledger's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+pub enum Reply {
+    /// Done.
+    Ok,
+    /// The session, token or epoch is no longer good; nothing was changed.
+    Stale,
+    /// A session was opened.
+    Joined(SessionId),
+    /// The caller may cross, and must release with this epoch.
+    Cross(Epoch),
+    /// Another node is crossing.
+    Wait,
+    /// Somebody has crossed, with this result.
+    Crossed(Result<(), String>),
+    /// The run is open.
+    Opened { continued: bool },
+    /// An unfinished run of another identity is in the way; the hashes of its definitions and
+    /// settings tell what differs.
+    Unfinished { defs: [u8; 32], config: [u8; 32] },
+    /// There is no finished run whose failed jobs could be tried again.
+    NothingToRetry,
+    /// Jobs granted; with none, how long until one may be due.
+    Granted {
+        jobs: Vec<Grant>,
+        wait_ms: Option<u64>,
+    },
+}

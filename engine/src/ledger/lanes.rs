@@ -1,0 +1,164 @@
+//! Lanes: one queue a host, with its pause and its slots, served in turn.
+//!
+//! A lane is *due* when it has a job that may start now, *waiting* when its next start lies in
+//! the future, and in neither set when it is empty or full.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{NewJob, Policy};
+use super::tables::LaneId;
+
+/// The lane of jobs that keep killing their workers; served last, one job at a time.
+pub const ISOLATION: LaneId = LaneId(0);
+
+/// One lane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Host, or `local`.
+    pub name: String,
+    /// Whether delay and slots of the policy hold.
+    pub polite: bool,
+    /// Jobs granted and not ended.
+    pub held: u32,
+    /// Jobs queued.
+    pub pending: u64,
+    /// No start before this time.
+    pub next_at: u64,
+    /// When the first job of the queue may start.
+    pub head_at: u64,
+    /// Number of the latest grant: lanes are served in turn by it.
+    pub last_grant: u64,
+}
+
+impl Lane {
+    fn slots(&self, policy: &Policy) -> u32 {
+        let own = if self.polite {
+            policy.slots.max(1)
+        } else {
+            u32::MAX
+        };
+        own.min(policy.lane_share_max.max(1))
+    }
+}
+
+/// All lanes and which of them may be served.
+#[derive(Debug, Clone, Default)]
+pub struct Lanes {
+    lanes: BTreeMap<LaneId, Lane>,
+    by_name: BTreeMap<String, LaneId>,
+    due: BTreeSet<(u64, LaneId)>,
+    waiting: BTreeSet<(u64, LaneId)>,
+    dirty: BTreeSet<LaneId>,
+}
+
+impl Lanes {
+    /// Lanes as they were stored.
+    pub fn restore(stored: impl IntoIterator<Item = (LaneId, Lane)>) -> Self {
+        let mut lanes = Self::default();
+        for (id, lane) in stored {
+            lanes.by_name.insert(lane.name.clone(), id);
+            lanes.lanes.insert(id, lane);
+        }
+        lanes
+    }
+
+    /// Puts every lane into the set where it belongs, as after a restart or a change of policy.
+    pub fn arrange_all(&mut self, policy: &Policy) {
+        self.due.clear();
+        self.waiting.clear();
+        for id in self.lanes.keys().copied().collect::<Vec<_>>() {
+            self.arrange(id, policy);
+        }
+    }
+
+    /// The lane of a job, made when it is the first of its host.
+    pub fn lane_of(&mut self, job: &NewJob) -> LaneId {
+        if let Some(id) = self.by_name.get(&job.lane) {
+            return *id;
+        }
+        let last = self.lanes.keys().next_back().map_or(0, |id| id.0);
+        let id = LaneId(last + 1);
+        self.lanes
+            .insert(id, Lane::new(job.lane.clone(), job.polite));
+        self.by_name.insert(job.lane.clone(), id);
+        self.dirty.insert(id);
+        id
+    }
+
+    /// Changes a lane and puts it where it now belongs.
+    pub fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
+        self.withdraw(id);
+        let lane = self
+            .lanes
+            .entry(id)
+            .or_insert_with(|| Lane::new(String::from("(isolation)"), false));
+        change(lane);
+        self.dirty.insert(id);
+        self.arrange(id, policy);
+    }
+
+    fn withdraw(&mut self, id: LaneId) {
+        if let Some(lane) = self.lanes.get(&id) {
+            self.due.remove(&(lane.last_grant, id));
+            self.waiting.remove(&(lane.next_at.max(lane.head_at), id));
+        }
+    }
+
+    fn arrange(&mut self, id: LaneId, policy: &Policy) {
+        let Some(lane) = self.lanes.get(&id) else {
+            return;
+        };
+        if id != ISOLATION && lane.pending > 0 && lane.held < lane.slots(policy) {
+            self.waiting.insert((lane.next_at.max(lane.head_at), id));
+        }
+    }
+
+    /// The lane whose turn it is at `now`, if any.
+    pub fn next_due(&mut self, now: u64) -> Option<LaneId> {
+        while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
+            self.waiting.remove(&(at, id));
+            self.due.insert((self.lanes[&id].last_grant, id));
+        }
+        self.due.first().map(|(_, id)| *id)
+    }
+
+    /// When the next waiting lane will be due.
+    pub fn next_at(&self) -> Option<u64> {
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// Jobs queued in isolation.
+    pub fn isolated(&self) -> u64 {
+        self.lanes.get(&ISOLATION).map_or(0, |lane| lane.pending)
+    }
+
+    /// Lanes changed since the last call, to be stored.
+    pub fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
+        let dirty = std::mem::take(&mut self.dirty);
+        dirty
+            .into_iter()
+            .filter_map(|id| self.lanes.get(&id).map(|lane| (id, lane)))
+            .collect()
+    }
+
+    /// All lanes.
+    pub fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes.iter().map(|(id, lane)| (*id, lane))
+    }
+}
+
+impl Lane {
+    fn new(name: String, polite: bool) -> Self {
+        Self {
+            name,
+            polite,
+            held: 0,
+            pending: 0,
+            next_at: 0,
+            head_at: 0,
+            last_grant: 0,
+        }
+    }
+}

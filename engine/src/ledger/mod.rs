@@ -1,0 +1,324 @@
+//! THE PURE CORE: one deterministic state machine that knows what is to be done, who does it and
+//! what has come of it. No clock, no dice, no I/O: time comes stamped on each command, and the
+//! large state lies in [`Tables`] that only keep what they are given.
+
+mod barricades;
+mod command;
+mod flipper;
+mod invariants;
+mod jobs;
+mod lanes;
+mod sessions;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use barricades::Barricade;
+pub use command::{
+    Block, Command, Epoch, Grant, Harvest, JobId, JobKey, NewJob, OpenMode, Outcome, OutputBlock,
+    Policy, Position, Publication, Reply, RunPlan, SessionId, Tally, Token,
+};
+pub use flipper::{Phase, Vitals, flip};
+pub use invariants::violations;
+pub use lanes::Lane;
+pub use sessions::Session;
+pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};
+
+use jobs::Taken;
+use lanes::Lanes;
+
+/// When a command was accepted: milliseconds since the current leadership (in solo: the process)
+/// began. Ledger time only adds up differences, so a restart or a new leader never jumps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Which leadership.
+    pub leadership: u64,
+    /// Milliseconds since it began.
+    pub ms: u64,
+}
+
+/// A run and how far it has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// What it is made of.
+    pub plan: RunPlan,
+    /// Groups whose locators are all in.
+    pub seeded: Vec<String>,
+    /// Jobs queued.
+    pub pending: u64,
+    /// Jobs ended with all their rows.
+    pub done: u64,
+    /// Jobs ended without.
+    pub failed: u64,
+    /// Keys known.
+    pub known: u64,
+    /// Last block of the output.
+    pub output_seq: u64,
+    /// How far each appender has come.
+    pub positions: Vec<Position>,
+    /// Everything is written; the next run may begin.
+    pub closed: bool,
+    /// Figures for the report.
+    pub tally: Tally,
+}
+
+/// The ledger's small state, kept in memory and stored whole with every commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Core {
+    /// Ledger time in milliseconds.
+    pub clock: u64,
+    stamp: Stamp,
+    /// Counters that only grow.
+    next_job: u64,
+    next_token: u64,
+    next_session: u64,
+    next_epoch: u64,
+    grants: u64,
+    /// The current or last run.
+    pub run: Option<Run>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) barricades: BTreeMap<String, Barricade>,
+    pub(crate) taken: BTreeMap<JobId, Taken>,
+}
+
+/// The few numbers others watch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Jobs queued.
+    pub pending: u64,
+    /// Jobs granted.
+    pub taken: u64,
+    /// Jobs ended well.
+    pub done: u64,
+    /// Jobs ended badly.
+    pub failed: u64,
+    /// Rows committed.
+    pub rows: u64,
+    /// Last block of the committed output.
+    pub output_seq: u64,
+    /// Everything seeded, nothing pending, nothing taken.
+    pub over: bool,
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct Ledger<T> {
+    core: Core,
+    lanes: Lanes,
+    tables: T,
+}
+
+impl<T: Tables> Ledger<T> {
+    /// A ledger over empty or stored state.
+    pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
+        let mut ledger = Self {
+            core,
+            lanes: Lanes::restore(lanes),
+            tables,
+        };
+        let policy = ledger.policy();
+        ledger.lanes.arrange_all(&policy);
+        ledger
+    }
+
+    /// Applies one command. An error means the tables failed: the state is then undefined and
+    /// the caller must throw this ledger away without storing it.
+    pub fn apply(&mut self, stamp: Stamp, command: Command) -> TableResult<Reply> {
+        self.advance(stamp);
+        match command {
+            Command::Join { nonce, alone } => self.join(nonce, alone),
+            Command::Beat { renewals } => self.beat(&renewals),
+            Command::Leave { session } => self.leave(session),
+            Command::Claim { session, name } => Ok(self.claim(session, &name)),
+            Command::Release {
+                session,
+                name,
+                epoch,
+                result,
+            } => Ok(self.release(session, &name, epoch, result)),
+            Command::OpenRun {
+                session,
+                epoch,
+                plan,
+                publish,
+                mode,
+            } => self.open_run(session, epoch, plan, &publish, mode),
+            Command::Seed {
+                session,
+                epoch,
+                group,
+                jobs,
+                last,
+            } => self.seed(session, epoch, group, jobs, last),
+            Command::Take {
+                session,
+                number,
+                limit,
+            } => self.take(session, number, limit),
+            Command::Finish {
+                session,
+                job,
+                token,
+                outcome,
+            } => self.finish(session, job, token, outcome),
+            Command::Return { session, jobs } => self.give_back(session, &jobs),
+            Command::Ack { appender, position } => Ok(self.ack(appender, position)),
+            Command::Close { session } => Ok(self.close(session)),
+        }
+    }
+
+    fn advance(&mut self, stamp: Stamp) {
+        let last = std::mem::replace(&mut self.core.stamp, stamp);
+        if last.leadership == stamp.leadership {
+            self.core.clock += stamp.ms.saturating_sub(last.ms);
+        }
+    }
+
+    /// The small state.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// The large state.
+    pub fn tables(&self) -> &T {
+        &self.tables
+    }
+
+    /// The large state, for reading what needs `&mut` (a cached statement, a buffer).
+    pub fn tables_mut(&mut self) -> &mut T {
+        &mut self.tables
+    }
+
+    /// Gives the tables every changed lane; the caller stores the core beside them.
+    pub fn save_lanes(&mut self) -> TableResult<()> {
+        for (id, lane) in self.lanes.take_dirty() {
+            let bytes = postcard::to_stdvec(lane).map_err(|error| TableError {
+                message: format!("lane {} could not be encoded: {error}", lane.name),
+                full: false,
+            })?;
+            self.tables.put_lane(id, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// All lanes.
+    pub fn lanes(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes.iter()
+    }
+
+    /// The few numbers others watch.
+    pub fn standing(&self) -> Standing {
+        let Some(run) = &self.core.run else {
+            return Standing::default();
+        };
+        Standing {
+            pending: run.pending,
+            taken: self.core.taken.len() as u64,
+            done: run.done,
+            failed: run.failed,
+            rows: run.tally.rows.values().sum(),
+            output_seq: run.output_seq,
+            over: self.over(),
+        }
+    }
+
+    /// The one fact that ends a run.
+    fn over(&self) -> bool {
+        self.core.run.as_ref().is_some_and(|run| {
+            run.seeded.len() == run.plan.groups.len()
+                && run.pending == 0
+                && self.core.taken.is_empty()
+        })
+    }
+
+    fn policy(&self) -> Policy {
+        self.core
+            .run
+            .as_ref()
+            .map_or_else(Policy::default, |run| run.plan.policy)
+    }
+
+    fn open_run(
+        &mut self,
+        session: SessionId,
+        epoch: Epoch,
+        plan: RunPlan,
+        publish: &Publication,
+        mode: OpenMode,
+    ) -> TableResult<Reply> {
+        if !self.is_crossing(session, epoch) {
+            return Ok(Reply::Stale);
+        }
+        let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
+        match (mode, unfinished) {
+            (OpenMode::Retry, None) => return self.retry_failed(plan),
+            (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
+                if run.plan.identity == plan.identity {
+                    self.adopt_policy(plan.policy);
+                    return Ok(Reply::Opened { continued: true });
+                }
+                return Ok(Reply::Unfinished {
+                    defs: run.plan.defs,
+                    config: run.plan.config,
+                });
+            }
+            (OpenMode::Fresh, _) | (OpenMode::Continue, None) => {}
+        }
+        self.tables.clear()?;
+        self.tables.put_blob(plan.defs, &publish.defs)?;
+        self.tables.put_blob(plan.config, &publish.config)?;
+        self.lanes = Lanes::default();
+        self.core.taken.clear();
+        let positions = vec![Position::default(); plan.appenders as usize];
+        self.core.run = Some(Run {
+            plan,
+            seeded: Vec::new(),
+            pending: 0,
+            done: 0,
+            failed: 0,
+            known: 0,
+            output_seq: 0,
+            positions,
+            closed: false,
+            tally: Tally::default(),
+        });
+        Ok(Reply::Opened { continued: false })
+    }
+
+    /// Politeness may change from start to start; what decides the rows may not.
+    fn adopt_policy(&mut self, policy: Policy) {
+        if let Some(run) = &mut self.core.run {
+            run.plan.policy = policy;
+        }
+        let policy = self.policy();
+        self.lanes.arrange_all(&policy);
+    }
+
+    fn ack(&mut self, appender: u32, position: Position) -> Reply {
+        let Some(run) = &mut self.core.run else {
+            return Reply::Stale;
+        };
+        match run.positions.get_mut(appender as usize) {
+            Some(known) if known.seq <= position.seq => {
+                *known = position;
+                Reply::Ok
+            }
+            _ => Reply::Stale,
+        }
+    }
+
+    fn close(&mut self, session: SessionId) -> Reply {
+        if !self.core.sessions.contains_key(&session) || !self.over() {
+            return Reply::Stale;
+        }
+        if let Some(run) = &mut self.core.run {
+            run.closed = true;
+        }
+        Reply::Ok
+    }
+}

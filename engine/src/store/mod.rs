@@ -1,0 +1,124 @@
+//! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
+//! this contract only.
+
+mod seal;
+mod solo;
+mod sqlite;
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use shaku::Interface;
+use tokio::sync::watch;
+
+use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, Standing};
+
+pub use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
+
+/// Where the ledger is kept.
+pub trait Store: Interface {
+    /// Applies `command` in the one agreed order. A `Finish` is answered once it is durable, every
+    /// other command as soon as it is applied.
+    fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>>;
+
+    /// Reads what has been applied; output only what is durable.
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>>;
+
+    /// [`Store::submit`] for threads.
+    fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError>;
+
+    /// [`Store::ask`] for threads.
+    fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError>;
+
+    /// The few numbers that are watched, after each commit.
+    fn standing(&self) -> watch::Receiver<Standing>;
+
+    /// Wakes its reader when there is new committed output; holds one wake-up at most.
+    fn output_bell(&self) -> crossbeam_channel::Receiver<()>;
+}
+
+/// What can be read.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+pub enum Question {
+    /// The current or last run.
+    Run,
+    /// A published blob.
+    Blob([u8; 32]),
+    /// Committed output of one appender after a position, at most so many bytes (but one block).
+    Output {
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+    },
+    /// The same in canonical order; `after` is the number of blocks already read.
+    CanonicalOutput {
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+    },
+    /// Failed jobs after one, at most so many.
+    Failed { after: Option<JobId>, limit: usize },
+    /// Nothing; answered once everything before it is durable.
+    Flush,
+}
+
+/// What was read.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// The run, if there is one.
+    Run(Option<Box<Run>>),
+    /// The blob, if it is there.
+    Blob(Option<Vec<u8>>),
+    /// Blocks of output.
+    Output(Vec<OutputBlock>),
+    /// Failed jobs.
+    Failed(Vec<(JobId, FailedJob)>),
+    /// Everything is durable.
+    Flushed,
+}
+
+/// Why the store did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has the data directory.
+    #[error("data directory `{0}` is in use by another process")]
+    InUse(String),
+    /// A newer version wrote it.
+    #[error(
+        "data directory `{path}` was written by a newer version (format {found}, this is {known})"
+    )]
+    Newer {
+        /// Which.
+        path: String,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// What is on disk is not what was written.
+    #[error("data directory is damaged: {0}")]
+    Damaged(String),
+    /// The disk is full.
+    #[error("disk is full: {0}")]
+    Full(String),
+    /// Any other failure of the disk or the library.
+    #[error("store failed: {0}")]
+    Failed(String),
+    /// The store has ended.
+    #[error("store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// Whether space would help.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+}
+
+impl fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Store")
+    }
+}

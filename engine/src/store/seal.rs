@@ -1,0 +1,74 @@
+//! Records that know whether they are whole: a value, encoded, behind a short hash of its bytes.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::ledger::{TableError, TableResult};
+
+const MARK: usize = 8;
+
+fn mark(bytes: &[u8]) -> [u8; MARK] {
+    let mut mark = [0; MARK];
+    mark.copy_from_slice(&blake3::hash(bytes).as_bytes()[..MARK]);
+    mark
+}
+
+/// Puts a mark before bytes.
+pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(MARK + bytes.len());
+    sealed.extend_from_slice(&mark(bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+/// Encodes a value behind its mark.
+pub(super) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
+    let mut sealed = vec![0; MARK];
+    sealed = postcard::to_extend(value, sealed).map_err(|error| TableError {
+        message: format!("record could not be encoded: {error}"),
+        full: false,
+    })?;
+    let mark = mark(&sealed[MARK..]);
+    sealed[..MARK].copy_from_slice(&mark);
+    Ok(sealed)
+}
+
+/// The bytes behind the mark, if they are the ones that were sealed.
+pub(super) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
+    let damaged = || TableError {
+        message: format!("{what} is not what was written"),
+        full: false,
+    };
+    let (own, bytes) = sealed.split_at_checked(MARK).ok_or_else(damaged)?;
+    if own == mark(bytes) {
+        Ok(bytes)
+    } else {
+        Err(damaged())
+    }
+}
+
+/// Decodes a sealed value.
+pub(super) fn unseal<T: DeserializeOwned>(sealed: &[u8], what: &str) -> TableResult<T> {
+    let bytes = unseal_bytes(sealed, what)?;
+    postcard::from_bytes(bytes).map_err(|error| TableError {
+        message: format!("{what} could not be decoded: {error}"),
+        full: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flipped_bit_anywhere_is_found() {
+        let sealed = seal(&(7_u64, String::from("words"))).unwrap();
+        assert_eq!(unseal::<(u64, String)>(&sealed, "it").unwrap().1, "words");
+        for at in 0..sealed.len() {
+            let mut bad = sealed.clone();
+            bad[at] ^= 4;
+            assert!(unseal::<(u64, String)>(&bad, "it").is_err());
+        }
+        assert!(unseal_bytes(b"short", "it").is_err());
+    }
+}

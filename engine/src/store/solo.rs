@@ -1,0 +1,374 @@
+//! The ledger of one process: a thread that owns the tables, applies commands in the order they
+//! come and makes many of them durable with one sync.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use shaku::Component;
+use tokio::sync::{oneshot, watch};
+
+use super::sqlite::SqliteTables;
+use super::{Answer, Question, Store, StoreError};
+use crate::ledger::{Command, Ledger, Reply, Stamp, Standing, TableError, Tables};
+
+/// How a solo store is opened.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Data directory; made when it is not there.
+    pub dir: PathBuf,
+    /// Keep everything in memory: for measuring.
+    pub in_memory: bool,
+    /// Longest time between a change and its commit.
+    pub commit_interval: Duration,
+    /// Commands in one commit at most.
+    pub commit_max: usize,
+    /// Commands waiting at most.
+    pub queue_max: usize,
+}
+
+type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
+
+enum Request {
+    Submit(Command, Respond<Reply>),
+    Ask(Question, Respond<Answer>),
+    Close,
+}
+
+/// A running store; cheap to clone.
+#[derive(Clone)]
+pub struct SoloHandle {
+    requests: Sender<Request>,
+    standing: watch::Receiver<Standing>,
+    bells: Arc<Mutex<Vec<Sender<()>>>>,
+}
+
+impl std::fmt::Debug for SoloHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SoloHandle")
+    }
+}
+
+/// The component that `SoloModule` binds to [`Store`].
+#[derive(Debug, Component)]
+#[shaku(interface = Store)]
+pub struct SoloStore {
+    handle: SoloHandle,
+}
+
+/// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
+/// with the process.
+#[derive(Debug)]
+pub struct SoloThread {
+    handle: SoloHandle,
+    thread: JoinHandle<()>,
+}
+
+impl SoloHandle {
+    /// Opens the store and starts its thread.
+    pub fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
+        let lock = if options.in_memory {
+            None
+        } else {
+            Some(lock(&options.dir)?)
+        };
+        let file = options.dir.join("state.db");
+        let mut tables = SqliteTables::open(if options.in_memory {
+            None
+        } else {
+            Some(file.as_path())
+        })?;
+        let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        let ledger = Ledger::new(core, lanes, tables);
+        let (requests, inbox) = bounded(options.queue_max.max(1));
+        let (publish, standing) = watch::channel(ledger.standing());
+        let bells = Arc::new(Mutex::new(Vec::new()));
+        let handle = Self {
+            requests,
+            standing,
+            bells: Arc::clone(&bells),
+        };
+        let keeper = Keeper {
+            stamp: Stamp {
+                leadership: leadership(),
+                ms: 0,
+            },
+            ledger,
+            inbox,
+            publish,
+            bells,
+            interval: options.commit_interval,
+            commit_max: options.commit_max.max(1),
+            began: Instant::now(),
+            held: Vec::new(),
+            changed: false,
+            _lock: lock,
+        };
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || keeper.keep())
+            .map_err(|error| StoreError::Failed(format!("no thread for the store: {error}")))?;
+        Ok((handle.clone(), SoloThread { handle, thread }))
+    }
+
+    fn send(&self, request: Request) {
+        // A closed store drops the request, and with it the responder: the caller sees `Closed`.
+        drop(self.requests.send(request));
+    }
+}
+
+impl SoloThread {
+    /// Ends the thread after everything before is durable.
+    pub fn close(self) {
+        self.handle.send(Request::Close);
+        drop(self.thread.join());
+    }
+}
+
+/// A number no earlier process used for the same data directory, so that ledger time never adds
+/// the clock of one process to that of another.
+fn leadership() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
+}
+
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let failed = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            StoreError::Full(format!("`{}`: {error}", dir.display()))
+        }
+        _ => StoreError::Failed(format!("data directory `{}`: {error}", dir.display())),
+    };
+    std::fs::create_dir_all(dir).map_err(|error| failed(&error))?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join("lock"))
+        .map_err(|error| failed(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(dir.display().to_string())),
+        Err(TryLockError::Error(error)) => Err(failed(&error)),
+    }
+}
+
+fn damaged_or_full(error: &TableError) -> StoreError {
+    if error.full {
+        StoreError::Full(error.message.clone())
+    } else {
+        StoreError::Damaged(error.message.clone())
+    }
+}
+
+/// The thread's own state.
+struct Keeper {
+    ledger: Ledger<SqliteTables>,
+    inbox: Receiver<Request>,
+    publish: watch::Sender<Standing>,
+    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    interval: Duration,
+    commit_max: usize,
+    began: Instant,
+    stamp: Stamp,
+    /// Answers that wait for the commit.
+    held: Vec<Box<dyn FnOnce(Result<(), StoreError>) + Send>>,
+    /// Whether anything was applied since the last commit.
+    changed: bool,
+    /// Held as long as the thread lives.
+    _lock: Option<File>,
+}
+
+impl Keeper {
+    fn keep(mut self) {
+        while let Ok(request) = self.inbox.recv() {
+            match self.batch(request) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.give_up(&error),
+            }
+        }
+    }
+
+    /// Serves requests until there is a pause, or a bound is reached, then commits.
+    fn batch(&mut self, first: Request) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + self.interval;
+        let (mut next, mut count, mut open) = (Some(first), 0, true);
+        while let Some(request) = next.take() {
+            open = self.serve(request)?;
+            count += 1;
+            if !open || count >= self.commit_max || Instant::now() >= deadline {
+                break;
+            }
+            // An answer that somebody waits for is not kept back for company.
+            let patience = if self.held.is_empty() {
+                self.interval
+            } else {
+                Duration::ZERO
+            };
+            next = match self.inbox.recv_timeout(patience) {
+                Ok(request) => Some(request),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            };
+        }
+        self.commit()?;
+        Ok(open)
+    }
+
+    fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
+        match request {
+            Request::Submit(command, respond) => {
+                let wait = matches!(command, Command::Finish { .. } | Command::Close { .. });
+                self.changed = true;
+                self.stamp.ms = self.began.elapsed().as_millis() as u64;
+                let reply = self
+                    .ledger
+                    .apply(self.stamp, command)
+                    .map_err(|error| damaged_or_full(&error))?;
+                if wait {
+                    self.held
+                        .push(Box::new(|durable| respond(durable.map(|()| reply))));
+                } else {
+                    respond(Ok(reply));
+                }
+                Ok(true)
+            }
+            Request::Ask(Question::Flush, respond) => {
+                self.held.push(Box::new(|durable| {
+                    respond(durable.map(|()| Answer::Flushed))
+                }));
+                Ok(true)
+            }
+            Request::Ask(question, respond) => {
+                let reads_output = matches!(
+                    question,
+                    Question::Output { .. } | Question::CanonicalOutput { .. }
+                );
+                if reads_output {
+                    self.commit()?;
+                }
+                let answer = self
+                    .answer(question)
+                    .map_err(|error| damaged_or_full(&error))?;
+                respond(Ok(answer));
+                Ok(true)
+            }
+            Request::Close => Ok(false),
+        }
+    }
+
+    fn answer(&mut self, question: Question) -> Result<Answer, TableError> {
+        let tables = self.ledger.tables_mut();
+        Ok(match question {
+            Question::Run => Answer::Run(self.ledger.core().run.clone().map(Box::new)),
+            Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
+            Question::Output {
+                appender,
+                after,
+                bytes_max,
+            } => Answer::Output(tables.output(appender, after, bytes_max)?),
+            Question::CanonicalOutput {
+                appender,
+                after,
+                bytes_max,
+            } => Answer::Output(tables.canonical_output(appender, after, bytes_max)?),
+            Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
+            Question::Flush => Answer::Flushed,
+        })
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if self.changed {
+            self.changed = false;
+            self.ledger
+                .save_lanes()
+                .map_err(|error| damaged_or_full(&error))?;
+            let core = self.ledger.core().clone();
+            self.ledger
+                .tables_mut()
+                .commit(&core)
+                .map_err(|error| damaged_or_full(&error))?;
+        }
+        for respond in self.held.drain(..) {
+            respond(Ok(()));
+        }
+        let standing = self.ledger.standing();
+        let grown = standing.output_seq != self.publish.borrow().output_seq;
+        self.publish
+            .send_if_modified(|known| std::mem::replace(known, standing) != standing);
+        if grown && let Ok(bells) = self.bells.lock() {
+            for bell in bells.iter() {
+                // A full bell has rung already.
+                drop(bell.try_send(()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing after a failed write is certain: everybody is told, and the thread ends.
+    fn give_up(mut self, error: &StoreError) {
+        for respond in self.held.drain(..) {
+            respond(Err(error.clone()));
+        }
+        drop(self.publish);
+        while let Ok(request) = self.inbox.try_recv() {
+            match request {
+                Request::Submit(_, respond) => respond(Err(error.clone())),
+                Request::Ask(_, respond) => respond(Err(error.clone())),
+                Request::Close => {}
+            }
+        }
+    }
+}
+
+fn await_answer<T: Send + 'static>(
+    send: impl FnOnce(Respond<T>),
+) -> BoxFuture<'static, Result<T, StoreError>> {
+    let (answer, question) = oneshot::channel();
+    // A caller that no longer waits needs no answer.
+    send(Box::new(move |result| drop(answer.send(result))));
+    question
+        .map(|result| result.unwrap_or(Err(StoreError::Closed)))
+        .boxed()
+}
+
+fn block_on_answer<T: Send + 'static>(send: impl FnOnce(Respond<T>)) -> Result<T, StoreError> {
+    let (answer, question) = bounded(1);
+    send(Box::new(move |result| drop(answer.send(result))));
+    question.recv().unwrap_or(Err(StoreError::Closed))
+}
+
+impl Store for SoloStore {
+    fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
+        await_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
+        await_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+    }
+
+    fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
+        block_on_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+    }
+
+    fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
+        block_on_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+    }
+
+    fn standing(&self) -> watch::Receiver<Standing> {
+        self.handle.standing.clone()
+    }
+
+    fn output_bell(&self) -> Receiver<()> {
+        let (ring, bell) = bounded(1);
+        if let Ok(mut bells) = self.handle.bells.lock() {
+            bells.push(ring);
+        }
+        bell
+    }
+}

@@ -1,0 +1,430 @@
+//! The ledger's tables in an SQLite file, written by one thread in large transactions.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::StoreError;
+use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
+use crate::ledger::{
+    Block, Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult,
+    Tables,
+};
+
+/// Format of the file; a higher one is refused.
+const FORMAT: i64 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
+CREATE TABLE jobs (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE queue (lane INTEGER, ready_at INTEGER, id INTEGER,
+                    PRIMARY KEY (lane, ready_at, id)) WITHOUT ROWID;
+CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE lanes (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE failed (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE output (seq INTEGER PRIMARY KEY, appender INTEGER NOT NULL, grp TEXT NOT NULL,
+                     name TEXT NOT NULL, key BLOB NOT NULL, ordinal INTEGER NOT NULL,
+                     data_def TEXT NOT NULL, count INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
+";
+
+/// Tables in an SQLite database; inside a transaction whenever something was changed.
+#[derive(Debug)]
+pub(super) struct SqliteTables {
+    connection: Connection,
+    name: String,
+    in_transaction: bool,
+    canonical_ready: bool,
+}
+
+/// Everything a ledger is restored from.
+pub(super) type Stored = (Core, Vec<(LaneId, Lane)>);
+
+impl SqliteTables {
+    /// Opens or makes the file; `None` keeps everything in memory.
+    pub(super) fn open(path: Option<&Path>) -> Result<Self, StoreError> {
+        let name = path.map_or_else(|| "(memory)".to_owned(), |path| path.display().to_string());
+        let failed = |error: rusqlite::Error| store_error(&name, &error);
+        let connection = match path {
+            Some(path) => Connection::open(path),
+            None => Connection::open_in_memory(),
+        }
+        .map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection
+            .execute_batch(
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;
+                 PRAGMA cache_size=-16384; PRAGMA busy_timeout=5000;",
+            )
+            .map_err(failed)?;
+        let format: i64 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(failed)?;
+        if format > FORMAT {
+            return Err(StoreError::Newer {
+                path: name,
+                found: format,
+                known: FORMAT,
+            });
+        }
+        if format == 0 {
+            let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
+            connection.execute_batch(&make).map_err(failed)?;
+        }
+        Ok(Self {
+            connection,
+            name,
+            in_transaction: false,
+            canonical_ready: false,
+        })
+    }
+
+    /// Reads what a ledger needs to go on.
+    pub(super) fn restore(&mut self) -> TableResult<Stored> {
+        let record: Option<Vec<u8>> =
+            self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
+        let core = match record {
+            Some(record) => unseal(&record, &format!("the core record of `{}`", self.name))?,
+            None => Core::default(),
+        };
+        let rows = self.many("SELECT id, record FROM lanes ORDER BY id", [], |row| {
+            Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
+        })?;
+        let mut lanes = Vec::with_capacity(rows.len());
+        for (id, record) in rows {
+            let bytes = unseal_bytes(&record, &format!("lane {id} of `{}`", self.name))?;
+            let lane = postcard::from_bytes(bytes)
+                .map_err(|error| self.odd(&format!("lane {id}: {error}")))?;
+            lanes.push((LaneId(id), lane));
+        }
+        Ok((core, lanes))
+    }
+
+    /// Makes everything since the last commit durable, with the core.
+    pub(super) fn commit(&mut self, core: &Core) -> TableResult<()> {
+        let record = seal(core)?;
+        self.run(
+            "INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)",
+            params![record],
+        )?;
+        self.connection
+            .execute_batch("COMMIT")
+            .map_err(|error| self.error(&error))?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Output of one appender after a position.
+    pub(super) fn output(
+        &mut self,
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+    ) -> TableResult<Vec<OutputBlock>> {
+        self.read_output(
+            "SELECT seq, grp, name, key, ordinal, data_def, count, bytes FROM output
+             WHERE seq > ?2 AND appender = ?1 ORDER BY seq",
+            appender,
+            after,
+            bytes_max,
+        )
+    }
+
+    /// Output of one appender in canonical order, after so many blocks.
+    pub(super) fn canonical_output(
+        &mut self,
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+    ) -> TableResult<Vec<OutputBlock>> {
+        if !self.canonical_ready {
+            // Built when first asked for: most runs never are.
+            self.begin()?;
+            self.connection
+                .execute_batch(
+                    "DROP TABLE IF EXISTS temp.ranking;
+                     CREATE TEMP TABLE ranking AS
+                       SELECT appender, seq,
+                              row_number() OVER (PARTITION BY appender
+                                                 ORDER BY grp, name, key, ordinal, seq) AS rank
+                       FROM output;
+                     CREATE INDEX temp.by_rank ON ranking (appender, rank);",
+                )
+                .map_err(|error| self.error(&error))?;
+            self.canonical_ready = true;
+        }
+        self.read_output(
+            "SELECT o.seq, o.grp, o.name, o.key, o.ordinal, o.data_def, o.count, o.bytes
+             FROM temp.ranking r JOIN output o ON o.seq = r.seq
+             WHERE r.appender = ?1 AND r.rank > ?2 ORDER BY r.rank",
+            appender,
+            after,
+            bytes_max,
+        )
+    }
+
+    fn read_output(
+        &mut self,
+        sql: &str,
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+    ) -> TableResult<Vec<OutputBlock>> {
+        let read = || -> rusqlite::Result<Vec<(OutputBlock, Vec<u8>)>> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params![appender, after as i64])?;
+            let (mut blocks, mut size) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let sealed: Vec<u8> = row.get(7)?;
+                size += sealed.len();
+                let block = Block {
+                    appender,
+                    data_def: row.get(5)?,
+                    ordinal: row.get(4)?,
+                    rows: row.get(6)?,
+                    bytes: Vec::new(),
+                };
+                let output = OutputBlock {
+                    seq: row.get::<_, i64>(0)? as u64,
+                    group: row.get(1)?,
+                    name: row.get(2)?,
+                    key: JobKey(row.get(3)?),
+                    block,
+                };
+                blocks.push((output, sealed));
+                if size >= bytes_max {
+                    break;
+                }
+            }
+            Ok(blocks)
+        };
+        let sealed = read().map_err(|error| self.error(&error))?;
+        let mut blocks = Vec::with_capacity(sealed.len());
+        for (mut output, sealed) in sealed {
+            let what = format!("output block {} of `{}`", output.seq, self.name);
+            output.block.bytes = unseal_bytes(&sealed, &what)?.to_vec();
+            blocks.push(output);
+        }
+        Ok(blocks)
+    }
+
+    /// A published blob.
+    pub(super) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
+        let sealed: Option<Vec<u8>> = self.one(
+            "SELECT bytes FROM blobs WHERE hash = ?1",
+            params![hash],
+            |row| row.get(0),
+        )?;
+        let what = format!("a published blob of `{}`", self.name);
+        sealed
+            .map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec))
+            .transpose()
+    }
+
+    fn begin(&mut self) -> TableResult<()> {
+        if !self.in_transaction {
+            self.connection
+                .execute_batch("BEGIN IMMEDIATE")
+                .map_err(|error| self.error(&error))?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, sql: &str, values: impl rusqlite::Params) -> TableResult<usize> {
+        self.begin()?;
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map_err(|error| self.error(&error))
+    }
+
+    fn one<R>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<R>,
+    ) -> TableResult<Option<R>> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(values, read).optional())
+            .map_err(|error| self.error(&error))
+    }
+
+    fn many<R>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<R>,
+    ) -> TableResult<Vec<R>> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_map(values, read)?.collect())
+            .map_err(|error| self.error(&error))
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> TableError {
+        let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+        TableError {
+            message: format!("`{}`: {error}", self.name),
+            full,
+        }
+    }
+
+    fn odd(&self, message: &str) -> TableError {
+        TableError {
+            message: format!("`{}`: {message}", self.name),
+            full: false,
+        }
+    }
+}
+
+pub(super) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase};
+    match error.sqlite_error_code() {
+        Some(DiskFull) => StoreError::Full(format!("`{name}`: {error}")),
+        Some(DatabaseCorrupt | NotADatabase) => StoreError::Damaged(format!("`{name}`: {error}")),
+        Some(DatabaseBusy) => StoreError::InUse(name.to_owned()),
+        _ => StoreError::Failed(format!("`{name}`: {error}")),
+    }
+}
+
+impl Tables for SqliteTables {
+    fn put_job(&mut self, id: JobId, job: &Job) -> TableResult<()> {
+        let record = seal(job)?;
+        self.run(
+            "INSERT OR REPLACE INTO jobs (id, record) VALUES (?1, ?2)",
+            params![id.0 as i64, record],
+        )?;
+        Ok(())
+    }
+
+    fn job(&mut self, id: JobId) -> TableResult<Option<Job>> {
+        let sql = "SELECT record FROM jobs WHERE id = ?1";
+        let record: Option<Vec<u8>> = self.one(sql, params![id.0 as i64], |row| row.get(0))?;
+        record
+            .map(|record| unseal(&record, &format!("job {} of `{}`", id.0, self.name)))
+            .transpose()
+    }
+
+    fn drop_job(&mut self, id: JobId) -> TableResult<()> {
+        self.run("DELETE FROM jobs WHERE id = ?1", params![id.0 as i64])?;
+        Ok(())
+    }
+
+    fn mark_seen(&mut self, key: JobKey) -> TableResult<bool> {
+        Ok(self.run(
+            "INSERT OR IGNORE INTO seen (key) VALUES (?1)",
+            params![key.0],
+        )? == 1)
+    }
+
+    fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
+        self.run(
+            "INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)",
+            params![lane.0, ready_at as i64, id.0 as i64],
+        )?;
+        Ok(())
+    }
+
+    fn dequeue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
+        self.run(
+            "DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3",
+            params![lane.0, ready_at as i64, id.0 as i64],
+        )?;
+        Ok(())
+    }
+
+    fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>> {
+        self.one(
+            "SELECT ready_at, id FROM queue WHERE lane = ?1 ORDER BY ready_at, id LIMIT 1",
+            params![lane.0],
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)? as u64,
+                    JobId(row.get::<_, i64>(1)? as u64),
+                ))
+            },
+        )
+    }
+
+    fn put_failed(&mut self, id: JobId, failed: &FailedJob) -> TableResult<()> {
+        let record = seal(failed)?;
+        self.run(
+            "INSERT OR REPLACE INTO failed (id, record) VALUES (?1, ?2)",
+            params![id.0 as i64, record],
+        )?;
+        Ok(())
+    }
+
+    fn failed(
+        &mut self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> TableResult<Vec<(JobId, FailedJob)>> {
+        let after = after.map_or(-1, |id| id.0 as i64);
+        let rows = self.many(
+            "SELECT id, record FROM failed WHERE id > ?1 ORDER BY id LIMIT ?2",
+            params![after, limit as i64],
+            |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, Vec<u8>>(1)?)),
+        )?;
+        rows.into_iter()
+            .map(|(id, record)| {
+                let what = format!("failed job {id} of `{}`", self.name);
+                Ok((JobId(id), unseal(&record, &what)?))
+            })
+            .collect()
+    }
+
+    fn drop_failed(&mut self, id: JobId) -> TableResult<()> {
+        self.run("DELETE FROM failed WHERE id = ?1", params![id.0 as i64])?;
+        Ok(())
+    }
+
+    fn append_output(&mut self, output: &OutputBlock) -> TableResult<()> {
+        let block = &output.block;
+        self.canonical_ready = false;
+        self.run(
+            "INSERT INTO output (seq, appender, grp, name, key, ordinal, data_def, count, bytes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                output.seq as i64,
+                block.appender,
+                output.group,
+                output.name,
+                output.key.0,
+                block.ordinal,
+                block.data_def,
+                block.rows,
+                seal_bytes(&block.bytes)
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn put_blob(&mut self, hash: [u8; 32], bytes: &[u8]) -> TableResult<()> {
+        self.run(
+            "INSERT OR REPLACE INTO blobs (hash, bytes) VALUES (?1, ?2)",
+            params![hash, seal_bytes(bytes)],
+        )?;
+        Ok(())
+    }
+
+    fn put_lane(&mut self, id: LaneId, bytes: &[u8]) -> TableResult<()> {
+        self.run(
+            "INSERT OR REPLACE INTO lanes (id, record) VALUES (?1, ?2)",
+            params![id.0, seal_bytes(bytes)],
+        )?;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> TableResult<()> {
+        self.canonical_ready = false;
+        for table in [
+            "jobs", "queue", "seen", "lanes", "failed", "output", "blobs",
+        ] {
+            self.run(&format!("DELETE FROM {table}"), [])?;
+        }
+        Ok(())
+    }
+}
