@@ -15,4 +15,3 @@ pub mod parser;
 pub mod script;
 pub mod xpath;
 
-pub mod check;

@@ -1,0 +1,48 @@
+//! Why a run could not go on, and the exit code that tells it.
+
+use spoonbill_defs::Problems;
+
+use crate::ledger::Reply;
+use crate::store::StoreError;
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Definitions or settings are invalid.
+    #[error("definitions or settings are invalid")]
+    Problems(Problems),
+    /// Another node could not compose the definitions.
+    #[error("another node failed: {0}")]
+    Elsewhere(String),
+    /// The data directory holds another run.
+    #[error("{0}")]
+    OtherRun(String),
+    /// There is nothing to try again.
+    #[error("the last run in this data directory has no failed jobs")]
+    NothingToRetry,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Our own mistake, or the machine's.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl RunError {
+    /// The ledger gave an answer that fits no question of ours.
+    pub fn unexpected(asked: &str, reply: &Reply) -> Self {
+        Self::Internal(format!("the ledger answered a {asked} with {reply:?}"))
+    }
+
+    /// The exit code of `cli.md`.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) => 3,
+            Self::Store(StoreError::InUse(_) | StoreError::Newer { .. }) => 10,
+            Self::Store(StoreError::Full(_)) => 9,
+            Self::NothingToRetry => 0,
+            Self::Store(_) | Self::Internal(_) => 1,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The job mediator: takes jobs, bounds those in hand, reports their end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use crate::error::RunError;
+use crate::ledger::{
+    Command, Grant, JobId, Outcome, Phase, Reply, SessionId, Standing, Tally, Token,
+};
+use crate::shutdown::Stop;
+use crate::store::{Store, StoreError};
+use crate::task::TaskMediator;
+
+/// Takes jobs and sees them to their end.
+pub struct JobMediator {
+    store: Arc<dyn Store>,
+    session: SessionId,
+    tasks: Arc<TaskMediator>,
+    limit: usize,
+    drain_max: Duration,
+    phase: watch::Receiver<Phase>,
+    stop: watch::Receiver<Stop>,
+    in_hand: watch::Sender<usize>,
+    standing: watch::Receiver<Standing>,
+    takes: u64,
+    running: JoinSet<Result<(), StoreError>>,
+    held: HashMap<Id, (JobId, Token)>,
+}
+
+/// What the mediator watches and tells.
+pub struct Wires {
+    /// The node's phase.
+    pub phase: watch::Receiver<Phase>,
+    /// Whether somebody asks to stop.
+    pub stop: watch::Receiver<Stop>,
+    /// Jobs in hand.
+    pub in_hand: watch::Sender<usize>,
+}
+
+impl JobMediator {
+    /// A mediator that holds at most `limit` jobs and, asked to stop, waits `drain_max` for them.
+    pub fn new(
+        store: Arc<dyn Store>,
+        session: SessionId,
+        tasks: Arc<TaskMediator>,
+        limit: usize,
+        drain_max: Duration,
+        wires: Wires,
+    ) -> Self {
+        Self {
+            standing: store.standing(),
+            store,
+            session,
+            tasks,
+            limit: limit.max(1),
+            drain_max,
+            phase: wires.phase,
+            stop: wires.stop,
+            in_hand: wires.in_hand,
+            takes: 0,
+            running: JoinSet::new(),
+            held: HashMap::new(),
+        }
+    }
+
+    /// Takes and works until the monitor says shutdown, then drains.
+    pub async fn run(mut self) -> Result<(), RunError> {
+        let result = self.work().await;
+        let drained = self.drain().await;
+        self.in_hand.send_replace(0);
+        result.and(drained)
+    }
+
+    async fn work(&mut self) -> Result<(), RunError> {
+        loop {
+            if *self.phase.borrow_and_update() >= Phase::Shutdown {
+                return Ok(());
+            }
+            let next_due = self.take().await?;
+            self.in_hand.send_if_modified(|known| {
+                std::mem::replace(known, self.running.len()) != self.running.len()
+            });
+            let timer = next_due.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            tokio::select! {
+                Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
+                changed = self.phase.changed() => if changed.is_err() { return Ok(()) },
+                changed = self.standing.changed() => if changed.is_err() {
+                    return Err(StoreError::Closed.into());
+                },
+                () = sleep_until(timer), if next_due.is_some() => {}
+            }
+            while let Some(ended) = self.running.try_join_next_with_id() {
+                self.reap(ended).await?;
+            }
+        }
+    }
+
+    /// Fills the free places; tells when the next job may be due, if one waits for its time.
+    async fn take(&mut self) -> Result<Option<Instant>, RunError> {
+        let free = self.limit.saturating_sub(self.running.len());
+        if free == 0 || self.standing.borrow_and_update().pending == 0 {
+            return Ok(None);
+        }
+        self.takes += 1;
+        let take = Command::Take { session: self.session, number: self.takes, limit: free as u32 };
+        match self.store.submit(take).await? {
+            Reply::Granted { jobs, wait_ms } => {
+                for grant in jobs {
+                    self.start(grant);
+                }
+                Ok(wait_ms.map(|wait| Instant::now() + Duration::from_millis(wait)))
+            }
+            other => Err(RunError::unexpected("take", &other)),
+        }
+    }
+
+    fn start(&mut self, grant: Grant) {
+        let (store, tasks, session) = (Arc::clone(&self.store), Arc::clone(&self.tasks), self.session);
+        let (job, token) = (grant.id, grant.token);
+        let task = self.running.spawn(async move {
+            let outcome = tasks.work(grant).await;
+            store.submit(Command::Finish { session, job, token, outcome }).await.map(drop)
+        });
+        self.held.insert(task.id(), (job, token));
+    }
+
+    async fn reap(
+        &mut self,
+        ended: Result<(Id, Result<(), StoreError>), JoinError>,
+    ) -> Result<(), RunError> {
+        match ended {
+            Ok((id, result)) => {
+                self.held.remove(&id);
+                Ok(result?)
+            }
+            Err(error) => {
+                let Some((job, token)) = self.held.remove(&error.id()) else { return Ok(()) };
+                if error.is_cancelled() {
+                    return Ok(());
+                }
+                let reason = format!("internal error while loading the page: {error}");
+                let outcome = Outcome::Failed { reason, tally: Tally::default() };
+                let session = self.session;
+                self.store.submit(Command::Finish { session, job, token, outcome }).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets what is in hand end; past the deadline or at a second signal, gives the rest back.
+    async fn drain(&mut self) -> Result<(), RunError> {
+        let deadline = Instant::now() + self.drain_max;
+        while !self.running.is_empty() {
+            if matches!(*self.stop.borrow_and_update(), Stop::Now(_)) {
+                break;
+            }
+            self.in_hand.send_replace(self.running.len());
+            tokio::select! {
+                Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
+                Ok(()) = self.stop.changed() => {}
+                () = sleep_until(deadline) => break,
+            }
+        }
+        self.running.abort_all();
+        let jobs: Vec<_> = self.held.drain().map(|(_, held)| held).collect();
+        if !jobs.is_empty() {
+            let give_back = Command::Return { session: self.session, jobs };
+            self.store.submit(give_back).await?;
+        }
+        Ok(())
+    }
+}
