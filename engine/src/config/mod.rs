@@ -1,0 +1,334 @@
+//! Settings: read once, checked whole, and handed down in typed pieces.
+//!
+//! `table.rs` says which settings there are, `inputs.rs` where they come from, `groups.rs` what the
+//! engine takes of them. Nothing here prints, and nothing outside reads a setting by its name but
+//! scripts.
+
+mod file;
+mod groups;
+mod inputs;
+mod keys;
+mod reference;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use spoonbill_defs::{Problem, Problems};
+
+pub use groups::{
+    DatesConfig, DefsConfig, Durability, FactConfig, FetchConfig, JobConfig, LinksConfig,
+    OutputConfig, OutputOrder, ParseConfig, RunConfig, ScriptConfig, StoreConfig,
+};
+pub use inputs::Inputs;
+pub use reference::reference;
+
+use groups::Values;
+use inputs::{Assignment, Gathered};
+use keys::{Bare, Key, Kind, Preset};
+use value::Value;
+
+/// Every setting of a run.
+///
+/// Serialised, it is a map of names to texts, which is what the elected node publishes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(
+    into = "BTreeMap<String, String>",
+    try_from = "BTreeMap<String, String>"
+)]
+pub struct Config {
+    /// What definitions leave open.
+    pub defs: DefsConfig,
+    /// What stands in for missing facts.
+    pub fact: FactConfig,
+    /// Dates and their patterns.
+    pub dates: DatesConfig,
+    /// Where and how rows are written.
+    pub output: OutputConfig,
+    /// How jobs are taken.
+    pub job: JobConfig,
+    /// How far links lead.
+    pub links: LinksConfig,
+    /// How pages are fetched.
+    pub fetch: FetchConfig,
+    /// What parsing may cost.
+    pub parse: ParseConfig,
+    /// What scripts may cost.
+    pub script: ScriptConfig,
+    /// What is kept, and how safely.
+    pub store: StoreConfig,
+    /// How a run shows its progress and ends.
+    pub run: RunConfig,
+    settings: BTreeMap<String, Setting>,
+}
+
+/// A setting with its value: as written, and checked.
+#[derive(Debug, Clone)]
+struct Setting {
+    text: Option<String>,
+    value: Option<Value>,
+    source: Source,
+}
+
+/// Who gave a setting its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A flag of the command line.
+    Flag,
+    /// `--set`.
+    Set,
+    /// The environment variable of this name.
+    Env(String),
+    /// The settings file, at this line.
+    File(PathBuf, u32),
+    /// The node that was elected to publish its settings.
+    Published,
+    /// Nobody.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("command line"),
+            Self::Set => f.write_str("`--set`"),
+            Self::Env(name) => write!(f, "environment variable `{name}`"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Published => f.write_str("published settings"),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// One line of the `config` command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Full name, without prefix.
+    pub key: &'a str,
+    /// The value as it was written; `***` for a secret, none where there is no value.
+    pub value: Option<&'a str>,
+    /// Where the value came from.
+    pub source: &'a Source,
+    /// What the setting means.
+    pub doc: &'static str,
+    /// Whether it changes anything.
+    pub effective: bool,
+}
+
+impl Config {
+    /// Reads and checks every source; gives warnings beside the settings, or all problems at once.
+    pub fn resolve(inputs: &Inputs) -> Result<(Self, Vec<Problem>), Problems> {
+        let (config, problems) = settle(Gathered::from_inputs(inputs));
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok((config, problems.0))
+    }
+
+    /// The settings that [`Config::to_map`] gave; what the map lacks has its default.
+    pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Problems> {
+        let mut gathered = Gathered::default();
+        for (name, text) in map {
+            gathered.add(name, text, Source::Published);
+        }
+        let (config, problems) = settle(gathered);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok(config)
+    }
+
+    /// Every setting that has a value, defaults included, so that all nodes agree on them.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        self.settings
+            .iter()
+            .filter_map(|(name, setting)| Some((name.clone(), setting.text.clone()?)))
+            .collect()
+    }
+
+    /// Every setting, in the order of the reference.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        table::TABLE.iter().flat_map(move |key| {
+            let from = key.family().unwrap_or(key.name);
+            self.settings
+                .range(from.to_owned()..)
+                .take_while(move |(name, _)| match key.family() {
+                    Some(stem) => name.starts_with(stem),
+                    None => *name == key.name,
+                })
+                .map(move |(name, setting)| Entry {
+                    key: name,
+                    value: shown(name, setting),
+                    source: &setting.source,
+                    doc: key.doc,
+                    effective: key.effective,
+                })
+        })
+    }
+
+    /// The text of a setting, for scripts; its name may carry a prefix.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let name = keys::without_prefix(name);
+        match self.settings.get(name) {
+            Some(setting) => setting.text.as_deref(),
+            // A member of a family that nobody set still has the default of the family.
+            None => match keys::find(name)?.preset {
+                Preset::Is(text) => Some(text),
+                Preset::Unset | Preset::Like(..) => None,
+            },
+        }
+    }
+}
+
+impl Default for Config {
+    /// The settings when nobody sets anything.
+    fn default() -> Self {
+        settle(Gathered::default()).0
+    }
+}
+
+impl From<Config> for BTreeMap<String, String> {
+    fn from(config: Config) -> Self {
+        config.to_map()
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Config {
+    type Error = Problems;
+
+    fn try_from(map: BTreeMap<String, String>) -> Result<Self, Problems> {
+        Self::from_map(&map)
+    }
+}
+
+/// Checks what was gathered, lets the highest source win, and fills in defaults.
+///
+/// Always gives settings: a value that is no good counts as not given, and is a problem.
+fn settle(mut gathered: Gathered) -> (Config, Problems) {
+    let mut problems = Problems(std::mem::take(&mut gathered.problems));
+    let units = units(&gathered.assignments);
+    let mut settings = BTreeMap::new();
+    for assignment in &gathered.assignments {
+        match check(assignment, &units) {
+            Ok(value) => {
+                let setting = Setting {
+                    text: value.is_some().then(|| assignment.text.clone()),
+                    value,
+                    source: assignment.source.clone(),
+                };
+                settings.insert(assignment.name.clone(), setting);
+            }
+            Err(mismatch) => problems.push(complaint(&gathered, assignment, &mismatch)),
+        }
+    }
+    fill_defaults(&mut settings);
+    problems.sort();
+    let values = Values(&settings);
+    let config = Config {
+        defs: values.defs(),
+        fact: values.fact(),
+        dates: values.dates(),
+        output: values.output(),
+        job: values.job(),
+        links: values.links(),
+        fetch: values.fetch(),
+        parse: values.parse(),
+        script: values.script(),
+        store: values.store(),
+        run: values.run(),
+        settings,
+    };
+    (config, problems)
+}
+
+/// The settings that name a unit, by name; they must be known before the numbers that they measure.
+fn units(assignments: &[Assignment]) -> BTreeMap<&str, &str> {
+    assignments
+        .iter()
+        .filter(|assignment| assignment.key.kind == Kind::Choice(value::UNITS))
+        .map(|assignment| (assignment.name.as_str(), assignment.text.trim()))
+        .collect()
+}
+
+fn check(
+    assignment: &Assignment,
+    units: &BTreeMap<&str, &str>,
+) -> Result<Option<Value>, value::Mismatch> {
+    let key = assignment.key;
+    if key.preset == Preset::Unset && assignment.text.trim().is_empty() {
+        return Ok(None);
+    }
+    let unit = match key.kind {
+        Kind::Duration {
+            bare: Bare::NamedBy(name),
+            ..
+        } => units.get(name).copied(),
+        _ => None,
+    };
+    value::parse(key.kind, &assignment.text, unit.unwrap_or("SECONDS")).map(Some)
+}
+
+fn complaint(gathered: &Gathered, wrong: &Assignment, mismatch: &value::Mismatch) -> Problem {
+    let name = &wrong.name;
+    let found = match wrong.text.as_str() {
+        "" => "empty".to_owned(),
+        _ if keys::is_secret(name) => "`***`".to_owned(),
+        text => format!("`{text}`"),
+    };
+    let origin = match &wrong.source {
+        Source::File(..) => String::new(),
+        source => format!("{source}: "),
+    };
+    let expected = &mismatch.expected;
+    let message = format!("{origin}`{name}` is {found}, but must be {expected}");
+    let mut problem = Problem::error(&gathered.sources, wrong.at, message)
+        .with_help(format!("such as {}", mismatch.example));
+    inputs::hide_secret(&mut problem, name, wrong.at);
+    problem
+}
+
+fn fill_defaults(settings: &mut BTreeMap<String, Setting>) {
+    let fixed = table::TABLE.iter().filter(|key| key.family().is_none());
+    // Those that look at another setting come last, when that one is settled.
+    let (looking, plain): (Vec<&Key>, Vec<&Key>) =
+        fixed.partition(|key| matches!(key.preset, Preset::Like(..)));
+    for key in plain.into_iter().chain(looking) {
+        if settings.contains_key(key.name) {
+            continue;
+        }
+        let text = match key.preset {
+            Preset::Unset => None,
+            Preset::Is(text) => Some(text.to_owned()),
+            Preset::Like(other, text) => settings
+                .get(other)
+                .and_then(|setting| setting.text.clone())
+                .or_else(|| Some(text.to_owned())),
+        };
+        let value = text
+            .as_deref()
+            .and_then(|text| value::parse(key.kind, text, "SECONDS").ok());
+        let source = Source::Default;
+        settings.insert(
+            key.name.to_owned(),
+            Setting {
+                text,
+                value,
+                source,
+            },
+        );
+    }
+}
+
+fn shown<'a>(name: &str, setting: &'a Setting) -> Option<&'a str> {
+    let secret = keys::is_secret(name)
+        || matches!(&setting.source, Source::Env(variable) if keys::is_secret(variable));
+    match setting.text.as_deref() {
+        Some(_) if secret => Some("***"),
+        text => text,
+    }
+}
