@@ -416,3 +416,91 @@ async fn bodies_end_at_the_cap() {
         fails(&site, path, cause, Retry::Never, Some(200)).await;
     }
 }
+
+/// A zstd frame of blocks that each repeat one byte 128 Ki times, in four bytes.
+fn zstd_bomb(blocks: u32) -> Vec<u8> {
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
+    for nth in 1..=blocks {
+        let header = (131_072_u32 << 3) | (1 << 1) | u32::from(nth == blocks);
+        out.extend(&header.to_le_bytes()[..3]);
+        out.push(b'x');
+    }
+    out
+}
+
+fn encoded(name: &str, body: impl Into<Vec<u8>>) -> Response {
+    Response::raw(&[("Content-Encoding", name)], body)
+}
+
+#[tokio::test]
+async fn compressed_bodies() {
+    let site = Site::start();
+    let page = "hello".repeat(30_000);
+    site.answer("/gzip", Response::gzip(page.as_bytes()));
+    site.answer("/gzip-chunked", Response::gzip(page.as_bytes()).chunked());
+    site.answer("/br", encoded("br", *b"\x0b\x02\x80hello\x03"));
+    site.answer("/zstd", encoded("zstd", zstd_bomb(2)));
+    site.answer("/identity", encoded("identity", "hello"));
+    for path in ["/gzip", "/gzip-chunked"] {
+        assert_eq!(load(&site.url(path)).await.unwrap().body, page);
+    }
+    for path in ["/br", "/identity"] {
+        assert_eq!(load(&site.url(path)).await.unwrap().body, "hello");
+    }
+    assert_eq!(load(&site.url("/zstd")).await.unwrap().body.len(), 262_144);
+}
+
+#[tokio::test]
+async fn compressed_bodies_with_faults() {
+    let site = Site::start();
+    // 32 KiB on the wire, a gigabyte if one were to believe it.
+    site.answer("/bomb", encoded("zstd", zstd_bomb(8192)));
+    fails(
+        &site,
+        "/bomb",
+        "body larger than 1 MiB",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+
+    for (name, path) in [
+        ("deflate", "/deflate"),
+        ("gzip, br", "/both"),
+        ("klingon", "/klingon"),
+    ] {
+        site.answer(path, encoded(name, "hello"));
+        let cause = format!("unsupported content-encoding `{name}`");
+        fails(&site, path, &cause, Retry::Never, Some(200)).await;
+    }
+
+    let whole = site::gzip(&b"hello".repeat(1000));
+    let cut = &whole[..2000];
+    site.answer("/lie", encoded("gzip", "<p>this is no gzip at all"));
+    site.answer("/cut", encoded("gzip", whole.clone()).cut_after(2000));
+    site.answer("/short", encoded("gzip", cut));
+    site.answer("/empty", encoded("gzip", site::gzip(b"")));
+    site.answer("/nothing", encoded("gzip", ""));
+    let part = "connection closed before the body was complete";
+    fails(&site, "/cut", part, Retry::Soon, Some(200)).await;
+    fails(
+        &site,
+        "/empty",
+        "the body is empty",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+    fails(
+        &site,
+        "/nothing",
+        "the body is empty",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+    let part = "the compressed body breaks off";
+    fails(&site, "/short", part, Retry::Soon, Some(200)).await;
+    let cause = "the body cannot be decompressed, Invalid gzip header";
+    fails(&site, "/lie", cause, Retry::Never, Some(200)).await;
+}

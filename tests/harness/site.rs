@@ -104,6 +104,17 @@ impl Response {
         Self::raw(&[("Content-Type", "text/html; charset=utf-8")], body)
     }
 
+    /// A page in UTF-8, sent as gzip.
+    pub fn gzip(body: &[u8]) -> Self {
+        Self::raw(
+            &[
+                ("Content-Type", "text/html; charset=utf-8"),
+                ("Content-Encoding", "gzip"),
+            ],
+            gzip(body),
+        )
+    }
+
     /// A status with a short page about it.
     pub fn status(status: u16) -> Self {
         let page = format!("<title>{status}</title>");
@@ -231,6 +242,32 @@ impl Response {
             Body::Generated(_) => vec![b'x'; length],
         }
     }
+}
+
+/// Bytes in gzip's clothes: stored, not compressed, which needs no crate.
+pub fn gzip(body: &[u8]) -> Vec<u8> {
+    const BLOCK_MAX: usize = 0xFFFF;
+    let mut out = vec![0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
+    let blocks = body.len().div_ceil(BLOCK_MAX).max(1);
+    for nth in 0..blocks {
+        let from = nth * BLOCK_MAX;
+        let block = &body[from..body.len().min(from + BLOCK_MAX)];
+        let size = block.len() as u16;
+        out.push(u8::from(nth + 1 == blocks));
+        out.extend(size.to_le_bytes());
+        out.extend((!size).to_le_bytes());
+        out.extend(block);
+    }
+    out.extend(crc32(body).to_le_bytes());
+    out.extend((body.len() as u32).to_le_bytes());
+    out
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0xEDB8_8320 & 0_u32.wrapping_sub(crc & 1));
+    !bytes
+        .iter()
+        .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
 
 fn reason(status: u16) -> &'static str {

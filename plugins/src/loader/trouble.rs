@@ -26,6 +26,11 @@ pub(super) fn explain(
         let waited = in_seconds(settings.connect_timeout);
         return (format!("no connection after {waited}"), Retry::Soon);
     }
+    if let Some(kind) = error.source().and_then(io_kind)
+        && error.is_decode()
+    {
+        return decoder_trouble(kind, &chain);
+    }
     if let Some(kind) = chain.iter().find_map(|e| io_kind(*e)) {
         let asked = error.is_request();
         if let Some(words) = broken(kind, asked) {
@@ -48,12 +53,6 @@ pub(super) fn explain(
             Retry::Soon,
         );
     }
-    if error.is_decode() && chain.iter().any(|e| io_kind(*e).is_some()) {
-        return (
-            format!("the body cannot be decompressed{}", because(&chain)),
-            Retry::Never,
-        );
-    }
     (
         format!("the exchange broke off{}", because(&chain)),
         Retry::Soon,
@@ -67,6 +66,18 @@ fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
         }
         other => (format!("no secure connection: {other}"), Retry::Soon),
     }
+}
+
+/// The decompressor's own complaint: what the network says comes wrapped once more.
+fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (String, Retry) {
+    if kind == io::ErrorKind::UnexpectedEof {
+        return ("the compressed body breaks off".to_owned(), Retry::Soon);
+    }
+    let cause = because(chain);
+    (
+        format!("the body cannot be decompressed{cause}"),
+        Retry::Never,
+    )
 }
 
 fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {
