@@ -281,6 +281,8 @@ pub struct Tally {
     pub fetched: u64,
     /// Pages taken from the store.
     pub stored: u64,
+    /// Pages given up.
+    pub failed: u64,
     /// Bytes of loaded pages.
     pub bytes: u64,
     /// Retried loads.
@@ -301,6 +303,7 @@ impl Tally {
         const NOTES_MAX: usize = 100;
         self.fetched += other.fetched;
         self.stored += other.stored;
+        self.failed += other.failed;
         self.bytes += other.bytes;
         self.retries += other.retries;
         for (status, count) in &other.statuses {

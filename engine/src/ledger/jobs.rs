@@ -243,12 +243,14 @@ impl<T: Tables> Ledger<T> {
                     self.count(&tally);
                     self.requeue(id, job, pause_ms)?;
                 } else {
+                    tally.failed += 1;
                     self.count(&tally);
                     let reason = format!("{reason} (tried {} times)", job.attempts + 1);
                     self.fail(id, job, vec![reason])?;
                 }
             }
-            Outcome::Failed { reason, tally } => {
+            Outcome::Failed { reason, mut tally } => {
+                tally.failed += 1;
                 self.count(&tally);
                 self.fail(id, job, vec![reason])?;
             }

@@ -1,0 +1,243 @@
+//! The appender mediator: a thread for each appender, fed from committed output only, ended by an
+//! end-of-stream mark.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded, select};
+use spoonbill_plugins::appender::{FileAppender, Mark};
+
+use crate::ledger::{Command, OutputBlock, Position};
+use crate::store::{Answer, Question, Store, StoreError};
+
+/// Output is looked at so often at most: rows travel in company.
+const BREATH: Duration = Duration::from_millis(50);
+/// A position is made durable so often at most, but for the end.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// Output read at once.
+const READ_BYTES: usize = 4 << 20;
+
+/// The end-of-stream mark: everything committed by now is the last.
+#[derive(Debug, Clone, Copy)]
+struct End;
+
+/// One appender's end.
+#[derive(Debug)]
+pub struct Appended {
+    /// The file.
+    pub path: PathBuf,
+    /// Why not everything is in it; the rows stay in the store.
+    pub error: Option<String>,
+}
+
+/// What one appender needs.
+#[derive(Debug, Clone)]
+pub struct AppendOrder {
+    /// Its number.
+    pub number: u32,
+    /// Its file.
+    pub path: PathBuf,
+    /// How far it had come.
+    pub position: Position,
+    /// Whether rows are sorted at the end instead of written as they come.
+    pub canonical: bool,
+    /// Whether a position vouches for the disk.
+    pub durable: bool,
+}
+
+/// Appenders at work.
+#[derive(Debug)]
+pub struct AppenderMediator {
+    threads: Vec<(Sender<End>, JoinHandle<Appended>)>,
+}
+
+impl AppenderMediator {
+    /// Starts a thread for each appender.
+    pub fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
+        let mut threads = Vec::new();
+        for order in orders {
+            let (end, ended) = bounded(1);
+            let pen = Pen {
+                store: Arc::clone(store),
+                position: order.position,
+                order,
+                file: None,
+                synced: Instant::now(),
+                unsynced: false,
+            };
+            let bell = store.output_bell();
+            let name = format!("append-{}", pen.order.number);
+            let thread =
+                std::thread::Builder::new().name(name).spawn(move || pen.write(&bell, &ended))?;
+            threads.push((end, thread));
+        }
+        Ok(Self { threads })
+    }
+
+    /// Sends the end-of-stream mark and waits until everything committed is written.
+    pub fn close(self) -> Vec<Appended> {
+        let ended = self.threads.into_iter().filter_map(|(end, thread)| {
+            // A thread that has given up listens no more; its report says why.
+            drop(end.send(End));
+            thread.join().ok()
+        });
+        ended.collect()
+    }
+}
+
+struct Pen {
+    store: Arc<dyn Store>,
+    order: AppendOrder,
+    position: Position,
+    file: Option<FileAppender>,
+    synced: Instant,
+    unsynced: bool,
+}
+
+/// Why an appender stopped.
+enum Broken {
+    File(io::Error),
+    Store(StoreError),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<StoreError> for Broken {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Pen {
+    fn write(mut self, bell: &Receiver<()>, ended: &Receiver<End>) -> Appended {
+        let result = if self.order.canonical {
+            // Nothing to do before the end; a bell that nobody answers holds one ring only.
+            drop(ended.recv());
+            self.write_sorted()
+        } else {
+            self.write_as_it_comes(bell, ended)
+        };
+        let error = result.err().map(|broken| match broken {
+            Broken::File(error) => {
+                format!("`{}` could not be written: {error}", self.order.path.display())
+            }
+            Broken::Store(error) => error.to_string(),
+        });
+        Appended { path: self.order.path, error }
+    }
+
+    fn write_as_it_comes(
+        &mut self,
+        bell: &Receiver<()>,
+        ended: &Receiver<End>,
+    ) -> Result<(), Broken> {
+        self.file = Some(self.open()?);
+        loop {
+            self.catch_up()?;
+            let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_secs(3600) };
+            select! {
+                recv(ended) -> _ => break,
+                recv(bell) -> _ => if ended.recv_timeout(BREATH).is_ok() { break },
+                default(wake) => {}
+            }
+            if self.unsynced && self.synced.elapsed() >= SYNC_EVERY {
+                self.acknowledge()?;
+            }
+        }
+        self.catch_up()?;
+        self.acknowledge()
+    }
+
+    /// The file at its stored position, or anew when it is not the one that was left.
+    fn open(&mut self) -> Result<FileAppender, Broken> {
+        let mark = Mark { length: self.position.length, tail: self.position.tail };
+        if self.position.seq > 0 {
+            if let Some(file) = FileAppender::resume(&self.order.path, mark)? {
+                return Ok(file);
+            }
+            let path = self.order.path.display();
+            tracing::warn!(%path, "output file is missing or changed, writing it again");
+        }
+        self.position = Position::default();
+        Ok(FileAppender::create(&self.order.path)?)
+    }
+
+    fn catch_up(&mut self) -> Result<(), Broken> {
+        loop {
+            let blocks = self.read(false, self.position.seq)?;
+            let Some(last) = blocks.last() else { return Ok(()) };
+            self.position.seq = last.seq;
+            for output in &blocks {
+                if let Some(file) = &mut self.file {
+                    file.append(&output.block.bytes)?;
+                }
+            }
+            self.unsynced = true;
+            if self.synced.elapsed() >= SYNC_EVERY {
+                self.acknowledge()?;
+            }
+        }
+    }
+
+    fn read(&self, canonical: bool, after: u64) -> Result<Vec<OutputBlock>, StoreError> {
+        let (appender, bytes_max) = (self.order.number, READ_BYTES);
+        let question = if canonical {
+            Question::CanonicalOutput { appender, after, bytes_max }
+        } else {
+            Question::Output { appender, after, bytes_max }
+        };
+        match self.store.ask_blocking(question)? {
+            Answer::Output(blocks) => Ok(blocks),
+            other => Err(StoreError::Failed(format!("output was asked for, not {other:?}"))),
+        }
+    }
+
+    /// File first, position second: a crash between the two writes the same bytes again.
+    fn acknowledge(&mut self) -> Result<(), Broken> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mark = file.sync(self.order.durable)?;
+        (self.position.length, self.position.tail) = (mark.length, mark.tail);
+        let ack = Command::Ack { appender: self.order.number, position: self.position };
+        self.store.submit_blocking(ack)?;
+        (self.synced, self.unsynced) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Writes everything in canonical order beside the file, then puts it in its place.
+    fn write_sorted(&mut self) -> Result<(), Broken> {
+        let part = part_of(&self.order.path);
+        let mut file = FileAppender::create(&part)?;
+        let (mut count, mut seq) = (0, 0);
+        loop {
+            let blocks = self.read(true, count)?;
+            if blocks.is_empty() {
+                break;
+            }
+            count += blocks.len() as u64;
+            for output in &blocks {
+                seq = seq.max(output.seq);
+                file.append(&output.block.bytes)?;
+            }
+        }
+        self.position.seq = seq;
+        self.file = Some(file);
+        if let Some(file) = &mut self.file {
+            file.sync(self.order.durable)?;
+        }
+        std::fs::rename(&part, &self.order.path)?;
+        self.acknowledge()
+    }
+}
+
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    path.with_file_name(name)
+}

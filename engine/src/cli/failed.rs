@@ -1,0 +1,54 @@
+//! `spoonbill failed`: the failed jobs of the last run, as JSON lines.
+
+use super::{SettingArgs, print_err, print_out};
+use crate::bootstrap::Node;
+use crate::ledger::JobId;
+use crate::store::{Answer, Question, StoreError};
+
+pub(super) fn failed(settings: &SettingArgs) -> u8 {
+    let config = match settings.resolve(None, None) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let dir = &config.store.data_dir;
+    if !dir.join("state.db").exists() {
+        print_err(&format!("error: `{}` holds no run\n", dir.display()));
+        return 1;
+    }
+    let node = match Node::solo(&config) {
+        Ok(node) => node,
+        Err(error) => {
+            print_err(&format!("error: {error}\n"));
+            return crate::error::RunError::from(error).exit_code();
+        }
+    };
+    let listed = list(&node);
+    node.close();
+    match listed {
+        Ok(()) => 0,
+        Err(error) => {
+            print_err(&format!("error: {error}\n"));
+            1
+        }
+    }
+}
+
+fn list(node: &Node) -> Result<(), StoreError> {
+    let mut after: Option<JobId> = None;
+    loop {
+        let question = Question::Failed { after, limit: 500 };
+        let Answer::Failed(batch) = node.store.ask_blocking(question)? else { return Ok(()) };
+        let Some((last, _)) = batch.last() else { return Ok(()) };
+        after = Some(*last);
+        let mut text = String::new();
+        for (_, failed) in &batch {
+            let job = &failed.job.new;
+            let line = serde_json::json!({
+                "name": job.name, "group": job.group, "url": job.url, "depth": job.depth,
+                "tasks": failed.job.tasks, "reasons": failed.reasons,
+            });
+            text.push_str(&format!("{line}\n"));
+        }
+        print_out(&text).map_err(|error| StoreError::Failed(error.to_string()))?;
+    }
+}

@@ -1,0 +1,202 @@
+//! The command line: what was typed becomes settings and one call. Only this folder prints.
+
+mod check;
+mod config;
+mod failed;
+mod problems;
+mod progress;
+mod query;
+mod run;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, Inputs};
+use problems::Shown;
+
+/// A definition-driven web-scraping engine: YAML in, rows out, nothing lost.
+#[derive(Debug, Parser)]
+#[command(name = "spoonbill", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the definitions of a directory until all work is done
+    Run(RunArgs),
+    /// Run only the failed jobs of the last run again
+    Retry(RunArgs),
+    /// Check definitions and settings offline; print every problem at once
+    Check {
+        /// Directory of definition files
+        defs_dir: PathBuf,
+        #[command(flatten)]
+        settings: SettingArgs,
+        #[command(flatten)]
+        logging: LogArgs,
+    },
+    /// Try one query on a file or URL; print one JSON string per match
+    Query(query::QueryArgs),
+    /// List failed jobs with their reasons, as JSON lines
+    Failed {
+        #[command(flatten)]
+        settings: SettingArgs,
+    },
+    /// Print every setting, its value and where it came from
+    Config {
+        #[command(flatten)]
+        settings: SettingArgs,
+        /// Look for `spoonbill.yml` beside this directory
+        #[arg(long, value_name = "DIR")]
+        defs_dir: Option<PathBuf>,
+    },
+}
+
+/// Options of `run` and its kin.
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Directory of definition files
+    defs_dir: PathBuf,
+    /// Base directory of file appenders [default: output]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Discard the unfinished run in the data directory and start anew
+    #[arg(long)]
+    fresh: bool,
+    /// Write the end-of-run report to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingArgs,
+    #[command(flatten)]
+    logging: LogArgs,
+}
+
+/// Where settings come from.
+#[derive(Debug, Args)]
+struct SettingArgs {
+    /// One setting; may be repeated, and outranks environment and file
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Settings file [default: spoonbill.yml beside the definitions, if there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Durable state: job ledger, stored pages, parsed data [default: data]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// How much is said, and how.
+#[derive(Debug, Args)]
+struct LogArgs {
+    /// Form of log lines
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// Say more; twice for everything
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Runs the command line and gives the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout with 0, mistakes to stderr with 2.
+            drop(error.print());
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let code = match cli.command {
+        Command::Run(args) => run::run(&args, run::Which::All),
+        Command::Retry(args) => run::run(&args, run::Which::Failed),
+        Command::Check { defs_dir, settings, logging } => {
+            check::check(&defs_dir, &settings, &logging)
+        }
+        Command::Query(args) => query::query(&args),
+        Command::Failed { settings } => failed::failed(&settings),
+        Command::Config { settings, defs_dir } => config::config(&settings, defs_dir),
+    };
+    ExitCode::from(code)
+}
+
+impl SettingArgs {
+    /// Resolves the settings, or prints what is wrong with them and gives the exit code.
+    fn resolve(&self, defs_dir: Option<&PathBuf>, output: Option<&PathBuf>) -> Result<Config, u8> {
+        let mut flags = Vec::new();
+        let mut flag = |key: &str, value: Option<&PathBuf>| {
+            flags.extend(value.map(|value| (key.to_owned(), value.display().to_string())));
+        };
+        flag("data.dir", self.data_dir.as_ref());
+        flag("output.dir", output);
+        let inputs = Inputs {
+            flags,
+            sets: self.sets.clone(),
+            config_file: self.config.clone(),
+            defs_dir: defs_dir.cloned(),
+            ..Inputs::default()
+        };
+        match Config::resolve(&inputs.with_process_env()) {
+            Ok((config, warnings)) => {
+                problems::print(&warnings, Shown::Problems);
+                Ok(config)
+            }
+            Err(problems) => {
+                problems::print(&problems.0, Shown::ProblemsAndCount);
+                Err(3)
+            }
+        }
+    }
+}
+
+impl LogArgs {
+    /// Sends log lines to stderr from here on.
+    fn start(&self) {
+        let level = match (self.quiet, self.verbose) {
+            (true, _) => "error",
+            (false, 0) => "warn",
+            (false, 1) => "spoonbill_engine=debug,warn",
+            (false, _) => "trace",
+        };
+        let builder = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::new(level))
+            .with_writer(std::io::stderr)
+            .with_ansi(problems::colour());
+        let started = match self.log_format {
+            LogFormat::Text => builder.with_target(false).try_init(),
+            LogFormat::Json => builder.json().try_init(),
+        };
+        // A second start in one process keeps the first one's lines.
+        drop(started);
+    }
+}
+
+/// Writes data to stdout; a reader that has gone away is not an error.
+fn print_out(text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Writes words to stderr; there is nowhere to tell if that fails.
+fn print_err(text: &str) {
+    use std::io::Write;
+    drop(std::io::stderr().lock().write_all(text.as_bytes()));
+}

@@ -1,0 +1,75 @@
+//! Problems on stderr: place, source line, caret, advice.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use spoonbill_defs::{Problem, Severity};
+
+/// What is printed beside the problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Nothing.
+    Problems,
+    /// How many there were.
+    ProblemsAndCount,
+}
+
+/// Whether stderr wants colour.
+pub(super) fn colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
+}
+
+/// Prints problems to stderr.
+pub(super) fn print(problems: &[Problem], shown: Shown) {
+    let mut text: String = problems.iter().map(|problem| render(problem, colour())).collect();
+    if shown == Shown::ProblemsAndCount {
+        let count = |severity| problems.iter().filter(|found| found.severity == severity).count();
+        let words = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")];
+        let words: Vec<String> = words
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}{}", if *count == 1 { "" } else { "s" }))
+            .collect();
+        if !words.is_empty() {
+            text.push_str(&words.join(", "));
+            text.push('\n');
+        }
+    }
+    super::print_err(&text);
+}
+
+/// One problem as text.
+pub(super) fn render(problem: &Problem, colour: bool) -> String {
+    let (word, paint) = match problem.severity {
+        Severity::Error => ("error", "\x1b[1;31m"),
+        Severity::Warning => ("warning", "\x1b[1;33m"),
+    };
+    let (paint, plain) = if colour { (paint, "\x1b[0m") } else { ("", "") };
+    let mut out = format!("{paint}{word}{plain}: {}\n", problem.message);
+    // Writing to a string cannot fail.
+    if let Some(place) = &problem.place {
+        let number = place.line.to_string();
+        let margin = " ".repeat(number.len());
+        drop(writeln!(
+            out,
+            "{margin}--> {}:{}:{}",
+            place.file.display(),
+            place.line,
+            place.column
+        ));
+        let line: String = place.source.chars().take(200).collect();
+        drop(writeln!(out, "{margin} |\n{number} | {line}"));
+        // Tabs stay tabs below the line, so that the caret stands where the eye looks.
+        let before = place.source.chars().take(place.column.saturating_sub(1) as usize);
+        let pad: String =
+            before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).take(200).collect();
+        let room = place.source.chars().count().saturating_sub(place.column as usize - 1).max(1);
+        let carets = "^".repeat((place.width as usize).min(room).min(100));
+        let help = problem.help.as_deref().unwrap_or_default();
+        let caret_line = format!("{margin} | {pad}{paint}{carets}{plain} {help}");
+        drop(writeln!(out, "{}", caret_line.trim_end()));
+    } else if let Some(help) = &problem.help {
+        drop(writeln!(out, "  {help}"));
+    }
+    out
+}

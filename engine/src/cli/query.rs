@@ -1,0 +1,93 @@
+//! `spoonbill query`: one query on a file or URL.
+
+use clap::Args;
+use spoonbill_plugins::html::{Document, TreeLimits};
+use spoonbill_plugins::loader::file::FileLoader;
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::{Fetched, Target, charset};
+
+use super::{SettingArgs, print_err, print_out};
+use crate::config::Config;
+use crate::prepare::Dialect;
+use crate::query::ask;
+
+#[derive(Debug, Args)]
+pub(super) struct QueryArgs {
+    /// File or URL of the page
+    source: String,
+    /// CSS selector, as jsoup reads it
+    #[arg(long, value_name = "SELECTOR", required_unless_present = "xpath", conflicts_with = "xpath")]
+    css: Option<String>,
+    /// XPath 1.0 expression
+    #[arg(long, value_name = "EXPRESSION")]
+    xpath: Option<String>,
+    /// Print this attribute of each element instead of its text
+    #[arg(long, value_name = "NAME")]
+    attr: Option<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+pub(super) fn query(args: &QueryArgs) -> u8 {
+    let config = match args.settings.resolve(None, None) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let (dialect, question) = match (&args.css, &args.xpath) {
+        (Some(css), _) => (Dialect::Css, css),
+        (None, Some(xpath)) => (Dialect::Xpath, xpath),
+        (None, None) => return 2,
+    };
+    let fetched = match load(&args.source, &config) {
+        Ok(fetched) => fetched,
+        Err(message) => {
+            print_err(&format!("error: {message}\n"));
+            return 4;
+        }
+    };
+    let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
+    let limits =
+        TreeLimits { nodes_max: config.parse.nodes_max, depth_max: config.parse.depth_max };
+    let answers = Document::parse(&html, limits)
+        .map_err(|error| (4, error.to_string()))
+        .and_then(|document| {
+            let attr = args.attr.as_deref();
+            ask(&document, dialect, question, attr).map_err(|message| (3, message))
+        });
+    match answers {
+        Ok(answers) => {
+            let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));
+            let text: String = lines.map(|line| format!("{line}\n")).collect();
+            u8::from(print_out(&text).is_err())
+        }
+        Err((code, message)) => {
+            print_err(&format!("error: {message}\n"));
+            code
+        }
+    }
+}
+
+fn load(source: &str, config: &Config) -> Result<Fetched, String> {
+    match Target::of(source).map_err(|error| error.message)? {
+        Target::Path(path) => {
+            let files = FileLoader {
+                resources_dir: config.fetch.resources_dir.clone(),
+                body_max: config.fetch.body_bytes_max,
+            };
+            files.read(&path).map_err(|error| error.message)
+        }
+        Target::Http(url) => {
+            let settings = HttpSettings {
+                user_agent: config.fetch.user_agent.clone(),
+                body_max: config.fetch.body_bytes_max,
+                ..HttpSettings::default()
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| format!("no async runtime: {error}"))?;
+            let loader = HttpLoader::new(&settings).map_err(|error| error.message)?;
+            runtime.block_on(loader.load(&url)).map_err(|error| error.message)
+        }
+    }
+}

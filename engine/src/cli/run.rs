@@ -1,0 +1,113 @@
+//! `spoonbill run` and `spoonbill retry`: from what was typed to an exit code.
+
+use std::path::Path;
+
+use super::problems::{self, Shown};
+use super::{RunArgs, print_err, progress};
+use crate::bootstrap::Node;
+use crate::compose::{Composed, compose};
+use crate::error::RunError;
+use crate::ledger::OpenMode;
+use crate::report::{FinishReason, Report};
+use crate::shutdown::{self, Stop};
+
+/// Which jobs are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All of the definitions'.
+    All,
+    /// Those that failed last time.
+    Failed,
+}
+
+pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
+    args.logging.start();
+    let config = match args.settings.resolve(Some(&args.defs_dir), args.output.as_ref()) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let composed = match compose(&args.defs_dir, &config) {
+        Ok(composed) => composed,
+        Err(found) => {
+            problems::print(&found.0, Shown::ProblemsAndCount);
+            return 3;
+        }
+    };
+    if !args.logging.quiet {
+        problems::print(&composed.warnings, Shown::Problems);
+    }
+    let mode = match (which, args.fresh) {
+        (Which::Failed, _) => OpenMode::Retry,
+        (Which::All, true) => OpenMode::Fresh,
+        (Which::All, false) => OpenMode::Continue,
+    };
+    match perform(args, &composed, mode) {
+        Ok((report, stop)) => conclude(args, &report, stop),
+        Err(RunError::Problems(found)) => {
+            problems::print(&found.0, Shown::ProblemsAndCount);
+            3
+        }
+        Err(error) => {
+            print_err(&format!("error: {error}\n"));
+            error.exit_code()
+        }
+    }
+}
+
+fn perform(
+    args: &RunArgs,
+    composed: &Composed,
+    mode: OpenMode,
+) -> Result<(Report, Stop), RunError> {
+    let internal = |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
+    let stop = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
+        .enable_all()
+        .build()
+        .map_err(|error| internal("no async runtime", error))?;
+    let node = Node::solo(&composed.config)?;
+    let result = runtime.block_on(async {
+        let running = crate::run::run(&node, composed, mode, stop.clone());
+        if args.logging.quiet {
+            return running.await;
+        }
+        let interval = composed.config.run.progress_interval;
+        tokio::select! {
+            report = running => report,
+            () = progress::show(node.store.standing(), interval) => {
+                Err(RunError::Internal("progress ended".to_owned()))
+            }
+        }
+    });
+    node.close();
+    let asked = *stop.borrow();
+    runtime.shutdown_background();
+    result.map(|report| (report, asked))
+}
+
+/// Prints and writes the report; its exit code.
+fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
+    if !args.logging.quiet {
+        if report.continued {
+            print_err("continued the unfinished run of this data directory\n");
+        }
+        print_err(&report.text());
+    }
+    if let Some(path) = &args.report
+        && let Err(error) = write_report(path, report)
+    {
+        print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
+        return 8;
+    }
+    match (report.finish_reason, stop) {
+        (FinishReason::Cancelled, Stop::Drain(signal) | Stop::Now(signal)) => signal.exit_code(),
+        _ => report.exit_code(),
+    }
+}
+
+fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
+    let mut text = serde_json::to_string_pretty(report).map_err(std::io::Error::other)?;
+    text.push('\n');
+    std::fs::write(path, text)
+}

@@ -1,0 +1,117 @@
+//! Composing: a directory and settings to what the elected node publishes for all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use spoonbill_defs::{Defs, Loaded, Options, PluginDef, Problem, Problems};
+
+use crate::config::Config;
+use crate::prepare::{self, RunDate};
+
+/// What the elected node publishes and every node reads back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The effective definitions.
+    pub defs: Defs,
+    /// Script files by the names they have in the definitions.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A checked set of definitions with its settings.
+#[derive(Debug, Clone)]
+pub struct Composed {
+    /// What is published.
+    pub published: Published,
+    /// The settings it was checked with.
+    pub config: Config,
+    /// When the run takes place.
+    pub date: RunDate,
+    /// Warnings to be shown once.
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads and checks everything; nothing is fetched or written. Gives all problems at once.
+pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
+    let mut problems = Problems::default();
+    let date = RunDate::of(config).map_err(|problem| problems.push(problem)).ok();
+    let options = Options { default_steps: config.defs.default_steps.clone() };
+    let loaded = match spoonbill_defs::load(dir, &options) {
+        Ok(loaded) => loaded,
+        Err(mut found) => {
+            problems.0.append(&mut found.0);
+            problems.sort();
+            return Err(problems);
+        }
+    };
+    let Loaded { defs, sources, mut warnings } = loaded;
+    let files = script_files(&defs, dir, config);
+    let published = Published { defs, files };
+    let Some(date) = date else { return Err(problems) };
+    match prepare::prepare(&published, config, &date, &sources) {
+        Ok(mut prepared) => warnings.append(&mut prepared.warnings),
+        Err(mut found) => problems.0.append(&mut found.0),
+    }
+    if problems.has_errors() {
+        problems.0.append(&mut warnings);
+        problems.sort();
+        return Err(problems);
+    }
+    Ok(Composed { published, config: config.clone(), date, warnings })
+}
+
+/// Everything that decides the rows; politeness and places on this machine do not.
+pub fn identity(composed: &Composed) -> [u8; 32] {
+    const DECIDING: [&str; 6] = [
+        "fact.blank.replace",
+        "fact.blank.replaceWith",
+        "fact.notFound.replaceWith",
+        "dateTimePattern",
+        "output.order",
+        "runDateTimeText",
+    ];
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&encode(&composed.published));
+    for key in DECIDING {
+        hasher.update(composed.config.get(key).unwrap_or_default().as_bytes());
+        hasher.update(&[0]);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// The bytes that are published.
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    // Plain data with string keys: encoding cannot fail but by a mistake of ours.
+    postcard::to_stdvec(value).unwrap_or_default()
+}
+
+fn script_files(defs: &Defs, dir: &Path, config: &Config) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let steps = defs.task_groups.iter().flat_map(|group| &group.tasks).flat_map(|task| &task.steps);
+    for plugin in steps.flat_map(|step| &step.plugins) {
+        for name in script_names(plugin) {
+            let found = places(name, dir, config).into_iter().find_map(|path| {
+                std::fs::read_to_string(path).ok()
+            });
+            if let Some(text) = found {
+                files.insert(name.to_owned(), text);
+            }
+        }
+    }
+    files
+}
+
+fn script_names(plugin: &PluginDef) -> impl Iterator<Item = &str> {
+    let names = plugin.list("script").into_iter().chain(plugin.list("scripts"));
+    names.map(|name| name.text.as_str())
+}
+
+/// Where a file named in a definition may lie: as it is, below the resources, beside the
+/// definitions.
+pub fn places(name: &str, dir: &Path, config: &Config) -> Vec<PathBuf> {
+    let inner = name.trim_start_matches('/');
+    let mut places = vec![PathBuf::from(name)];
+    places.extend(config.fetch.resources_dir.iter().map(|resources| resources.join(inner)));
+    places.push(dir.join(inner));
+    places
+}

@@ -1,0 +1,377 @@
+//! Definitions made ready to run: every selector, pattern, script and plugin compiled once, or
+//! every problem found. `check` and `run` share this, so what passes one passes the other.
+
+mod queries;
+mod sinks;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+use spoonbill_defs::{DataDef, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
+use spoonbill_plugins::converter::{self, ItemConverter};
+use spoonbill_plugins::dates::{DateSetup, Pattern, live_until};
+use spoonbill_plugins::filter::Filters;
+use spoonbill_plugins::parser::{FactText, Plan};
+use spoonbill_plugins::problem::OptionProblem;
+use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
+
+use crate::compose::Published;
+use crate::config::Config;
+
+pub use queries::Dialect;
+pub use sinks::{AppenderSpec, Sink};
+
+/// The date-time of a run, to the second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDate(pub Zoned);
+
+/// Everything a run needs in memory, shared by all threads.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Task groups by name.
+    pub groups: BTreeMap<String, Group>,
+    /// Appenders, by number.
+    pub appenders: Vec<AppenderSpec>,
+    /// What scripts may ask about the run.
+    pub run_facts: Arc<RunFacts>,
+    /// What stands for facts that are not there.
+    pub fact_text: FactText,
+    /// Warnings found on the way.
+    pub warnings: Vec<Problem>,
+}
+
+/// A task group, ready.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How long stored pages stay usable, as written.
+    pub live: Option<String>,
+    /// Its tasks, in document order.
+    pub tasks: Vec<ReadyTask>,
+}
+
+/// A task, ready.
+#[derive(Debug)]
+pub struct ReadyTask {
+    /// Its name.
+    pub name: String,
+    /// Its number in the run: script engines and canonical order go by it.
+    pub number: u32,
+    /// Name of its data definition.
+    pub data_def: String,
+    /// Names parsed data for reuse.
+    pub data_key: Vec<u8>,
+    /// Whether parsed data is kept.
+    pub persist_data: bool,
+    /// The data definition, compiled.
+    pub plan: Plan,
+    /// What happens to a page, in order.
+    pub steps: Vec<ReadyStep>,
+}
+
+/// A step, ready.
+#[derive(Debug)]
+pub enum ReadyStep {
+    /// Page to data.
+    Parse(Dialect),
+    /// Questions typed at a terminal.
+    Analyze(Dialect),
+    /// Drops rows.
+    Filter(Filters),
+    /// Converts values.
+    Convert(Vec<ItemConverter>),
+    /// Data through scripts.
+    Script(ScriptChain),
+    /// Rows to locators.
+    CreateLocators(LinkRules),
+    /// Rows to appenders.
+    Append(Vec<Sink>),
+}
+
+/// For each item name: the group its links go to, and the links that are not followed.
+pub type LinkRules = BTreeMap<String, (String, Vec<String>)>;
+
+impl RunDate {
+    /// The date-time the settings fix, or now.
+    pub fn of(config: &Config) -> Result<Self, Problem> {
+        let nowhere = Sources::default();
+        let problem = |message: String| Problem::error(&nowhere, Span::default(), message);
+        let pattern = Pattern::compile(&config.dates.pattern)
+            .map_err(|error| problem(format!("setting `dateTimePattern`: {error}")))?;
+        let now = Zoned::now();
+        let Some(text) = &config.dates.run_date_time_text else {
+            let second = now.with().subsec_nanosecond(0).build().unwrap_or(now);
+            return Ok(Self(second));
+        };
+        let setup = DateSetup { zone: TimeZone::system(), run_year: now.year() };
+        let date = pattern.parse(text, &setup).ok_or_else(|| {
+            problem(format!(
+                "setting `runDateTimeText`: `{text}` does not fit the pattern `{}`",
+                config.dates.pattern
+            ))
+        })?;
+        Ok(Self(date))
+    }
+
+    /// The date as a pattern writes it; the ISO form when the pattern is bad, which compose has
+    /// ruled out.
+    pub fn text(&self, pattern: &str) -> String {
+        Pattern::compile(pattern)
+            .map_or_else(|_| self.0.to_string(), |pattern| pattern.format(&self.0))
+    }
+
+    /// The date back from its ISO form.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+}
+
+/// Compiles everything, or gives everything that is wrong.
+pub fn prepare(
+    published: &Published,
+    config: &Config,
+    date: &RunDate,
+    sources: &Sources,
+) -> Result<Prepared, Problems> {
+    let mut maker = Maker {
+        published,
+        config,
+        setup: DateSetup { zone: date.0.time_zone().clone(), run_year: date.0.year() },
+        sources,
+        problems: Problems::default(),
+        appenders: Vec::new(),
+        tasks: 0,
+    };
+    let mut groups = BTreeMap::new();
+    for group in &published.defs.task_groups {
+        maker.check_live(group.live.as_ref());
+        let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
+        let ready = Group {
+            name: group.name.as_str().into(),
+            live: group.live.as_ref().map(|live| live.text.clone()),
+            tasks,
+        };
+        groups.insert(group.name.text.clone(), ready);
+    }
+    maker.check_settings();
+    let Maker { mut problems, appenders, .. } = maker;
+    problems.sort();
+    problems.0.dedup();
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    Ok(Prepared {
+        groups,
+        appenders,
+        run_facts: Arc::new(run_facts(config, date)),
+        fact_text: FactText {
+            blank_replace: config.fact.blank_replace,
+            blank_with: config.fact.blank_replace_with.clone(),
+            not_found_with: config.fact.not_found_replace_with.clone(),
+        },
+        warnings: problems.0,
+    })
+}
+
+fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
+    let settings = config.to_map();
+    let pattern = Pattern::compile(&config.dates.pattern).ok();
+    RunFacts {
+        run_date_time: date.0.clone(),
+        config: Arc::new(move |key| settings.get(key).cloned()),
+        is_cluster: false,
+        stage: String::from("run"),
+        user_agent: config.fetch.user_agent.clone(),
+        timeout: config.fetch.total_timeout,
+        date_text: Arc::new(move |date| {
+            pattern.as_ref().map_or_else(|| date.to_string(), |pattern| pattern.format(date))
+        }),
+    }
+}
+
+struct Maker<'a> {
+    published: &'a Published,
+    config: &'a Config,
+    setup: DateSetup,
+    sources: &'a Sources,
+    problems: Problems,
+    appenders: Vec<AppenderSpec>,
+    tasks: u32,
+}
+
+impl Maker<'_> {
+    fn error(&mut self, at: Span, message: impl Into<String>, help: Option<String>) {
+        let problem = Problem::error(self.sources, at, message);
+        self.problems.push(Problem { help, ..problem });
+    }
+
+    fn options<T>(&mut self, result: Result<T, Vec<OptionProblem>>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(problems) => {
+                for OptionProblem { at, message, help } in problems {
+                    self.error(at, message, help);
+                }
+                None
+            }
+        }
+    }
+
+    fn task(&mut self, task: &Task) -> Option<ReadyTask> {
+        self.tasks += 1;
+        let number = self.tasks;
+        let def = self.published.defs.data_def(&task.data_def.text)?.clone();
+        let plan = match Plan::compile(&def) {
+            Ok(plan) => Some(plan),
+            Err(problems) => {
+                for problem in problems {
+                    self.error(problem.at, problem.message, None);
+                }
+                None
+            }
+        };
+        let mut steps = Vec::new();
+        let mut complete = true;
+        for step in &task.steps {
+            match self.step(step, &def) {
+                Some(Some(step)) => steps.push(step),
+                Some(None) => {}
+                None => complete = false,
+            }
+        }
+        let plan = plan.filter(|_| complete)?;
+        for warning in plan.warnings() {
+            let warning = Problem::warning(self.sources, warning.at, warning.message.clone());
+            self.problems.push(warning);
+        }
+        Some(ReadyTask {
+            name: task.name.text.clone(),
+            number,
+            data_def: def.name.text.clone(),
+            data_key: data_key(task, &def),
+            persist_data: task.persist_data,
+            plan,
+            steps,
+        })
+    }
+
+    /// The step, ready; `Some(None)` for one that has no work of its own, `None` after a problem.
+    fn step(&mut self, step: &Step, def: &DataDef) -> Option<Option<ReadyStep>> {
+        let ready = match step.kind {
+            StepKind::LocatorSeeder | StepKind::PageLoader => return Some(None),
+            StepKind::DomLoader => {
+                let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
+                let message = format!("step `{}` loads in a browser, which is not supported", step.name.text);
+                self.error(step.name.at, message, Some(help.to_owned()));
+                return None;
+            }
+            StepKind::CssParser | StepKind::XpathParser => {
+                let dialect = Dialect::of(step.kind);
+                self.check_queries(def, dialect);
+                self.check_scripts(def);
+                ReadyStep::Parse(dialect)
+            }
+            StepKind::CssAnalyzer | StepKind::XpathAnalyzer => {
+                ReadyStep::Analyze(Dialect::of(step.kind))
+            }
+            StepKind::DataFilter => {
+                let filters = Filters::compile(def);
+                ReadyStep::Filter(self.options(filters)?)
+            }
+            StepKind::DataConverter => ReadyStep::Convert(self.converters(&step.plugins, def)?),
+            StepKind::Scripter => {
+                let files = &self.published.files;
+                let read = |name: &str| {
+                    files.get(name).cloned().ok_or_else(|| format!("file `{name}` was not found"))
+                };
+                let mut chain = ScriptChain::from_def(&step.plugins, &read);
+                if let Err(problems) = &mut chain {
+                    for problem in problems.iter_mut().filter(|problem| problem.at.line == 0) {
+                        problem.at = step.name.at;
+                    }
+                }
+                ReadyStep::Script(self.options(chain)?)
+            }
+            StepKind::LocatorCreator => ReadyStep::CreateLocators(link_rules(def)),
+            StepKind::DataAppender => ReadyStep::Append(self.sinks(step)?),
+        };
+        Some(Some(ready))
+    }
+
+    fn converters(&mut self, plugins: &[PluginDef], def: &DataDef) -> Option<Vec<ItemConverter>> {
+        let mut all = Some(Vec::new());
+        for plugin in plugins {
+            let made = converter::from_def(plugin, &self.setup);
+            let Some(converter) = self.options(made) else {
+                all = None;
+                continue;
+            };
+            let names = def.items.iter().chain(&def.dims).chain(&def.facts);
+            let names: Vec<&str> = names.map(|item| item.name.as_str()).collect();
+            if !names.contains(&converter.item.as_str()) {
+                let at = plugin.option("item").map_or(plugin.name.at, |item| item.at);
+                let help = spoonbill_defs::suggest(&converter.item, names)
+                    .map(|name| format!("did you mean `{name}`?"));
+                let message = format!(
+                    "dataDef `{}` has no item `{}` to convert",
+                    def.name.text, converter.item
+                );
+                self.error(at, message, help);
+                all = None;
+            } else if let Some(all) = &mut all {
+                all.push(converter);
+            }
+        }
+        all
+    }
+
+    fn check_scripts(&mut self, def: &DataDef) {
+        for item in def.items.iter().chain(&def.dims).chain(&def.facts) {
+            if let Some(text) = &item.script
+                && let Err(error) = script::check_expression(&queries::sample(&text.text, "1"))
+            {
+                self.error(text.at, format!("script of item `{}`: {error}", item.name.text), None);
+            }
+        }
+    }
+
+    fn check_live(&mut self, live: Option<&spoonbill_defs::Text>) {
+        let Some(live) = live else { return };
+        let Ok(pattern) = Pattern::compile(&self.config.dates.pattern) else { return };
+        let checked = live_until(&Zoned::default(), &live.text, &pattern);
+        if let Some(warning) = checked.warning {
+            self.problems.push(Problem::warning(self.sources, live.at, warning));
+        }
+    }
+
+    fn check_settings(&mut self) {
+        if let Err(error) = Pattern::compile(&self.config.output.dir_timestamp_pattern) {
+            let message = format!("setting `outputDirTimestampPattern`: {error}");
+            self.error(Span::default(), message, None);
+        }
+    }
+}
+
+fn link_rules(def: &DataDef) -> LinkRules {
+    let links = def.items.iter().filter_map(|item| {
+        let group = item.link_group.as_ref()?.text.clone();
+        let stops = item.link_break_on.iter().map(|text| text.text.clone()).collect();
+        Some((item.name.text.clone(), (group, stops)))
+    });
+    links.collect()
+}
+
+/// Names the parsed data of a task: it changes with the definition it was parsed by.
+fn data_key(task: &Task, def: &DataDef) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(task.name.text.as_bytes());
+    hasher.update(&[0]);
+    hasher.update(&crate::compose::encode(def));
+    for step in &task.steps {
+        hasher.update(&[step.kind as u8]);
+    }
+    hasher.finalize().as_bytes()[..16].to_vec()
+}

@@ -1,0 +1,222 @@
+//! The end-of-run report: what happened, in numbers and in words.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FinishReason {
+    /// All work is over.
+    Finished,
+    /// A signal ended it; it can be continued.
+    Cancelled,
+    /// It could not go on.
+    Failed,
+}
+
+/// The report of one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// How it ended.
+    pub finish_reason: FinishReason,
+    /// Why, when it failed.
+    pub error: Option<String>,
+    /// Whether it went on with an unfinished run.
+    pub continued: bool,
+    /// When this process began to work on it.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// Seconds between the two.
+    pub elapsed_seconds: f64,
+    /// What became of pages.
+    pub pages: Pages,
+    /// Answers by HTTP status.
+    pub http_status: BTreeMap<u16, u64>,
+    /// Loads tried again.
+    pub retries: u64,
+    /// Bytes of loaded pages, decompressed.
+    pub bytes: u64,
+    /// Rows by data definition.
+    pub rows: BTreeMap<String, u64>,
+    /// What became of jobs.
+    pub jobs: Jobs,
+    /// The first failed jobs.
+    pub failures: Vec<Failure>,
+    /// Things worth telling that are not failures.
+    pub notes: BTreeMap<String, u64>,
+    /// Files written.
+    pub outputs: Vec<Output>,
+    /// Largest memory of the process.
+    pub peak_memory_bytes: u64,
+    /// Which node this is.
+    pub node: u32,
+}
+
+/// What became of pages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pages {
+    /// Loaded over the network or from files.
+    pub fetched: u64,
+    /// Taken from the store.
+    pub from_store: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Not loaded, by reason.
+    pub skipped: BTreeMap<String, u64>,
+}
+
+/// What became of jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Jobs {
+    /// Ended with all their rows.
+    pub done: u64,
+    /// Ended without.
+    pub failed: u64,
+    /// Still to be done.
+    pub pending: u64,
+}
+
+/// A failed job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// Locator name.
+    pub name: String,
+    /// Group.
+    pub group: String,
+    /// Address.
+    pub url: String,
+    /// Why, one entry for each task or for the page.
+    pub reasons: Vec<String>,
+}
+
+/// A file that rows went to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// Where.
+    pub path: String,
+    /// Why not all rows are in it.
+    pub error: Option<String>,
+}
+
+impl Report {
+    /// The exit code of `cli.md`.
+    pub fn exit_code(&self) -> u8 {
+        if self.outputs.iter().any(|output| output.error.is_some()) {
+            8
+        } else if self.jobs.failed > 0 {
+            4
+        } else {
+            0
+        }
+    }
+
+    /// The report in words, for a terminal.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let mut line = |name: &str, words: String| {
+            // Writing to a string cannot fail.
+            drop(writeln!(out, "{name:>10}  {words}"));
+        };
+        let elapsed = Duration::try_from_secs_f64(self.elapsed_seconds).unwrap_or_default();
+        line("run", format!("{} after {}", self.ending(), seconds(elapsed)));
+        line("jobs", self.job_words());
+        line("pages", self.page_words());
+        let statuses = self.http_status.iter().map(|(status, count)| format!("{status}: {count}"));
+        let statuses = statuses.collect::<Vec<_>>();
+        if !statuses.is_empty() {
+            line("answers", statuses.join(", "));
+        }
+        for (reason, count) in &self.pages.skipped {
+            line("skipped", format!("{count} {reason}"));
+        }
+        let total: u64 = self.rows.values().sum();
+        line("rows", total.to_string());
+        for (data_def, count) in &self.rows {
+            line("", format!("{count} {data_def}"));
+        }
+        for (note, count) in &self.notes {
+            line("note", format!("{note} ({count})"));
+        }
+        for failure in &self.failures {
+            let words = failure.reasons.join("; ");
+            line("failed", format!("{} ({}): {words}", failure.name, failure.group));
+        }
+        let hidden = self.jobs.failed.saturating_sub(self.failures.len() as u64);
+        if hidden > 0 {
+            line("failed", format!("and {hidden} more"));
+        }
+        for output in &self.outputs {
+            match &output.error {
+                None => line("output", output.path.clone()),
+                Some(error) => line("output", format!("{error}; its rows are kept, run again")),
+            }
+        }
+        line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
+        out
+    }
+
+    fn ending(&self) -> String {
+        let pending = self.jobs.pending;
+        match self.finish_reason {
+            FinishReason::Finished if self.jobs.failed == 0 => "finished".to_owned(),
+            FinishReason::Finished => format!("finished, with {} failed jobs", self.jobs.failed),
+            FinishReason::Cancelled if pending == 0 => "cancelled".to_owned(),
+            FinishReason::Cancelled => {
+                format!("cancelled with {pending} jobs to go; run again to continue")
+            }
+            FinishReason::Failed => {
+                format!("failed: {}", self.error.as_deref().unwrap_or("no reason known"))
+            }
+        }
+    }
+
+    fn job_words(&self) -> String {
+        let Jobs { done, failed, pending } = self.jobs;
+        format!("{done} done, {failed} failed, {pending} pending")
+    }
+
+    fn page_words(&self) -> String {
+        let Pages { fetched, from_store, failed, .. } = &self.pages;
+        format!(
+            "{fetched} fetched, {from_store} from store, {failed} failed, {} retries, {}",
+            self.retries,
+            size(self.bytes)
+        )
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    if time < Duration::from_secs(60) {
+        return format!("{:.2} s", time.as_secs_f64());
+    }
+    let whole = time.as_secs();
+    format!("{} min {} s", whole / 60, whole % 60)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// The largest memory this process ever had, as the kernel counts it.
+pub fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|words| words.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,366 @@
+//! The story of a run on one page: join, agree on the definitions, seed, work, watch, close.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spoonbill_defs::Sources;
+use spoonbill_plugins::dates::Pattern;
+use spoonbill_plugins::loader::LoadError;
+use spoonbill_plugins::loader::file::FileLoader;
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use tokio::sync::watch;
+
+use crate::append::{AppendOrder, Appended, AppenderMediator};
+use crate::barricade::cross;
+use crate::bootstrap::Node;
+use crate::compose::{Composed, Published, encode, identity};
+use crate::config::{Config, Durability, OutputOrder};
+use crate::differ;
+use crate::documents::Documents;
+use crate::error::RunError;
+use crate::job::{JobMediator, Wires};
+use crate::ledger::{
+    Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
+};
+use crate::monitor::Monitor;
+use crate::pool::Pool;
+use crate::prepare::{Prepared, RunDate, prepare};
+use crate::report::{Failure, FinishReason, Jobs, Output, Pages, Report, peak_memory};
+use crate::seed::seed;
+use crate::shutdown::Stop;
+use crate::steps::{Worker, Workshop};
+use crate::store::{Answer, Question, Store, StoreError};
+use crate::task::{Patience, TaskMediator};
+
+/// Failed jobs named in a report; `spoonbill failed` lists them all.
+const FAILURES_SHOWN: usize = 10;
+
+/// Runs composed definitions on a wired node until the work is over or `stop` ends it.
+pub async fn run(
+    node: &Node,
+    composed: &Composed,
+    mode: OpenMode,
+    stop: watch::Receiver<Stop>,
+) -> Result<Report, RunError> {
+    let start = node.clock.now();
+    let store = &node.store;
+    let session = join(node).await?;
+
+    let mut continued = false;
+    let opened = &mut continued;
+    cross(store, session, "setup", |epoch| async move {
+        *opened = open_run(store, session, epoch, composed, mode).await?;
+        Ok(())
+    })
+    .await?;
+    let plan = agreed(store).await?;
+
+    cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
+
+    let run = current(store).await?;
+    let appenders = start_appenders(store, &plan, &run)?;
+    let documents = open_documents(&plan.config)?;
+    let worked = work(store, session, plan, documents.clone(), stop.clone()).await;
+    if let Some(documents) = documents {
+        documents.close();
+    }
+    let appended = close_appenders(store, appenders).await?;
+    worked?;
+
+    let over = store.standing().borrow().over;
+    if over && appended.iter().all(|end| end.error.is_none()) {
+        store.submit(Command::Close { session }).await?;
+    }
+    store.submit(Command::Leave { session }).await?;
+    let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
+    report(node, reason, continued, start, appended).await
+}
+
+/// What every node reads back from the store: nobody works from what it composed itself.
+struct Agreed {
+    published: Published,
+    config: Config,
+    prepared: Prepared,
+    date: RunDate,
+}
+
+async fn join(node: &Node) -> Result<SessionId, RunError> {
+    let nonce = node.clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
+    match node.store.submit(Command::Join { nonce, alone: node.alone }).await? {
+        Reply::Joined(session) => Ok(session),
+        other => Err(RunError::unexpected("join", &other)),
+    }
+}
+
+/// Publishes the definitions and settings and opens the run; tells whether it goes on with one.
+async fn open_run(
+    store: &Arc<dyn Store>,
+    session: SessionId,
+    epoch: Epoch,
+    composed: &Composed,
+    mode: OpenMode,
+) -> Result<bool, RunError> {
+    let publish = Publication {
+        defs: encode(&composed.published),
+        config: encode(&composed.config.to_map()),
+    };
+    let config = &composed.config;
+    let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
+    let groups = &composed.published.defs.locator_groups;
+    let appenders = prepared(composed)?.appenders.len() as u32;
+    let plan = RunPlan {
+        identity: identity(composed),
+        defs: *blake3::hash(&publish.defs).as_bytes(),
+        config: *blake3::hash(&publish.config).as_bytes(),
+        date: composed.date.0.to_string(),
+        folder: free_folder(&config.output.dir, &composed.date.text(&config.output.dir_timestamp_pattern)),
+        groups: groups.iter().map(|group| group.name.text.clone()).collect(),
+        appenders,
+        policy: Policy {
+            delay_ms: config.fetch.delay.as_millis() as u64,
+            slots: parallelism,
+            // One lane never fills the node, however parallel its host may be.
+            lane_share_max: (take_limit / 4 * 3).max(1),
+            attempts_max: config.job.attempts_max,
+            ..Policy::default()
+        },
+    };
+    let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
+    match store.submit(open).await? {
+        Reply::Opened { continued } => Ok(continued),
+        Reply::NothingToRetry => Err(RunError::NothingToRetry),
+        Reply::Unfinished { defs, .. } => {
+            let old = blob(store, defs).await?;
+            Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
+        }
+        other => Err(RunError::unexpected("run", &other)),
+    }
+}
+
+fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
+    let Composed { published, config, date, .. } = composed;
+    prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
+}
+
+/// A folder name that no earlier run has taken.
+fn free_folder(output: &Path, wanted: &str) -> String {
+    let mut name = wanted.to_owned();
+    let mut number = 2;
+    while output.join(&name).exists() {
+        name = format!("{wanted}-{number}");
+        number += 1;
+    }
+    name
+}
+
+async fn agreed(store: &Arc<dyn Store>) -> Result<Agreed, RunError> {
+    let run = current(store).await?;
+    let odd = |what: &str| RunError::Internal(format!("published {what} cannot be read back"));
+    let published: Published =
+        postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
+    let settings: std::collections::BTreeMap<String, String> =
+        postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
+    let config = Config::from_map(&settings).map_err(RunError::Problems)?;
+    let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
+    let prepared = prepare(&published, &config, &date, &Sources::default())
+        .map_err(RunError::Problems)?;
+    Ok(Agreed { published, config, prepared, date })
+}
+
+async fn current(store: &Arc<dyn Store>) -> Result<Run, RunError> {
+    match store.ask(Question::Run).await? {
+        Answer::Run(Some(run)) => Ok(*run),
+        other => Err(RunError::Internal(format!("the store has no run: {other:?}"))),
+    }
+}
+
+async fn blob(store: &Arc<dyn Store>, hash: [u8; 32]) -> Result<Vec<u8>, RunError> {
+    match store.ask(Question::Blob(hash)).await? {
+        Answer::Blob(Some(bytes)) => Ok(bytes),
+        _ => Err(StoreError::Damaged("what the run was opened with is missing".to_owned()).into()),
+    }
+}
+
+async fn seed_once(
+    store: &Arc<dyn Store>,
+    session: SessionId,
+    epoch: Epoch,
+    plan: &Agreed,
+) -> Result<(), RunError> {
+    let run = current(store).await?;
+    if run.seeded.len() < run.plan.groups.len() {
+        seed(store, session, epoch, &plan.published.defs).await?;
+    }
+    Ok(())
+}
+
+fn start_appenders(
+    store: &Arc<dyn Store>,
+    plan: &Agreed,
+    run: &Run,
+) -> Result<AppenderMediator, RunError> {
+    let output = &plan.config.output;
+    let orders = plan.prepared.appenders.iter().zip(&run.positions).zip(0..);
+    let orders = orders.map(|((spec, position), number)| AppendOrder {
+        number,
+        path: spec.file.path(&output.dir, &run.plan.folder),
+        position: *position,
+        canonical: output.order == OutputOrder::Canonical,
+        durable: plan.config.store.durability == Durability::Strict,
+    });
+    let started = AppenderMediator::start(store, orders.collect());
+    point_latest(&output.dir, &run.plan.folder);
+    started.map_err(|error| RunError::Internal(format!("no thread for an appender: {error}")))
+}
+
+/// Makes `latest` point at the folder of this run; a file system without links goes without.
+fn point_latest(output: &Path, folder: &str) {
+    let (latest, fresh) = (output.join("latest"), output.join(".latest"));
+    let made = std::fs::create_dir_all(output)
+        .and_then(|()| std::fs::remove_file(&fresh).or(Ok(())))
+        .and_then(|()| std::os::unix::fs::symlink(folder, &fresh))
+        .and_then(|()| std::fs::rename(&fresh, &latest));
+    if let Err(error) = made {
+        tracing::debug!(%error, "`latest` could not be made");
+    }
+}
+
+fn open_documents(config: &Config) -> Result<Option<Documents>, RunError> {
+    if !config.store.persist_pages {
+        return Ok(None);
+    }
+    let dir = Some(config.store.data_dir.as_path());
+    let dir = dir.filter(|_| config.store.durability == Durability::Strict);
+    Documents::open(dir).map(Some).map_err(|error| StoreError::Failed(error).into())
+}
+
+/// Jobs and tasks under the eye of the monitor, until it says that all is done.
+async fn work(
+    store: &Arc<dyn Store>,
+    session: SessionId,
+    plan: Agreed,
+    documents: Option<Documents>,
+    stop: watch::Receiver<Stop>,
+) -> Result<(), RunError> {
+    let Agreed { config, prepared, date, .. } = plan;
+    let (limit, drain_max) = (config.job.take_limit, config.run.shutdown_timeout);
+    let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
+    let (phase, phase_seen) = watch::channel(Phase::Ready);
+    let (in_hand, in_hand_seen) = watch::channel(0);
+    let monitor =
+        Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
+    let wires = Wires { phase: phase_seen, stop, in_hand };
+    let jobs = JobMediator::new(Arc::clone(store), session, tasks, limit, drain_max, wires);
+    let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
+    worked
+}
+
+fn task_mediator(
+    config: &Config,
+    prepared: Prepared,
+    date: RunDate,
+    documents: Option<Documents>,
+) -> Result<TaskMediator, RunError> {
+    let fetch = &config.fetch;
+    let settings = HttpSettings {
+        user_agent: fetch.user_agent.clone(),
+        connect_timeout: fetch.connect_timeout,
+        idle_timeout: fetch.idle_timeout,
+        total_timeout: fetch.total_timeout,
+        redirects_max: fetch.redirects_max as usize,
+        body_max: fetch.body_bytes_max,
+        retry_after_max: fetch.retry_after_max,
+        ..HttpSettings::default()
+    };
+    let internal = |what: String| RunError::Internal(what);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
+    let pool = Pool::start(threads, config.job.take_limit, Worker::default)
+        .map_err(|error| internal(format!("no worker threads: {error}")))?;
+    let shop = Workshop::new(
+        prepared,
+        config.parse.clone(),
+        config.script.clone(),
+        config.links.clone(),
+        config.store.persist_data,
+    );
+    Ok(TaskMediator {
+        shop: Arc::new(shop),
+        pool,
+        http: HttpLoader::new(&settings).map_err(|error: LoadError| internal(error.message))?,
+        files: FileLoader {
+            resources_dir: fetch.resources_dir.clone(),
+            body_max: fetch.body_bytes_max,
+        },
+        documents,
+        patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
+        date,
+        pattern: Pattern::compile(&config.dates.pattern)
+            .map_err(|error| internal(error.to_string()))?,
+    })
+}
+
+async fn close_appenders(
+    store: &Arc<dyn Store>,
+    appenders: AppenderMediator,
+) -> Result<Vec<Appended>, RunError> {
+    let flushed = store.ask(Question::Flush).await;
+    // Joining threads blocks: off the async threads with it.
+    let appended = tokio::task::spawn_blocking(|| appenders.close())
+        .await
+        .map_err(|error| RunError::Internal(format!("appenders ended: {error}")))?;
+    flushed?;
+    Ok(appended)
+}
+
+async fn report(
+    node: &Node,
+    finish_reason: FinishReason,
+    continued: bool,
+    start: jiff::Timestamp,
+    appended: Vec<Appended>,
+) -> Result<Report, RunError> {
+    let run = current(&node.store).await?;
+    let failed = Question::Failed { after: None, limit: FAILURES_SHOWN };
+    let failures = match node.store.ask(failed).await? {
+        Answer::Failed(failed) => failed,
+        _ => Vec::new(),
+    };
+    let taken = node.store.standing().borrow().taken;
+    let end = node.clock.now();
+    Ok(Report {
+        finish_reason,
+        error: None,
+        continued,
+        start,
+        end,
+        elapsed_seconds: end.duration_since(start).as_secs_f64(),
+        pages: Pages {
+            fetched: run.tally.fetched,
+            from_store: run.tally.stored,
+            failed: run.tally.failed,
+            skipped: run.tally.skipped,
+        },
+        http_status: run.tally.statuses,
+        retries: run.tally.retries,
+        bytes: run.tally.bytes,
+        rows: run.tally.rows,
+        jobs: Jobs { done: run.done, failed: run.failed, pending: run.pending + taken },
+        failures: failures
+            .into_iter()
+            .map(|(_, failed)| Failure {
+                name: failed.job.new.name,
+                group: failed.job.new.group,
+                url: failed.job.new.url,
+                reasons: failed.reasons,
+            })
+            .collect(),
+        notes: run.tally.notes,
+        outputs: appended
+            .into_iter()
+            .map(|end| Output { path: end.path.display().to_string(), error: end.error })
+            .collect(),
+        peak_memory_bytes: peak_memory(),
+        node: 1,
+    })
+}

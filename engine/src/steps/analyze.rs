@@ -1,0 +1,75 @@
+//! The query console: questions about a page, typed at a terminal, answered one by one.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Mutex;
+
+use spoonbill_plugins::html::Document;
+use spoonbill_plugins::page::Page;
+
+use crate::prepare::Dialect;
+use crate::query;
+
+/// One conversation at a time, whatever else is going on.
+static CONSOLE: Mutex<()> = Mutex::new(());
+
+const HELP: &str = "blank line: end, 1: show the source, 2: write the source to a file, \
+                    3: set the lines shown, anything else: a query on the whole page";
+
+/// Asks for queries until a blank line or the end of the input.
+pub(super) fn converse(document: &Document, dialect: Dialect, page: &Page) -> Result<(), String> {
+    let _one = CONSOLE.lock().map_err(|_| "the console is broken".to_owned())?;
+    let failed = |error: io::Error| format!("the console failed: {error}");
+    let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
+    let mut shown = 5;
+    writeln!(out, "page: {}\n{HELP}", page.url).map_err(failed)?;
+    loop {
+        write!(out, "query> ").and_then(|()| out.flush()).map_err(failed)?;
+        let mut line = String::new();
+        if input.read_line(&mut line).map_err(failed)? == 0 || line.trim().is_empty() {
+            return Ok(());
+        }
+        let reply = match line.trim() {
+            "1" => head_and_tail(&String::from_utf8_lossy(&page.body), shown),
+            "2" => write_source(page),
+            "3" => {
+                write!(out, "lines> ").and_then(|()| out.flush()).map_err(failed)?;
+                let mut number = String::new();
+                input.read_line(&mut number).map_err(failed)?;
+                shown = number.trim().parse().unwrap_or(shown);
+                format!("showing {shown} lines of head and tail")
+            }
+            question => answer(document, dialect, question),
+        };
+        writeln!(out, "{reply}").map_err(failed)?;
+    }
+}
+
+fn answer(document: &Document, dialect: Dialect, question: &str) -> String {
+    match query::ask(document, dialect, question, None) {
+        Ok(matches) => {
+            let mut lines: Vec<String> =
+                matches.iter().map(|found| format!("  {found:?}")).collect();
+            lines.push(format!("{} found", matches.len()));
+            lines.join("\n")
+        }
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+fn head_and_tail(source: &str, count: usize) -> String {
+    let lines: Vec<&str> = source.lines().collect();
+    if lines.len() <= count * 2 {
+        return lines.join("\n");
+    }
+    let left_out = format!("  ... {} lines ...", lines.len() - count * 2);
+    let (head, tail) = (lines[..count].join("\n"), lines[lines.len() - count..].join("\n"));
+    format!("{head}\n{left_out}\n{tail}")
+}
+
+fn write_source(page: &Page) -> String {
+    let path = std::env::temp_dir().join(format!("{}-{}.html", page.group, page.name));
+    match std::fs::write(&path, &page.body) {
+        Ok(()) => format!("written to {}", path.display()),
+        Err(error) => format!("`{}` could not be written: {error}", path.display()),
+    }
+}

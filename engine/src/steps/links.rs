@@ -1,0 +1,61 @@
+//! Rows to locators: the value of the first axis is an address, its item says for which group.
+
+use spoonbill_plugins::data::Data;
+
+use super::{TaskYield, Workshop};
+use crate::ledger::{Grant, Harvest};
+use crate::prepare::LinkRules;
+use crate::seed::new_job;
+
+/// An address found on a page, and the group that will work on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Task group.
+    pub group: String,
+    /// Address.
+    pub url: String,
+}
+
+/// Makes a link of every row that has one; every row that has none is counted with its reason.
+pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
+    for row in &data.rows {
+        let mut skip = |reason: &str| *made.skipped.entry(reason.to_owned()).or_default() += 1;
+        let Some(axis) = row.axes.first() else { continue };
+        let Some((group, stops)) = rules.get(&*axis.item_name) else {
+            skip("item without linkGroup");
+            continue;
+        };
+        // No address is the natural end of paging.
+        let Some(url) = axis.value.as_deref().filter(|url| !url.trim().is_empty()) else {
+            skip("no link on the page");
+            continue;
+        };
+        if stops.iter().any(|stop| stop == url) {
+            skip("linkBreakOn");
+            continue;
+        }
+        made.links.push(Link { group: group.clone(), url: url.to_owned() });
+    }
+}
+
+impl Workshop {
+    /// Turns links into jobs, within the bounds on depth and number.
+    pub(super) fn follow(&self, harvest: &mut Harvest, grant: &Grant, links: Vec<Link>) {
+        let parent = &grant.job;
+        for link in links {
+            let reason = if parent.depth >= self.links.depth_max {
+                Some("links.depth.max")
+            } else if harvest.children.len() >= self.links.page_max {
+                Some("links.page.max")
+            } else {
+                None
+            };
+            if let Some(reason) = reason {
+                *harvest.tally.skipped.entry(reason.to_owned()).or_default() += 1;
+                continue;
+            }
+            let depth = parent.depth + 1;
+            harvest.children.push(new_job(parent.root, &parent.name, &link.group, &link.url, depth));
+        }
+    }
+}

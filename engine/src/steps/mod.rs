@@ -1,0 +1,182 @@
+//! The walk of one page through the steps of one task, read downwards. Steps return what they
+//! made; they call nobody back.
+
+mod analyze;
+mod append;
+mod links;
+mod parse;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+
+use spoonbill_plugins::css::Selector;
+use spoonbill_plugins::data::Data;
+use spoonbill_plugins::filter::Filters;
+use spoonbill_plugins::html::Document;
+use spoonbill_plugins::page::Page;
+use spoonbill_plugins::parser::Compiled;
+use spoonbill_plugins::script::Scripter;
+use spoonbill_plugins::xpath::XPath;
+
+use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
+use crate::ledger::{Block, Grant, Harvest, Tally};
+use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
+
+pub use links::Link;
+
+/// What a thread keeps from page to page.
+#[derive(Default)]
+pub struct Worker {
+    pub(crate) selectors: Compiled<Selector>,
+    pub(crate) xpaths: Compiled<XPath>,
+    scripters: HashMap<(u32, usize), Scripter>,
+}
+
+/// What holds for every page of a run.
+pub struct Workshop {
+    /// The definitions, ready.
+    pub prepared: Prepared,
+    /// Bounds on parsing.
+    pub parse: ParseConfig,
+    /// Bounds on scripts.
+    pub script: ScriptConfig,
+    /// Bounds on links.
+    pub links: LinksConfig,
+    /// Whether parsed data is kept at all.
+    pub persist_data: bool,
+    /// Pages parsed with each label, for encoders that print it.
+    pages: Mutex<HashMap<String, u32>>,
+}
+
+/// A page with its job and what was parsed from it before.
+pub struct Delivery {
+    /// The job.
+    pub grant: Grant,
+    /// The page.
+    pub page: Page,
+    /// Data parsed from the stored page, by key.
+    pub parsed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Whether newly parsed data is worth keeping: the page itself is kept and will live.
+    pub keep_data: bool,
+    /// Figures so far.
+    pub tally: Tally,
+}
+
+/// What a page gave, and data worth keeping.
+pub struct Yield {
+    /// For the ledger.
+    pub harvest: Harvest,
+    /// For the documents: parsed data by key.
+    pub parsed: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// What one task made of a page.
+#[derive(Default)]
+struct TaskYield {
+    blocks: Vec<Block>,
+    links: Vec<Link>,
+    skipped: BTreeMap<String, u64>,
+    notes: Vec<String>,
+    parsed: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Workshop {
+    /// A workshop for one run.
+    pub fn new(
+        prepared: Prepared,
+        parse: ParseConfig,
+        script: ScriptConfig,
+        links: LinksConfig,
+        persist_data: bool,
+    ) -> Self {
+        Self { prepared, parse, script, links, persist_data, pages: Mutex::default() }
+    }
+
+    /// Runs every task of the page's group. A task that fails costs its own rows only.
+    pub fn work(&self, worker: &mut Worker, delivery: Delivery) -> Yield {
+        let mut harvest = Harvest { tally: delivery.tally.clone(), ..Harvest::default() };
+        let mut parsed = Vec::new();
+        let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
+            let reason = format!("no task group `{}`", delivery.grant.job.group);
+            harvest.failures.push((String::from("(all)"), reason));
+            return Yield { harvest, parsed };
+        };
+        let mut tree = None;
+        for task in wanted(group, &delivery.grant) {
+            match self.walk(worker, task, &delivery, &mut tree) {
+                Ok(made) => {
+                    harvest.blocks.extend(made.blocks);
+                    parsed.extend(made.parsed);
+                    self.follow(&mut harvest, &delivery.grant, made.links);
+                    for (reason, count) in made.skipped {
+                        *harvest.tally.skipped.entry(reason).or_default() += count;
+                    }
+                    for note in made.notes {
+                        *harvest.tally.notes.entry(note).or_default() += 1;
+                    }
+                }
+                Err(reason) => harvest.failures.push((task.name.clone(), reason)),
+            }
+        }
+        Yield { harvest, parsed }
+    }
+
+    fn walk(
+        &self,
+        worker: &mut Worker,
+        task: &ReadyTask,
+        delivery: &Delivery,
+        tree: &mut Option<Result<Document, String>>,
+    ) -> Result<TaskYield, String> {
+        let mut made = TaskYield::default();
+        let mut data = Data::default();
+        for (place, step) in task.steps.iter().enumerate() {
+            match step {
+                ReadyStep::Parse(dialect) => {
+                    data = self.parse(worker, task, *dialect, delivery, tree, &mut made)?;
+                }
+                ReadyStep::Analyze(dialect) => {
+                    analyze::converse(self.tree(delivery, tree)?, *dialect, &delivery.page)?;
+                }
+                ReadyStep::Filter(filters) => filter(&mut data, filters),
+                ReadyStep::Convert(converters) => {
+                    spoonbill_plugins::converter::apply(converters, &mut data)
+                        .map_err(|error| error.to_string())?;
+                }
+                ReadyStep::Script(chain) => {
+                    let scripter = worker.scripters.entry((task.number, place)).or_insert_with(|| {
+                        Scripter::new(chain, &self.prepared.run_facts, self.script_limits())
+                    });
+                    data = scripter.run(data).map_err(|error| error.to_string())?;
+                }
+                ReadyStep::CreateLocators(rules) => links::collect(&data, rules, &mut made),
+                ReadyStep::Append(sinks) => {
+                    let page = self.page_number(&data.name);
+                    made.blocks.extend(append::encode(&data, sinks, task, page));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// How many pages this process has parsed with a label, this one included.
+    fn page_number(&self, label: &str) -> u32 {
+        let Ok(mut pages) = self.pages.lock() else { return 1 };
+        let count = pages.entry(label.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+}
+
+/// The tasks a grant asks for.
+fn wanted<'a>(group: &'a Group, grant: &'a Grant) -> impl Iterator<Item = &'a ReadyTask> {
+    let all = grant.tasks.is_empty();
+    group.tasks.iter().filter(move |task| all || grant.tasks.contains(&task.name))
+}
+
+fn filter(data: &mut Data, filters: &Filters) {
+    if !filters.is_empty() {
+        data.rows.retain(|row| filters.keep(row));
+    }
+}
+

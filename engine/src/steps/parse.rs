@@ -1,0 +1,113 @@
+//! Page to data: decode and build the tree once for all tasks, then expand the definition.
+
+use std::time::Instant;
+
+use spoonbill_plugins::data::Data;
+use spoonbill_plugins::html::{Document, TreeLimits};
+use spoonbill_plugins::loader::charset;
+use spoonbill_plugins::parser::{
+    Context, CssQueries, ExpandLimits, ParseError, Queries, Scripts, XpathQueries,
+};
+use spoonbill_plugins::script::{ItemScripts, Limits, ScriptFacts};
+
+use super::{Delivery, TaskYield, Worker, Workshop};
+use crate::prepare::{Dialect, ReadyTask};
+
+/// Item scripts that are started when the first one is asked for.
+struct LazyScripts<'a> {
+    shop: &'a Workshop,
+    delivery: &'a Delivery,
+    scripts: Option<ItemScripts>,
+}
+
+impl Scripts for LazyScripts<'_> {
+    fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError> {
+        let (shop, delivery) = (self.shop, self.delivery);
+        let scripts = self.scripts.get_or_insert_with(|| {
+            let id = format!("{:?}", delivery.grant.job.key);
+            let facts = ScriptFacts::of_page(&delivery.page, id, &shop.prepared.run_facts);
+            ItemScripts::new(&facts, shop.script_limits())
+        });
+        scripts.eval(expression).map_err(|error| ParseError::Script {
+            script: expression.to_owned(),
+            message: error.to_string(),
+        })
+    }
+}
+
+impl Workshop {
+    pub(super) fn script_limits(&self) -> Limits {
+        Limits {
+            time: self.script.time_max,
+            memory: self.script.memory_bytes_max as usize,
+            ..Limits::default()
+        }
+    }
+
+    /// The page's tree, built when the first task asks for it.
+    pub(super) fn tree<'t>(
+        &self,
+        delivery: &Delivery,
+        tree: &'t mut Option<Result<Document, String>>,
+    ) -> Result<&'t Document, String> {
+        let built = tree.get_or_insert_with(|| {
+            let page = &delivery.page;
+            let text = charset::decode(&page.body, page.content_type.as_deref());
+            let limits =
+                TreeLimits { nodes_max: self.parse.nodes_max, depth_max: self.parse.depth_max };
+            Document::parse(&text, limits).map_err(|error| error.to_string())
+        });
+        built.as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn parse(
+        &self,
+        worker: &mut Worker,
+        task: &ReadyTask,
+        dialect: Dialect,
+        delivery: &Delivery,
+        tree: &mut Option<Result<Document, String>>,
+        made: &mut TaskYield,
+    ) -> Result<Data, String> {
+        let keep = self.persist_data && task.persist_data;
+        if keep
+            && let Some(stored) = delivery.parsed.get(&task.data_key)
+            && let Ok(data) = postcard::from_bytes(stored)
+        {
+            return Ok(data);
+        }
+        let document = self.tree(delivery, tree)?;
+        let (css, xpath);
+        let queries: &mut dyn Queries = match dialect {
+            Dialect::Css => {
+                css = &mut CssQueries::new(document, &mut worker.selectors);
+                css
+            }
+            Dialect::Xpath => {
+                xpath = &mut XpathQueries::new(document, &mut worker.xpaths);
+                xpath
+            }
+        };
+        let mut scripts = LazyScripts { shop: self, delivery, scripts: None };
+        let page = &delivery.page;
+        let context = Context {
+            locator: page.name.clone(),
+            group: page.group.clone(),
+            label: format!("{}:{}:{}", page.name, task.name, task.data_def),
+        };
+        let limits = ExpandLimits {
+            rows_max: self.parse.rows_max,
+            deadline: Instant::now().checked_add(self.parse.time_max),
+        };
+        let expansion = task
+            .plan
+            .expand(&context, queries, &mut scripts, &self.prepared.fact_text, &limits)
+            .map_err(|error| error.to_string())?;
+        made.notes = expansion.notes;
+        if keep && delivery.keep_data {
+            made.parsed =
+                Some((task.data_key.clone(), crate::compose::encode(&expansion.data)));
+        }
+        Ok(expansion.data)
+    }
+}

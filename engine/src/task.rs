@@ -1,0 +1,195 @@
+//! The task mediator: brings a job's page in, hands it to the threads, and says what came of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Zoned;
+use spoonbill_plugins::dates::{Pattern, live_until};
+use spoonbill_plugins::loader::file::FileLoader;
+use spoonbill_plugins::loader::http::HttpLoader;
+use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target};
+use spoonbill_plugins::page::Page;
+
+use crate::documents::{Documents, Fingerprint, StoredPage};
+use crate::ledger::{Grant, Outcome, Tally};
+use crate::pool::Pool;
+use crate::prepare::RunDate;
+use crate::seed::key;
+use crate::steps::{Delivery, Worker, Workshop};
+
+/// How loads are retried.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Pause before the second try; doubled for each further one.
+    pub backoff: Duration,
+    /// Longest pause.
+    pub backoff_max: Duration,
+}
+
+/// Works on jobs, one page each.
+pub struct TaskMediator {
+    /// What holds for every page.
+    pub shop: Arc<Workshop>,
+    /// The threads.
+    pub pool: Pool<Worker>,
+    /// Loads over the network.
+    pub http: HttpLoader,
+    /// Loads files.
+    pub files: FileLoader,
+    /// Saved pages, unless the settings switch them off.
+    pub documents: Option<Documents>,
+    /// How loads are retried.
+    pub patience: Patience,
+    /// When the run takes place.
+    pub date: RunDate,
+    /// The pattern of absolute dates in `live`.
+    pub pattern: Pattern,
+}
+
+/// A page brought in, and where from.
+struct Brought {
+    page: Page,
+    parsed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Set when the page has to be saved before its job may end.
+    save: Option<StoredPage>,
+    tally: Tally,
+    lives: bool,
+}
+
+impl TaskMediator {
+    /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
+    pub async fn work(&self, grant: Grant) -> Outcome {
+        let attempt = grant.attempts;
+        let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
+        let brought = match self.bring(&grant, fingerprint).await {
+            Ok(brought) => brought,
+            Err(error) => return self.not_loaded(&error, attempt, &grant),
+        };
+        let Brought { page, parsed, save, tally, lives } = brought;
+        // Saving goes on while the threads work; both are done before the job ends.
+        let saved = async {
+            match (&self.documents, save) {
+                (Some(documents), Some(page)) => documents.keep(fingerprint, page).await,
+                _ => Ok(()),
+            }
+        };
+        let shop = Arc::clone(&self.shop);
+        let delivery = Delivery { grant, page, parsed, keep_data: lives, tally: tally.clone() };
+        let worked = self.pool.run(move |worker| shop.work(worker, delivery));
+        let (saved, worked) = tokio::join!(saved, worked);
+        let made = match worked {
+            Ok(made) => made,
+            Err(error) => return Outcome::Failed { reason: error.to_string(), tally },
+        };
+        let mut harvest = made.harvest;
+        let kept = match (&self.documents, saved) {
+            (Some(documents), Ok(())) if !made.parsed.is_empty() => {
+                documents.keep_data(fingerprint, made.parsed).await
+            }
+            (_, saved) => saved,
+        };
+        if let Err(reason) = kept {
+            *harvest.tally.notes.entry(reason).or_default() += 1;
+        }
+        Outcome::Done(Box::new(harvest))
+    }
+
+    async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, LoadError> {
+        let job = &grant.job;
+        let live = self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
+        let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
+        let page = |body, content_type, from_date| Page {
+            name: job.name.as_str().into(),
+            group: job.group.as_str().into(),
+            url: job.url.as_str().into(),
+            from_date,
+            body,
+            content_type,
+        };
+        if let (Some(documents), Some(live)) = (&self.documents, live)
+            && let Some((stored, parsed)) = documents.find(fingerprint).await
+            && let Some(from) = RunDate::parse(&stored.from_date)
+            && self.outlives(&from.0, live)
+        {
+            let tally = Tally { stored: 1, ..Tally::default() };
+            let page = page(stored.body, stored.content_type, from.0);
+            return Ok(Brought { page, parsed, save: None, tally, lives: true });
+        }
+        let target = Target::of(&job.url)?;
+        let fetched = match &target {
+            Target::Http(url) => self.http.load(url).await?,
+            Target::Path(path) => self.files.load(path).await?,
+        };
+        let web = matches!(target, Target::Http(_));
+        let mut tally =
+            Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
+        if web {
+            tally.statuses.insert(fetched.status, 1);
+        }
+        // A file is its own copy, unless its definition says how long the copy is good.
+        let save = (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
+        let page = page(fetched.body, fetched.content_type, self.date.0.clone());
+        Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// Whether a page from that date is still good in this run.
+    fn outlives(&self, from: &Zoned, live: &str) -> bool {
+        live_until(from, live, &self.pattern).until > self.date.0
+    }
+
+    fn to_store(&self, url: &str, fetched: &Fetched) -> StoredPage {
+        let headers: Vec<String> =
+            fetched.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        StoredPage {
+            url: url.to_owned(),
+            from_date: self.date.0.to_string(),
+            status: fetched.status,
+            content_type: fetched.content_type.clone(),
+            headers: headers.join("\n"),
+            body: fetched.body.clone(),
+        }
+    }
+
+    fn not_loaded(&self, error: &LoadError, attempt: u32, grant: &Grant) -> Outcome {
+        let mut tally = Tally::default();
+        if let Some(status) = error.status {
+            tally.statuses.insert(status, 1);
+        }
+        let reason = error.message.clone();
+        let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
+        match error.retry {
+            Retry::Never => Outcome::Failed { reason, tally },
+            Retry::Soon => Outcome::Retry { reason, pause_ms: pause, hold_lane_ms: None, tally },
+            Retry::HostAfter(hold) => {
+                let hold = hold.as_millis() as u64;
+                Outcome::Retry { reason, pause_ms: hold, hold_lane_ms: Some(hold), tally }
+            }
+        }
+    }
+}
+
+/// Doubles with every try, and lies between half and all of that, so that pages that failed
+/// together do not come back together. The grant's own numbers are dice enough.
+fn pause_ms(patience: Patience, attempt: u32, salt: u64) -> u64 {
+    let full = patience.backoff.as_millis() as u64;
+    let full = full.saturating_mul(1 << attempt.min(20)).min(patience.backoff_max.as_millis() as u64);
+    let mixed = salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    full / 2 + (full / 2) * (mixed >> 48) / 0xffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_stay_bounded_and_differ() {
+        let patience =
+            Patience { backoff: Duration::from_millis(500), backoff_max: Duration::from_secs(60) };
+        let pauses: Vec<u64> = (0..12).map(|attempt| pause_ms(patience, attempt, 7)).collect();
+        assert!(pauses[0] >= 250 && pauses[0] <= 500);
+        assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert!(pauses.iter().all(|pause| *pause <= 60_000));
+        assert_ne!(pause_ms(patience, 3, 1), pause_ms(patience, 3, 2));
+    }
+}
