@@ -1,0 +1,281 @@
+//! Pages from files.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::{BODY_MAX, Fetched, LoadError, too_large};
+
+/// Loads files: as named, else below the resources directory.
+#[derive(Debug, Clone)]
+pub struct FileLoader {
+    /// Setting `resources.dir`: where a path that leads nowhere is looked for again.
+    pub resources_dir: Option<PathBuf>,
+    /// Largest file, in bytes.
+    pub body_max: u64,
+}
+
+impl Default for FileLoader {
+    fn default() -> Self {
+        Self {
+            resources_dir: None,
+            body_max: BODY_MAX,
+        }
+    }
+}
+
+impl FileLoader {
+    /// Loads a file; every failure is final.
+    pub async fn load(&self, path: &str) -> Result<Fetched, LoadError> {
+        // A disk may take its time, and the threads of the runtime are for the network.
+        let (loader, name) = (self.clone(), path.to_owned());
+        tokio::task::spawn_blocking(move || loader.read(&name))
+            .await
+            .unwrap_or_else(|e| Err(LoadError::never(path, e)))
+    }
+
+    /// The same, on the calling thread.
+    pub fn read(&self, path: &str) -> Result<Fetched, LoadError> {
+        let mut missed = Vec::new();
+        for place in self.places(path)? {
+            match open(&place) {
+                Ok(file) => return self.take(path, &place, file),
+                Err(Miss::Absent) => missed.push(format!("no file `{}`", place.display())),
+                Err(Miss::Directory) => {
+                    missed.push(format!("`{}` is a directory", place.display()));
+                }
+                Err(Miss::Other(cause)) => {
+                    let cause = format!("`{}` {cause}", place.display());
+                    return Err(LoadError::never(path, cause));
+                }
+            }
+        }
+        Err(LoadError::never(path, missed.join(", ")))
+    }
+
+    /// Where to look, in order.
+    fn places(&self, path: &str) -> Result<Vec<PathBuf>, LoadError> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(LoadError::never(path, "it names no file"));
+        }
+        let mut places = vec![PathBuf::from(path)];
+        if let Some(dir) = &self.resources_dir {
+            let below = Path::new(path.trim_start_matches('/'));
+            if climbs(below) {
+                // The path as named is still fine, it was the user who wrote `..`.
+                if !places[0].is_file() {
+                    let cause = format!("it climbs out of resources.dir `{}`", dir.display());
+                    return Err(LoadError::never(path, cause));
+                }
+            } else {
+                places.push(dir.join(below));
+            }
+        }
+        Ok(places)
+    }
+
+    fn take(&self, path: &str, place: &Path, file: File) -> Result<Fetched, LoadError> {
+        let mut body = Vec::new();
+        // One byte more than allowed: a file may grow between asking its size and reading it.
+        file.take(self.body_max.saturating_add(1))
+            .read_to_end(&mut body)
+            .map_err(|e| LoadError::never(path, unreadable(&e)))?;
+        if body.is_empty() {
+            return Err(LoadError::never(path, "the file is empty"));
+        }
+        if body.len() as u64 > self.body_max {
+            return Err(LoadError::never(path, too_large(self.body_max)));
+        }
+        Ok(Fetched {
+            wire_bytes: body.len() as u64,
+            body: Bytes::from(body),
+            status: 0,
+            final_url: place.to_string_lossy().into_owned(),
+            content_type: None,
+            headers: Vec::new(),
+        })
+    }
+}
+
+enum Miss {
+    Absent,
+    Directory,
+    Other(String),
+}
+
+fn open(place: &Path) -> Result<File, Miss> {
+    // Asked before opening: opening a pipe would wait for a writer.
+    let kind = std::fs::metadata(place).map_err(|e| miss(&e))?;
+    if kind.is_dir() {
+        return Err(Miss::Directory);
+    }
+    if !kind.is_file() {
+        return Err(Miss::Other("is not a regular file".to_owned()));
+    }
+    File::open(place).map_err(|e| miss(&e))
+}
+
+fn miss(error: &std::io::Error) -> Miss {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Miss::Absent,
+        _ => Miss::Other(unreadable(error)),
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => "cannot be read, permission denied".to_owned(),
+        _ => format!("cannot be read, {error}"),
+    }
+}
+
+/// Whether a path leaves the directory it starts in, at its end or on the way.
+fn climbs(path: &Path) -> bool {
+    let mut depth = 0_i64;
+    path.components().any(|part| {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::ParentDir => depth -= 1,
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return true,
+        }
+        depth < 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::Retry;
+
+    struct Disk {
+        dir: tempfile::TempDir,
+        loader: FileLoader,
+    }
+
+    fn disk() -> Disk {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("out.html", "outside");
+        put("res/defs/x.html", "resource");
+        put("res/empty.html", "");
+        put("res/exact.html", &"x".repeat(64));
+        put("res/large.html", &"x".repeat(65));
+        let loader = FileLoader {
+            resources_dir: Some(dir.path().join("res")),
+            body_max: 64,
+        };
+        Disk { dir, loader }
+    }
+
+    impl Disk {
+        fn check(&self, path: &str, expect: &str) {
+            let dir = self.dir.path().to_string_lossy();
+            let path = path.replace("DIR", &dir);
+            let found = match self.loader.read(&path) {
+                Ok(page) => format!("{} from {}", page.body.len(), page.final_url),
+                Err(error) => {
+                    assert_eq!(error.retry, Retry::Never);
+                    error.message
+                }
+            };
+            assert_eq!(found.replace(&*dir, "DIR"), expect);
+        }
+    }
+
+    #[test]
+    fn as_named_then_below_resources() {
+        let disk = disk();
+        disk.check("DIR/out.html", "7 from DIR/out.html");
+        disk.check("/defs/x.html", "8 from DIR/res/defs/x.html");
+        disk.check("defs/x.html", "8 from DIR/res/defs/x.html");
+        disk.check(
+            "//defs/./y/../x.html",
+            "cannot load `//defs/./y/../x.html`: no file \
+            `//defs/./y/../x.html`, no file `DIR/res/defs/./y/../x.html`",
+        );
+        disk.check(
+            "Cargo.toml/x",
+            "cannot load `Cargo.toml/x`: no file `Cargo.toml/x`, \
+            no file `DIR/res/Cargo.toml/x`",
+        );
+        // The working directory comes first.
+        let here = FileLoader {
+            body_max: 1 << 20,
+            ..disk.loader.clone()
+        };
+        assert_eq!(here.read("Cargo.toml").unwrap().final_url, "Cargo.toml");
+    }
+
+    #[test]
+    fn missing_files_say_where_they_were_looked_for() {
+        let disk = disk();
+        disk.check(
+            "/no.html",
+            "cannot load `/no.html`: no file `/no.html`, \
+            no file `DIR/res/no.html`",
+        );
+        disk.check(
+            "DIR/res/defs",
+            "cannot load `DIR/res/defs`: `DIR/res/defs` is a directory, \
+            no file `DIR/resDIR/res/defs`",
+        );
+        let alone = FileLoader::default();
+        let error = alone.read("/no.html").unwrap_err();
+        assert_eq!(error.message, "cannot load `/no.html`: no file `/no.html`");
+    }
+
+    #[test]
+    fn sizes() {
+        let disk = disk();
+        disk.check("empty.html", "cannot load `empty.html`: the file is empty");
+        disk.check("exact.html", "64 from DIR/res/exact.html");
+        disk.check(
+            "large.html",
+            "cannot load `large.html`: body larger than 64 bytes",
+        );
+    }
+
+    #[test]
+    fn resources_are_not_climbed_out_of() {
+        let disk = disk();
+        let refused = "it climbs out of resources.dir `DIR/res`";
+        disk.check(
+            "../out.html",
+            &format!("cannot load `../out.html`: {refused}"),
+        );
+        disk.check(
+            "/../out.html",
+            &format!("cannot load `/../out.html`: {refused}"),
+        );
+        disk.check(
+            "/defs/../../out.html",
+            &format!("cannot load `/defs/../../out.html`: {refused}"),
+        );
+        disk.check("/defs/../defs/x.html", "8 from DIR/res/defs/../defs/x.html");
+        disk.check("DIR/res/../out.html", "7 from DIR/res/../out.html");
+        disk.check("a\0b", "cannot load `a\0b`: it names no file");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files() {
+        disk().check(
+            "/dev/zero",
+            "cannot load `/dev/zero`: `/dev/zero` is not a regular file",
+        );
+    }
+
+    #[tokio::test]
+    async fn loads_off_the_runtime() {
+        let disk = disk();
+        let page = disk.loader.load("/defs/x.html").await.unwrap();
+        assert_eq!((&page.body[..], page.status), (&b"resource"[..], 0));
+    }
+}

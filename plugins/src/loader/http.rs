@@ -1,0 +1,366 @@
+//! Pages by HTTP and HTTPS.
+//!
+//! One attempt per call, under three clocks: for connecting, for silence and for the whole. No cookie
+//! is kept, no body is taken beyond the cap, and nothing but `http` and `https` is followed.
+
+use std::future::Future;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use jiff::Timestamp;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use url::Url;
+
+use super::{
+    BODY_MAX, Fetched, LoadError, Retry, in_seconds, retry_after, target, too_large, trouble,
+};
+
+/// How pages are asked for, and how much patience there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// `User-Agent` of every request.
+    pub user_agent: String,
+    /// Further headers of every request; one of ours of the same name gives way.
+    pub headers: Vec<(String, String)>,
+    /// Longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// Longest wait for the next byte.
+    pub idle_timeout: Duration,
+    /// Longest time for one page, redirects included.
+    pub total_timeout: Duration,
+    /// Redirects followed before giving up.
+    pub redirects_max: usize,
+    /// Largest body, decompressed, in bytes.
+    pub body_max: u64,
+    /// Longest pause that a host can ask for.
+    pub retry_after_max: Duration,
+    /// Whether the proxies named in the environment are used.
+    pub proxies: bool,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            user_agent: concat!(
+                "Spoonbill/",
+                env!("CARGO_PKG_VERSION"),
+                " (+web-scraping engine)"
+            )
+            .to_owned(),
+            headers: Vec::new(),
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(30),
+            total_timeout: Duration::from_mins(2),
+            redirects_max: 10,
+            body_max: BODY_MAX,
+            retry_after_max: Duration::from_hours(1),
+            proxies: true,
+        }
+    }
+}
+
+/// Loads pages; share one, it keeps the connections.
+#[derive(Debug)]
+pub struct HttpLoader {
+    settings: HttpSettings,
+    headers: HeaderMap,
+    // Two clients, since reading the machine's certificates takes milliseconds that a run of files or
+    // plain HTTP need not pay, and a machine without certificates can still load plain HTTP.
+    plain: OnceLock<Client>,
+    secure: OnceCell<Client>,
+}
+
+impl HttpLoader {
+    /// Checks the settings; clients and certificates wait for the first page.
+    pub fn new(settings: &HttpSettings) -> Result<Self, LoadError> {
+        Ok(Self {
+            headers: request_headers(settings)?,
+            settings: settings.clone(),
+            plain: OnceLock::new(),
+            secure: OnceCell::new(),
+        })
+    }
+
+    /// Loads one page, following redirects. One attempt; the error says whether another may help.
+    pub async fn load(&self, url: &Url) -> Result<Fetched, LoadError> {
+        let total = self.settings.total_timeout;
+        timeout(total, self.follow(url)).await.unwrap_or_else(|_| {
+            let cause = format!("timed out, not complete after {}", in_seconds(total));
+            Err(LoadError::new(&shown(url), cause, Retry::Soon))
+        })
+    }
+
+    async fn follow(&self, asked: &Url) -> Result<Fetched, LoadError> {
+        let mut here = asked.clone();
+        for _ in 0..=self.settings.redirects_max {
+            let hop = Hop {
+                loader: self,
+                asked,
+                here: &here,
+            };
+            let response = hop.ask().await?;
+            match hop.redirect(&response)? {
+                None => return hop.receive(response).await,
+                Some(next) => here = next,
+            }
+        }
+        let cause = format!("more than {} redirects", self.settings.redirects_max);
+        Err(LoadError::never(&shown(asked), cause))
+    }
+
+    async fn client(&self, scheme: &str) -> Result<&Client, String> {
+        if scheme == "https" {
+            let build = || async {
+                let (settings, headers) = (self.settings.clone(), self.headers.clone());
+                tokio::task::spawn_blocking(move || client(&settings, headers, true))
+                    .await
+                    .map_err(|e| e.to_string())?
+            };
+            return self.secure.get_or_try_init(build).await;
+        }
+        if let Some(client) = self.plain.get() {
+            return Ok(client);
+        }
+        let built = client(&self.settings, self.headers.clone(), false)?;
+        Ok(self.plain.get_or_init(|| built))
+    }
+}
+
+/// One request of a page's way: the address asked for and the one reached by redirects.
+struct Hop<'a> {
+    loader: &'a HttpLoader,
+    asked: &'a Url,
+    here: &'a Url,
+}
+
+impl Hop<'_> {
+    fn error(&self, cause: impl std::fmt::Display, retry: Retry) -> LoadError {
+        if self.asked == self.here {
+            return LoadError::new(&shown(self.asked), cause, retry);
+        }
+        let cause = format!("redirected to `{}`: {cause}", shown(self.here));
+        LoadError::new(&shown(self.asked), cause, retry)
+    }
+
+    fn never(&self, cause: impl std::fmt::Display) -> LoadError {
+        self.error(cause, Retry::Never)
+    }
+
+    async fn ask(&self) -> Result<Response, LoadError> {
+        let client = self.loader.client(self.here.scheme()).await;
+        let client = client.map_err(|cause| self.never(cause))?;
+        self.patiently(client.get(self.here.clone()).send()).await
+    }
+
+    /// Waits for the network, but not through a long silence.
+    async fn patiently<T>(
+        &self,
+        step: impl Future<Output = reqwest::Result<T>>,
+    ) -> Result<T, LoadError> {
+        let settings = &self.loader.settings;
+        match timeout(settings.idle_timeout, step).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => {
+                let host = self.here.host_str().unwrap_or_default();
+                let (cause, retry) = trouble::explain(&error, host, settings);
+                Err(self.error(cause, retry))
+            }
+            Err(_) => {
+                let silence = in_seconds(settings.idle_timeout);
+                Err(self.error(
+                    format_args!("timed out after {silence} of silence"),
+                    Retry::Soon,
+                ))
+            }
+        }
+    }
+
+    /// Where the answer sends us, if it does.
+    fn redirect(&self, response: &Response) -> Result<Option<Url>, LoadError> {
+        let status = response.status();
+        if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        let Some(location) = response.headers().get(header::LOCATION) else {
+            return Ok(None);
+        };
+        let location = String::from_utf8_lossy(location.as_bytes());
+        let refuse = |cause: String| LoadError {
+            status: Some(status.as_u16()),
+            ..self.never(cause)
+        };
+        let mut next = self
+            .here
+            .join(&location)
+            .map_err(|e| refuse(format!("redirect to `{location}` is not valid, {e}")))?;
+        if !matches!(next.scheme(), "http" | "https") {
+            return Err(refuse(format!(
+                "redirect to `{location}` refused, it leaves the web"
+            )));
+        }
+        target::escape(&mut next);
+        Ok(Some(next))
+    }
+
+    async fn receive(&self, response: Response) -> Result<Fetched, LoadError> {
+        let status = response.status();
+        self.judge(status, response.headers())
+            .map_err(|error| LoadError {
+                status: Some(status.as_u16()),
+                ..error
+            })?;
+        let headers = response.headers().clone();
+        let body = self.body(response).await.map_err(|error| LoadError {
+            status: Some(status.as_u16()),
+            ..error
+        })?;
+        Ok(Fetched {
+            status: status.as_u16(),
+            final_url: self.here.to_string(),
+            content_type: text_of(&headers, &header::CONTENT_TYPE),
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.as_str().to_owned(), lossy(value)))
+                .collect(),
+            wire_bytes: body.len() as u64,
+            body,
+        })
+    }
+
+    /// Refuses an answer that holds no page, from its head alone.
+    fn judge(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), LoadError> {
+        let words = status.canonical_reason().map_or_else(
+            || status.as_str().to_owned(),
+            |reason| format!("{} {reason}", status.as_str()),
+        );
+        match status.as_u16() {
+            204 | 205 => Err(self.never(format_args!("status {words}, so there is no page"))),
+            200..=299 => self.judge_encoding(headers),
+            429 | 500..=599 => Err(self.busy(&words, headers)),
+            // The server gave up on this connection, not on the page.
+            408 | 425 => Err(self.error(format_args!("status {words}"), Retry::Soon)),
+            _ => Err(self.never(format_args!("status {words}"))),
+        }
+    }
+
+    fn busy(&self, words: &str, headers: &HeaderMap) -> LoadError {
+        let date = text_of(headers, &header::DATE);
+        let wait = text_of(headers, &header::RETRY_AFTER)
+            .and_then(|text| retry_after::wait(&text, date.as_deref(), Timestamp::now()))
+            .map(|wait| wait.min(self.loader.settings.retry_after_max))
+            // A wish for no pause at all must not beat our own backoff.
+            .filter(|wait| !wait.is_zero());
+        match wait {
+            None => self.error(format_args!("status {words}"), Retry::Soon),
+            Some(wait) => self.error(
+                format_args!("status {words}, the host asks to wait {}", in_seconds(wait)),
+                Retry::HostAfter(wait),
+            ),
+        }
+    }
+
+    /// The client removes the header when it decompresses; one that is left was not understood.
+    fn judge_encoding(&self, headers: &HeaderMap) -> Result<(), LoadError> {
+        let left: Vec<String> = headers
+            .get_all(header::CONTENT_ENCODING)
+            .iter()
+            .map(lossy)
+            .filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity"))
+            .collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        Err(self.never(format_args!(
+            "unsupported content-encoding `{}`",
+            left.join(", ")
+        )))
+    }
+
+    /// Reads the decoded body and stops at the cap, however small the compressed one was.
+    async fn body(&self, mut response: Response) -> Result<Bytes, LoadError> {
+        let body_max = self.loader.settings.body_max;
+        let announced = response.content_length().unwrap_or(0);
+        if announced > body_max {
+            return Err(self.never(too_large(body_max)));
+        }
+        let mut body = BytesMut::with_capacity(announced as usize);
+        while let Some(chunk) = self.patiently(response.chunk()).await? {
+            if (body.len() + chunk.len()) as u64 > body_max {
+                return Err(self.never(too_large(body_max)));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if body.is_empty() {
+            return Err(self.never("the body is empty"));
+        }
+        Ok(body.freeze())
+    }
+}
+
+fn request_headers(settings: &HttpSettings) -> Result<HeaderMap, LoadError> {
+    let refuse = |name: &str| LoadError {
+        message: format!("header `{name}` of the settings is not valid"),
+        retry: Retry::Never,
+        status: None,
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        header::ACCEPT,
+        HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    );
+    let agent = ("user-agent".to_owned(), settings.user_agent.clone());
+    for (name, value) in std::iter::once(&agent).chain(&settings.headers) {
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse(name))?;
+        let value = HeaderValue::from_str(value).map_err(|_| refuse(name))?;
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// Builds a client. A secure one reads the root certificates of the machine.
+fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<Client, String> {
+    // An error means that someone installed a provider before us, which serves as well.
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
+    let mut builder = Client::builder()
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(settings.connect_timeout);
+    if !settings.proxies {
+        builder = builder.no_proxy();
+    }
+    if !secure {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| {
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        format!("the HTTP client cannot be made, {cause}")
+    })
+}
+
+/// The address without its password, for messages.
+fn shown(url: &Url) -> String {
+    if url.password().is_none() {
+        return url.to_string();
+    }
+    let mut url = url.clone();
+    // Fails only for addresses that cannot hold a password in the first place.
+    url.set_password(None).ok();
+    url.to_string()
+}
+
+fn lossy(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).trim().to_owned()
+}
+
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).map(lossy)
+}

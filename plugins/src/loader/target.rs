@@ -1,0 +1,280 @@
+//! What a locator's address means: a page on the web or a file.
+
+use std::fmt::Write as _;
+
+use url::Url;
+
+use super::LoadError;
+
+/// Where a page is loaded from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An `http:` or `https:` address, escaped and ready to be sent.
+    Http(Url),
+    /// A file, as the definition names it.
+    Path(String),
+}
+
+impl Target {
+    /// Reads an address as it stands in a definition.
+    ///
+    /// ```
+    /// use spoonbill_plugins::loader::Target;
+    ///
+    /// assert_eq!(Target::of("/defs/x.html")?, Target::Path("/defs/x.html".to_owned()));
+    /// assert_eq!(Target::of("https://Example.com/a b")?.lane(), "example.com:443");
+    /// assert!(Target::of("ftp://example.com/x").is_err());
+    /// # Ok::<(), spoonbill_plugins::loader::LoadError>(())
+    /// ```
+    pub fn of(url: &str) -> Result<Self, LoadError> {
+        let url = url.trim();
+        if url.is_empty() {
+            return Err(LoadError::never(url, "the address is empty"));
+        }
+        let Some((scheme, rest)) = split_scheme(url) else {
+            return Ok(Self::Path(url.to_owned()));
+        };
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" | "https" => web(url).map(Self::Http),
+            "file" => file(url, rest).map(Self::Path),
+            _ => Err(LoadError::never(url, unknown_scheme(scheme, url, rest))),
+        }
+    }
+
+    /// The key that politeness goes by: `host:port`, or `local` for files.
+    pub fn lane(&self) -> String {
+        match self {
+            Self::Http(url) => format!(
+                "{}:{}",
+                url.host_str()
+                    .unwrap_or_default()
+                    .trim_end_matches('.')
+                    .to_ascii_lowercase(),
+                url.port_or_known_default().unwrap_or_default()
+            ),
+            Self::Path(_) => "local".to_owned(),
+        }
+    }
+}
+
+/// The scheme and what follows its colon. One letter is a drive, not a scheme.
+fn split_scheme(url: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = url.split_once(':')?;
+    let mut letters = scheme.bytes();
+    let is_scheme = scheme.len() > 1
+        && letters.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && letters.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    is_scheme.then_some((scheme, rest))
+}
+
+fn unknown_scheme(scheme: &str, url: &str, rest: &str) -> String {
+    let port = rest.split('/').next().unwrap_or_default();
+    if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) {
+        return format!("scheme `{scheme}` is not supported, did you mean `http://{url}`?");
+    }
+    format!("scheme `{scheme}` is not supported, only `http`, `https` and `file` are")
+}
+
+fn web(address: &str) -> Result<Url, LoadError> {
+    let mut url = Url::parse(address)
+        .map_err(|e| LoadError::never(address, format_args!("not a valid address, {e}")))?;
+    escape(&mut url);
+    Ok(url)
+}
+
+/// Escapes what the URL standard lets pass but strict servers refuse.
+pub(super) fn escape(url: &mut Url) {
+    if let Some(path) = escaped(url.path()) {
+        url.set_path(&path);
+    }
+    if let Some(query) = url.query().and_then(escaped) {
+        url.set_query(Some(&query));
+    }
+}
+
+/// The text with illegal characters escaped, or nothing if there are none.
+fn escaped(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let illegal = |at: usize| match bytes[at] {
+        b'%' => !is_escape(bytes, at),
+        byte => matches!(byte, b'|' | b'^' | b'[' | b']' | b'{' | b'}' | b'`' | b'\\'),
+    };
+    if !(0..bytes.len()).any(illegal) {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for (at, letter) in text.char_indices() {
+        if illegal(at) {
+            // Writing to a string cannot fail.
+            write!(out, "%{:02X}", bytes[at]).ok();
+        } else {
+            out.push(letter);
+        }
+    }
+    Some(out)
+}
+
+fn is_escape(bytes: &[u8], at: usize) -> bool {
+    let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_hexdigit);
+    digit(at + 1) && digit(at + 2)
+}
+
+/// The path of a `file:` address; `file:rel` is relative, `file:/abs` and `file:///abs` are not.
+fn file(url: &str, rest: &str) -> Result<String, LoadError> {
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(after) => {
+            let host = after.split('/').next().unwrap_or_default();
+            if !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) {
+                return Err(LoadError::never(
+                    url,
+                    format_args!(
+                        "`{host}` names another machine, a local file is `file:/path` or `file:path`"
+                    ),
+                ));
+            }
+            &after[host.len()..]
+        }
+    };
+    let path = unescaped(path);
+    if path.is_empty() {
+        return Err(LoadError::never(url, "it names no file"));
+    }
+    Ok(without_drive_slash(path))
+}
+
+/// Turns `/c:/x` into `c:/x`, which is how a drive looks inside a `file:` address.
+fn without_drive_slash(path: String) -> String {
+    match path.as_bytes() {
+        [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
+        _ => path,
+    }
+}
+
+/// The text with its escapes undone, or as it is if they do not spell UTF-8.
+fn unescaped(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = (bytes[at] == b'%' && is_escape(bytes, at))
+            .then(|| u8::from_str_radix(&text[at + 1..at + 3], 16).ok())
+            .flatten();
+        if let Some(code) = code {
+            out.push(code);
+            at += 3;
+        } else {
+            out.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(address: &str, expect: &str) {
+        let found = match Target::of(address) {
+            Ok(Target::Http(url)) => format!("http {url}"),
+            Ok(Target::Path(path)) => format!("path {path}"),
+            Err(error) => format!("error {error}"),
+        };
+        assert_eq!(found, expect, "of `{address}`");
+    }
+
+    #[test]
+    fn without_a_scheme_it_is_a_path() {
+        check("/defs/x.html", "path /defs/x.html");
+        check("defs/x.html", "path defs/x.html");
+        check("c:/x", "path c:/x");
+        check("C:\\x\\y.html", "path C:\\x\\y.html");
+        check(" x.html ", "path x.html");
+        check("dir/a:b.html", "path dir/a:b.html");
+        check("1:b.html", "path 1:b.html");
+        check("saved/index.html?page=2", "path saved/index.html?page=2");
+        check("/a b/ü.html", "path /a b/ü.html");
+        check(":x", "path :x");
+    }
+
+    #[test]
+    fn file_addresses() {
+        check("file:rel/x.html", "path rel/x.html");
+        check("file:./x.html", "path ./x.html");
+        check("file:/abs/x.html", "path /abs/x.html");
+        check("file:///abs/x.html", "path /abs/x.html");
+        check("FILE:///abs/x.html", "path /abs/x.html");
+        check("file://localhost/abs/x.html", "path /abs/x.html");
+        check("file:///a%20b/%C3%BC.html", "path /a b/ü.html");
+        check("file:/100%.html", "path /100%.html");
+        check("file:/a%FF.html", "path /a%FF.html");
+        check("file:/a%é1.html", "path /a%é1.html");
+        check("file:/x.html#top", "path /x.html");
+        check("file:///c:/x.html", "path c:/x.html");
+        check(
+            "file://host/x",
+            "error cannot load `file://host/x`: `host` names another machine, a local file is \
+             `file:/path` or `file:path`",
+        );
+        check("file:", "error cannot load `file:`: it names no file");
+    }
+
+    #[test]
+    fn other_schemes_are_named() {
+        check(
+            "ftp://example.com/x",
+            "error cannot load `ftp://example.com/x`: scheme `ftp` is not supported, only `http`, \
+             `https` and `file` are",
+        );
+        check(
+            "localhost:8080/x",
+            "error cannot load `localhost:8080/x`: scheme `localhost` is not supported, did you \
+             mean `http://localhost:8080/x`?",
+        );
+        check("", "error cannot load ``: the address is empty");
+        check(
+            "http://",
+            "error cannot load `http://`: not a valid address, empty host",
+        );
+        check(
+            "http://a b/",
+            "error cannot load `http://a b/`: not a valid address, invalid international domain \
+             name",
+        );
+    }
+
+    #[test]
+    fn illegal_characters_are_escaped_and_escapes_kept() {
+        check("http://h/a b?c d", "http http://h/a%20b?c%20d");
+        check("http://h/%41%20?q=%7e", "http http://h/%41%20?q=%7e");
+        check(
+            "http://h/100%?q=5%&r=%zz",
+            "http http://h/100%25?q=5%25&r=%25zz",
+        );
+        check(
+            "http://h/a|b^c?d[]={e}",
+            "http http://h/a%7Cb%5Ec?d%5B%5D=%7Be%7D",
+        );
+        check("http://h/ü?ü", "http http://h/%C3%BC?%C3%BC");
+        check("http://h/%ü1", "http http://h/%25%C3%BC1");
+        check("http://H.example", "http http://h.example/");
+        check("HTTPS://h:443/x#top", "http https://h/x#top");
+        check(
+            "http://bücher.example/",
+            "http http://xn--bcher-kva.example/",
+        );
+    }
+
+    #[test]
+    fn lanes() {
+        let lane = |address: &str| Target::of(address).unwrap().lane();
+        assert_eq!(lane("http://Example.COM/x"), "example.com:80");
+        assert_eq!(lane("https://example.com./x"), "example.com:443");
+        assert_eq!(lane("http://user:pw@127.0.0.1:8080/x"), "127.0.0.1:8080");
+        assert_eq!(lane("http://[::1]/x"), "[::1]:80");
+        assert_eq!(lane("file:x"), "local");
+        assert_eq!(lane("/x"), "local");
+    }
+}

@@ -1,0 +1,134 @@
+//! Puts what went wrong on the network into words, and says whether it may pass.
+
+use std::error::Error;
+use std::io;
+
+use super::http::HttpSettings;
+use super::{Retry, in_seconds};
+
+/// The cause of a failed exchange and whether to try again.
+pub(super) fn explain(
+    error: &reqwest::Error,
+    host: &str,
+    settings: &HttpSettings,
+) -> (String, Retry) {
+    let chain = chain(error);
+    if error.is_dns() {
+        return (
+            format!("dns failed for host `{host}`{}", because(&chain)),
+            Retry::Soon,
+        );
+    }
+    if let Some(tls) = find::<rustls::Error>(&chain) {
+        return tls_trouble(tls);
+    }
+    if error.is_connect() && error.is_timeout() {
+        let waited = in_seconds(settings.connect_timeout);
+        return (format!("no connection after {waited}"), Retry::Soon);
+    }
+    if let Some(kind) = error.source().and_then(io_kind)
+        && error.is_decode()
+    {
+        return decoder_trouble(kind, &chain);
+    }
+    if let Some(kind) = chain.iter().find_map(|e| io_kind(*e)) {
+        let asked = error.is_request();
+        if let Some(words) = broken(kind, asked) {
+            return (words.to_owned(), Retry::Soon);
+        }
+    }
+    if error.is_connect() {
+        return (format!("no connection{}", because(&chain)), Retry::Soon);
+    }
+    if error.is_builder() {
+        return (
+            format!("the request cannot be made{}", because(&chain)),
+            Retry::Never,
+        );
+    }
+    // hyper gives this case no type of its own that we can see.
+    if says(&chain, "connection closed before message completed") {
+        return (
+            "connection closed before an answer came".to_owned(),
+            Retry::Soon,
+        );
+    }
+    (
+        format!("the exchange broke off{}", because(&chain)),
+        Retry::Soon,
+    )
+}
+
+fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
+    match error {
+        rustls::Error::InvalidCertificate(why) => {
+            (format!("certificate not accepted: {why}"), Retry::Never)
+        }
+        other => (format!("no secure connection: {other}"), Retry::Soon),
+    }
+}
+
+/// The decompressor's own complaint: what the network says comes wrapped once more.
+fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (String, Retry) {
+    if kind == io::ErrorKind::UnexpectedEof {
+        return ("the compressed body breaks off".to_owned(), Retry::Soon);
+    }
+    let cause = because(chain);
+    (
+        format!("the body cannot be decompressed{cause}"),
+        Retry::Never,
+    )
+}
+
+fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::ConnectionRefused => Some("connection refused"),
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => Some(if asked {
+            "connection closed before an answer came"
+        } else {
+            "connection closed before the body was complete"
+        }),
+        io::ErrorKind::HostUnreachable => Some("host unreachable"),
+        io::ErrorKind::NetworkUnreachable => Some("network unreachable"),
+        _ => None,
+    }
+}
+
+/// The error and its causes. An I/O error hides the one it wraps from `source`, so it is opened.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
+    let mut out = vec![error];
+    let mut here = error;
+    loop {
+        let wrapped = here
+            .downcast_ref::<io::Error>()
+            .and_then(|e| e.get_ref())
+            .map(|e| e as &(dyn Error + 'static));
+        match wrapped.or_else(|| here.source()) {
+            Some(next) => {
+                out.push(next);
+                here = next;
+            }
+            None => return out,
+        }
+    }
+}
+
+fn find<'a, E: Error + 'static>(chain: &[&'a (dyn Error + 'static)]) -> Option<&'a E> {
+    chain.iter().find_map(|e| e.downcast_ref::<E>())
+}
+
+fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    error.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+fn says(chain: &[&(dyn Error + 'static)], words: &str) -> bool {
+    chain.iter().any(|e| e.to_string() == words)
+}
+
+/// The innermost cause, which is the one that says something.
+fn because(chain: &[&(dyn Error + 'static)]) -> String {
+    chain.last().map(|e| format!(", {e}")).unwrap_or_default()
+}

@@ -1,0 +1,534 @@
+//! Loading over a real socket, against a site with every fault.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../tests/harness/site.rs"]
+mod site;
+
+use std::time::{Duration, Instant};
+
+use site::{Response, Site};
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target, charset};
+
+fn settings() -> HttpSettings {
+    HttpSettings {
+        connect_timeout: Duration::from_millis(300),
+        idle_timeout: Duration::from_millis(300),
+        total_timeout: Duration::from_secs(3),
+        redirects_max: 3,
+        body_max: 1024 * 1024,
+        proxies: false,
+        ..HttpSettings::default()
+    }
+}
+
+async fn load_with(settings: &HttpSettings, url: &str) -> Result<Fetched, LoadError> {
+    let Target::Http(url) = Target::of(url)? else {
+        panic!("`{url}` is not on the web");
+    };
+    HttpLoader::new(settings)?.load(&url).await
+}
+
+async fn load(url: &str) -> Result<Fetched, LoadError> {
+    load_with(&settings(), url).await
+}
+
+/// Loads what must fail, and compares the words with `URL` for the address.
+async fn fails(site: &Site, path: &str, cause: &str, retry: Retry, status: Option<u16>) {
+    let url = site.url(path);
+    let error = load(&url).await.unwrap_err();
+    let root = site.url("");
+    let words = error.message.replace(&root, "SITE");
+    assert_eq!(words, format!("cannot load `SITE{path}`: {cause}"));
+    assert_eq!((error.retry, error.status), (retry, status), "of {words}");
+}
+
+#[tokio::test]
+async fn a_page_with_all_that_belongs_to_it() {
+    let site = Site::start();
+    site.page("/x", "<p>é");
+    let page = load(&site.url("/x")).await.unwrap();
+    assert_eq!(
+        charset::decode(&page.body, page.content_type.as_deref()),
+        "<p>é"
+    );
+    assert_eq!((page.status, page.wire_bytes), (200, 5));
+    assert_eq!(page.final_url, site.url("/x"));
+    assert_eq!(
+        page.content_type.as_deref(),
+        Some("text/html; charset=utf-8")
+    );
+    let length = ("content-length".to_owned(), "5".to_owned());
+    assert!(page.headers.contains(&length));
+}
+
+#[tokio::test]
+async fn requests_say_who_asks_and_what_for() {
+    let site = Site::start();
+    site.otherwise(|request, _| {
+        let lines = request
+            .headers
+            .iter()
+            .map(|(k, v)| format!("{}: {v}\n", k.to_lowercase()));
+        Response::html(lines.collect::<String>() + &request.path)
+    });
+    let page = load(&site.url("/a b?q=|&r=%41")).await.unwrap();
+    let text = String::from_utf8(page.body.to_vec()).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(
+        text.contains(&format!("user-agent: Spoonbill/{version} (")),
+        "{text}"
+    );
+    for part in [
+        "accept: text/html,",
+        "gzip",
+        "br",
+        "zstd",
+        "/a%20b?q=%7C&r=%41",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    assert!(!text.contains("cookie"));
+
+    let own = HttpSettings {
+        user_agent: "mine".to_owned(),
+        headers: vec![("Accept".to_owned(), "text/plain".to_owned())],
+        ..settings()
+    };
+    let page = load_with(&own, &site.url("/")).await.unwrap();
+    let text = String::from_utf8(page.body.to_vec()).unwrap();
+    assert!(
+        text.contains("user-agent: mine\n") && text.contains("accept: text/plain\n"),
+        "{text}"
+    );
+
+    let bad = HttpSettings {
+        user_agent: "a\nb".to_owned(),
+        ..settings()
+    };
+    let error = HttpLoader::new(&bad).unwrap_err();
+    assert_eq!(
+        error.message,
+        "header `user-agent` of the settings is not valid"
+    );
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_pages() {
+    let site = Site::start();
+    site.page("/x", "page");
+    site.answer("/chunked", Response::html("page").chunked());
+    let loader = HttpLoader::new(&settings()).unwrap();
+    for path in ["/x", "/chunked", "/x", "/no", "/x"] {
+        let url = site.url(path).parse().unwrap();
+        assert_eq!(loader.load(&url).await.is_ok(), path != "/no");
+    }
+    assert_eq!(
+        (site.hits("/x"), site.connections(), site.max_parallel()),
+        (3, 1, 1)
+    );
+}
+
+#[tokio::test]
+async fn cookies_are_not_kept() {
+    let site = Site::start();
+    site.on("/x", |request, _| {
+        Response::html(format!("{:?}", request.header("cookie"))).header("Set-Cookie", "a=b")
+    });
+    let loader = HttpLoader::new(&settings()).unwrap();
+    let url = site.url("/x").parse().unwrap();
+    for _ in 0..2 {
+        assert_eq!(loader.load(&url).await.unwrap().body, "None");
+    }
+}
+
+#[tokio::test]
+async fn statuses() {
+    let site = Site::start();
+    site.otherwise(|request, _| Response::status(request.path[1..].parse().unwrap()));
+    for (status, words, retry) in [
+        (204, "204 No Content, so there is no page", Retry::Never),
+        (205, "205 Reset Content, so there is no page", Retry::Never),
+        (302, "302 Found", Retry::Never),
+        (304, "304 Not Modified", Retry::Never),
+        (403, "403 Forbidden", Retry::Never),
+        (404, "404 Not Found", Retry::Never),
+        (408, "408 Request Timeout", Retry::Soon),
+        (429, "429 Too Many Requests", Retry::Soon),
+        (500, "500 Internal Server Error", Retry::Soon),
+        (503, "503 Service Unavailable", Retry::Soon),
+        (599, "599", Retry::Soon),
+    ] {
+        fails(
+            &site,
+            &format!("/{status}"),
+            &format!("status {words}"),
+            retry,
+            Some(status),
+        )
+        .await;
+    }
+    assert_eq!(load(&site.url("/203")).await.unwrap().status, 203);
+}
+
+#[tokio::test]
+async fn retry_after_is_for_the_whole_host() {
+    let site = Site::start();
+    let at = "Mon, 16 Nov 2026 10:00:30 GMT";
+    site.answer("/429", Response::busy(429, "7"));
+    site.answer(
+        "/date",
+        Response::busy(503, at).header("Date", "Mon, 16 Nov 2026 10:00:00 GMT"),
+    );
+    site.answer("/long", Response::busy(503, "86400"));
+    site.answer("/zero", Response::busy(429, "0"));
+    site.answer(
+        "/past",
+        Response::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"),
+    );
+    site.answer("/odd", Response::busy(429, "later"));
+    site.answer("/404", Response::busy(404, "7"));
+    let after = |seconds| Retry::HostAfter(Duration::from_secs(seconds));
+    let asks = "the host asks to wait";
+    let (many, away) = (
+        "status 429 Too Many Requests",
+        "status 503 Service Unavailable",
+    );
+    fails(
+        &site,
+        "/429",
+        &format!("{many}, {asks} 7 s"),
+        after(7),
+        Some(429),
+    )
+    .await;
+    fails(
+        &site,
+        "/date",
+        &format!("{away}, {asks} 30 s"),
+        after(30),
+        Some(503),
+    )
+    .await;
+    fails(
+        &site,
+        "/long",
+        &format!("{away}, {asks} 3600 s"),
+        after(3600),
+        Some(503),
+    )
+    .await;
+    for path in ["/zero", "/past", "/odd"] {
+        fails(&site, path, many, Retry::Soon, Some(429)).await;
+    }
+    fails(
+        &site,
+        "/404",
+        "status 404 Not Found",
+        Retry::Never,
+        Some(404),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_page_that_recovers() {
+    let site = Site::start();
+    site.recovers("/x", 2, Response::status(500), Response::html("well"));
+    for _ in 0..2 {
+        assert_eq!(load(&site.url("/x")).await.unwrap_err().retry, Retry::Soon);
+    }
+    assert_eq!(load(&site.url("/x")).await.unwrap().body, "well");
+    assert_eq!(site.hits("/x"), 3);
+}
+
+#[tokio::test]
+async fn redirects() {
+    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
+    other.page("/end", "end");
+    site.answer("/1", Response::redirect("2?a b"));
+    site.answer("/2", Response::redirect(&other.url("/3")).with_status(301));
+    other.answer("/3", Response::redirect("/end").with_status(308));
+    let page = load(&site.url("/1")).await.unwrap();
+    assert_eq!(
+        (&page.body[..], page.final_url),
+        (&b"end"[..], other.url("/end"))
+    );
+    assert_eq!(site.hits("/2?a%20b"), 1);
+
+    site.answer("/0", Response::redirect("/1"));
+    site.answer("/loop", Response::redirect("/loop"));
+    fails(&site, "/0", "more than 3 redirects", Retry::Never, None).await;
+    fails(&site, "/loop", "more than 3 redirects", Retry::Never, None).await;
+    assert_eq!(site.hits("/loop"), 4);
+
+    for (to, cause) in [
+        (
+            "file:///etc/passwd",
+            "redirect to `file:///etc/passwd` refused, it leaves the web",
+        ),
+        (
+            "data:,x",
+            "redirect to `data:,x` refused, it leaves the web",
+        ),
+        ("http://", "redirect to `http://` is not valid, empty host"),
+    ] {
+        site.answer("/off", Response::redirect(to));
+        fails(&site, "/off", cause, Retry::Never, Some(302)).await;
+    }
+    site.answer("/gone", Response::redirect("/nowhere"));
+    let cause = "redirected to `SITE/nowhere`: status 404 Not Found";
+    fails(&site, "/gone", cause, Retry::Never, Some(404)).await;
+}
+
+#[tokio::test]
+async fn empty_bodies_fail() {
+    let site = Site::start();
+    site.page("/x", "");
+    site.answer("/chunked", Response::html("").chunked());
+    fails(&site, "/x", "the body is empty", Retry::Never, Some(200)).await;
+    fails(
+        &site,
+        "/chunked",
+        "the body is empty",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn connections_that_break() {
+    let site = Site::start();
+    let page = || Response::html("x".repeat(1000));
+    site.answer("/hang-up", Response::hang_up());
+    site.answer("/cut", page().cut_after(500));
+    site.answer("/cut-at-once", page().cut_after(0));
+    site.answer("/short", page().claim_length(2000));
+    site.answer("/chunk", page().chunked().cut_after(500));
+    site.answer("/half-chunk", naked_chunk("400\r\nabc"));
+    site.answer("/bad-chunk", naked_chunk("zz\r\nabc\r\n0\r\n\r\n"));
+    site.answer("/head", Response::naked("HTTP/1.1 200 OK\r\nContent-Le"));
+    let silent = "connection closed before an answer came";
+    let part = "connection closed before the body was complete";
+    fails(&site, "/hang-up", silent, Retry::Soon, None).await;
+    fails(&site, "/head", silent, Retry::Soon, None).await;
+    for path in ["/cut", "/cut-at-once", "/short", "/chunk", "/half-chunk"] {
+        fails(&site, path, part, Retry::Soon, Some(200)).await;
+    }
+    let error = load(&site.url("/bad-chunk")).await.unwrap_err();
+    assert_eq!(error.retry, Retry::Soon, "{error}");
+
+    site.answer("/garbage", Response::naked("SSH-2.0-hello\r\n\r\n"));
+    let error = load(&site.url("/garbage")).await.unwrap_err();
+    assert_eq!(error.retry, Retry::Soon, "{error}");
+
+    site.answer("/close", page().until_close());
+    assert_eq!(load(&site.url("/close")).await.unwrap().body.len(), 1000);
+    site.answer("/long", page().claim_length(10));
+    assert_eq!(load(&site.url("/long")).await.unwrap().body, "xxxxxxxxxx");
+}
+
+fn naked_chunk(body: &str) -> Response {
+    Response::naked(format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
+    ))
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let url = Site::dead_url("/x");
+    let error = load(&url).await.unwrap_err();
+    assert_eq!(
+        error.message,
+        format!("cannot load `{url}`: connection refused")
+    );
+    assert_eq!((error.retry, error.status), (Retry::Soon, None));
+
+    // The top level `invalid` is reserved for names that never exist.
+    let error = load("http://no.such.host.invalid/").await.unwrap_err();
+    let words = "cannot load `http://no.such.host.invalid/`: dns failed for host \
+                 `no.such.host.invalid`";
+    assert!(error.message.starts_with(words), "{error}");
+    assert_eq!(error.retry, Retry::Soon);
+}
+
+#[tokio::test]
+async fn passwords_stay_out_of_messages() {
+    let url = Site::dead_url("/x").replace("http://", "http://me:secret@");
+    let error = load(&url).await.unwrap_err();
+    assert!(
+        error.message.contains("me@") && !error.message.contains("secret"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn silence_and_slowness() {
+    let site = Site::start();
+    let ms = Duration::from_millis;
+    site.answer("/never", Response::silence());
+    site.answer("/late", Response::html("late").delay(ms(2000)));
+    site.answer("/stall", Response::html("ab").drip(1, ms(2000)));
+    site.answer("/slow", Response::html("abcdefghijkl").drip(1, ms(50)));
+    site.answer("/drip", Response::html("x".repeat(1000)).drip(1, ms(50)));
+    let start = Instant::now();
+    let cause = "timed out after 300 ms of silence";
+    fails(&site, "/never", cause, Retry::Soon, None).await;
+    fails(&site, "/late", cause, Retry::Soon, None).await;
+    fails(&site, "/stall", cause, Retry::Soon, Some(200)).await;
+    assert!(start.elapsed() < ms(1900), "{:?}", start.elapsed());
+
+    // Twice the patience in all, but never silent for long.
+    assert_eq!(load(&site.url("/slow")).await.unwrap().body, "abcdefghijkl");
+
+    let hasty = HttpSettings {
+        total_timeout: ms(500),
+        ..settings()
+    };
+    let error = load_with(&hasty, &site.url("/drip")).await.unwrap_err();
+    assert!(
+        error
+            .message
+            .ends_with("timed out, not complete after 500 ms"),
+        "{error}"
+    );
+    assert_eq!(error.retry, Retry::Soon);
+    drop(site);
+    assert!(start.elapsed() < ms(3500), "a pause outlived the site");
+}
+
+#[tokio::test]
+async fn bodies_end_at_the_cap() {
+    let site = Site::start();
+    let cap = settings().body_max;
+    let cause = "body larger than 1 MiB";
+    site.answer("/exact", Response::huge(cap));
+    site.answer("/over", Response::huge(cap + 1));
+    site.answer("/stream", Response::huge(1 << 40).chunked());
+    site.answer("/close", Response::huge(1 << 40).until_close());
+    assert_eq!(
+        load(&site.url("/exact")).await.unwrap().body.len() as u64,
+        cap
+    );
+    for path in ["/over", "/stream", "/close"] {
+        fails(&site, path, cause, Retry::Never, Some(200)).await;
+    }
+}
+
+/// A zstd frame of blocks that each repeat one byte 128 Ki times, in four bytes.
+fn zstd_bomb(blocks: u32) -> Vec<u8> {
+    let mut out = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
+    for nth in 1..=blocks {
+        let header = (131_072_u32 << 3) | (1 << 1) | u32::from(nth == blocks);
+        out.extend(&header.to_le_bytes()[..3]);
+        out.push(b'x');
+    }
+    out
+}
+
+fn encoded(name: &str, body: impl Into<Vec<u8>>) -> Response {
+    Response::raw(&[("Content-Encoding", name)], body)
+}
+
+#[tokio::test]
+async fn compressed_bodies() {
+    let site = Site::start();
+    let page = "hello".repeat(30_000);
+    site.answer("/gzip", Response::gzip(page.as_bytes()));
+    site.answer("/gzip-chunked", Response::gzip(page.as_bytes()).chunked());
+    site.answer("/br", encoded("br", *b"\x0b\x02\x80hello\x03"));
+    site.answer("/zstd", encoded("zstd", zstd_bomb(2)));
+    site.answer("/identity", encoded("identity", "hello"));
+    for path in ["/gzip", "/gzip-chunked"] {
+        assert_eq!(load(&site.url(path)).await.unwrap().body, page);
+    }
+    for path in ["/br", "/identity"] {
+        assert_eq!(load(&site.url(path)).await.unwrap().body, "hello");
+    }
+    assert_eq!(load(&site.url("/zstd")).await.unwrap().body.len(), 262_144);
+}
+
+#[tokio::test]
+async fn compressed_bodies_with_faults() {
+    let site = Site::start();
+    // 32 KiB on the wire, a gigabyte if one were to believe it.
+    site.answer("/bomb", encoded("zstd", zstd_bomb(8192)));
+    fails(
+        &site,
+        "/bomb",
+        "body larger than 1 MiB",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+
+    for (name, path) in [
+        ("deflate", "/deflate"),
+        ("gzip, br", "/both"),
+        ("klingon", "/klingon"),
+    ] {
+        site.answer(path, encoded(name, "hello"));
+        let cause = format!("unsupported content-encoding `{name}`");
+        fails(&site, path, &cause, Retry::Never, Some(200)).await;
+    }
+
+    let whole = site::gzip(&b"hello".repeat(1000));
+    let cut = &whole[..2000];
+    site.answer("/lie", encoded("gzip", "<p>this is no gzip at all"));
+    site.answer("/cut", encoded("gzip", whole.clone()).cut_after(2000));
+    site.answer("/short", encoded("gzip", cut));
+    site.answer("/empty", encoded("gzip", site::gzip(b"")));
+    site.answer("/nothing", encoded("gzip", ""));
+    let part = "connection closed before the body was complete";
+    fails(&site, "/cut", part, Retry::Soon, Some(200)).await;
+    fails(
+        &site,
+        "/empty",
+        "the body is empty",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+    fails(
+        &site,
+        "/nothing",
+        "the body is empty",
+        Retry::Never,
+        Some(200),
+    )
+    .await;
+    let part = "the compressed body breaks off";
+    fails(&site, "/short", part, Retry::Soon, Some(200)).await;
+    let cause = "the body cannot be decompressed, Invalid gzip header";
+    fails(&site, "/lie", cause, Retry::Never, Some(200)).await;
+}
+
+#[tokio::test]
+async fn the_site_tells_how_politely_it_was_asked() {
+    let site = Site::start();
+    let ms = Duration::from_millis;
+    site.otherwise(move |_, _| Response::html("page").delay(ms(100)));
+    let loader = HttpLoader::new(&settings()).unwrap();
+    let urls: Vec<url::Url> = (0..3)
+        .map(|n| site.url(&format!("/{n}")).parse().unwrap())
+        .collect();
+    for url in &urls {
+        loader.load(url).await.unwrap();
+    }
+    assert_eq!(site.max_parallel(), 1);
+    assert!(site.shortest_gap().unwrap() >= ms(100));
+    let (a, b, c) = (
+        loader.load(&urls[0]),
+        loader.load(&urls[1]),
+        loader.load(&urls[2]),
+    );
+    let (a, b, c) = tokio::join!(a, b, c);
+    assert!(a.is_ok() && b.is_ok() && c.is_ok());
+    assert_eq!(
+        (site.max_parallel(), site.hits("/0"), site.log().len()),
+        (3, 2, 6)
+    );
+    assert!(site.log().iter().all(|hit| hit.end - hit.at >= ms(100)));
+}

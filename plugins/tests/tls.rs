@@ -1,0 +1,163 @@
+//! HTTPS against a site of our own: only roots of the machine's store are trusted.
+//!
+//! The key in `tls/` was made for this test, signs nothing else, and its root's key was thrown away.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::Acceptor;
+use rustls::{ServerConfig, StreamOwned};
+use spoonbill_plugins::loader::Retry;
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use url::Url;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/root.pem");
+const CERTIFICATE: &[u8] = include_bytes!("tls/site.pem");
+const KEY: &[u8] = include_bytes!("tls/site.key.pem");
+
+/// Serves until the test process ends; the page lists the protocols that the client offers.
+fn serve() -> u16 {
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // A client that refuses us breaks off, as it should.
+            answer(stream.unwrap(), &config).ok();
+        }
+    });
+    port
+}
+
+fn answer(mut stream: TcpStream, config: &Arc<ServerConfig>) -> std::io::Result<()> {
+    let mut acceptor = Acceptor::default();
+    let accepted = loop {
+        acceptor.read_tls(&mut stream)?;
+        if let Some(accepted) = acceptor.accept().map_err(|_| std::io::ErrorKind::Other)? {
+            break accepted;
+        }
+    };
+    let offered = accepted.client_hello().alpn().into_iter().flatten();
+    let body: Vec<String> = offered
+        .map(|p| String::from_utf8_lossy(p).into_owned())
+        .collect();
+    let body = body.join(" ");
+    let connection = accepted
+        .into_connection(Arc::clone(config))
+        .map_err(|_| std::io::ErrorKind::Other)?;
+    let mut tls = StreamOwned::new(connection, stream);
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        tls.read_exact(&mut byte)?;
+        request.extend(byte);
+    }
+    write!(
+        tls,
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    tls.flush()
+}
+
+fn loader() -> HttpLoader {
+    let settings = HttpSettings {
+        connect_timeout: Duration::from_millis(500),
+        proxies: false,
+        ..HttpSettings::default()
+    };
+    HttpLoader::new(&settings).unwrap()
+}
+
+#[tokio::test]
+async fn an_unknown_root_is_refused() {
+    let url: Url = format!("https://127.0.0.1:{}/x", serve()).parse().unwrap();
+    let error = loader().load(&url).await.unwrap_err();
+    let words = format!("cannot load `{url}`: certificate not accepted");
+    assert!(error.message.starts_with(&words), "{error}");
+    assert_eq!(error.retry, Retry::Never);
+}
+
+#[tokio::test]
+async fn a_silent_handshake_times_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url: Url = format!("https://{}/", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let error = loader().load(&url).await.unwrap_err();
+    assert_eq!(
+        error.message,
+        format!("cannot load `{url}`: no connection after 500 ms")
+    );
+    assert_eq!(error.retry, Retry::Soon);
+}
+
+/// The store is that of the machine, which only another process can be given another of.
+#[test]
+fn roots_of_the_machine_are_trusted() {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "with_our_root", "--ignored", "--nocapture"])
+        .env("SSL_CERT_FILE", ROOT)
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && out.contains("1 passed"), "{out}");
+}
+
+#[tokio::test]
+#[ignore = "run by roots_of_the_machine_are_trusted"]
+async fn with_our_root() {
+    let port = serve();
+    let loader = loader();
+    let url = format!("https://127.0.0.1:{port}/x").parse().unwrap();
+    assert_eq!(loader.load(&url).await.unwrap().body, "h2 http/1.1");
+    // The name counts too, not only the root.
+    let url = format!("https://localhost:{port}/x").parse().unwrap();
+    let error = loader.load(&url).await.unwrap_err();
+    assert!(
+        error.message.contains("certificate not accepted"),
+        "{error}"
+    );
+}
+
+/// A machine without a store: plain pages load, the others say what is missing.
+#[test]
+fn no_roots_at_all() {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "without_roots", "--ignored", "--nocapture"])
+        .env("SSL_CERT_FILE", "/dev/null")
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && out.contains("1 passed"), "{out}");
+}
+
+#[tokio::test]
+#[ignore = "run by no_roots_at_all"]
+async fn without_roots() {
+    let loader = loader();
+    let url: Url = format!("https://127.0.0.1:{}/x", serve()).parse().unwrap();
+    let error = loader.load(&url).await.unwrap_err();
+    assert!(error.message.contains("No CA certificates"), "{error}");
+    let plain = "http://127.0.0.1:1/".parse().unwrap();
+    let error = loader.load(&plain).await.unwrap_err();
+    assert!(error.message.ends_with("connection refused"), "{error}");
+}

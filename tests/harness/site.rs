@@ -1,0 +1,245 @@
+//! A real web server for tests, with every fault that a site can have.
+//!
+//! Plain threads and nothing but std, so that any test crate can include it. It listens on port 0 of
+//! a loopback address; several hosts are several addresses: `Site::start_on("127.0.0.2")`.
+
+#![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::must_use_candidate,
+    clippy::return_self_not_must_use
+)]
+#![allow(clippy::missing_panics_doc)]
+
+#[path = "site/response.rs"]
+mod response;
+#[path = "site/wire.rs"]
+mod wire;
+
+use std::collections::HashMap;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub use response::{Request, Response, gzip};
+
+/// One request as the site saw it.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    pub path: String,
+    /// When the head of the request was read.
+    pub at: Instant,
+    /// Just before the last byte of the answer left, or now if it is not complete yet.
+    pub end: Instant,
+    /// Requests in the works when it came, itself included.
+    pub in_flight: usize,
+}
+
+type Behaviour = Arc<dyn Fn(&Request, usize) -> Response + Send + Sync>;
+
+#[derive(Default)]
+struct State {
+    behaviours: HashMap<String, Behaviour>,
+    otherwise: Option<Behaviour>,
+    counts: HashMap<String, usize>,
+    hits: Vec<(String, Instant, Option<Instant>, usize)>,
+    in_flight: usize,
+    connections: usize,
+    open: HashMap<usize, TcpStream>,
+    stopped: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Rung when the site stops, so that no pause outlives it.
+    bell: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A behaviour that panics fails its own test; the others may go on.
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Sleeps; false if the site stopped meanwhile.
+    fn pause(&self, time: Duration) -> bool {
+        let state = self.state();
+        let (state, _) = self
+            .bell
+            .wait_timeout_while(state, time, |s| !s.stopped)
+            .unwrap();
+        !state.stopped
+    }
+}
+
+/// A running site; it stops when dropped.
+pub struct Site {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Site {
+    pub fn start() -> Self {
+        Self::start_on("127.0.0.1")
+    }
+
+    /// Starts on another loopback address, which is another host to a client.
+    pub fn start_on(host: &str) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let listener = std::thread::spawn(move || listen(&listener, &theirs));
+        Self {
+            shared,
+            address,
+            listener: Some(listener),
+        }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// `host:port`.
+    pub fn lane(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Serves a page in UTF-8.
+    pub fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
+        self.answer(path, Response::html(body));
+    }
+
+    /// Gives the same answer each time.
+    pub fn answer(&self, path: &str, response: Response) {
+        self.on(path, move |_, _| response.clone());
+    }
+
+    /// Gives one answer so many times, and then another.
+    pub fn recovers(&self, path: &str, times: usize, first: Response, then: Response) {
+        self.on(path, move |_, nth| {
+            if nth <= times {
+                first.clone()
+            } else {
+                then.clone()
+            }
+        });
+    }
+
+    /// Behaves as told; `nth` counts the requests for this path from 1. A path with a query is
+    /// looked up whole, then without the query.
+    pub fn on<F>(&self, path: &str, behaviour: F)
+    where
+        F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
+    {
+        self.shared
+            .state()
+            .behaviours
+            .insert(path.to_owned(), Arc::new(behaviour));
+    }
+
+    /// Behaves as told on all other paths, instead of status 404.
+    pub fn otherwise<F>(&self, behaviour: F)
+    where
+        F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
+    {
+        self.shared.state().otherwise = Some(Arc::new(behaviour));
+    }
+
+    /// All requests, in the order they came.
+    pub fn log(&self) -> Vec<Hit> {
+        let now = Instant::now();
+        let state = self.shared.state();
+        let hits = state.hits.iter().cloned();
+        hits.map(|(path, at, end, in_flight)| Hit {
+            path,
+            at,
+            end: end.unwrap_or(now),
+            in_flight,
+        })
+        .collect()
+    }
+
+    /// Requests for one path, its query included.
+    pub fn hits(&self, path: &str) -> usize {
+        self.shared.state().counts.get(path).copied().unwrap_or(0)
+    }
+
+    /// The most requests in the works at the same time.
+    pub fn max_parallel(&self) -> usize {
+        let state = self.shared.state();
+        state.hits.iter().map(|hit| hit.3).max().unwrap_or(0)
+    }
+
+    /// Connections taken so far, to see whether clients keep them.
+    pub fn connections(&self) -> usize {
+        self.shared.state().connections
+    }
+
+    /// Shortest time from the start of one request to the start of the next.
+    pub fn shortest_gap(&self) -> Option<Duration> {
+        let log = self.log();
+        log.windows(2).map(|pair| pair[1].at - pair[0].at).min()
+    }
+
+    /// An address where nobody listens.
+    pub fn dead_url(path: &str) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        format!("http://{}{path}", listener.local_addr().unwrap())
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        {
+            let mut state = self.shared.state();
+            state.stopped = true;
+            for stream in state.open.values() {
+                // Gone already is as good.
+                stream.shutdown(Shutdown::Both).ok();
+            }
+        }
+        self.shared.bell.notify_all();
+        // Wakes the listener, which looks at `stopped` after every connection.
+        TcpStream::connect(self.address).ok();
+        if let Some(listener) = self.listener.take() {
+            listener.join().ok();
+        }
+    }
+}
+
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut workers: Vec<JoinHandle<()>> = Vec::new();
+    for stream in listener.incoming() {
+        let mut state = shared.state();
+        if state.stopped {
+            break;
+        }
+        let Ok(stream) = stream else { continue };
+        let Ok(twin) = stream.try_clone() else {
+            continue;
+        };
+        state.connections += 1;
+        let id = state.connections;
+        state.open.insert(id, twin);
+        drop(state);
+        workers.retain(|worker| !worker.is_finished());
+        let theirs = Arc::clone(shared);
+        workers.push(std::thread::spawn(move || {
+            // The client went away: no affair of the site's.
+            wire::serve(stream, &theirs).ok();
+            if let Some(twin) = theirs.state().open.remove(&id) {
+                twin.shutdown(Shutdown::Both).ok();
+            }
+        }));
+    }
+    for worker in workers {
+        worker.join().ok();
+    }
+}
