@@ -371,7 +371,7 @@ async fn silence_and_slowness() {
     site.answer("/never", Response::silence());
     site.answer("/late", Response::html("late").delay(ms(2000)));
     site.answer("/stall", Response::html("ab").drip(1, ms(2000)));
-    site.answer("/slow", Response::html("abcdef").drip(1, ms(100)));
+    site.answer("/slow", Response::html("abcdefghijkl").drip(1, ms(50)));
     site.answer("/drip", Response::html("x".repeat(1000)).drip(1, ms(50)));
     let start = Instant::now();
     let cause = "timed out after 300 ms of silence";
@@ -381,7 +381,7 @@ async fn silence_and_slowness() {
     assert!(start.elapsed() < ms(1900), "{:?}", start.elapsed());
 
     // Twice the patience in all, but never silent for long.
-    assert_eq!(load(&site.url("/slow")).await.unwrap().body, "abcdef");
+    assert_eq!(load(&site.url("/slow")).await.unwrap().body, "abcdefghijkl");
 
     let hasty = HttpSettings {
         total_timeout: ms(500),
@@ -503,4 +503,32 @@ async fn compressed_bodies_with_faults() {
     fails(&site, "/short", part, Retry::Soon, Some(200)).await;
     let cause = "the body cannot be decompressed, Invalid gzip header";
     fails(&site, "/lie", cause, Retry::Never, Some(200)).await;
+}
+
+#[tokio::test]
+async fn the_site_tells_how_politely_it_was_asked() {
+    let site = Site::start();
+    let ms = Duration::from_millis;
+    site.otherwise(move |_, _| Response::html("page").delay(ms(100)));
+    let loader = HttpLoader::new(&settings()).unwrap();
+    let urls: Vec<url::Url> = (0..3)
+        .map(|n| site.url(&format!("/{n}")).parse().unwrap())
+        .collect();
+    for url in &urls {
+        loader.load(url).await.unwrap();
+    }
+    assert_eq!(site.max_parallel(), 1);
+    assert!(site.shortest_gap().unwrap() >= ms(100));
+    let (a, b, c) = (
+        loader.load(&urls[0]),
+        loader.load(&urls[1]),
+        loader.load(&urls[2]),
+    );
+    let (a, b, c) = tokio::join!(a, b, c);
+    assert!(a.is_ok() && b.is_ok() && c.is_ok());
+    assert_eq!(
+        (site.max_parallel(), site.hits("/0"), site.log().len()),
+        (3, 2, 6)
+    );
+    assert!(site.log().iter().all(|hit| hit.end - hit.at >= ms(100)));
 }

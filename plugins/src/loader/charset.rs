@@ -10,6 +10,11 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::prescan;
 
+/// Bytes that the guess is made from, starting at the first that tells anything.
+const GUESS_MAX: usize = 64 * 1024;
+/// Bytes before it, so that its word is whole.
+const GUESS_BEFORE: usize = 64;
+
 /// Decodes a page; UTF-8 is not copied.
 ///
 /// ```
@@ -70,13 +75,21 @@ fn is_json(content_type: &str) -> bool {
 }
 
 fn guess(body: &[u8]) -> &'static Encoding {
-    // Cheaper than the detector, and almost always the answer. An escape byte is valid UTF-8 too,
-    // but may open a Japanese seven-bit text.
+    // An escape byte is ASCII too, but may open a Japanese seven-bit text.
+    let telling = |byte: &u8| !byte.is_ascii() || *byte == 0x1B;
+    let Some(first) = body.iter().position(telling) else {
+        return UTF_8;
+    };
+    // Cheaper than the detector, and almost always the answer.
     if !body.contains(&0x1B) && std::str::from_utf8(body).is_ok() {
         return UTF_8;
     }
+    // The detector takes a tenth of a second for a megabyte, and knows after a few lines.
+    let from = first.saturating_sub(GUESS_BEFORE);
+    let sample = &body[from..body.len().min(first + GUESS_MAX)];
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    detector.feed(body, true);
+    // Not the last piece, even if it is: a page cut within a letter is still what it was.
+    detector.feed(sample, false);
     detector.guess(None, Utf8Detection::Allow)
 }
 
@@ -167,6 +180,20 @@ mod tests {
         check(b"\x1B$BF|K\\8l\x1B(B", None, "ISO-2022-JP", "日本語");
         let terminal = b"\x1B[1mbold\x1B[0m caf\xC3\xA9";
         check(terminal, None, "UTF-8", "\u{1B}[1mbold\u{1B}[0m café");
+    }
+
+    #[test]
+    fn guesses_look_where_the_letters_are() {
+        let padding = "x ".repeat(GUESS_MAX);
+        let page = [padding.as_bytes(), b"Gr\xF6\xDFe der Stra\xDFe"].concat();
+        assert_eq!(encoding_of(&page, None).name(), "windows-1252");
+        let cut = "Größe der Straße, ü".as_bytes();
+        check(
+            &cut[..cut.len() - 1],
+            None,
+            "UTF-8",
+            "Größe der Straße, \u{FFFD}",
+        );
     }
 
     #[test]

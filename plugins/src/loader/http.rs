@@ -54,10 +54,10 @@ impl Default for HttpSettings {
             headers: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
-            total_timeout: Duration::from_secs(120),
+            total_timeout: Duration::from_mins(2),
             redirects_max: 10,
             body_max: BODY_MAX,
-            retry_after_max: Duration::from_secs(3600),
+            retry_after_max: Duration::from_hours(1),
             proxies: true,
         }
     }

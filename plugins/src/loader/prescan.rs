@@ -202,16 +202,12 @@ fn label_in_content(content: &[u8]) -> Option<&[u8]> {
             break;
         }
     }
-    match rest.split_first()? {
-        (quote @ (b'"' | b'\''), inside) => {
-            let end = inside.iter().position(|b| b == quote)?;
-            Some(&inside[..end])
-        }
-        _ => {
-            let end = rest.iter().position(|&b| is_space(b) || b == b';');
-            Some(&rest[..end.unwrap_or(rest.len())])
-        }
+    if let (quote @ (b'"' | b'\''), inside) = rest.split_first()? {
+        let end = inside.iter().position(|b| b == quote)?;
+        return Some(&inside[..end]);
     }
+    let end = rest.iter().position(|&b| is_space(b) || b == b';');
+    Some(&rest[..end.unwrap_or(rest.len())])
 }
 
 /// The encoding of `<?xml ... encoding="label"?>`, which only counts on the very first byte.

@@ -1,0 +1,159 @@
+//! One connection: requests in, answers out, and the faults between.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::response::{Framing, Request, Response};
+
+pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while let Some(request) = read_request(&mut reader)? {
+        let flight = Flight::start(shared, &request);
+        let response = flight.decide(&request);
+        if response.silent {
+            // Until the client gives up or the site stops; both end the read.
+            return io::copy(&mut reader, &mut io::sink()).map(drop);
+        }
+        if !shared.pause(response.delay) {
+            return Ok(());
+        }
+        let head_only = request.method == "HEAD";
+        send(&mut stream, &response, head_only, flight)?;
+        if !response.keeps_alive() || request.header("connection") == Some("close") {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace();
+    let (method, path) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let (method, path) = (method.to_owned(), path.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.to_owned(), value.trim().to_owned())),
+            None => break,
+        }
+    }
+    let request = Request {
+        method,
+        path,
+        headers,
+    };
+    let length = request
+        .header("content-length")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
+    io::copy(&mut reader.take(length), &mut io::sink())?;
+    Ok(Some(request))
+}
+
+/// A request in the works. It ends before the last byte is sent: a client that has its answer may
+/// ask again at once, and must not seem to ask twice at the same time.
+struct Flight<'a> {
+    shared: &'a Shared,
+    hit: usize,
+    nth: usize,
+}
+
+impl<'a> Flight<'a> {
+    fn start(shared: &'a Shared, request: &Request) -> Self {
+        let mut state = shared.state();
+        state.in_flight += 1;
+        let in_flight = state.in_flight;
+        let count = state.counts.entry(request.path.clone()).or_default();
+        *count += 1;
+        let nth = *count;
+        state
+            .hits
+            .push((request.path.clone(), Instant::now(), None, in_flight));
+        let hit = state.hits.len() - 1;
+        Self { shared, hit, nth }
+    }
+
+    /// Asks the behaviour, without the lock: it may look at the site itself.
+    fn decide(&self, request: &Request) -> Response {
+        let bare = request.path.split('?').next().unwrap_or_default();
+        let behaviour = {
+            let state = self.shared.state();
+            let known = state
+                .behaviours
+                .get(&request.path)
+                .or_else(|| state.behaviours.get(bare));
+            known.or(state.otherwise.as_ref()).cloned()
+        };
+        behaviour.map_or_else(|| Response::status(404), |b| b(request, self.nth))
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.in_flight -= 1;
+        state.hits[self.hit].2 = Some(Instant::now());
+    }
+}
+
+fn send(
+    stream: &mut TcpStream,
+    response: &Response,
+    head_only: bool,
+    flight: Flight,
+) -> io::Result<()> {
+    const PIECE: usize = 64 * 1024;
+    let length = if head_only { 0 } else { response.length() };
+    let end = response.cut_after.map_or(length, |cut| cut.min(length));
+    let whole = end == length;
+    let chunked = response.framing == Framing::Chunked && !head_only;
+    let shared = flight.shared;
+    let mut flight = Some(flight);
+    let (most, pause) = response.drip.unwrap_or((PIECE, Duration::ZERO));
+    let mut wire = response.head();
+    let mut at = 0;
+    loop {
+        let size = (end - at).min(most as u64) as usize;
+        if size > 0 && !pause.is_zero() {
+            // What is ready goes out before the pause.
+            stream.write_all(&wire)?;
+            wire.clear();
+            if !shared.pause(pause) {
+                return Ok(());
+            }
+        }
+        let piece = response.piece(at, size);
+        at += size as u64;
+        if chunked && size > 0 {
+            wire.extend(format!("{size:x}\r\n").into_bytes());
+            wire.extend(piece);
+            wire.extend(b"\r\n");
+        } else {
+            wire.extend(piece);
+        }
+        if at < end {
+            stream.write_all(&wire)?;
+            wire.clear();
+            continue;
+        }
+        if chunked && whole {
+            wire.extend(b"0\r\n\r\n");
+        }
+        drop(flight.take());
+        return stream.write_all(&wire);
+    }
+}
