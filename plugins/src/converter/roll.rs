@@ -145,14 +145,15 @@ impl CalendarField {
             | Self::HourOfDay
             | Self::Minute
             | Self::Second
-            | Self::Millisecond => 0,
+            | Self::Millisecond
+            // Java says 0: in other countries a month may begin before its first week.
+            | Self::WeekOfMonth => 0,
             Self::Year
             | Self::DayOfMonth
             | Self::DayOfYear
             | Self::DayOfWeek
             | Self::DayOfWeekInMonth
-            | Self::WeekOfYear
-            | Self::WeekOfMonth => 1,
+            | Self::WeekOfYear => 1,
         }
     }
 

@@ -29,10 +29,10 @@ pub fn live_until(from: &Zoned, live: &str, pattern: &Pattern) -> Live {
         zone: from.time_zone().clone(),
         run_year: from.year(),
     };
-    let end = iso_duration(text)
-        .or_else(|| iso_period(text))
-        .map(|span| from.checked_add(span).ok())
-        .unwrap_or_else(|| pattern.parse(text, &setup));
+    let end = match iso_duration(text).or_else(|| iso_period(text)) {
+        Some(span) => from.checked_add(span).ok(),
+        None => pattern.parse(text, &setup),
+    };
     match end {
         Some(until) => Live {
             until,

@@ -192,14 +192,11 @@ pub(super) fn iso(at: &Moment, count: usize, zero_is_z: bool) -> String {
     }
     let (sign, hours, minutes, seconds) = parts(at);
     let colon = if matches!(count, 3 | 5) { ":" } else { "" };
-    let mut text = format!("{sign}{hours:02}");
-    if count >= 2 || minutes != 0 {
-        text.push_str(&format!("{colon}{minutes:02}"));
+    match (count, minutes, seconds) {
+        (1, 0, _) => format!("{sign}{hours:02}"),
+        (0..=3, ..) | (_, _, 0) => format!("{sign}{hours:02}{colon}{minutes:02}"),
+        _ => format!("{sign}{hours:02}{colon}{minutes:02}{colon}{seconds:02}"),
     }
-    if count >= 4 && seconds != 0 {
-        text.push_str(&format!("{colon}{seconds:02}"));
-    }
-    text
 }
 
 /// A single `X` of Java's calendar.
