@@ -1,7 +1,8 @@
 //! Java date patterns: compiled once, then used to format and to parse.
 //!
 //! Names are English and weeks are those of the United States (they begin on Sunday, and week 1
-//! holds 1 January), whatever the machine's locale. Nothing here reads a clock.
+//! holds 1 January), whatever the machine's locale. Years before 1582 are Gregorian too, unlike
+//! Java's calendar. Nothing here reads a clock.
 
 mod fields;
 mod format;
