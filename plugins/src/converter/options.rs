@@ -1,0 +1,100 @@
+//! Reading a plugin's properties so that everything wrong with them is told at once.
+
+use spoonbill_defs::{PluginDef, PluginValue, Span, Text, suggest};
+
+/// Something wrong with a property of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionProblem {
+    /// Where it stands.
+    pub at: Span,
+    /// What is wrong: lower case, no full stop, names in backticks.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl OptionProblem {
+    /// A problem without advice.
+    pub fn new(at: Span, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// The same problem with advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The advice for a misspelt word: the closest of `known`, or all of them.
+pub(crate) fn advice(wanted: &str, known: &[&str]) -> String {
+    match suggest(wanted, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("known are `{}`", known.join("`, `")),
+    }
+}
+
+/// A plugin's properties and the problems found in them so far.
+pub(crate) struct Options<'d> {
+    def: &'d PluginDef,
+    pub(crate) problems: Vec<OptionProblem>,
+}
+
+impl<'d> Options<'d> {
+    /// Reports properties that are not `known`, lists where one value is due, and nested plugins.
+    pub(crate) fn new(def: &'d PluginDef, known: &[&str]) -> Self {
+        let mut problems = Vec::new();
+        for (key, value) in &def.options {
+            if !known.contains(&key.as_str()) {
+                let message = format!(
+                    "plugin `{}` knows no property `{}`",
+                    def.name.text, key.text
+                );
+                problems
+                    .push(OptionProblem::new(key.at, message).with_help(advice(&key.text, known)));
+            } else if matches!(value, PluginValue::Many(_)) {
+                let message = format!("property `{}` takes one value, not a list", key.text);
+                problems.push(OptionProblem::new(key.at, message));
+            }
+        }
+        for nested in &def.plugins {
+            let message = format!("plugin `{}` takes no plugins of its own", def.name.text);
+            problems.push(OptionProblem::new(nested.name.at, message));
+        }
+        Self { def, problems }
+    }
+
+    /// The value of a property that may be absent.
+    pub(crate) fn optional(&self, key: &str) -> Option<&'d Text> {
+        self.def.option(key)
+    }
+
+    /// The value of a property that must be there and say something.
+    pub(crate) fn required(&mut self, key: &str) -> Option<&'d Text> {
+        match self.def.option(key) {
+            Some(text) if !text.text.trim().is_empty() => Some(text),
+            Some(text) => {
+                self.problem(text, format!("property `{key}` is blank"));
+                None
+            }
+            None => {
+                // A list in its place has been reported already.
+                if !self.def.options.iter().any(|(name, _)| name.text == key) {
+                    let message = format!("plugin `{}` lacks property `{key}`", self.def.name.text);
+                    self.problems
+                        .push(OptionProblem::new(self.def.name.at, message));
+                }
+                None
+            }
+        }
+    }
+
+    pub(crate) fn problem(&mut self, at: &Text, message: impl Into<String>) {
+        self.problems.push(OptionProblem::new(at.at, message));
+    }
+}

@@ -1,0 +1,263 @@
+//! The `roll` of a date roller: calendar fields set to an end of their range or to a number.
+
+use jiff::civil::DateTime;
+use spoonbill_defs::Text;
+
+use super::options::{OptionProblem, advice};
+use crate::dates::{DayRule, Lenient, week_of_month, week_of_year, weekday};
+
+/// One `FIELD=how`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Roll {
+    field: CalendarField,
+    how: How,
+}
+
+/// A constant of Java's calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CalendarField {
+    Era,
+    Year,
+    Month,
+    DayOfMonth,
+    DayOfYear,
+    DayOfWeek,
+    DayOfWeekInMonth,
+    WeekOfYear,
+    WeekOfMonth,
+    AmPm,
+    Hour,
+    HourOfDay,
+    Minute,
+    Second,
+    Millisecond,
+}
+
+const NAMES: &[(&str, CalendarField)] = &[
+    ("ERA", CalendarField::Era),
+    ("YEAR", CalendarField::Year),
+    ("MONTH", CalendarField::Month),
+    ("DATE", CalendarField::DayOfMonth),
+    ("DAY_OF_MONTH", CalendarField::DayOfMonth),
+    ("DAY_OF_YEAR", CalendarField::DayOfYear),
+    ("DAY_OF_WEEK", CalendarField::DayOfWeek),
+    ("DAY_OF_WEEK_IN_MONTH", CalendarField::DayOfWeekInMonth),
+    ("WEEK_OF_YEAR", CalendarField::WeekOfYear),
+    ("WEEK_OF_MONTH", CalendarField::WeekOfMonth),
+    ("AM_PM", CalendarField::AmPm),
+    ("HOUR", CalendarField::Hour),
+    ("HOUR_OF_DAY", CalendarField::HourOfDay),
+    ("MINUTE", CalendarField::Minute),
+    ("SECOND", CalendarField::Second),
+    ("MILLISECOND", CalendarField::Millisecond),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Ceil,
+    Floor,
+    Round,
+    Set(i32),
+}
+
+impl Roll {
+    /// Reads `FIELD=how FIELD=how ...`, in the order in which they will be applied.
+    pub(super) fn read_all(text: &Text) -> Result<Vec<Self>, Vec<OptionProblem>> {
+        let mut rolls = Vec::new();
+        let mut problems = Vec::new();
+        for word in text.text.split_whitespace() {
+            match Self::read(word) {
+                Ok(roll) => rolls.push(roll),
+                Err((message, help)) => {
+                    problems.push(OptionProblem::new(text.at, message).with_help(help));
+                }
+            }
+        }
+        if problems.is_empty() {
+            Ok(rolls)
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// One `FIELD=how`, or what is wrong with it and what to do.
+    fn read(word: &str) -> Result<Self, (String, String)> {
+        let Some((name, how)) = word.split_once('=') else {
+            let help = "write `FIELD=how`, such as `DAY_OF_MONTH=ceil`".to_owned();
+            return Err((format!("roll `{word}` has no `=`"), help));
+        };
+        let Some((_, field)) = NAMES.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
+            return Err((
+                format!("roll knows no field `{name}`"),
+                advice(name, &names),
+            ));
+        };
+        let how = match how {
+            "ceil" => How::Ceil,
+            "floor" => How::Floor,
+            "round" => How::Round,
+            number => How::Set(number.parse().map_err(|_| {
+                let help = "how is `ceil`, `floor`, `round` or a whole number".to_owned();
+                (format!("roll `{name}` cannot be `{number}`"), help)
+            })?),
+        };
+        if *field == CalendarField::Year && !matches!(how, How::Set(_)) {
+            let help = "give the year as a number".to_owned();
+            return Err((format!("roll `{word}`: years have no last or first"), help));
+        }
+        Ok(Self { field: *field, how })
+    }
+}
+
+/// Applies the rolls one after the other; nothing when the date leaves the years that exist here.
+///
+/// Year, month and day are carried over only in the end. So `MONTH=1 DAY_OF_MONTH=ceil` gives the
+/// last day of February from any date, the 31st of January included.
+pub(super) fn apply(rolls: &[Roll], at: DateTime) -> Option<DateTime> {
+    let mut pending = Lenient::of(at);
+    for roll in rolls {
+        let value = match roll.how {
+            How::Set(value) => i64::from(value),
+            How::Floor => roll.field.minimum(),
+            How::Ceil => roll.field.maximum(pending)?,
+            How::Round => {
+                let maximum = roll.field.maximum(pending)?;
+                if roll.field.value(pending)? <= maximum / 2 {
+                    roll.field.minimum()
+                } else {
+                    maximum
+                }
+            }
+        };
+        pending = roll.field.set(pending, value)?;
+    }
+    pending.resolve()
+}
+
+impl CalendarField {
+    fn minimum(self) -> i64 {
+        match self {
+            Self::Era
+            | Self::Month
+            | Self::AmPm
+            | Self::Hour
+            | Self::HourOfDay
+            | Self::Minute
+            | Self::Second
+            | Self::Millisecond
+            // Java says 0: in other countries a month may begin before its first week.
+            | Self::WeekOfMonth => 0,
+            Self::Year
+            | Self::DayOfMonth
+            | Self::DayOfYear
+            | Self::DayOfWeek
+            | Self::DayOfWeekInMonth
+            | Self::WeekOfYear => 1,
+        }
+    }
+
+    /// The largest value in the year and month at hand.
+    fn maximum(self, at: Lenient) -> Option<i64> {
+        let month = DayRule::OfMonth(1).find(at.year, at.month)?;
+        Some(match self {
+            Self::Era | Self::AmPm => 1,
+            Self::Year => 9999,
+            Self::Month | Self::Hour => 11,
+            Self::DayOfMonth => i64::from(month.days_in_month()),
+            Self::DayOfYear => i64::from(at.resolve()?.date().days_in_year()),
+            Self::DayOfWeek => 7,
+            Self::DayOfWeekInMonth => {
+                let date = at.resolve()?.date();
+                let first = (weekday(date) - weekday(date.first_of_month())).rem_euclid(7);
+                (i64::from(date.days_in_month()) - first - 1) / 7 + 1
+            }
+            Self::WeekOfYear => weeks_in_year(at.resolve()?)?,
+            Self::WeekOfMonth => week_of_month(at.resolve()?.date().last_of_month()),
+            Self::HourOfDay => 23,
+            Self::Minute | Self::Second => 59,
+            Self::Millisecond => 999,
+        })
+    }
+
+    fn value(self, at: Lenient) -> Option<i64> {
+        let now = at.resolve()?;
+        let date = now.date();
+        Some(match self {
+            Self::Era => i64::from(now.year() > 0),
+            Self::Year => i64::from(now.year()),
+            Self::Month => i64::from(now.month()) - 1,
+            Self::DayOfMonth => i64::from(now.day()),
+            Self::DayOfYear => i64::from(now.day_of_year()),
+            Self::DayOfWeek => weekday(date),
+            Self::DayOfWeekInMonth => (i64::from(now.day()) - 1) / 7 + 1,
+            Self::WeekOfYear => week_of_year(date)?.1,
+            Self::WeekOfMonth => week_of_month(date),
+            Self::AmPm => i64::from(now.hour() >= 12),
+            Self::Hour => i64::from(now.hour()) % 12,
+            Self::HourOfDay => i64::from(now.hour()),
+            Self::Minute => i64::from(now.minute()),
+            Self::Second => i64::from(now.second()),
+            Self::Millisecond => i64::from(now.subsec_nanosecond()) / 1_000_000,
+        })
+    }
+
+    fn set(self, at: Lenient, value: i64) -> Option<Lenient> {
+        let on = |rule: DayRule| {
+            let now = at.resolve()?;
+            let date = rule.find(i64::from(now.year()), i64::from(now.month()) - 1)?;
+            Some(Lenient::of(now).on(date))
+        };
+        let day = weekday(at.resolve()?.date());
+        match self {
+            Self::Era => {
+                let of_era = if at.year > 0 { at.year } else { 1 - at.year };
+                let year = if value == 0 { 1 - of_era } else { of_era };
+                Some(Lenient { year, ..at })
+            }
+            Self::Year => Some(Lenient { year: value, ..at }),
+            Self::Month => Some(Lenient { month: value, ..at }),
+            Self::DayOfMonth => Some(Lenient { day: value, ..at }),
+            Self::DayOfYear => on(DayRule::OfYear(value)),
+            Self::DayOfWeek => {
+                let week = week_of_month(at.resolve()?.date());
+                on(DayRule::WeekOfMonth(week, value))
+            }
+            Self::DayOfWeekInMonth => on(DayRule::WeekdayInMonth(value, day)),
+            Self::WeekOfYear => on(DayRule::WeekOfYear(value, day)),
+            Self::WeekOfMonth => on(DayRule::WeekOfMonth(value, day)),
+            Self::AmPm => Some(Lenient {
+                hour: at.hour.rem_euclid(12) + 12 * value,
+                ..at
+            }),
+            Self::Hour => Some(Lenient {
+                hour: at.hour.div_euclid(12) * 12 + value,
+                ..at
+            }),
+            Self::HourOfDay => Some(Lenient { hour: value, ..at }),
+            Self::Minute => Some(Lenient {
+                minute: value,
+                ..at
+            }),
+            Self::Second => Some(Lenient {
+                second: value,
+                ..at
+            }),
+            Self::Millisecond => Some(Lenient {
+                nano: value * 1_000_000,
+                ..at
+            }),
+        }
+    }
+}
+
+/// 52 or 53; the last week of December that belongs to the next year does not count.
+fn weeks_in_year(at: DateTime) -> Option<i64> {
+    let last = at.date().last_of_year();
+    let (year, week) = week_of_year(last)?;
+    if year == i64::from(last.year()) {
+        return Some(week);
+    }
+    let before = DayRule::OfYear(i64::from(last.day_of_year()) - 7).find(last.year().into(), 0)?;
+    Some(week_of_year(before)?.1)
+}

@@ -1,0 +1,64 @@
+//! A wall-clock time with the offset it has in a zone.
+
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, Zoned};
+
+use super::Dialect;
+
+/// Like [`Zoned`], but it also holds the last day of the year 9999, which many pages print for
+/// "no end" and which a timestamp cannot reach in every zone.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moment {
+    pub(crate) at: DateTime,
+    pub(crate) zone: TimeZone,
+    pub(crate) offset: Offset,
+}
+
+impl Moment {
+    pub(crate) fn of(zoned: &Zoned) -> Self {
+        Self {
+            at: zoned.datetime(),
+            zone: zoned.time_zone().clone(),
+            offset: zoned.offset(),
+        }
+    }
+
+    /// Puts a wall-clock time into a zone. A time that the clocks skip moves on by the gap; one
+    /// that they show twice is the second to Java's calendar and the first to java.time.
+    pub(crate) fn settle(at: DateTime, zone: &TimeZone, dialect: Dialect) -> Self {
+        let ambiguous = zone.to_ambiguous_zoned(at);
+        let zoned = match dialect {
+            Dialect::Calendar => ambiguous.later(),
+            Dialect::Time => ambiguous.compatible(),
+        };
+        match zoned {
+            Ok(zoned) => Self::of(&zoned),
+            Err(_) => Self {
+                at,
+                zone: zone.clone(),
+                offset: zone.to_offset(Timestamp::MAX),
+            },
+        }
+    }
+
+    /// The same instant in another zone.
+    pub(crate) fn in_zone(self, zone: &TimeZone) -> Self {
+        match self.zoned() {
+            Some(zoned) if self.zone != *zone => Self::of(&zoned.with_time_zone(zone.clone())),
+            _ => self,
+        }
+    }
+
+    pub(crate) fn zoned(&self) -> Option<Zoned> {
+        let instant = self.offset.to_timestamp(self.at).ok()?;
+        Some(instant.to_zoned(self.zone.clone()))
+    }
+
+    /// The abbreviation that the zone uses at this time.
+    pub(crate) fn abbreviation(&self) -> String {
+        let instant = self.offset.to_timestamp(self.at).unwrap_or(Timestamp::MAX);
+        let info = self.zone.to_offset_info(instant);
+        info.abbreviation().to_owned()
+    }
+}

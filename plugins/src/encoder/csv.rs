@@ -1,0 +1,241 @@
+//! Lines of columns: locator, group, item, dims, fact.
+
+use ::csv::{QuoteStyle, Terminator, WriterBuilder};
+use spoonbill_defs::{PluginDef, Text};
+
+use super::{Encoder, PageTags};
+use crate::converter::{OptionProblem, Options, advice};
+use crate::data::{Data, Row};
+
+/// Class string and alias.
+pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEncoder", "csv"];
+
+/// Encodes rows as delimited text without a header.
+///
+/// A value is quoted only when it holds the delimiter, a quote or a line end. An absent value is
+/// the word `null`, as users of the classic form expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Csv {
+    delimiter: u8,
+    include_tags: bool,
+}
+
+impl Default for Csv {
+    fn default() -> Self {
+        Self {
+            delimiter: b',',
+            include_tags: false,
+        }
+    }
+}
+
+impl Csv {
+    /// Names of its properties.
+    pub const OPTIONS: &'static [&'static str] = &["delimiter", "includeTags"];
+
+    /// Builds the encoder of a plugin, or tells everything that is wrong with its properties.
+    pub fn from_def(def: &PluginDef) -> Result<Self, Vec<OptionProblem>> {
+        if !super::is_encoder(&def.class.text) {
+            let message = format!("`{}` is no encoder", def.class.text);
+            let problem = OptionProblem::new(def.class.at, message);
+            return Err(vec![problem.with_help(advice(&def.class.text, &CLASSES))]);
+        }
+        let mut options = Options::new(def, Self::OPTIONS);
+        let mut csv = Self::default();
+        if let Some(text) = options.optional("delimiter") {
+            match delimiter(text) {
+                Ok(byte) => csv.delimiter = byte,
+                Err(message) => options.problem(text, message),
+            }
+        }
+        if let Some(text) = options.optional("includeTags") {
+            match text.text.trim().to_ascii_lowercase().as_str() {
+                "true" => csv.include_tags = true,
+                "false" => csv.include_tags = false,
+                _ => {
+                    let message = format!("`includeTags` is true or false, not `{}`", text.text);
+                    options.problem(text, message);
+                }
+            }
+        }
+        if options.problems.is_empty() {
+            Ok(csv)
+        } else {
+            Err(options.problems)
+        }
+    }
+}
+
+fn delimiter(text: &Text) -> Result<u8, String> {
+    let words = text.text.as_str();
+    match (words, words.as_bytes()) {
+        (r"\t", _) => Ok(b'\t'),
+        (_, [b'"' | b'\n' | b'\r']) => {
+            Err("a quote or a line end cannot be the delimiter".to_owned())
+        }
+        (_, [byte]) => Ok(*byte),
+        _ => Err(format!(
+            "delimiter `{words}` is not one byte; use `|`, `,`, `;` or `\\t`"
+        )),
+    }
+}
+
+impl Encoder for Csv {
+    fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize {
+        let mut writer = WriterBuilder::new()
+            .delimiter(self.delimiter)
+            .quote_style(QuoteStyle::Necessary)
+            .terminator(Terminator::Any(b'\n'))
+            .flexible(true)
+            .has_headers(false)
+            .from_writer(out);
+        let page = page.page.to_string();
+        let tags = [page.as_str(), "1", "1"];
+        let tags = if self.include_tags { &tags[..] } else { &[] };
+        // Memory takes every byte and lengths may differ, so each write succeeds.
+        let written = |row: &&Row| writer.write_record(columns(row, tags)).is_ok();
+        data.rows.iter().filter(written).count()
+    }
+}
+
+fn columns<'r>(row: &'r Row, tags: &'r [&'r str]) -> impl Iterator<Item = &'r str> {
+    let axes = row.axes.iter().map(|axis| axis.value.as_deref());
+    [&*row.name, &*row.group]
+        .into_iter()
+        .chain(tags.iter().copied())
+        .chain(axes.map(|value| value.unwrap_or("null")))
+}
+
+#[cfg(test)]
+mod tests {
+    use spoonbill_defs::PluginValue;
+
+    use super::*;
+    use crate::data::{Axis, AxisKind};
+
+    fn plugin(options: &[(&str, &str)]) -> PluginDef {
+        let one =
+            |(key, value): &(&str, &str)| (Text::new(*key), PluginValue::One(Text::new(*value)));
+        PluginDef {
+            name: Text::new("encoder"),
+            class: Text::new("csv"),
+            options: options.iter().map(one).collect(),
+            plugins: Vec::new(),
+        }
+    }
+
+    fn data(values: &[Option<&str>]) -> Data {
+        let axis = |value: Option<&str>| Axis {
+            kind: AxisKind::Dim,
+            item_name: "any".into(),
+            value: value.map(str::to_owned),
+            match_text: None,
+            index: None,
+            order: None,
+        };
+        let row = Row {
+            name: "acme".into(),
+            group: "quote".into(),
+            axes: values.iter().copied().map(axis).collect(),
+        };
+        Data {
+            rows: vec![row],
+            ..Data::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(options: &[(&str, &str)], values: &[Option<&str>], expect: &str) {
+        let mut out = b"before\n".to_vec();
+        let csv = Csv::from_def(&plugin(options)).unwrap();
+        let rows = csv.encode(&data(values), PageTags { page: 3 }, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("before\n{expect}"));
+        assert_eq!(rows, 1);
+    }
+
+    #[test]
+    fn the_default_delimiter_is_a_comma() {
+        check(
+            &[],
+            &[Some("Price"), Some("2016"), Some("1")],
+            "acme,quote,Price,2016,1\n",
+        );
+    }
+
+    #[test]
+    fn a_delimiter_is_any_byte() {
+        let values = [Some("a b"), Some("1,5")];
+        check(&[("delimiter", "|")], &values, "acme|quote|a b|1,5\n");
+        check(&[("delimiter", "\t")], &values, "acme\tquote\ta b\t1,5\n");
+        check(&[("delimiter", r"\t")], &values, "acme\tquote\ta b\t1,5\n");
+    }
+
+    #[test]
+    fn only_what_would_break_a_line_is_quoted() {
+        let values = [
+            Some("1,5"),
+            Some("6\" pipe"),
+            Some("two\nlines"),
+            Some(" padded "),
+            Some(""),
+        ];
+        let line = "acme,quote,\"1,5\",\"6\"\" pipe\",\"two\nlines\", padded ,\n";
+        check(&[], &values, line);
+    }
+
+    #[test]
+    fn an_absent_value_is_the_word_null() {
+        check(&[], &[Some("a"), None, Some("-")], "acme,quote,a,null,-\n");
+    }
+
+    #[test]
+    fn tags_stand_behind_the_group() {
+        let line = "acme|quote|3|1|1|a|b\n";
+        check(
+            &[("includeTags", "true"), ("delimiter", "|")],
+            &[Some("a"), Some("b")],
+            line,
+        );
+        check(&[("includeTags", "false")], &[Some("a")], "acme,quote,a\n");
+    }
+
+    #[test]
+    fn no_rows_are_no_bytes() {
+        let mut out = Vec::new();
+        let rows = Csv::default().encode(&Data::default(), PageTags { page: 1 }, &mut out);
+        assert_eq!((rows, out.len()), (0, 0));
+    }
+
+    #[test]
+    fn every_bad_property_is_told() {
+        let bad = plugin(&[
+            ("delimeter", "|"),
+            ("delimiter", "||"),
+            ("includeTags", "maybe"),
+        ]);
+        let problems = Csv::from_def(&bad).unwrap_err();
+        let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "plugin `encoder` knows no property `delimeter`",
+                "delimiter `||` is not one byte; use `|`, `,`, `;` or `\\t`",
+                "`includeTags` is true or false, not `maybe`",
+            ]
+        );
+        assert_eq!(
+            problems[0].help.as_deref(),
+            Some("did you mean `delimiter`?")
+        );
+        assert!(Csv::from_def(&plugin(&[("delimiter", "\"")])).is_err());
+        assert!(Csv::from_def(&plugin(&[("delimiter", "")])).is_err());
+        let other = PluginDef {
+            class: Text::new("json"),
+            ..plugin(&[])
+        };
+        assert_eq!(
+            Csv::from_def(&other).unwrap_err()[0].message,
+            "`json` is no encoder"
+        );
+    }
+}
