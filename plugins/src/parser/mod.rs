@@ -1,1 +1,100 @@
-//! stub
+//! From a page to rows: a data definition, prepared once, is expanded over each page.
+//!
+//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect behind
+//! [`Queries`]. Nothing here does I/O.
+
+mod expand;
+mod plan;
+mod seek;
+mod template;
+
+pub use expand::{Context, ExpandLimits, Expansion, FactText};
+pub use plan::{Plan, PlanProblem};
+pub use template::{Template, TemplateError};
+
+/// Answers queries about one page, in one dialect.
+pub trait Queries {
+    /// The text that `selector` finds below `block`, or that of the named attribute; none when
+    /// nothing is there.
+    fn query(
+        &mut self,
+        block: &str,
+        selector: &str,
+        attribute: Option<&str>,
+    ) -> Result<Option<String>, ParseError>;
+}
+
+/// Evaluates the scripts of items against one page.
+pub trait Scripts {
+    /// The value of an expression as text; none when it is null or undefined.
+    fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError>;
+}
+
+/// Why a page gave no rows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// A query that cannot be understood or answered.
+    #[error("query `{query}`: {message}")]
+    Query {
+        /// The query, variables filled in.
+        query: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A script that failed.
+    #[error("script `{script}`: {message}")]
+    Script {
+        /// The expression, variables filled in.
+        script: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// An error and the item it befell.
+    #[error("dataDef `{data_def}`, item `{item}`: {problem}")]
+    Item {
+        /// Name of the data definition.
+        data_def: String,
+        /// Name of the item.
+        item: String,
+        /// What went wrong.
+        problem: Box<ParseError>,
+    },
+    /// A range without a reachable end, or ranges that are too wide.
+    #[error(
+        "dataDef `{data_def}`: more than {rows_max} rows, item `{item}` does not end \
+         (setting `parser.rows.max`)"
+    )]
+    TooManyRows {
+        /// Name of the data definition.
+        data_def: String,
+        /// The item whose range made them.
+        item: String,
+        /// The bound.
+        rows_max: usize,
+    },
+    /// The deadline passed.
+    #[error(
+        "dataDef `{data_def}`: out of time after {rows} rows at index {index} of item `{item}` \
+         (setting `parser.time.max`)"
+    )]
+    OutOfTime {
+        /// Name of the data definition.
+        data_def: String,
+        /// The item whose range takes the time.
+        item: String,
+        /// Where on it.
+        index: u32,
+        /// Rows by then.
+        rows: usize,
+    },
+}
+
+/// Whether a text has nothing to see. A no-break space counts as something: it is what the cell of
+/// the page really holds.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|letter| {
+        let unbreakable = matches!(letter, '\u{a0}' | '\u{2007}' | '\u{202f}');
+        letter.is_whitespace() && !unbreakable || matches!(letter, '\u{1c}'..='\u{1f}')
+    })
+}
