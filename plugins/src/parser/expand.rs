@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::bound::{AxisNow, holds_variable};
 use super::plan::{AxisPlan, Plan, RowPlan, Source};
 use super::seek::Seeker;
-use super::template::{AxisNow, holds_variable};
 use super::{ParseError, Queries, Scripts, is_blank};
 use crate::data::{Axis, AxisKind, Data, Row};
 
@@ -150,7 +150,9 @@ impl Walk<'_> {
                 }
                 Source::Sought { script, query } => (script, query),
             };
-            let found = self.seeker.seek(row, now, script.as_ref(), query.as_ref());
+            let found = self
+                .seeker
+                .seek(row, now, script.as_ref(), query.as_deref());
             let found = found.map_err(|problem| ParseError::Item {
                 data_def: self.plan.name.as_ref().to_owned(),
                 item: row.heads[own].item_name.as_ref().to_owned(),

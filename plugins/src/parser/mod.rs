@@ -3,6 +3,7 @@
 //! [`Plan`] knows items, dims and facts; what a query means is left to a dialect behind
 //! [`Queries`]. Nothing here does I/O.
 
+mod bound;
 mod expand;
 mod plan;
 mod seek;

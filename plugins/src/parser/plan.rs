@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use spoonbill_defs::{DataDef, Item, Range, Span, Text};
 
-use super::template::{AxisHead, AxisNow, Bound, Template, split_attribute};
+use super::bound::{AxisHead, AxisNow, Bound};
+use super::template::{Template, split_attribute};
 use crate::data::AxisKind;
 
 /// Something wrong with a data definition.
@@ -63,7 +64,7 @@ pub(super) enum Source {
     /// Asked of the script first, then of the page.
     Sought {
         script: Option<Bound>,
-        query: Option<QueryPlan>,
+        query: Option<Box<QueryPlan>>,
     },
 }
 
@@ -130,7 +131,7 @@ impl AxisPlan {
     fn bounds(&self) -> impl Iterator<Item = &Bound> {
         let (script, query) = match &self.source {
             Source::Constant(_) => (None, None),
-            Source::Sought { script, query } => (script.as_ref(), query.as_ref()),
+            Source::Sought { script, query } => (script.as_ref(), query.as_deref()),
         };
         let query = query.into_iter();
         script.into_iter().chain(query.flat_map(|query| {
@@ -240,14 +241,14 @@ impl Compiler<'_> {
             let block = self.bind(&block.text, block.at, own, heads);
             let selector = self.bind(selector, text.at, own, heads);
             let attribute = attribute.map(|name| self.bind(name, text.at, own, heads));
-            Some(QueryPlan {
+            Some(Box::new(QueryPlan {
                 block: block?,
                 selector: selector?,
                 attribute: match attribute {
                     Some(name) => Some(name?),
                     None => None,
                 },
-            })
+            }))
         });
         Source::Sought { script, query }
     }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::bound::{AxisNow, Bound};
 use super::plan::{QueryPlan, RowPlan};
-use super::template::{AxisNow, Bound};
 use super::{ParseError, Queries, Scripts};
 
 /// An answer; absent when nothing was found.

@@ -51,6 +51,7 @@ impl<F: FnMut(&str) -> Option<String>> Scripts for Fake<F> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "keys are optional")]
 fn text(words: &str) -> Option<Text> {
     Some(Text::new(words))
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::parser::bound::AxisNow;
 
 fn head(kind: AxisKind, name: &str) -> AxisHead {
     AxisHead {
@@ -145,15 +146,6 @@ fn only_an_index_further_right_reaches_right() {
     assert!(reaches(0, "%{dim.index}"));
     assert!(!reaches(1, "%{dim.index}"));
     assert!(!reaches(2, "%{item.index}"));
-}
-
-#[test]
-fn numbers_as_text() {
-    for number in [0, 7, 10, 4_294_967_295] {
-        let mut text = String::new();
-        push_number(number, &mut text);
-        assert_eq!(text, number.to_string());
-    }
 }
 
 #[test]
