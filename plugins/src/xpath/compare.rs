@@ -1,0 +1,210 @@
+//! Comparisons: a set of nodes compares true if some node of it does.
+
+use std::collections::HashMap;
+
+use super::XNode;
+use super::evaluate::{Answer, Evaluator, Focus};
+use super::expression::{Comparison, Expression, Kind};
+use super::number::number_from;
+
+impl Evaluator<'_> {
+    pub(super) fn compare(
+        &self,
+        comparison: Comparison,
+        left: &Expression,
+        right: &Expression,
+        focus: Focus,
+    ) -> Answer<bool> {
+        match (left.kind(), right.kind()) {
+            (Kind::Nodes, Kind::Nodes) => self.compare_sets(comparison, left, right, focus),
+            (Kind::Nodes, Kind::Text | Kind::Number) => {
+                self.compare_set(comparison, left, right, focus)
+            }
+            (Kind::Text | Kind::Number, Kind::Nodes) => {
+                self.compare_set(comparison.flipped(), right, left, focus)
+            }
+            (one, other) => {
+                let booleans = one == Kind::Boolean || other == Kind::Boolean;
+                let texts = one == Kind::Text && other == Kind::Text;
+                if comparison.is_equality() && booleans {
+                    let same = self.truth(left, focus)? == self.truth(right, focus)?;
+                    return Ok(same == (comparison == Comparison::Equal));
+                }
+                if comparison.is_equality() && texts {
+                    let same = self.text(left, focus)? == self.text(right, focus)?;
+                    return Ok(same == (comparison == Comparison::Equal));
+                }
+                let left = self.ordinal(left, focus)?;
+                Ok(comparison.of_numbers(left, self.ordinal(right, focus)?))
+            }
+        }
+    }
+
+    /// A number; beside a boolean, a set of nodes counts as a boolean too.
+    fn ordinal(&self, expression: &Expression, focus: Focus) -> Answer<f64> {
+        if expression.kind() == Kind::Nodes {
+            return Ok(f64::from(u8::from(self.truth(expression, focus)?)));
+        }
+        self.number(expression, focus)
+    }
+
+    fn compare_set(
+        &self,
+        comparison: Comparison,
+        nodes: &Expression,
+        value: &Expression,
+        focus: Focus,
+    ) -> Answer<bool> {
+        if value.kind() == Kind::Text && comparison.is_equality() {
+            let wanted = self.text(value, focus)?;
+            let equal = comparison == Comparison::Equal;
+            return self.visit(nodes, focus, &mut |node| {
+                Ok(self.reads(node, &wanted)? == equal)
+            });
+        }
+        let wanted = self.number(value, focus)?;
+        self.visit(nodes, focus, &mut |node| {
+            let number = number_from(&self.string_value(node)?);
+            Ok(comparison.of_numbers(number, wanted))
+        })
+    }
+
+    /// Whether the text of a node is `wanted`; most nodes are told apart by their first words.
+    fn reads(&self, node: XNode, wanted: &str) -> Answer<bool> {
+        let rest = self.read_along(node, wanted)?;
+        Ok(rest.is_some_and(str::is_empty))
+    }
+
+    /// Whether the text of a node begins with `wanted`.
+    pub(super) fn begins(&self, node: XNode, wanted: &str) -> Answer<bool> {
+        let id = match node {
+            XNode::Node(id) if self.document.text(id).is_none() => id,
+            _ => return Ok(self.string_value(node)?.starts_with(wanted)),
+        };
+        let mut rest = Some(wanted);
+        self.pieces(id, &mut |piece| {
+            let Some(left) = rest else { return false };
+            rest = if piece.len() >= left.len() {
+                piece.starts_with(left).then_some("")
+            } else {
+                left.strip_prefix(piece)
+            };
+            rest.is_some_and(|left| !left.is_empty())
+        })?;
+        Ok(rest.is_some_and(str::is_empty))
+    }
+
+    /// What is left of `wanted` after the whole text of a node; none if that is not its beginning.
+    fn read_along<'w>(&self, node: XNode, wanted: &'w str) -> Answer<Option<&'w str>> {
+        let id = match node {
+            XNode::Node(id) if self.document.text(id).is_none() => id,
+            _ => return Ok(wanted.strip_prefix(&*self.string_value(node)?)),
+        };
+        let mut rest = Some(wanted);
+        self.pieces(id, &mut |piece| {
+            rest = rest.and_then(|left| left.strip_prefix(piece));
+            rest.is_some()
+        })?;
+        Ok(rest)
+    }
+
+    fn compare_sets(
+        &self,
+        comparison: Comparison,
+        left: &Expression,
+        right: &Expression,
+        focus: Focus,
+    ) -> Answer<bool> {
+        let left = self.nodes(left, focus)?;
+        let right = self.nodes(right, focus)?;
+        let (Some(one), Some(_)) = (left.first(), right.first()) else {
+            return Ok(false);
+        };
+        match comparison {
+            Comparison::Equal => self.share_text(&left, &right),
+            Comparison::NotEqual => {
+                // They differ somewhere unless all of both read the same.
+                let text = self.string_value(*one)?;
+                for node in left.iter().skip(1).chain(&right) {
+                    if !self.reads(*node, &text)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Comparison::Less | Comparison::LessEqual => {
+                let (least, _) = self.span(&left)?;
+                let (_, most) = self.span(&right)?;
+                Ok(comparison.of_numbers(least, most))
+            }
+            Comparison::Greater | Comparison::GreaterEqual => {
+                let (_, most) = self.span(&left)?;
+                let (least, _) = self.span(&right)?;
+                Ok(comparison.of_numbers(most, least))
+            }
+        }
+    }
+
+    /// Smallest and largest number among the nodes; NaN if there is none, which compares false.
+    fn span(&self, nodes: &[XNode]) -> Answer<(f64, f64)> {
+        let (mut least, mut most) = (f64::NAN, f64::NAN);
+        for node in nodes {
+            let number = number_from(&self.string_value(*node)?);
+            least = least.min(number);
+            most = most.max(number);
+        }
+        Ok((least, most))
+    }
+
+    /// Whether a text occurs on both sides. Keeps hashes, as the texts of nested nodes add up.
+    fn share_text(&self, left: &[XNode], right: &[XNode]) -> Answer<bool> {
+        let (few, many) = if left.len() <= right.len() {
+            (left, right)
+        } else {
+            (right, left)
+        };
+        if let [only] = few {
+            let text = self.string_value(*only)?;
+            for node in many {
+                if self.reads(*node, &text)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        let mut known: HashMap<u64, Vec<XNode>> = HashMap::new();
+        for node in few {
+            known.entry(self.hash(*node)?).or_default().push(*node);
+        }
+        for node in many {
+            let Some(alike) = known.get(&self.hash(*node)?) else {
+                continue;
+            };
+            let text = self.string_value(*node)?;
+            for other in alike {
+                if self.reads(*other, &text)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// A hash of a node's text that does not depend on the pieces it lies in (FNV-1a).
+    fn hash(&self, node: XNode) -> Answer<u64> {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |text: &str| {
+            for byte in text.bytes() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+            true
+        };
+        match node {
+            XNode::Node(id) if self.document.text(id).is_none() => self.pieces(id, &mut add)?,
+            _ => {
+                add(&self.string_value(node)?);
+            }
+        }
+        Ok(hash)
+    }
+}

@@ -1,0 +1,268 @@
+//! Cuts an expression into tokens and folds names to lower case where HtmlUnit does.
+
+use super::XPathError;
+use super::expression::{Arithmetic, Comparison};
+use super::number::is_space;
+
+/// Longest expression accepted, in characters.
+const LENGTH_MAX: usize = 65_536;
+
+/// A name, folded where that is allowed, and as given if that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Name {
+    pub(super) folded: String,
+    pub(super) given: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Slash,
+    SlashSlash,
+    OpenParen,
+    CloseParen,
+    OpenBracket,
+    CloseBracket,
+    At,
+    Comma,
+    Colons,
+    Dot,
+    DotDot,
+    Pipe,
+    Or,
+    And,
+    Compare(Comparison),
+    Arithmetic(Arithmetic),
+    /// `*` as a node test.
+    Star,
+    /// `prefix:*`; the name ends in the colon.
+    PrefixStar(Name),
+    Name(Name),
+    Literal(String),
+    Number(f64),
+    End,
+}
+
+impl Token {
+    /// Whether the next `*` is a node test and the next word a name; otherwise both are operators.
+    fn wants_operand(&self) -> bool {
+        matches!(
+            self,
+            Self::Slash
+                | Self::SlashSlash
+                | Self::OpenParen
+                | Self::OpenBracket
+                | Self::At
+                | Self::Comma
+                | Self::Colons
+                | Self::Pipe
+                | Self::Or
+                | Self::And
+                | Self::Compare(_)
+                | Self::Arithmetic(_)
+        )
+    }
+}
+
+/// A token and the character it starts at.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub(super) token: Token,
+    pub(super) at: usize,
+}
+
+/// Cuts `text` up; the last token is always [`Token::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, XPathError> {
+    let chars: Vec<char> = text.chars().take(LENGTH_MAX + 1).collect();
+    if chars.len() > LENGTH_MAX {
+        return Err(XPathError::new(
+            format!("expression is longer than {LENGTH_MAX} characters"),
+            LENGTH_MAX,
+        ));
+    }
+    let mut lexer = Lexer {
+        chars,
+        at: 0,
+        open: 0,
+        out: Vec::new(),
+    };
+    while let Some(c) = lexer.peek(0) {
+        if is_space(c) {
+            lexer.at += 1;
+            continue;
+        }
+        let at = lexer.at;
+        let token = lexer.token(c)?;
+        lexer.out.push(Placed { token, at });
+    }
+    lexer.out.push(Placed {
+        token: Token::End,
+        at: lexer.at,
+    });
+    Ok(lexer.out)
+}
+
+struct Lexer {
+    chars: Vec<char>,
+    at: usize,
+    /// Brackets and parentheses not closed yet: inside them names are not folded.
+    open: usize,
+    out: Vec<Placed>,
+}
+
+impl Lexer {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    /// Whether an operand may stand here.
+    fn operand_next(&self) -> bool {
+        self.out
+            .last()
+            .is_none_or(|last| last.token.wants_operand())
+    }
+
+    fn token(&mut self, c: char) -> Result<Token, XPathError> {
+        if matches!(c, '"' | '\'') {
+            return self.literal(c);
+        }
+        let digit_follows = self.peek(1).is_some_and(|next| next.is_ascii_digit());
+        if c.is_ascii_digit() || (c == '.' && digit_follows) {
+            return self.number();
+        }
+        if is_name_start(c) {
+            return self.name();
+        }
+        let (token, length) = self.symbol(c)?;
+        self.at += length;
+        match token {
+            Token::OpenParen | Token::OpenBracket => self.open += 1,
+            Token::CloseParen | Token::CloseBracket => self.open = self.open.saturating_sub(1),
+            _ => {}
+        }
+        Ok(token)
+    }
+
+    fn symbol(&self, c: char) -> Result<(Token, usize), XPathError> {
+        let next = self.peek(1);
+        Ok(match (c, next) {
+            ('/', Some('/')) => (Token::SlashSlash, 2),
+            ('/', _) => (Token::Slash, 1),
+            ('.', Some('.')) => (Token::DotDot, 2),
+            ('.', _) => (Token::Dot, 1),
+            (':', Some(':')) => (Token::Colons, 2),
+            ('!', Some('=')) => (Token::Compare(Comparison::NotEqual), 2),
+            ('<', Some('=')) => (Token::Compare(Comparison::LessEqual), 2),
+            ('>', Some('=')) => (Token::Compare(Comparison::GreaterEqual), 2),
+            ('<', _) => (Token::Compare(Comparison::Less), 1),
+            ('>', _) => (Token::Compare(Comparison::Greater), 1),
+            ('=', _) => (Token::Compare(Comparison::Equal), 1),
+            ('(', _) => (Token::OpenParen, 1),
+            (')', _) => (Token::CloseParen, 1),
+            ('[', _) => (Token::OpenBracket, 1),
+            (']', _) => (Token::CloseBracket, 1),
+            ('@', _) => (Token::At, 1),
+            (',', _) => (Token::Comma, 1),
+            ('|', _) => (Token::Pipe, 1),
+            ('+', _) => (Token::Arithmetic(Arithmetic::Add), 1),
+            ('-', _) => (Token::Arithmetic(Arithmetic::Subtract), 1),
+            ('*', _) if self.operand_next() => (Token::Star, 1),
+            ('*', _) => (Token::Arithmetic(Arithmetic::Multiply), 1),
+            ('$', _) => {
+                let why = "variables such as `$x` are not available";
+                return Err(XPathError::new(why, self.at));
+            }
+            _ => {
+                let why = format!("character `{c}` has no meaning in XPath");
+                return Err(XPathError::new(why, self.at));
+            }
+        })
+    }
+
+    fn literal(&mut self, quote: char) -> Result<Token, XPathError> {
+        let start = self.at + 1;
+        let length = self.chars[start..].iter().position(|c| *c == quote);
+        let Some(length) = length else {
+            let why = format!("text in quotes is not closed, {quote} is missing");
+            return Err(XPathError::new(why, self.at));
+        };
+        self.at = start + length + 1;
+        Ok(Token::Literal(
+            self.chars[start..start + length].iter().collect(),
+        ))
+    }
+
+    fn number(&mut self) -> Result<Token, XPathError> {
+        let start = self.at;
+        self.skip(|c| c.is_ascii_digit());
+        if self.peek(0) == Some('.') {
+            self.at += 1;
+            self.skip(|c| c.is_ascii_digit());
+        }
+        let text: String = self.chars[start..self.at].iter().collect();
+        text.parse()
+            .map(Token::Number)
+            .map_err(|_| XPathError::new(format!("`{text}` is not a number"), start))
+    }
+
+    fn skip(&mut self, wanted: impl Fn(char) -> bool) {
+        while self.peek(0).is_some_and(&wanted) {
+            self.at += 1;
+        }
+    }
+
+    fn name(&mut self) -> Result<Token, XPathError> {
+        let start = self.at;
+        self.skip(is_name_part);
+        if self.operand_next() {
+            let mut star = false;
+            if self.peek(0) == Some(':') {
+                if self.peek(1).is_some_and(is_name_start) {
+                    self.at += 1;
+                    self.skip(is_name_part);
+                } else if self.peek(1) == Some('*') {
+                    self.at += 1;
+                    star = true;
+                }
+            }
+            let name = self.folded(self.chars[start..self.at].iter().collect());
+            self.at += usize::from(star);
+            return Ok(if star {
+                Token::PrefixStar(name)
+            } else {
+                Token::Name(name)
+            });
+        }
+        let word = self.folded(self.chars[start..self.at].iter().collect());
+        match word.folded.as_str() {
+            "or" => Ok(Token::Or),
+            "and" => Ok(Token::And),
+            "div" => Ok(Token::Arithmetic(Arithmetic::Divide)),
+            "mod" => Ok(Token::Arithmetic(Arithmetic::Modulo)),
+            other => {
+                let why = format!("expected an operator such as `and` or `=`, found `{other}`");
+                Err(XPathError::new(why, start))
+            }
+        }
+    }
+
+    fn folded(&self, given: String) -> Name {
+        let after_at = matches!(self.out.last(), Some(last) if last.token == Token::At);
+        if self.open > 0 && !after_at {
+            return Name {
+                folded: given,
+                given: None,
+            };
+        }
+        let folded = given.to_ascii_lowercase();
+        let given = (folded != given).then_some(given);
+        Name { folded, given }
+    }
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+fn is_name_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\u{b7}')
+}

@@ -1,0 +1,479 @@
+//! Builds an [`Expression`] from tokens and checks the kinds of all operands.
+
+use crate::html::LocalName;
+
+use super::XPathError;
+use super::expression::{
+    Arithmetic, Axis, Comparison, Expression, Kind, NodeTest, Predicate, Start, Step,
+};
+use super::function::{FUNCTIONS, Function, nearest};
+use super::lexer::{Name, Placed, Token, tokens};
+use super::simplify;
+
+/// Deepest nesting of an expression. Parsing and evaluating recurse as deep, on a small stack.
+const NESTING_MAX: usize = 100;
+
+pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        next: 0,
+        depth: 0,
+        height: 0,
+    };
+    if *parser.peek() == Token::End {
+        return Err(parser.wrong("the expression is empty"));
+    }
+    let expression = parser.expression()?;
+    match parser.peek() {
+        Token::End => Ok(expression),
+        Token::OpenBracket => Err(parser
+            .wrong("a condition in `[ ]` cannot follow here; after `.` write `self::node()[ ]`")),
+        other => {
+            let why = format!("the expression should end before {}", described(other));
+            Err(parser.wrong(why))
+        }
+    }
+}
+
+struct Parser {
+    tokens: Vec<Placed>,
+    next: usize,
+    /// How deep the parser itself is.
+    depth: usize,
+    /// How deep the expression last parsed is: `1+1+1` nests without the parser doing so.
+    height: usize,
+}
+
+/// An operator between two operands, by how strongly it binds.
+#[derive(Clone, Copy)]
+enum Infix {
+    Or,
+    And,
+    Compare(Comparison),
+    Arithmetic(Arithmetic),
+}
+
+impl Infix {
+    fn of(token: &Token) -> Option<Self> {
+        match token {
+            Token::Or => Some(Self::Or),
+            Token::And => Some(Self::And),
+            Token::Compare(comparison) => Some(Self::Compare(*comparison)),
+            Token::Arithmetic(arithmetic) => Some(Self::Arithmetic(*arithmetic)),
+            _ => None,
+        }
+    }
+
+    fn strength(self) -> u8 {
+        match self {
+            Self::Or => 1,
+            Self::And => 2,
+            Self::Compare(comparison) if comparison.is_equality() => 3,
+            Self::Compare(_) => 4,
+            Self::Arithmetic(Arithmetic::Add | Arithmetic::Subtract) => 5,
+            Self::Arithmetic(_) => 6,
+        }
+    }
+}
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.next].token
+    }
+
+    fn peek_after(&self) -> &Token {
+        let after = (self.next + 1).min(self.tokens.len() - 1);
+        &self.tokens[after].token
+    }
+
+    /// Moves on, but never past the end.
+    fn skip(&mut self) {
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+    }
+
+    fn skip_if(&mut self, wanted: &Token) -> bool {
+        let found = self.peek() == wanted;
+        if found {
+            self.skip();
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: &Token, after: &str) -> Result<(), XPathError> {
+        if self.skip_if(wanted) {
+            return Ok(());
+        }
+        let (wanted, found) = (described(wanted), described(self.peek()));
+        Err(self.wrong(format!("expected {wanted} {after}, found {found}")))
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> XPathError {
+        XPathError::new(message, self.tokens[self.next].at)
+    }
+
+    fn check_nesting(&self, levels: usize) -> Result<(), XPathError> {
+        if levels <= NESTING_MAX {
+            return Ok(());
+        }
+        Err(self.wrong(format!(
+            "expression is nested more than {NESTING_MAX} levels deep"
+        )))
+    }
+
+    fn expression(&mut self) -> Result<Expression, XPathError> {
+        self.depth += 1;
+        self.check_nesting(self.depth)?;
+        let expression = self.infix(0)?;
+        self.depth -= 1;
+        self.check_nesting(self.height)?;
+        Ok(expression)
+    }
+
+    /// Operands joined by operators stronger than `floor`.
+    fn infix(&mut self, floor: u8) -> Result<Expression, XPathError> {
+        let mut left = self.negation()?;
+        let mut height = self.height;
+        while let Some(operator) = Infix::of(self.peek()).filter(|next| next.strength() > floor) {
+            self.skip();
+            let right = self.infix(operator.strength())?;
+            // A row of `or` or `and` is one flat list and grows no higher.
+            let flat = matches!(
+                (operator, &left),
+                (Infix::Or, Expression::Or(_)) | (Infix::And, Expression::And(_))
+            );
+            height = if flat {
+                height.max(self.height + 1)
+            } else {
+                height.max(self.height) + 1
+            };
+            self.check_nesting(height)?;
+            left = match operator {
+                Infix::Or => simplify::or(left, right),
+                Infix::And => simplify::and(left, right),
+                Infix::Compare(comparison) => simplify::compare(comparison, left, right),
+                Infix::Arithmetic(arithmetic) => simplify::arithmetic(arithmetic, left, right),
+            };
+        }
+        self.height = height;
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Result<Expression, XPathError> {
+        let mut signs = 0_usize;
+        while self.skip_if(&Token::Arithmetic(Arithmetic::Subtract)) {
+            signs += 1;
+        }
+        let operand = self.union()?;
+        if signs == 0 {
+            return Ok(operand);
+        }
+        self.height += 1;
+        Ok(simplify::negate(operand, signs % 2 == 1))
+    }
+
+    fn union(&mut self) -> Result<Expression, XPathError> {
+        let at = self.next;
+        let first = self.path()?;
+        if *self.peek() != Token::Pipe {
+            return Ok(first);
+        }
+        self.check_nodes(&first, at, "`|` joins nodes only")?;
+        let mut height = self.height;
+        let mut parts = vec![first];
+        while self.skip_if(&Token::Pipe) {
+            let at = self.next;
+            let part = self.path()?;
+            self.check_nodes(&part, at, "`|` joins nodes only")?;
+            height = height.max(self.height);
+            parts.push(part);
+        }
+        self.height = height + 1;
+        Ok(Expression::Union(parts))
+    }
+
+    fn check_nodes(&self, part: &Expression, token: usize, why: &str) -> Result<(), XPathError> {
+        let what = match part.kind() {
+            Kind::Nodes => return Ok(()),
+            Kind::Text => "a string",
+            Kind::Number => "a number",
+            Kind::Boolean => "true or false",
+        };
+        let at = self.tokens[token].at;
+        Err(XPathError::new(format!("{why}, and this is {what}"), at))
+    }
+
+    fn path(&mut self) -> Result<Expression, XPathError> {
+        self.height = 0;
+        let mut steps = Vec::new();
+        let start = match self.peek() {
+            Token::Slash => {
+                self.skip();
+                if self.step_follows() {
+                    self.steps(&mut steps)?;
+                }
+                Start::Root
+            }
+            Token::SlashSlash => {
+                self.more_steps(&mut steps)?;
+                Start::Root
+            }
+            Token::OpenParen | Token::Literal(_) | Token::Number(_) => {
+                return self.filter();
+            }
+            Token::Name(name)
+                if *self.peek_after() == Token::OpenParen && !is_node_type(&name.folded) =>
+            {
+                return self.filter();
+            }
+            _ => {
+                self.steps(&mut steps)?;
+                Start::Context
+            }
+        };
+        self.height += 1;
+        Ok(simplify::path(start, steps))
+    }
+
+    /// A primary expression, its predicates, and the steps that go on from it.
+    fn filter(&mut self) -> Result<Expression, XPathError> {
+        let at = self.next;
+        let primary = self.primary()?;
+        let goes_on = matches!(
+            self.peek(),
+            Token::OpenBracket | Token::Slash | Token::SlashSlash
+        );
+        if !goes_on {
+            return Ok(primary);
+        }
+        self.check_nodes(&primary, at, "`[ ]` and `/` can only follow nodes")?;
+        let predicates = self.predicates()?;
+        let mut steps = Vec::new();
+        self.more_steps(&mut steps)?;
+        self.height += 1;
+        Ok(simplify::filter(primary, predicates, steps))
+    }
+
+    fn primary(&mut self) -> Result<Expression, XPathError> {
+        self.height = 1;
+        let expression = match self.peek().clone() {
+            Token::Literal(text) => Expression::Literal(text.into()),
+            Token::Number(number) => Expression::Number(number),
+            Token::Name(name) => return self.call(&name.folded),
+            _ => {
+                self.skip();
+                let inner = self.expression()?;
+                self.expect(&Token::CloseParen, "to close `(`")?;
+                return Ok(inner);
+            }
+        };
+        self.skip();
+        Ok(expression)
+    }
+
+    fn call(&mut self, name: &str) -> Result<Expression, XPathError> {
+        let row = FUNCTIONS.iter().find(|(known, ..)| *known == name);
+        let Some(&(_, function, fewest, most)) = row else {
+            let known = FUNCTIONS.iter().map(|(known, ..)| *known);
+            return Err(self.unknown("function", name, known));
+        };
+        let at = self.next;
+        self.skip();
+        self.skip();
+        let mut arguments = Vec::new();
+        let mut height = 0;
+        while *self.peek() != Token::CloseParen {
+            if !arguments.is_empty() {
+                self.expect(&Token::Comma, "between arguments")?;
+            }
+            let start = self.next;
+            let argument = self.expression()?;
+            if function.wants_nodes() {
+                self.check_nodes(&argument, start, &format!("`{name}()` takes nodes"))?;
+            }
+            height = height.max(self.height);
+            arguments.push(argument);
+        }
+        self.skip();
+        if arguments.len() < fewest || arguments.len() > most {
+            let why = format!("`{name}()` cannot take {} argument(s)", arguments.len());
+            return Err(XPathError::new(why, self.tokens[at].at));
+        }
+        if arguments.is_empty() && function.defaults_to_context() {
+            arguments.push(Expression::here());
+        }
+        self.height = height + 1;
+        Ok(match function {
+            Function::True => Expression::Boolean(true),
+            Function::False => Expression::Boolean(false),
+            _ => Expression::Call(function, arguments),
+        })
+    }
+
+    fn unknown<'n>(
+        &self,
+        what: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> XPathError {
+        let hint =
+            nearest(name, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        self.wrong(format!("XPath 1.0 has no {what} `{name}`{hint}"))
+    }
+
+    fn step_follows(&self) -> bool {
+        matches!(
+            self.peek(),
+            Token::Dot
+                | Token::DotDot
+                | Token::At
+                | Token::Star
+                | Token::Name(_)
+                | Token::PrefixStar(_)
+        )
+    }
+
+    /// Steps one after the other, the first without a slash before it.
+    fn steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
+        let step = self.step()?;
+        steps.push(step);
+        self.more_steps(steps)
+    }
+
+    /// Steps each with a slash before it, as many as there are.
+    fn more_steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
+        loop {
+            if self.skip_if(&Token::SlashSlash) {
+                steps.push(Step::plain(Axis::DescendantOrSelf, NodeTest::Any));
+            } else if !self.skip_if(&Token::Slash) {
+                return Ok(());
+            }
+            let step = self.step()?;
+            steps.push(step);
+        }
+    }
+
+    fn step(&mut self) -> Result<Step, XPathError> {
+        if self.skip_if(&Token::Dot) {
+            return Ok(Step::plain(Axis::Itself, NodeTest::Any));
+        }
+        if self.skip_if(&Token::DotDot) {
+            return Ok(Step::plain(Axis::Parent, NodeTest::Any));
+        }
+        let axis = self.axis()?;
+        let test = self.node_test()?;
+        let predicates = self.predicates()?;
+        Ok(Step {
+            axis,
+            test,
+            predicates,
+        })
+    }
+
+    fn axis(&mut self) -> Result<Axis, XPathError> {
+        if self.skip_if(&Token::At) {
+            return Ok(Axis::Attribute);
+        }
+        let Token::Name(name) = self.peek() else {
+            return Ok(Axis::Child);
+        };
+        if *self.peek_after() != Token::Colons {
+            return Ok(Axis::Child);
+        }
+        let found = Axis::ALL.iter().find(|(known, _)| *known == name.folded);
+        let Some((_, axis)) = found else {
+            let known = Axis::ALL.iter().map(|(known, _)| *known);
+            return Err(self.unknown("axis", &name.folded, known));
+        };
+        self.skip();
+        self.skip();
+        Ok(*axis)
+    }
+
+    fn node_test(&mut self) -> Result<NodeTest, XPathError> {
+        let test = match self.peek().clone() {
+            Token::Star => NodeTest::Named,
+            Token::PrefixStar(Name { folded, given }) => {
+                NodeTest::Prefix(folded.into(), given.map(Into::into))
+            }
+            Token::Name(name) if *self.peek_after() == Token::OpenParen => {
+                return self.node_type(&name.folded);
+            }
+            Token::Name(Name { folded, given }) => {
+                NodeTest::Name(LocalName::from(folded), given.map(LocalName::from))
+            }
+            other => {
+                let why = format!(
+                    "expected a name, `*` or `text()`, found {}",
+                    described(&other)
+                );
+                return Err(self.wrong(why));
+            }
+        };
+        self.skip();
+        Ok(test)
+    }
+
+    fn node_type(&mut self, name: &str) -> Result<NodeTest, XPathError> {
+        let test = match name {
+            "node" => NodeTest::Any,
+            "text" => NodeTest::Text,
+            "comment" => NodeTest::Comment,
+            "processing-instruction" => NodeTest::Nothing,
+            _ => {
+                let why = format!("`{name}()` cannot stand in a path after `/` or `::`");
+                return Err(self.wrong(why));
+            }
+        };
+        self.skip();
+        self.skip();
+        if test == NodeTest::Nothing && matches!(self.peek(), Token::Literal(_)) {
+            self.skip();
+        }
+        self.expect(&Token::CloseParen, "to close `(`")?;
+        Ok(test)
+    }
+
+    /// Leaves `height` at the highest of what was there before and the predicates read.
+    fn predicates(&mut self) -> Result<Vec<Predicate>, XPathError> {
+        let mut height = self.height;
+        let mut predicates = Vec::new();
+        while self.skip_if(&Token::OpenBracket) {
+            let condition = self.expression()?;
+            height = height.max(self.height);
+            self.expect(&Token::CloseBracket, "to close `[`")?;
+            predicates.push(simplify::predicate(condition));
+        }
+        self.height = height;
+        Ok(predicates)
+    }
+}
+
+fn is_node_type(name: &str) -> bool {
+    matches!(name, "node" | "text" | "comment" | "processing-instruction")
+}
+
+fn described(token: &Token) -> String {
+    match token {
+        Token::End => "the end".to_owned(),
+        Token::Name(name) | Token::PrefixStar(name) => format!("`{}`", name.folded),
+        Token::Literal(text) => format!("the text '{text}'"),
+        Token::Number(number) => format!("the number {number}"),
+        Token::Slash => "`/`".to_owned(),
+        Token::SlashSlash => "`//`".to_owned(),
+        Token::OpenParen => "`(`".to_owned(),
+        Token::CloseParen => "`)`".to_owned(),
+        Token::OpenBracket => "`[`".to_owned(),
+        Token::CloseBracket => "`]`".to_owned(),
+        Token::At => "`@`".to_owned(),
+        Token::Comma => "`,`".to_owned(),
+        Token::Colons => "`::`".to_owned(),
+        Token::Dot => "`.`".to_owned(),
+        Token::DotDot => "`..`".to_owned(),
+        Token::Pipe => "`|`".to_owned(),
+        Token::Star => "`*`".to_owned(),
+        Token::Or => "`or`".to_owned(),
+        Token::And => "`and`".to_owned(),
+        Token::Compare(_) => "a comparison".to_owned(),
+        Token::Arithmetic(_) => "an arithmetic operator".to_owned(),
+    }
+}

@@ -1,0 +1,198 @@
+//! Rewrites an expression as it is built: same meaning, less to do on each page.
+
+use super::expression::{
+    Arithmetic, Axis, Comparison, Expression, NodeTest, Path, Predicate, Start, Step,
+};
+use super::function::Function;
+
+pub(super) fn or(left: Expression, right: Expression) -> Expression {
+    if let Expression::Or(mut parts) = left {
+        parts.push(right);
+        return Expression::Or(parts);
+    }
+    Expression::Or(vec![left, right])
+}
+
+pub(super) fn and(left: Expression, right: Expression) -> Expression {
+    if let Expression::And(mut parts) = left {
+        parts.push(right);
+        return Expression::And(parts);
+    }
+    Expression::And(vec![left, right])
+}
+
+pub(super) fn arithmetic(operator: Arithmetic, left: Expression, right: Expression) -> Expression {
+    // `[2-1]` then is a position known beforehand.
+    if let (Expression::Number(left), Expression::Number(right)) = (&left, &right) {
+        return Expression::Number(operator.of(*left, *right));
+    }
+    Expression::Arithmetic(operator, Box::new((left, right)))
+}
+
+pub(super) fn negate(operand: Expression, odd: bool) -> Expression {
+    match operand {
+        Expression::Number(number) if odd => Expression::Number(-number),
+        Expression::Number(number) => Expression::Number(number),
+        operand if odd => Expression::Negate(Box::new(operand)),
+        operand => Expression::Call(Function::Number, vec![operand]),
+    }
+}
+
+pub(super) fn compare(comparison: Comparison, left: Expression, right: Expression) -> Expression {
+    let (count, bound, comparison) = match (&left, &right) {
+        (Expression::Call(Function::Count, _), Expression::Number(bound)) => {
+            (left, *bound, comparison)
+        }
+        (Expression::Number(bound), Expression::Call(Function::Count, _)) => {
+            let bound = *bound;
+            (right, bound, comparison.flipped())
+        }
+        _ => return Expression::Compare(comparison, Box::new((left, right))),
+    };
+    emptiness(comparison, count, bound)
+}
+
+/// Asks whether there are nodes at all instead of counting them: `count(*)=0` is `not(*)`.
+fn emptiness(comparison: Comparison, count: Expression, bound: f64) -> Expression {
+    let any = [0.0, 1.0, 2.0].map(|count| comparison.of_numbers(count, bound));
+    let function = match (any, comparison) {
+        // `count(x)=1` and `count(x)!=1` are about more than emptiness.
+        ([true, false, false], Comparison::Equal | Comparison::Less | Comparison::LessEqual) => {
+            Function::Not
+        }
+        (
+            [false, true, true],
+            Comparison::NotEqual | Comparison::Greater | Comparison::GreaterEqual,
+        ) => Function::Boolean,
+        _ => {
+            let sides = Box::new((count, Expression::Number(bound)));
+            return Expression::Compare(comparison, sides);
+        }
+    };
+    match count {
+        Expression::Call(_, nodes) => Expression::Call(function, nodes),
+        other => other,
+    }
+}
+
+pub(super) fn filter(
+    primary: Expression,
+    predicates: Vec<Predicate>,
+    steps: Vec<Step>,
+) -> Expression {
+    match primary {
+        // `(//a)/b` is `//a/b`.
+        Expression::Path(inner) if predicates.is_empty() => {
+            let all = inner.steps.into_iter().chain(steps).collect();
+            path(inner.start, all)
+        }
+        primary => path(Start::Filter(Box::new(primary), predicates), steps),
+    }
+}
+
+pub(super) fn path(start: Start, steps: Vec<Step>) -> Expression {
+    let mut kept: Vec<Step> = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        if is_plain(&step, Axis::Itself) {
+            continue;
+        }
+        if kept
+            .last()
+            .is_some_and(|last| is_plain(last, Axis::DescendantOrSelf))
+        {
+            fuse(&mut kept, &mut step);
+        }
+        kept.push(step);
+    }
+    Expression::Path(Path { start, steps: kept })
+}
+
+/// Whether `step` is `axis::node()` and nothing more.
+fn is_plain(step: &Step, axis: Axis) -> bool {
+    step.axis == axis && step.test == NodeTest::Any && step.predicates.is_empty()
+}
+
+/// Joins the step that `//` stands for, last of `kept`, with the step after it.
+///
+/// Positions are counted for each parent on its own, so `//td[1]` must keep both steps; but then
+/// only nodes that have children need be visited.
+fn fuse(kept: &mut Vec<Step>, step: &mut Step) {
+    let joined = match step.axis {
+        Axis::Child | Axis::Descendant => Some(Axis::Descendant),
+        Axis::Itself | Axis::DescendantOrSelf => Some(Axis::DescendantOrSelf),
+        _ => None,
+    };
+    if let Some(axis) = joined.filter(|_| !step.is_positional()) {
+        kept.pop();
+        step.axis = axis;
+        return;
+    }
+    let test = match step.axis {
+        Axis::Child | Axis::Descendant => NodeTest::Holder,
+        Axis::Attribute => NodeTest::Named,
+        _ => return,
+    };
+    if let Some(last) = kept.last_mut() {
+        last.test = test;
+    }
+}
+
+pub(super) fn predicate(condition: Expression) -> Predicate {
+    match condition {
+        Expression::Number(number) => at(number),
+        Expression::Compare(Comparison::Equal, sides)
+            if matches!(
+                *sides,
+                (
+                    Expression::Call(Function::Position, _),
+                    Expression::Number(_)
+                )
+            ) =>
+        {
+            match sides.1 {
+                Expression::Number(number) => at(number),
+                _ => Predicate::At(0),
+            }
+        }
+        expression => {
+            let numeric = expression.kind() == super::expression::Kind::Number;
+            let sized = asks_for(&expression, Function::Last);
+            Predicate::Test {
+                positional: numeric || sized || asks_for(&expression, Function::Position),
+                expression,
+                numeric,
+                sized,
+            }
+        }
+    }
+}
+
+fn at(number: f64) -> Predicate {
+    if number >= 1.0 && number.fract() == 0.0 && number <= f64::from(u32::MAX) {
+        Predicate::At(number as usize)
+    } else {
+        Predicate::At(0)
+    }
+}
+
+/// Whether a value depends on `position()` or `last()` of the context it is itself evaluated in.
+fn asks_for(expression: &Expression, wanted: Function) -> bool {
+    match expression {
+        Expression::Or(parts) | Expression::And(parts) | Expression::Union(parts) => {
+            parts.iter().any(|part| asks_for(part, wanted))
+        }
+        Expression::Compare(_, sides) | Expression::Arithmetic(_, sides) => {
+            asks_for(&sides.0, wanted) || asks_for(&sides.1, wanted)
+        }
+        Expression::Negate(operand) => asks_for(operand, wanted),
+        Expression::Literal(_) | Expression::Number(_) | Expression::Boolean(_) => false,
+        Expression::Call(function, arguments) => {
+            *function == wanted || arguments.iter().any(|argument| asks_for(argument, wanted))
+        }
+        // Predicates further in have positions of their own.
+        Expression::Path(path) => match &path.start {
+            Start::Filter(primary, _) => asks_for(primary, wanted),
+            Start::Context | Start::Root => false,
+        },
+    }
+}

@@ -1,0 +1,178 @@
+//! The axes: which nodes lie in a direction, nearest first, and which of them a test admits.
+
+use std::collections::HashSet;
+use std::iter::successors;
+use std::ops::ControlFlow;
+
+use crate::html::{Document, LocalName, NodeId, NodeKind};
+
+use super::XNode;
+use super::expression::{Axis, NodeTest};
+
+/// Visits the nodes on `axis` but attributes, in the order of their positions, until told to break.
+pub(super) fn walk<B>(
+    document: &Document,
+    axis: Axis,
+    from: XNode,
+    mut visit: impl FnMut(NodeId) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let (id, is_attribute) = match from {
+        XNode::Node(id) => (id, false),
+        XNode::Attribute(owner, _) => (owner, true),
+    };
+    match axis {
+        Axis::Ancestor | Axis::AncestorOrSelf if is_attribute => {
+            ancestors(document, Some(id)).try_for_each(visit)
+        }
+        Axis::Parent if is_attribute => visit(id),
+        // What comes after an attribute begins with the content of its element.
+        Axis::Following if is_attribute => {
+            onwards(document, onward(document, id)).try_for_each(visit)
+        }
+        Axis::Preceding => preceding(document, id, visit),
+        _ if is_attribute => ControlFlow::Continue(()),
+        Axis::Itself => visit(id),
+        Axis::Child => document.children(id).try_for_each(visit),
+        Axis::Descendant => document.descendants(id).try_for_each(visit),
+        Axis::DescendantOrSelf => {
+            visit(id)?;
+            document.descendants(id).try_for_each(visit)
+        }
+        Axis::Parent => document.parent(id).into_iter().try_for_each(visit),
+        Axis::Ancestor => ancestors(document, document.parent(id)).try_for_each(visit),
+        Axis::AncestorOrSelf => ancestors(document, Some(id)).try_for_each(visit),
+        Axis::FollowingSibling => {
+            let first = document.next_sibling(id);
+            successors(first, |at| document.next_sibling(*at)).try_for_each(visit)
+        }
+        Axis::PrecedingSibling => {
+            let first = document.prev_sibling(id);
+            successors(first, |at| document.prev_sibling(*at)).try_for_each(visit)
+        }
+        Axis::Following => onwards(document, document.after_subtree(id)).try_for_each(visit),
+        Axis::Attribute | Axis::Namespace => ControlFlow::Continue(()),
+    }
+}
+
+fn ancestors(document: &Document, first: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
+    successors(first, |at| document.parent(*at))
+}
+
+/// The next node in document order.
+fn onward(document: &Document, id: NodeId) -> Option<NodeId> {
+    document
+        .first_child(id)
+        .or_else(|| document.after_subtree(id))
+}
+
+fn onwards(document: &Document, first: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
+    successors(first, |at| onward(document, *at))
+}
+
+/// Backwards through the document, leaving out ancestors.
+fn preceding<B>(
+    document: &Document,
+    id: NodeId,
+    mut visit: impl FnMut(NodeId) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let mut at = id;
+    loop {
+        if let Some(before) = document.prev_sibling(at) {
+            document
+                .descendants(before)
+                .rev()
+                .try_for_each(&mut visit)?;
+            visit(before)?;
+            at = before;
+        } else if let Some(parent) = document.parent(at) {
+            at = parent;
+        } else {
+            return ControlFlow::Continue(());
+        }
+    }
+}
+
+/// Leaves out contexts whose nodes on `axis` are all reached from another one.
+///
+/// `contexts` are in document order. Without this, `//*//*` would take the square of the page.
+pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) -> Vec<XNode> {
+    match axis {
+        Axis::Descendant | Axis::DescendantOrSelf => {
+            let mut outer: Option<XNode> = None;
+            contexts.retain(|context| {
+                // Attributes have nothing below them, but are themselves on the second axis.
+                if matches!(context, XNode::Attribute(..)) {
+                    return axis == Axis::DescendantOrSelf;
+                }
+                let covered = outer.is_some_and(|at| document.is_inside(context.id(), at.id()));
+                if !covered {
+                    outer = Some(*context);
+                }
+                !covered
+            });
+        }
+        Axis::Following => {
+            // No end at all is later than any end.
+            let first = contexts.into_iter().min_by_key(|context| {
+                let next = match context {
+                    XNode::Node(id) => document.after_subtree(*id),
+                    XNode::Attribute(owner, _) => onward(document, *owner),
+                };
+                next.map_or((true, None), |next| (false, Some(next)))
+            });
+            contexts = first.into_iter().collect();
+        }
+        Axis::Preceding => contexts = contexts.pop().into_iter().collect(),
+        Axis::Parent | Axis::Ancestor | Axis::FollowingSibling => {
+            let mut seen = HashSet::new();
+            contexts.retain(|context| seen.insert(parent(document, *context, axis)));
+        }
+        Axis::PrecedingSibling => {
+            let mut seen = HashSet::new();
+            contexts.reverse();
+            contexts.retain(|context| seen.insert(parent(document, *context, axis)));
+        }
+        Axis::AncestorOrSelf | Axis::Attribute | Axis::Child | Axis::Itself | Axis::Namespace => {}
+    }
+    contexts
+}
+
+/// What contexts must share to reach the same nodes.
+fn parent(document: &Document, context: XNode, axis: Axis) -> (Option<NodeId>, bool) {
+    match context {
+        XNode::Node(id) => (document.parent(id), false),
+        // An attribute has a parent, but is no sibling of that parent's children.
+        XNode::Attribute(owner, _) => (
+            Some(owner),
+            matches!(axis, Axis::FollowingSibling | Axis::PrecedingSibling),
+        ),
+    }
+}
+
+/// Whether a node that is no attribute passes the test.
+pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
+    match test {
+        NodeTest::Any => document.kind(id) != NodeKind::Doctype,
+        NodeTest::Text => document.kind(id) == NodeKind::Text,
+        NodeTest::Comment => document.kind(id) == NodeKind::Comment,
+        NodeTest::Nothing => false,
+        NodeTest::Holder => document.first_child(id).is_some(),
+        NodeTest::Named => document.is_element(id),
+        NodeTest::Name(..) | NodeTest::Prefix(..) => document
+            .name(id)
+            .is_some_and(|name| admits_name(test, name)),
+    }
+}
+
+/// Whether an element on most axes, or an attribute on its own, passes the test.
+pub(super) fn admits_name(test: &NodeTest, name: &LocalName) -> bool {
+    match test {
+        NodeTest::Any | NodeTest::Named => true,
+        NodeTest::Name(folded, given) => name == folded || given.as_ref() == Some(name),
+        NodeTest::Prefix(folded, given) => {
+            let starts = |prefix: &str| name.starts_with(prefix);
+            starts(folded) || given.as_deref().is_some_and(starts)
+        }
+        NodeTest::Text | NodeTest::Comment | NodeTest::Nothing | NodeTest::Holder => false,
+    }
+}
