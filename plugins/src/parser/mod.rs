@@ -1,17 +1,23 @@
 //! From a page to rows: a data definition, prepared once, is expanded over each page.
 //!
-//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect behind
-//! [`Queries`]. Nothing here does I/O.
+//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect, such as
+//! [`XpathQueries`]. Nothing here does I/O.
 
 mod bound;
+mod compiled;
 mod expand;
 mod plan;
 mod seek;
 mod template;
+mod xpath;
 
+use std::fmt;
+
+pub use compiled::Compiled;
 pub use expand::{Context, ExpandLimits, Expansion, FactText};
 pub use plan::{Plan, PlanProblem};
 pub use template::{Template, TemplateError};
+pub use xpath::XpathQueries;
 
 /// Answers queries about one page, in one dialect.
 pub trait Queries {
@@ -91,6 +97,34 @@ pub enum ParseError {
     },
 }
 
+/// Characters of a query or script that an error shows; a cell's whole text may be part of it.
+const SHOWN_MAX: usize = 300;
+
+impl ParseError {
+    /// An error about a query, shown shortened if it is long.
+    pub fn query(query: &str, message: &dyn fmt::Display) -> Self {
+        Self::Query {
+            query: shorten(query),
+            message: message.to_string(),
+        }
+    }
+
+    /// An error about a script, shown shortened if it is long.
+    pub fn script(script: &str, message: &dyn fmt::Display) -> Self {
+        Self::Script {
+            script: shorten(script),
+            message: message.to_string(),
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Whether a text has nothing to see. A no-break space counts as something: it is what the cell of
 /// the page really holds.
 fn is_blank(text: &str) -> bool {
@@ -98,4 +132,26 @@ fn is_blank(text: &str) -> bool {
         let unbreakable = matches!(letter, '\u{a0}' | '\u{2007}' | '\u{202f}');
         letter.is_whitespace() && !unbreakable || matches!(letter, '\u{1c}'..='\u{1f}')
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_show_the_start_of_a_long_query() {
+        let error = ParseError::query(&"ä".repeat(1000), &"too long");
+        assert_eq!(
+            error.to_string(),
+            format!("query `{}...`: too long", "ä".repeat(300))
+        );
+        let error = ParseError::script("f(", &"unfinished");
+        assert_eq!(error.to_string(), "script `f(`: unfinished");
+    }
+
+    #[test]
+    fn a_no_break_space_is_not_blank() {
+        assert!(is_blank("") && is_blank(" \t\r\n\u{b}\u{1f}\u{3000}"));
+        assert!(!is_blank("\u{a0}") && !is_blank(" - "));
+    }
 }

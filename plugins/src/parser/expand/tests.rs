@@ -22,9 +22,8 @@ impl<F: FnMut(&str) -> Option<String>> Fake<F> {
         let found = (self.answer)(&question);
         self.asked.push(question);
         if found.as_deref() == Some("!") {
-            let message = "broken".to_owned();
-            let query = self.asked.last().cloned().unwrap_or_default();
-            return Err(ParseError::Query { query, message });
+            let question = self.asked.last().cloned().unwrap_or_default();
+            return Err(ParseError::query(&question, &"broken"));
         }
         Ok(found)
     }
