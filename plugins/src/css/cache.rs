@@ -1,0 +1,165 @@
+//! What has been learnt about one page, kept from one selector to the next.
+
+use std::collections::HashMap;
+
+use html5ever::ns;
+
+use super::text::{Normaliser, TextIndex};
+use crate::html::{Document, LocalName, NodeId, NodeKind};
+
+/// Texts and positions of one page, worked out when first asked for.
+///
+/// Make one for each page and pass it to every [`Selector`](super::Selector) used there.
+#[derive(Debug, Default)]
+pub struct TextCache {
+    pub(super) names: Names,
+    pub(super) facts: Facts,
+}
+
+/// The elements of a page by tag name.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    by_name: HashMap<LocalName, Vec<NodeId>>,
+    is_filled: bool,
+}
+
+impl Names {
+    /// Elements of this lower-case name, in document order.
+    pub(super) fn get(&mut self, document: &Document, name: &LocalName) -> &[NodeId] {
+        if !self.is_filled {
+            self.is_filled = true;
+            for node in document.all() {
+                if let Some(name) = document.name(node) {
+                    self.add(document, node, name);
+                }
+            }
+        }
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, document: &Document, node: NodeId, name: &LocalName) {
+        if let Some(nodes) = self.by_name.get_mut(name) {
+            nodes.push(node);
+            return;
+        }
+        // SVG has names such as `linearGradient`; selectors know no upper case.
+        let key = if document.namespace(node) == Some(&ns!(html)) {
+            name.clone()
+        } else {
+            LocalName::from(name.to_ascii_lowercase())
+        };
+        self.by_name.entry(key).or_default().push(node);
+    }
+}
+
+/// Position among siblings, counted from 1 at either end; 0 where not yet known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    pub(super) from_start: u32,
+    pub(super) from_end: u32,
+}
+
+/// Texts and positions.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    plain: Option<TextIndex>,
+    folded: Option<TextIndex>,
+    data: Option<TextIndex>,
+    places: Vec<Place>,
+    places_of_type: Vec<Place>,
+    /// Room for one own text after another.
+    pub(super) own: Normaliser,
+}
+
+impl Facts {
+    pub(super) fn plain(&mut self, document: &Document) -> &TextIndex {
+        self.plain
+            .get_or_insert_with(|| TextIndex::whole(document, false))
+    }
+
+    pub(super) fn folded(&mut self, document: &Document) -> &TextIndex {
+        self.folded
+            .get_or_insert_with(|| TextIndex::whole(document, true))
+    }
+
+    pub(super) fn data(&mut self, document: &Document) -> &TextIndex {
+        self.data.get_or_insert_with(|| TextIndex::data(document))
+    }
+
+    /// Where `node` stands among its element siblings.
+    pub(super) fn place(&mut self, document: &Document, node: NodeId) -> Place {
+        let Some(parent) = document.parent(node) else {
+            return Place {
+                from_start: 1,
+                from_end: 1,
+            };
+        };
+        if document.kind(node) == NodeKind::Text {
+            return text_place(document, node, |_| true);
+        }
+        if self.places.is_empty() {
+            self.places = vec![Place::default(); document.len()];
+        }
+        let known = self.places[node.index()];
+        if known.from_start > 0 {
+            return known;
+        }
+        let count = document.child_elements(parent).count() as u32;
+        for (child, before) in document.child_elements(parent).zip(0..) {
+            self.places[child.index()] = Place {
+                from_start: before + 1,
+                from_end: count - before,
+            };
+        }
+        self.places[node.index()]
+    }
+
+    /// Where `node` stands among its siblings of the same tag name.
+    pub(super) fn place_of_type(&mut self, document: &Document, node: NodeId) -> Place {
+        let Some(parent) = document.parent(node) else {
+            return Place::default();
+        };
+        if document.kind(node) == NodeKind::Text {
+            let host = document.name(parent);
+            return text_place(document, node, |sibling| document.name(sibling) == host);
+        }
+        if self.places_of_type.is_empty() {
+            self.places_of_type = vec![Place::default(); document.len()];
+        }
+        let known = self.places_of_type[node.index()];
+        if known.from_start > 0 {
+            return known;
+        }
+        let mut seen: HashMap<&LocalName, u32> = HashMap::new();
+        for child in document.child_elements(parent) {
+            if let Some(name) = document.name(child) {
+                let count = seen.entry(name).or_default();
+                *count += 1;
+                self.places_of_type[child.index()].from_start = *count;
+            }
+        }
+        for child in document.child_elements(parent) {
+            if let Some(name) = document.name(child) {
+                let place = &mut self.places_of_type[child.index()];
+                place.from_end = seen[name] + 1 - place.from_start;
+            }
+        }
+        self.places_of_type[node.index()]
+    }
+}
+
+/// For `:matchText`, texts count among the elements around them.
+fn text_place(document: &Document, text: NodeId, counts: impl Fn(NodeId) -> bool) -> Place {
+    let is_counted = |node: &NodeId| match document.kind(*node) {
+        NodeKind::Text => true,
+        NodeKind::Element => counts(*node),
+        _ => false,
+    };
+    let before =
+        std::iter::successors(document.prev_sibling(text), |at| document.prev_sibling(*at));
+    let after = std::iter::successors(document.next_sibling(text), |at| document.next_sibling(*at));
+    Place {
+        from_start: 1 + before.filter(is_counted).count() as u32,
+        from_end: 1 + after.filter(is_counted).count() as u32,
+    }
+}

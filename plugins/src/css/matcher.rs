@@ -1,0 +1,444 @@
+//! Decides whether a node matches, reading the selector from right to left.
+//!
+//! Walks to ancestors and siblings remember their outcome, so that a selector takes a number of
+//! steps that grows with the page and not with its depth times itself.
+
+use html5ever::{local_name, ns};
+
+use super::cache::Facts;
+use super::java_regex::JavaRegex;
+use super::select::is_candidate;
+use super::test::{AttributeIs, Chain, Combinator, Compound, Group, Link, Reads, Test};
+use super::text::{TextIndex, is_data, own_text_into, trimmed};
+use super::{MatchError, Selector};
+use crate::html::{Document, LocalName, NodeId, NodeKind};
+
+/// Compounds tried in one search; some seconds of work.
+const STEPS_MAX: u64 = 100_000_000;
+/// Bytes a regex may read for the price of one step.
+const BYTES_PER_STEP: usize = 64;
+
+/// One search: where it starts, and what its walks have found.
+pub(super) struct Scope {
+    root: NodeId,
+    /// By link, then by node counted from the root.
+    walks: Vec<Vec<Walk>>,
+}
+
+/// Outcome of a walk that starts at a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    Unknown,
+    Fails,
+    Holds,
+}
+
+impl Scope {
+    pub(super) fn new(root: NodeId, walks: usize) -> Self {
+        Self {
+            root,
+            walks: vec![Vec::new(); walks],
+        }
+    }
+}
+
+/// Matches nodes of one page.
+pub(super) struct Matcher<'a> {
+    document: &'a Document,
+    facts: &'a mut Facts,
+    /// Everything asked about lies in here.
+    reach: NodeId,
+    selector: &'a Selector,
+    /// By `:has`: all that it looks for.
+    lists: Vec<Option<Vec<NodeId>>>,
+    /// By `:contains`: all places of the text looked for.
+    needles: Vec<Option<Vec<usize>>>,
+    steps_left: u64,
+}
+
+impl<'a> Matcher<'a> {
+    pub(super) fn new(
+        document: &'a Document,
+        facts: &'a mut Facts,
+        reach: NodeId,
+        selector: &'a Selector,
+    ) -> Self {
+        let slots = selector.group.slots;
+        Self {
+            document,
+            facts,
+            reach,
+            selector,
+            lists: vec![None; slots.lists],
+            needles: vec![None; slots.needles],
+            steps_left: STEPS_MAX,
+        }
+    }
+
+    pub(super) fn group(
+        &mut self,
+        scope: &mut Scope,
+        group: &Group,
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        for chain in &group.chains {
+            if is_candidate(self.document, chain, node) && self.chain(scope, chain, node)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn chain(
+        &mut self,
+        scope: &mut Scope,
+        chain: &Chain,
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        Ok(self.compound(scope, &chain.subject, node)? && self.links(scope, &chain.links, node)?)
+    }
+
+    fn links(
+        &mut self,
+        scope: &mut Scope,
+        links: &[Link],
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        let Some((link, rest)) = links.split_first() else {
+            return Ok(true);
+        };
+        // What stands left of a combinator is never looked for outside the root.
+        if node == scope.root {
+            return Ok(false);
+        }
+        match link.combinator {
+            Combinator::Child | Combinator::Next => {
+                let Some(other) = self.step(link.combinator, node) else {
+                    return Ok(false);
+                };
+                Ok(self.compound(scope, &link.compound, other)?
+                    && self.links(scope, rest, other)?)
+            }
+            Combinator::Descendant | Combinator::Later => self.walk(scope, link, rest, node),
+        }
+    }
+
+    /// Tries one ancestor or sibling after the other.
+    fn walk(
+        &mut self,
+        scope: &mut Scope,
+        link: &Link,
+        rest: &[Link],
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        let root = scope.root;
+        if scope.walks[link.slot].is_empty() {
+            let end = self.document.after_subtree(root);
+            let end = end.map_or(self.document.len(), NodeId::index);
+            scope.walks[link.slot] = vec![Walk::Unknown; end - root.index()];
+        }
+        let mut last = node;
+        let outcome = loop {
+            let known = scope.walks[link.slot][last.index() - root.index()];
+            if known != Walk::Unknown {
+                break known;
+            }
+            if last == root {
+                break Walk::Fails;
+            }
+            let Some(other) = self.step(link.combinator, last) else {
+                break Walk::Fails;
+            };
+            if self.compound(scope, &link.compound, other)? && self.links(scope, rest, other)? {
+                break Walk::Holds;
+            }
+            last = other;
+        };
+        // All nodes passed on the way would have walked to the same end.
+        let mut passed = node;
+        loop {
+            scope.walks[link.slot][passed.index() - root.index()] = outcome;
+            if passed == last {
+                break;
+            }
+            let Some(next) = self.step(link.combinator, passed) else {
+                break;
+            };
+            passed = next;
+        }
+        Ok(outcome == Walk::Holds)
+    }
+
+    fn step(&self, combinator: Combinator, node: NodeId) -> Option<NodeId> {
+        match combinator {
+            Combinator::Descendant | Combinator::Child => self.document.parent(node),
+            Combinator::Next | Combinator::Later => {
+                let before = |node: &NodeId| self.document.prev_sibling(*node);
+                std::iter::successors(before(&node), before)
+                    .find(|sibling| self.document.is_element(*sibling))
+            }
+        }
+    }
+
+    fn compound(
+        &mut self,
+        scope: &mut Scope,
+        compound: &Compound,
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        self.spend(1)?;
+        for test in &compound.tests {
+            if !self.test(scope, test, node)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn spend(&mut self, steps: u64) -> Result<(), MatchError> {
+        match self.steps_left.checked_sub(steps) {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => Err(MatchError::TooMuchWork {
+                selector: self.selector.as_str().to_owned(),
+                steps_max: STEPS_MAX,
+            }),
+        }
+    }
+
+    fn test(&mut self, scope: &mut Scope, test: &Test, node: NodeId) -> Result<bool, MatchError> {
+        // A text found by `:matchText` passes for an element like the one it stands in.
+        let host = match self.document.kind(node) {
+            NodeKind::Text => self.document.parent(node).unwrap_or(node),
+            _ => node,
+        };
+        let document = self.document;
+        Ok(match test {
+            Test::Any => true,
+            Test::MatchText => {
+                self.document.kind(node) == NodeKind::Text && !is_data(document, node)
+            }
+            Test::Scope => node == scope.root,
+            Test::Tag(name) => is_named(document, host, name),
+            Test::AnyPrefix { name, suffix } => {
+                is_named(document, host, name)
+                    || document
+                        .name(host)
+                        .is_some_and(|own| own.to_ascii_lowercase().ends_with(suffix.as_str()))
+            }
+            Test::Id(id) => {
+                attribute(document, host, &local_name!("id")).is_some_and(|own| own == id)
+            }
+            Test::Class(class) => has_class(document, host, class),
+            Test::HasAttribute(key) => attribute(document, host, key).is_some(),
+            Test::AttributePrefix(prefix) => document
+                .attributes(host)
+                .any(|(name, _)| name.to_lowercase().starts_with(prefix.as_str())),
+            Test::Attribute { key, is, value } => {
+                attribute_holds(attribute(document, host, key), *is, value)
+            }
+            Test::AttributeMatches { key, regex } => match attribute(document, host, key) {
+                Some(value) => regex
+                    .is_match(value)
+                    .map_err(|reason| astray(regex, reason))?,
+                None => false,
+            },
+            Test::IndexEqual(index) => self.index(node) == *index,
+            Test::IndexGreater(index) => self.index(node) > *index,
+            Test::IndexLess(index) => node != scope.root && self.index(node) < *index,
+            Test::Nth(nth) => {
+                let place = self.place(node, nth.of_type);
+                place
+                    .is_some_and(|(first, last)| nth.holds(if nth.from_end { last } else { first }))
+            }
+            Test::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
+            Test::Empty => document.kind(node) != NodeKind::Text && is_empty(document, node),
+            Test::Root => is_root(document, scope.root, node),
+            Test::Contains {
+                needle,
+                reads,
+                slot,
+            } => self.contains(needle, *reads, *slot, node),
+            Test::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
+            Test::Not(group) => !self.group(scope, group, node)?,
+            Test::Is(group) => self.group(scope, group, node)?,
+            Test::Has { group, slot } => self.has(group, *slot, node)?,
+        })
+    }
+
+    fn index(&mut self, node: NodeId) -> u32 {
+        self.facts.place(self.document, node).from_start - 1
+    }
+
+    /// Position from either end; none for what hangs at the document node.
+    fn place(&mut self, node: NodeId, of_type: bool) -> Option<(u32, u32)> {
+        self.document.parent_element(node)?;
+        let place = if of_type {
+            self.facts.place_of_type(self.document, node)
+        } else {
+            self.facts.place(self.document, node)
+        };
+        Some((place.from_start, place.from_end))
+    }
+
+    fn contains(&mut self, needle: &str, reads: Reads, slot: usize, node: NodeId) -> bool {
+        let document = self.document;
+        let index = match reads {
+            Reads::Own => {
+                let own = &mut self.facts.own;
+                own.set_folds(true);
+                own_text_into(document, node, own);
+                return trimmed(&own.out).contains(needle);
+            }
+            Reads::Whole => self.facts.folded(document),
+            Reads::Data => self.facts.data(document),
+        };
+        let reach = self.reach;
+        let places = self.needles[slot].get_or_insert_with(|| occurrences(index, needle, reach));
+        let (start, end) = match reads {
+            Reads::Data => index.span(node),
+            Reads::Whole | Reads::Own => index.trimmed_span(node),
+        };
+        let next = places.partition_point(|place| *place < start);
+        places
+            .get(next)
+            .is_some_and(|place| place + needle.len() <= end)
+    }
+
+    fn text_matches(
+        &mut self,
+        regex: &JavaRegex,
+        reads: Reads,
+        node: NodeId,
+    ) -> Result<bool, MatchError> {
+        let document = self.document;
+        let (steps, found) = if reads == Reads::Own {
+            let own = &mut self.facts.own;
+            own.set_folds(false);
+            own_text_into(document, node, own);
+            (
+                own.out.len() / BYTES_PER_STEP,
+                regex.is_match(trimmed(&own.out)),
+            )
+        } else {
+            let index = self.facts.plain(document);
+            let (start, end) = index.trimmed_span(node);
+            let steps = (end - start) / BYTES_PER_STEP;
+            (steps, regex.is_match(&index.text[start..end]))
+        };
+        self.spend(steps as u64)?;
+        found.map_err(|reason| astray(regex, reason))
+    }
+
+    /// Whether something below `node` matches, with the search starting at `node`.
+    fn has(&mut self, group: &Group, slot: usize, node: NodeId) -> Result<bool, MatchError> {
+        let document = self.document;
+        if group.rooted {
+            let mut scope = Scope::new(node, self.selector.group.slots.walks);
+            for inner in document.descendants(node) {
+                if self.group(&mut scope, group, inner)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        // The verdict on what lies below is the same for every ancestor: look once for all.
+        if self.lists[slot].is_none() {
+            let mut scope = Scope::new(self.reach, self.selector.group.slots.walks);
+            let mut list = Vec::new();
+            for inner in document.descendants(self.reach) {
+                if self.group(&mut scope, group, inner)? {
+                    list.push(inner);
+                }
+            }
+            self.lists[slot] = Some(list);
+        }
+        let list = self.lists[slot].as_deref().unwrap_or_default();
+        let next = list.partition_point(|found| *found <= node);
+        Ok(list
+            .get(next)
+            .is_some_and(|found| document.is_inside(*found, node)))
+    }
+}
+
+fn astray(regex: &JavaRegex, reason: String) -> MatchError {
+    MatchError::Regex {
+        pattern: regex.as_str().to_owned(),
+        reason,
+    }
+}
+
+/// Every place of `needle` in the text of `reach`, overlapping ones too.
+fn occurrences(index: &TextIndex, needle: &str, reach: NodeId) -> Vec<usize> {
+    let (mut start, end) = index.span(reach);
+    let mut places = Vec::new();
+    let first_len = needle.chars().next().map_or(1, char::len_utf8);
+    while let Some(found) = index.text[start..end].find(needle) {
+        places.push(start + found);
+        start += found + first_len;
+    }
+    places
+}
+
+fn is_named(document: &Document, node: NodeId, name: &LocalName) -> bool {
+    document.name(node).is_some_and(|own| {
+        own == name
+            || document.namespace(node) != Some(&ns!(html)) && own.eq_ignore_ascii_case(name)
+    })
+}
+
+/// The value of an attribute; SVG has names such as `viewBox`, selectors know no upper case.
+fn attribute<'a>(document: &'a Document, node: NodeId, key: &LocalName) -> Option<&'a str> {
+    document
+        .attributes(node)
+        .find(|(name, _)| *name == key || name.eq_ignore_ascii_case(key))
+        .map(|(_, value)| value)
+}
+
+fn has_class(document: &Document, node: NodeId, class: &str) -> bool {
+    attribute(document, node, &local_name!("class"))
+        .is_some_and(|all| all.split_whitespace().any(|own| same_letters(own, class)))
+}
+
+/// Whether `text` in lower case is `lower`.
+fn same_letters(text: &str, lower: &str) -> bool {
+    if text.is_ascii() {
+        return text.eq_ignore_ascii_case(lower);
+    }
+    text.to_lowercase() == lower
+}
+
+fn attribute_holds(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
+    if is == AttributeIs::NotEqual {
+        return !same_letters(value.unwrap_or_default(), wanted);
+    }
+    let Some(value) = value else {
+        return false;
+    };
+    match is {
+        AttributeIs::Equal => same_letters(trimmed(value), wanted),
+        AttributeIs::Starting => match value.get(..wanted.len()) {
+            Some(start) if start.is_ascii() => start.eq_ignore_ascii_case(wanted),
+            _ => value.to_lowercase().starts_with(wanted),
+        },
+        AttributeIs::Ending => value.to_lowercase().ends_with(wanted),
+        AttributeIs::Containing | AttributeIs::NotEqual => value.to_lowercase().contains(wanted),
+    }
+}
+
+/// Whether there is nothing but comments inside; even a blank text counts as something.
+fn is_empty(document: &Document, node: NodeId) -> bool {
+    document
+        .children(node)
+        .all(|child| matches!(document.kind(child), NodeKind::Comment | NodeKind::Doctype))
+}
+
+/// `:root` is the root of the search, or the page's first element if that is the document.
+fn is_root(document: &Document, root: NodeId, node: NodeId) -> bool {
+    if document.kind(root) == NodeKind::Document {
+        return document.child_elements(root).next() == Some(node);
+    }
+    node == root
+}

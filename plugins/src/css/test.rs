@@ -1,0 +1,205 @@
+//! A compiled selector: groups of chains of compounds of tests.
+
+use super::java_regex::JavaRegex;
+use crate::html::LocalName;
+
+/// Alternatives, written with `,`.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) chains: Vec<Chain>,
+    /// Whether the verdict on a node depends on where the search starts.
+    pub(super) rooted: bool,
+    /// Memo slots that this group and all groups inside it use.
+    pub(super) slots: Slots,
+}
+
+/// How many memos of each kind a selector wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slots {
+    pub(super) walks: usize,
+    pub(super) lists: usize,
+    pub(super) needles: usize,
+}
+
+/// One alternative: the compound an answer must match, then what lies to its left.
+#[derive(Debug)]
+pub(super) struct Chain {
+    pub(super) subject: Compound,
+    /// From right to left.
+    pub(super) links: Vec<Link>,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) combinator: Combinator,
+    pub(super) compound: Compound,
+    /// Memo of this link's walk.
+    pub(super) slot: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Combinator {
+    /// White space: any ancestor.
+    Descendant,
+    /// `>`: the parent.
+    Child,
+    /// `+`: the element before.
+    Next,
+    /// `~`: any element before.
+    Later,
+}
+
+/// Tests that must all hold, the cheap ones first.
+#[derive(Debug)]
+pub(super) struct Compound {
+    pub(super) tests: Vec<Test>,
+    /// Whether it is about text nodes (`:matchText`) and not about elements.
+    pub(super) wants_text: bool,
+}
+
+impl Compound {
+    pub(super) fn new(mut tests: Vec<Test>) -> Self {
+        tests.sort_by_key(Test::cost);
+        let wants_text = tests.iter().any(|test| matches!(test, Test::MatchText));
+        Self { tests, wants_text }
+    }
+
+    /// The tag name every match has, if the compound asks for one.
+    pub(super) fn tag(&self) -> Option<&LocalName> {
+        self.tests.iter().find_map(|test| match test {
+            Test::Tag(name) => Some(name),
+            _ => None,
+        })
+    }
+}
+
+/// Which position among siblings is meant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nth {
+    pub(super) step: i32,
+    pub(super) offset: i32,
+    pub(super) from_end: bool,
+    pub(super) of_type: bool,
+}
+
+impl Nth {
+    pub(super) fn holds(self, position: u32) -> bool {
+        let distance = i64::from(position) - i64::from(self.offset);
+        let step = i64::from(self.step);
+        if step == 0 {
+            return distance == 0;
+        }
+        distance * step >= 0 && distance % step == 0
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AttributeIs {
+    Equal,
+    NotEqual,
+    Starting,
+    Ending,
+    Containing,
+}
+
+/// Which text a test reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// All text of the element.
+    Whole,
+    /// Its own text nodes only.
+    Own,
+    /// Scripts, styles and comments.
+    Data,
+}
+
+/// One condition on a node.
+#[derive(Debug)]
+pub(super) enum Test {
+    /// `*`.
+    Any,
+    /// The node the search starts from; stands before a leading combinator.
+    Scope,
+    Tag(LocalName),
+    /// `*|name`: as is, or after any prefix.
+    AnyPrefix {
+        name: LocalName,
+        suffix: String,
+    },
+    Id(String),
+    /// Lower case.
+    Class(String),
+    HasAttribute(LocalName),
+    /// `[^prefix]`, lower case.
+    AttributePrefix(String),
+    /// The value is in lower case.
+    Attribute {
+        key: LocalName,
+        is: AttributeIs,
+        value: String,
+    },
+    AttributeMatches {
+        key: LocalName,
+        regex: Box<JavaRegex>,
+    },
+    /// `:eq`, 0-based like the two below.
+    IndexEqual(u32),
+    IndexLess(u32),
+    IndexGreater(u32),
+    Nth(Nth),
+    OnlyChild {
+        of_type: bool,
+    },
+    Empty,
+    Root,
+    MatchText,
+    Contains {
+        /// Folded as the text is.
+        needle: String,
+        reads: Reads,
+        slot: usize,
+    },
+    Matches {
+        regex: Box<JavaRegex>,
+        reads: Reads,
+    },
+    Not(Box<Group>),
+    Is(Box<Group>),
+    Has {
+        group: Box<Group>,
+        slot: usize,
+    },
+}
+
+impl Test {
+    /// Rough rank of what a test costs.
+    fn cost(&self) -> u8 {
+        match self {
+            Self::Any | Self::Scope | Self::Tag(_) | Self::MatchText => 0,
+            Self::AnyPrefix { .. } | Self::Root => 1,
+            Self::Id(_) | Self::HasAttribute(_) => 2,
+            Self::Class(_) | Self::AttributePrefix(_) | Self::Attribute { .. } => 3,
+            Self::IndexEqual(_)
+            | Self::IndexLess(_)
+            | Self::IndexGreater(_)
+            | Self::Nth(_)
+            | Self::OnlyChild { .. }
+            | Self::Empty => 4,
+            Self::AttributeMatches { .. } => 5,
+            Self::Contains { .. } => 6,
+            Self::Not(_) | Self::Is(_) => 7,
+            Self::Matches { .. } => 8,
+            Self::Has { .. } => 9,
+        }
+    }
+
+    /// Whether the verdict depends on where the search starts.
+    pub(super) fn rooted(&self) -> bool {
+        match self {
+            Self::Scope | Self::Root | Self::IndexLess(_) => true,
+            Self::Not(group) | Self::Is(group) => group.rooted,
+            // `:has` too: what it looks for starts anew at the element, whatever lies around.
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The text of elements, with white space put in order as jsoup does it.
+
+use html5ever::local_name;
+
+use crate::html::{Document, LocalName, NodeId, NodeKind};
+
+/// How far above a text's element a tag is looked for that keeps white space.
+const KEEPING_LEVELS_MAX: usize = 5;
+
+/// The text nodes directly below `element`, as one normalised text; `<br>` counts as a space.
+///
+/// A text node, which `:matchText` may find, gives its own words.
+///
+/// ```
+/// use spoonbill_plugins::css::own_text;
+/// use spoonbill_plugins::html::{Document, TreeLimits};
+///
+/// let page = Document::parse("<p> A  cat<b>!</b><br>sat", TreeLimits::default())?;
+/// let p = page.all().find(|node| page.name(*node).is_some_and(|name| &**name == "p"));
+/// assert_eq!(own_text(&page, p.unwrap_or(page.root())), "A cat sat");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn own_text(document: &Document, element: NodeId) -> String {
+    let mut own = Normaliser::new(false);
+    own_text_into(document, element, &mut own);
+    trimmed(&own.out).to_owned()
+}
+
+/// All text in `element`, normalised, with spaces where blocks meet and for `<br>`.
+///
+/// ```
+/// use spoonbill_plugins::css::text;
+/// use spoonbill_plugins::html::{Document, TreeLimits};
+///
+/// let page = Document::parse("<div>A<p>cat</p>sat</div>", TreeLimits::default())?;
+/// assert_eq!(text(&page, page.root()), "A cat sat");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn text(document: &Document, element: NodeId) -> String {
+    let mut walk = WholeText::new(document, false);
+    walk.head(element);
+    for node in document.descendants(element) {
+        walk.leave_before(node, |_, _| {});
+        walk.head(node);
+    }
+    trimmed(&walk.normal.out).to_owned()
+}
+
+/// Drops what Java's `trim` drops.
+pub(super) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c| c <= ' ')
+}
+
+pub(super) fn own_text_into(document: &Document, element: NodeId, own: &mut Normaliser) {
+    own.out.clear();
+    if document.kind(element) == NodeKind::Text {
+        own.push_node(document, element);
+        return;
+    }
+    for child in document.children(element) {
+        match document.kind(child) {
+            NodeKind::Text => own.push_node(document, child),
+            NodeKind::Element if is_break(document, child) => own.space(),
+            _ => {}
+        }
+    }
+}
+
+/// Lower case without regard to a letter's place in its word, so that slices can be compared.
+pub(super) fn fold(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_folded(&mut out, c));
+    out
+}
+
+fn push_folded(out: &mut String, c: char) {
+    if c.is_ascii() {
+        out.push(c.to_ascii_lowercase());
+        return;
+    }
+    for lower in c.to_lowercase() {
+        // Java writes a final sigma at the end of a word; here both are one letter.
+        out.push(if lower == 'ς' { 'σ' } else { lower });
+    }
+}
+
+/// Collects texts and puts their white space in order.
+#[derive(Debug, Default)]
+pub(super) struct Normaliser {
+    pub(super) out: String,
+    folds: bool,
+}
+
+impl Normaliser {
+    pub(super) fn new(folds: bool) -> Self {
+        Self {
+            out: String::new(),
+            folds,
+        }
+    }
+
+    pub(super) fn set_folds(&mut self, folds: bool) {
+        self.folds = folds;
+    }
+
+    fn push(&mut self, c: char) {
+        if self.folds {
+            push_folded(&mut self.out, c);
+        } else {
+            self.out.push(c);
+        }
+    }
+
+    fn space(&mut self) {
+        if !self.out.ends_with(' ') {
+            self.out.push(' ');
+        }
+    }
+
+    fn push_node(&mut self, document: &Document, node: NodeId) {
+        if is_data(document, node) {
+            return;
+        }
+        let words = document.text(node).unwrap_or_default();
+        if keeps_space(document, node) {
+            words.chars().for_each(|c| self.push(c));
+            return;
+        }
+        let mut last_was_space = self.out.ends_with(' ');
+        for c in words.chars() {
+            match c {
+                ' ' | '\t' | '\n' | '\x0c' | '\r' | '\u{a0}' => {
+                    if !last_was_space {
+                        self.out.push(' ');
+                    }
+                    last_was_space = true;
+                }
+                // A zero-width space and a soft hyphen do not even end a run of spaces.
+                '\u{200b}' | '\u{ad}' => {}
+                _ => {
+                    self.push(c);
+                    last_was_space = false;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a text node is the code of a script or style.
+pub(super) fn is_data(document: &Document, text: NodeId) -> bool {
+    document
+        .parent(text)
+        .and_then(|parent| document.name(parent))
+        .is_some_and(|name| matches!(*name, local_name!("script") | local_name!("style")))
+}
+
+fn is_break(document: &Document, node: NodeId) -> bool {
+    document.name(node) == Some(&local_name!("br"))
+}
+
+fn keeps_space(document: &Document, text: NodeId) -> bool {
+    std::iter::successors(document.parent(text), |node| document.parent(*node))
+        .take(1 + KEEPING_LEVELS_MAX)
+        .filter_map(|node| document.name(node))
+        .any(|name| {
+            matches!(
+                *name,
+                local_name!("pre")
+                    | local_name!("plaintext")
+                    | local_name!("title")
+                    | local_name!("textarea")
+            )
+        })
+}
+
+/// The texts of all elements of a page as slices of one.
+///
+/// The text of an element is what the walk over the page adds between its head and its tail, but
+/// for white space at the ends, which is trimmed anyway. So memory grows with the page, not with
+/// the page times its depth.
+#[derive(Debug)]
+pub(super) struct TextIndex {
+    pub(super) text: String,
+    /// By node: start and end in `text`, before trimming.
+    spans: Vec<(u32, u32)>,
+}
+
+impl TextIndex {
+    /// All visible text, folded to lower case or as it is.
+    pub(super) fn whole(document: &Document, folds: bool) -> Self {
+        let mut spans = vec![(0, 0); document.len()];
+        let mut walk = WholeText::new(document, folds);
+        for node in document.all() {
+            walk.leave_before(node, |left, end| spans[left.index()].1 = end);
+            walk.head(node);
+            // A text node has no tail and starts where the text stood before it.
+            spans[node.index()] = (walk.started as u32, walk.normal.out.len() as u32);
+        }
+        walk.leave_all(|left, end| spans[left.index()].1 = end);
+        Self {
+            text: walk.normal.out,
+            spans,
+        }
+    }
+
+    /// Scripts, styles and comments, folded to lower case.
+    pub(super) fn data(document: &Document) -> Self {
+        let mut starts = Vec::with_capacity(document.len());
+        let mut out = String::new();
+        for node in document.all() {
+            starts.push(out.len() as u32);
+            let is_wanted = match document.kind(node) {
+                NodeKind::Comment => true,
+                NodeKind::Text => is_data(document, node),
+                _ => false,
+            };
+            if is_wanted {
+                let words = document.text(node).unwrap_or_default();
+                words.chars().for_each(|c| push_folded(&mut out, c));
+            }
+        }
+        let spans = document
+            .all()
+            .map(|node| {
+                let end = document
+                    .after_subtree(node)
+                    .map_or(out.len() as u32, |after| starts[after.index()]);
+                (starts[node.index()], end)
+            })
+            .collect();
+        Self { text: out, spans }
+    }
+
+    /// Where the text of `node` starts and ends.
+    pub(super) fn span(&self, node: NodeId) -> (usize, usize) {
+        let (start, end) = self.spans[node.index()];
+        (start as usize, end as usize)
+    }
+
+    /// Where the trimmed text of `node` starts and ends.
+    pub(super) fn trimmed_span(&self, node: NodeId) -> (usize, usize) {
+        let (start, end) = self.span(node);
+        let bytes = &self.text.as_bytes()[start..end];
+        let lead = bytes.iter().take_while(|byte| **byte <= b' ').count();
+        let trail = bytes[lead..]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte <= b' ')
+            .count();
+        (start + lead, end - trail)
+    }
+}
+
+/// A walk over a page that gathers visible text.
+struct WholeText<'a> {
+    document: &'a Document,
+    normal: Normaliser,
+    open: Vec<NodeId>,
+    /// Where the last node entered begins.
+    started: usize,
+}
+
+impl<'a> WholeText<'a> {
+    fn new(document: &'a Document, folds: bool) -> Self {
+        Self {
+            document,
+            normal: Normaliser::new(folds),
+            open: Vec::new(),
+            started: 0,
+        }
+    }
+
+    fn head(&mut self, node: NodeId) {
+        let kind = self.document.kind(node);
+        let is_element = kind == NodeKind::Element;
+        if is_element
+            && !self.normal.out.is_empty()
+            && (is_block(self.document, node) || is_break(self.document, node))
+        {
+            self.normal.space();
+        }
+        self.started = self.normal.out.len();
+        if kind == NodeKind::Text {
+            self.normal.push_node(self.document, node);
+        } else if is_element || kind == NodeKind::Document {
+            self.open.push(node);
+        }
+    }
+
+    /// Leaves the elements that end before `node`, and tells of each with the end of its text.
+    fn leave_before(&mut self, node: NodeId, mut left: impl FnMut(NodeId, u32)) {
+        while let Some(last) = self.open.last().copied() {
+            if self.document.is_inside(node, last) {
+                break;
+            }
+            self.open.pop();
+            self.tail(last, &mut left);
+        }
+    }
+
+    fn leave_all(&mut self, mut left: impl FnMut(NodeId, u32)) {
+        while let Some(last) = self.open.pop() {
+            self.tail(last, &mut left);
+        }
+    }
+
+    fn tail(&mut self, node: NodeId, left: &mut impl FnMut(NodeId, u32)) {
+        left(node, self.normal.out.len() as u32);
+        let meets_text = self.document.next_sibling(node).is_some_and(|next| {
+            self.document.kind(next) == NodeKind::Text && !is_data(self.document, next)
+        });
+        if meets_text && is_block(self.document, node) {
+            self.normal.space();
+        }
+    }
+}
+
+fn is_block(document: &Document, node: NodeId) -> bool {
+    document.name(node).is_some_and(is_block_name)
+}
+
+/// The tags jsoup takes for blocks.
+fn is_block_name(name: &LocalName) -> bool {
+    matches!(
+        &**name,
+        "address"
+            | "article"
+            | "aside"
+            | "audio"
+            | "blockquote"
+            | "body"
+            | "canvas"
+            | "caption"
+            | "center"
+            | "col"
+            | "colgroup"
+            | "dd"
+            | "del"
+            | "details"
+            | "div"
+            | "dl"
+            | "dt"
+            | "fieldset"
+            | "figcaption"
+            | "figure"
+            | "footer"
+            | "form"
+            | "frame"
+            | "frameset"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+            | "head"
+            | "header"
+            | "hgroup"
+            | "hr"
+            | "html"
+            | "ins"
+            | "li"
+            | "link"
+            | "main"
+            | "math"
+            | "menu"
+            | "meta"
+            | "nav"
+            | "noframes"
+            | "noscript"
+            | "ol"
+            | "p"
+            | "plaintext"
+            | "pre"
+            | "script"
+            | "section"
+            | "style"
+            | "svg"
+            | "table"
+            | "tbody"
+            | "td"
+            | "template"
+            | "tfoot"
+            | "th"
+            | "thead"
+            | "title"
+            | "tr"
+            | "ul"
+            | "video"
+    )
+}
