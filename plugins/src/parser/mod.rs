@@ -1,10 +1,11 @@
 //! From a page to rows: a data definition, prepared once, is expanded over each page.
 //!
-//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect, such as
-//! [`XpathQueries`]. Nothing here does I/O.
+//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect, [`CssQueries`]
+//! or [`XpathQueries`]. Nothing here does I/O.
 
 mod bound;
 mod compiled;
+mod css;
 mod expand;
 mod plan;
 mod seek;
@@ -14,6 +15,7 @@ mod xpath;
 use std::fmt;
 
 pub use compiled::Compiled;
+pub use css::CssQueries;
 pub use expand::{Context, ExpandLimits, Expansion, FactText};
 pub use plan::{Plan, PlanProblem};
 pub use template::{Template, TemplateError};
