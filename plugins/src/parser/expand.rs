@@ -213,11 +213,16 @@ impl Walk<'_> {
             return Ok(());
         }
         let (plan, item) = (&self.plan.name, &row.heads[own].item_name);
-        self.notes.push(if index == axis.first {
-            format!("dataDef `{plan}`: item `{item}` gives no rows, nothing was found at its first index {index}")
+        let why = if index == axis.first {
+            format!("gives no rows, nothing was found at its first index {index}")
         } else {
-            format!("dataDef `{plan}`: item `{item}` ends before index {index}, where nothing was found; none of its breakAfter values came up")
-        });
+            format!(
+                "ends before index {index}, where nothing was found; none of its breakAfter values \
+                 came up"
+            )
+        };
+        self.notes
+            .push(format!("dataDef `{plan}`: item `{item}` {why}"));
         Ok(())
     }
 

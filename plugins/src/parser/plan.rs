@@ -25,7 +25,8 @@ pub struct PlanProblem {
 /// use spoonbill_defs::{DataDef, Item, Text};
 /// use spoonbill_plugins::parser::Plan;
 ///
-/// let item = Item { name: Text::new("price"), value: Some(Text::new("Price")), ..Item::default() };
+/// let name = Text::new("price");
+/// let item = Item { name, value: Some(Text::new("Price")), ..Item::default() };
 /// let def = DataDef { name: Text::new("quote"), items: vec![item], ..DataDef::default() };
 /// assert!(Plan::compile(&def).is_ok());
 /// ```
