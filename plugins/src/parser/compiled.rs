@@ -1,0 +1,86 @@
+//! Compiled queries by their text, kept from page to page.
+//!
+//! `%{index}` makes many texts of one query, so the number kept is bounded: when the young half is
+//! full the old half is forgotten, and whatever is used again stays.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+/// Queries kept by default.
+const QUERIES_MAX: usize = 4096;
+
+/// A bounded store of compiled queries; one for each thread that parses.
+#[derive(Debug)]
+pub struct Compiled<T> {
+    young: HashMap<Box<str>, Arc<T>>,
+    old: HashMap<Box<str>, Arc<T>>,
+    half: usize,
+}
+
+impl<T> Default for Compiled<T> {
+    fn default() -> Self {
+        Self::new(QUERIES_MAX)
+    }
+}
+
+impl<T> Compiled<T> {
+    /// A store for so many queries, at least two.
+    pub fn new(queries_max: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            half: (queries_max / 2).max(1),
+        }
+    }
+
+    /// The compiled form of `text`; made now if it is not known. Errors are not kept.
+    pub(super) fn get<E>(
+        &mut self,
+        text: &str,
+        compile: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(known) = self.young.get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let (key, query) = match self.old.remove_entry(text) {
+            Some(known) => known,
+            None => (text.into(), Arc::new(compile(text)?)),
+        };
+        if self.young.len() >= self.half {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(key, Arc::clone(&query));
+        Ok(query)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_again_stays_and_the_rest_is_forgotten() {
+        let mut made = Vec::new();
+        let mut compiled = Compiled::new(4);
+        let mut get = |text: &str| {
+            let query = compiled.get(text, |text| {
+                made.push(text.to_owned());
+                Ok::<_, ()>(text.len())
+            });
+            assert_eq!(*query.unwrap(), text.len());
+        };
+        for text in ["a", "bb", "a", "ccc", "a", "dd", "a", "ee", "a", "bb"] {
+            get(text);
+        }
+        assert_eq!(made, ["a", "bb", "ccc", "dd", "ee", "bb"]);
+        assert!(compiled.young.len() + compiled.old.len() <= 4);
+    }
+
+    #[test]
+    fn errors_are_not_kept() {
+        let mut compiled = Compiled::new(4);
+        assert_eq!(compiled.get("a", |_| Err::<u8, _>("no")), Err("no"));
+        assert_eq!(compiled.get("a", |_| Ok::<_, ()>(1)).as_deref(), Ok(&1));
+    }
+}

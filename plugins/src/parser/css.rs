@@ -1,0 +1,108 @@
+//! Queries in CSS, after jsoup's manner: own texts of everything selected, joined.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::compiled::Compiled;
+use super::{ParseError, Queries, is_blank};
+use crate::css::{Selector, TextCache, own_text};
+use crate::html::{Document, NodeId};
+
+/// Answers CSS queries about one page.
+///
+/// ```
+/// use spoonbill_plugins::html::{Document, TreeLimits};
+/// use spoonbill_plugins::parser::{Compiled, CssQueries, Queries};
+///
+/// let page = Document::parse("<ul><li>one<li><b>two</b><li>three</ul>", TreeLimits::default())?;
+/// let mut compiled = Compiled::default();
+/// let mut queries = CssQueries::new(&page, &mut compiled);
+/// assert_eq!(queries.query("ul", "li", None)?.as_deref(), Some("one three"));
+/// assert_eq!(queries.query("ul", "p", None)?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CssQueries<'a> {
+    document: &'a Document,
+    compiled: &'a mut Compiled<Selector>,
+    /// Elements of each block query, since many cells share one.
+    blocks: HashMap<Box<str>, Rc<[NodeId]>>,
+    /// What the engine has learnt about the page.
+    learnt: TextCache,
+}
+
+impl<'a> CssQueries<'a> {
+    /// Queries about `document`; `compiled` outlives the page.
+    pub fn new(document: &'a Document, compiled: &'a mut Compiled<Selector>) -> Self {
+        Self {
+            document,
+            compiled,
+            blocks: HashMap::new(),
+            learnt: TextCache::default(),
+        }
+    }
+
+    fn blocks(&mut self, block: &str) -> Result<Rc<[NodeId]>, ParseError> {
+        if let Some(known) = self.blocks.get(block) {
+            return Ok(Rc::clone(known));
+        }
+        let found: Rc<[NodeId]> = self.select(block, &[self.document.root()])?.into();
+        self.blocks.insert(block.into(), Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// What a selector finds from each root, one after the other, each element once.
+    fn select(&mut self, text: &str, roots: &[NodeId]) -> Result<Vec<NodeId>, ParseError> {
+        let selector = self
+            .compiled
+            .get(text, Selector::parse)
+            .map_err(|error| ParseError::query(text, &error))?;
+        let mut all = Vec::new();
+        for root in roots {
+            let found = selector.select(self.document, *root, &mut self.learnt);
+            all.append(&mut found.map_err(|error| ParseError::query(text, &error))?);
+        }
+        // Blocks may lie within each other; from a single root nothing comes twice.
+        if roots.len() > 1 {
+            let mut seen = HashSet::with_capacity(all.len());
+            all.retain(|element| seen.insert(*element));
+        }
+        Ok(all)
+    }
+}
+
+impl Queries for CssQueries<'_> {
+    fn query(
+        &mut self,
+        block: &str,
+        selector: &str,
+        attribute: Option<&str>,
+    ) -> Result<Option<String>, ParseError> {
+        let blocks = self.blocks(block)?;
+        let elements = self.select(selector, &blocks)?;
+        let texts = elements.into_iter().map(|element| match attribute {
+            None => own_text(self.document, element),
+            Some(name) => attribute_of(self.document, element, name),
+        });
+        Ok(texts.reduce(|mut joined, text| {
+            if is_blank(&joined) {
+                // A blank before the first words is not kept; blanks alone stay what the first was.
+                return if is_blank(&text) { joined } else { text };
+            }
+            if !is_blank(&text) {
+                joined.push(' ');
+                joined.push_str(&text);
+            }
+            joined
+        }))
+    }
+}
+
+fn attribute_of(document: &Document, element: NodeId, name: &str) -> String {
+    document
+        .attributes(element)
+        .find(|(own, _)| (***own).eq_ignore_ascii_case(name))
+        .map_or_else(String::new, |(_, value)| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! The odometer: every index of every axis, the rightmost turning fastest, one row each.
+//!
+//! What a page does not hold ends an open range or leaves a hole, but never costs the rows that it
+//! does hold.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::bound::{AxisNow, holds_variable};
+use super::plan::{AxisPlan, Plan, RowPlan, Source};
+use super::seek::Seeker;
+use super::{ParseError, Queries, Scripts, is_blank};
+use crate::data::{Axis, AxisKind, Data, Row};
+
+/// Notes kept of one page; more of them say nothing new.
+const NOTES_MAX: usize = 20;
+
+/// Whose page is parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// Name of the locator.
+    pub locator: Arc<str>,
+    /// Group of the locator.
+    pub group: Arc<str>,
+    /// Label of the data: `locator:task:dataDef`.
+    pub label: String,
+}
+
+/// What stands for facts that a page does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactText {
+    /// Whether a blank fact is replaced.
+    pub blank_replace: bool,
+    /// The replacement of a blank fact.
+    pub blank_with: String,
+    /// The replacement of a fact that was not found.
+    pub not_found_with: String,
+}
+
+/// Bounds on one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpandLimits {
+    /// Rows of one page.
+    pub rows_max: usize,
+    /// When to give up.
+    pub deadline: Option<Instant>,
+}
+
+/// The rows of a page, and what its author may want to know about them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Expansion {
+    /// The rows.
+    pub data: Data,
+    /// Ranges that ended where nothing was found.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Takes the rows from one page.
+    pub fn expand(
+        &self,
+        context: &Context,
+        queries: &mut dyn Queries,
+        scripts: &mut dyn Scripts,
+        facts: &FactText,
+        limits: &ExpandLimits,
+    ) -> Result<Expansion, ParseError> {
+        let mut walk = Walk {
+            plan: self,
+            context,
+            limits,
+            facts,
+            seeker: Seeker::new(queries, scripts),
+            rows: Vec::new(),
+            notes: Vec::new(),
+            passes_ended: 0,
+        };
+        for row in &self.rows {
+            walk.row(row)?;
+        }
+        Ok(Expansion {
+            data: Data {
+                name: context.label.clone(),
+                data_def: self.name.as_ref().to_owned(),
+                rows: walk.rows,
+                tags: Vec::new(),
+            },
+            notes: walk.notes,
+        })
+    }
+}
+
+struct Walk<'w> {
+    plan: &'w Plan,
+    context: &'w Context,
+    limits: &'w ExpandLimits,
+    facts: &'w FactText,
+    seeker: Seeker<'w>,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+    /// Times an open range ended without a row: those, too, must come to an end.
+    passes_ended: usize,
+}
+
+impl Walk<'_> {
+    fn row(&mut self, row: &RowPlan) -> Result<(), ParseError> {
+        let mut now = row.start();
+        let mut noted = vec![false; now.len()];
+        let mut turned = 0;
+        // Once a value holds a variable itself, no one can tell what its users depend on.
+        let mut entangled = false;
+        loop {
+            self.check_time(row, &now)?;
+            let from = if entangled {
+                0
+            } else {
+                turned.min(row.reaches_right)
+            };
+            let ended = self.evaluate(row, &mut now, from)?;
+            let still = &now[from..ended.unwrap_or(now.len())];
+            entangled |= still
+                .iter()
+                .filter_map(|axis| axis.value.as_deref())
+                .any(holds_variable);
+            match ended {
+                None => self.emit(row, &now)?,
+                Some(axis) => self.end_pass(row, &now, axis, &mut noted)?,
+            }
+            match advance(row, &mut now, ended.unwrap_or(row.axes.len())) {
+                Some(axis) => turned = axis,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Gives the axes from `from` on their values, from left to right. The axis whose open range
+    /// ends here because nothing was found, if any; those after it are left alone.
+    fn evaluate(
+        &mut self,
+        row: &RowPlan,
+        now: &mut [AxisNow],
+        from: usize,
+    ) -> Result<Option<usize>, ParseError> {
+        for own in from..row.axes.len() {
+            let axis = &row.axes[own];
+            let (script, query) = match &axis.source {
+                Source::Constant(text) => {
+                    set(&mut now[own].value, text);
+                    continue;
+                }
+                Source::Sought { script, query } => (script, query),
+            };
+            let found = self
+                .seeker
+                .seek(row, now, script.as_ref(), query.as_deref());
+            let found = found.map_err(|problem| ParseError::Item {
+                data_def: self.plan.name.as_ref().to_owned(),
+                item: row.heads[own].item_name.as_ref().to_owned(),
+                problem: Box::new(problem),
+            })?;
+            let raw = found.as_deref();
+            if now[own].last.is_none() {
+                let Some(raw) = raw else {
+                    return Ok(Some(own));
+                };
+                let mut breaks = axis.break_after.iter().flatten();
+                if breaks.any(|end| end == raw) {
+                    now[own].last = Some(now[own].index);
+                }
+            }
+            let kind = row.heads[own].kind;
+            finish(axis, kind, raw, self.facts, &mut now[own].value);
+        }
+        Ok(None)
+    }
+
+    fn emit(&mut self, row: &RowPlan, now: &[AxisNow]) -> Result<(), ParseError> {
+        if self.rows.len() >= self.limits.rows_max {
+            return Err(self.too_many(row, now));
+        }
+        let axes = row.heads.iter().zip(now).map(|(head, now)| Axis {
+            kind: head.kind,
+            item_name: Arc::clone(&head.item_name),
+            value: now.value.clone(),
+            match_text: head.match_text.clone(),
+            index: Some(now.index),
+            order: head.order,
+        });
+        self.rows.push(Row {
+            name: Arc::clone(&self.context.locator),
+            group: Arc::clone(&self.context.group),
+            axes: axes.collect(),
+        });
+        Ok(())
+    }
+
+    fn end_pass(
+        &mut self,
+        row: &RowPlan,
+        now: &[AxisNow],
+        own: usize,
+        noted: &mut [bool],
+    ) -> Result<(), ParseError> {
+        self.passes_ended += 1;
+        if self.passes_ended > self.limits.rows_max {
+            return Err(self.too_many(row, now));
+        }
+        let axis = &row.axes[own];
+        let index = now[own].index;
+        // Without `breakAfter`, the first index that is not there is where such a range should end.
+        let expected = axis.break_after.is_none() && index > axis.first;
+        if expected || std::mem::replace(&mut noted[own], true) || self.notes.len() >= NOTES_MAX {
+            return Ok(());
+        }
+        let (plan, item) = (&self.plan.name, &row.heads[own].item_name);
+        let why = if index == axis.first {
+            format!("gives no rows, nothing was found at its first index {index}")
+        } else {
+            format!(
+                "ends before index {index}, where nothing was found; none of its breakAfter values \
+                 came up"
+            )
+        };
+        self.notes
+            .push(format!("dataDef `{plan}`: item `{item}` {why}"));
+        Ok(())
+    }
+
+    fn check_time(&self, row: &RowPlan, now: &[AxisNow]) -> Result<(), ParseError> {
+        let Some(deadline) = self.limits.deadline else {
+            return Ok(());
+        };
+        if Instant::now() < deadline {
+            return Ok(());
+        }
+        let axis = widest(row, now);
+        Err(ParseError::OutOfTime {
+            data_def: self.plan.name.as_ref().to_owned(),
+            item: row.heads[axis].item_name.as_ref().to_owned(),
+            index: now[axis].index,
+            rows: self.rows.len(),
+        })
+    }
+
+    fn too_many(&self, row: &RowPlan, now: &[AxisNow]) -> ParseError {
+        ParseError::TooManyRows {
+            data_def: self.plan.name.as_ref().to_owned(),
+            item: row.heads[widest(row, now)].item_name.as_ref().to_owned(),
+            rows_max: self.limits.rows_max,
+        }
+    }
+}
+
+/// The axis to blame for too many rows: an open one that has gone furthest, else the widest.
+fn widest(row: &RowPlan, now: &[AxisNow]) -> usize {
+    let width = |own: &usize| {
+        let (axis, now) = (&row.axes[*own], &now[*own]);
+        let end = now.last.unwrap_or(now.index);
+        (now.last.is_none(), end.saturating_sub(axis.first))
+    };
+    // `max_by_key` takes the last of equals; the leftmost is the one people look at first.
+    (0..now.len()).rev().max_by_key(width).unwrap_or_default()
+}
+
+/// Turns the rightmost axis before `upto` that can turn, and sets all after it back to their start.
+fn advance(row: &RowPlan, now: &mut [AxisNow], upto: usize) -> Option<usize> {
+    let turned = (0..upto).rev().find(|axis| {
+        let AxisNow { index, last, .. } = now[*axis];
+        index < last.unwrap_or(u32::MAX)
+    })?;
+    now[turned].index += 1;
+    for (after, axis) in now.iter_mut().zip(&row.axes).skip(turned + 1) {
+        after.index = axis.first;
+    }
+    Some(turned)
+}
+
+/// From what was found to what is printed.
+fn finish(
+    axis: &AxisPlan,
+    kind: AxisKind,
+    raw: Option<&str>,
+    facts: &FactText,
+    value: &mut Option<String>,
+) {
+    match raw {
+        None => *value = None,
+        Some(raw) => {
+            let value = set(value, &axis.prefix);
+            value.push_str(raw);
+        }
+    }
+    if kind != AxisKind::Fact {
+        return;
+    }
+    match value.as_deref() {
+        None => *value = Some(facts.not_found_with.clone()),
+        Some(text) if is_null_word(text) => *value = Some(facts.not_found_with.clone()),
+        Some(text) if facts.blank_replace && is_blank(text) => {
+            *value = Some(facts.blank_with.clone());
+        }
+        Some(_) => {}
+    }
+}
+
+fn is_null_word(text: &str) -> bool {
+    let word = text.trim_matches(|letter| letter <= ' ');
+    word.eq_ignore_ascii_case("null")
+}
+
+/// Puts a text where one may be already, keeping its memory.
+fn set<'v>(value: &'v mut Option<String>, text: &str) -> &'v mut String {
+    let value = value.get_or_insert_default();
+    value.clear();
+    value.push_str(text);
+    value
+}
+
+#[cfg(test)]
+mod tests;

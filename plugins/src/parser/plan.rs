@@ -1,0 +1,296 @@
+//! A data definition made ready for pages: variables taken apart, names looked up, axes laid out.
+//!
+//! Made once a run and shared by all threads; a page only reads it.
+
+use std::sync::Arc;
+
+use spoonbill_defs::{DataDef, Item, Range, Span, Text};
+
+use super::bound::{AxisHead, AxisNow, Bound};
+use super::template::{Template, split_attribute};
+use crate::data::AxisKind;
+
+/// Something wrong with a data definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanProblem {
+    /// Where it is written.
+    pub at: Span,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A data definition prepared for expansion.
+///
+/// ```
+/// use spoonbill_defs::{DataDef, Item, Text};
+/// use spoonbill_plugins::parser::Plan;
+///
+/// let name = Text::new("price");
+/// let item = Item { name, value: Some(Text::new("Price")), ..Item::default() };
+/// let def = DataDef { name: Text::new("quote"), items: vec![item], ..DataDef::default() };
+/// assert!(Plan::compile(&def).is_ok());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(super) name: Arc<str>,
+    pub(super) rows: Vec<RowPlan>,
+    warnings: Vec<PlanProblem>,
+}
+
+/// One item and one fact with all dims between them.
+#[derive(Debug, Clone)]
+pub(super) struct RowPlan {
+    pub(super) heads: Vec<AxisHead>,
+    pub(super) axes: Vec<AxisPlan>,
+    /// First axis that looks at an index further right: it changes whenever any axis turns.
+    pub(super) reaches_right: usize,
+}
+
+/// How one axis gets its values.
+#[derive(Debug, Clone)]
+pub(super) struct AxisPlan {
+    pub(super) first: u32,
+    pub(super) last: Option<u32>,
+    pub(super) source: Source,
+    /// Values that end an open range; none when the key is absent.
+    pub(super) break_after: Option<Vec<String>>,
+    /// All prefixes in the order in which they are printed.
+    pub(super) prefix: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// `value`, or `match` without backslashes: nothing is done to it.
+    Constant(String),
+    /// Asked of the script first, then of the page.
+    Sought {
+        script: Option<Bound>,
+        query: Option<Box<QueryPlan>>,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct QueryPlan {
+    pub(super) block: Bound,
+    pub(super) selector: Bound,
+    pub(super) attribute: Option<Bound>,
+}
+
+impl Plan {
+    /// Prepares a definition, or gives everything that is wrong with it.
+    pub fn compile(def: &DataDef) -> Result<Self, Vec<PlanProblem>> {
+        let default_fact = [Item {
+            name: Text::new("fact"),
+            ..Item::default()
+        }];
+        let facts = if def.facts.is_empty() {
+            &default_fact[..]
+        } else {
+            &def.facts[..]
+        };
+        let mut compiler = Compiler {
+            def,
+            errors: duplicates(def),
+            warnings: Vec::new(),
+        };
+        let mut rows = Vec::with_capacity(def.items.len() * facts.len());
+        for item in &def.items {
+            for fact in facts {
+                rows.push(compiler.row(item, fact));
+            }
+        }
+        if !compiler.errors.is_empty() {
+            return Err(compiler.errors);
+        }
+        Ok(Self {
+            name: def.name.as_str().into(),
+            rows,
+            warnings: compiler.warnings,
+        })
+    }
+
+    /// What works, but hardly as its author meant it.
+    pub fn warnings(&self) -> &[PlanProblem] {
+        &self.warnings
+    }
+}
+
+impl RowPlan {
+    /// Every axis at its first index, without a value.
+    pub(super) fn start(&self) -> Vec<AxisNow> {
+        let axes = self.axes.iter().zip(&self.heads);
+        axes.map(|(axis, head)| AxisNow {
+            index: axis.first,
+            value: head.constant.as_deref().map(str::to_owned),
+            last: axis.last,
+        })
+        .collect()
+    }
+}
+
+impl AxisPlan {
+    fn bounds(&self) -> impl Iterator<Item = &Bound> {
+        let (script, query) = match &self.source {
+            Source::Constant(_) => (None, None),
+            Source::Sought { script, query } => (script.as_ref(), query.as_deref()),
+        };
+        let query = query.into_iter();
+        script.into_iter().chain(query.flat_map(|query| {
+            [&query.block, &query.selector]
+                .into_iter()
+                .chain(&query.attribute)
+        }))
+    }
+}
+
+/// Entries that bear the name of one before them: variables could not tell them apart.
+fn duplicates(def: &DataDef) -> Vec<PlanProblem> {
+    let names: Vec<&Text> = def
+        .items
+        .iter()
+        .chain(&def.dims)
+        .chain(&def.facts)
+        .map(|item| &item.name)
+        .collect();
+    let twice = names
+        .iter()
+        .enumerate()
+        .filter(|(at, name)| names[..*at].contains(name));
+    twice
+        .map(|(_, name)| PlanProblem {
+            at: name.at,
+            message: format!(
+                "dataDef `{}` has more than one item named `{}`",
+                def.name.as_str(),
+                name.as_str()
+            ),
+        })
+        .collect()
+}
+
+struct Compiler<'d> {
+    def: &'d DataDef,
+    errors: Vec<PlanProblem>,
+    warnings: Vec<PlanProblem>,
+}
+
+impl Compiler<'_> {
+    fn row(&mut self, item: &Item, fact: &Item) -> RowPlan {
+        let dims = self.def.dims.iter().map(|dim| (AxisKind::Dim, dim));
+        let entries: Vec<(AxisKind, &Item)> = std::iter::once((AxisKind::Item, item))
+            .chain(dims)
+            .chain(std::iter::once((AxisKind::Fact, fact)))
+            .collect();
+        let heads: Vec<AxisHead> = entries
+            .iter()
+            .map(|(kind, entry)| head(*kind, entry))
+            .collect();
+        let axes: Vec<AxisPlan> = (0..entries.len())
+            .map(|own| self.axis(own, entries[own].1, &heads))
+            .collect();
+        let reaches_right = axes
+            .iter()
+            .position(|axis| axis.bounds().any(Bound::reaches_right))
+            .unwrap_or(axes.len());
+        RowPlan {
+            heads,
+            axes,
+            reaches_right,
+        }
+    }
+
+    fn axis(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisPlan {
+        let Range { first, last } = entry.range;
+        let constant = entry.value.as_ref().map(|value| value.text.clone());
+        let constant = constant.or_else(|| {
+            let words = entry.match_text.as_ref()?;
+            Some(words.text.replace('\\', ""))
+        });
+        if constant.is_some() && last.is_none() {
+            let message = format!(
+                "the range of item `{}` is open and its value never changes: it cannot end",
+                entry.name.as_str()
+            );
+            push_once(&mut self.warnings, entry.name.at, message);
+        }
+        AxisPlan {
+            first: last.map_or(first, |last| first.min(last)),
+            last: last.map(|last| first.max(last)),
+            source: match constant {
+                Some(text) => Source::Constant(text),
+                None => self.sought(own, entry, heads),
+            },
+            break_after: entry.break_after.as_ref().map(|values| {
+                let values = values.iter();
+                values.map(|value| value.text.clone()).collect()
+            }),
+            prefix: entry.prefix.iter().rev().map(Text::as_str).collect(),
+        }
+    }
+
+    fn sought(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> Source {
+        let script = entry.script.as_ref();
+        let script = script.and_then(|text| self.bind(&text.text, text.at, own, heads));
+        let selector = match heads[own].kind {
+            AxisKind::Item | AxisKind::Dim => entry.selector.as_ref(),
+            AxisKind::Fact => self.def.query.selector.as_ref(),
+        };
+        let query = selector.and_then(|text| {
+            let (selector, attribute) = split_attribute(&text.text);
+            let block = &self.def.query.block;
+            // All three before any `?`, so that all their problems are found.
+            let block = self.bind(&block.text, block.at, own, heads);
+            let selector = self.bind(selector, text.at, own, heads);
+            let attribute = attribute.map(|name| self.bind(name, text.at, own, heads));
+            Some(Box::new(QueryPlan {
+                block: block?,
+                selector: selector?,
+                attribute: match attribute {
+                    Some(name) => Some(name?),
+                    None => None,
+                },
+            }))
+        });
+        Source::Sought { script, query }
+    }
+
+    fn bind(&mut self, text: &str, at: Span, own: usize, heads: &[AxisHead]) -> Option<Bound> {
+        let bound = Template::compile(text).and_then(|template| template.bind(own, heads));
+        match bound {
+            Ok(bound) => {
+                for whole in bound.unfilled() {
+                    let message = format!(
+                        "variable `{whole}` has no value where item `{}` is looked up, so it stays \
+                         as written",
+                        heads[own].item_name
+                    );
+                    push_once(&mut self.warnings, at, message);
+                }
+                Some(bound)
+            }
+            Err(error) => {
+                push_once(&mut self.errors, at, error.message);
+                None
+            }
+        }
+    }
+}
+
+/// The same text stands in many rows, but is one mistake.
+fn push_once(problems: &mut Vec<PlanProblem>, at: Span, message: String) {
+    let problem = PlanProblem { at, message };
+    if !problems.contains(&problem) {
+        problems.push(problem);
+    }
+}
+
+fn head(kind: AxisKind, entry: &Item) -> AxisHead {
+    let arc = |text: &Text| Arc::from(text.as_str());
+    AxisHead {
+        kind,
+        item_name: arc(&entry.name),
+        match_text: entry.match_text.as_ref().map(arc),
+        order: entry.order,
+        constant: entry.value.as_ref().map(arc),
+    }
+}

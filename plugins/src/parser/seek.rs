@@ -1,0 +1,115 @@
+//! Asks scripts and queries, each question once a page.
+//!
+//! Answers are kept under the whole text of the question: a hash alone would one day give a cell
+//! the value of another.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::bound::{AxisNow, Bound};
+use super::plan::{QueryPlan, RowPlan};
+use super::{ParseError, Queries, Scripts};
+
+/// An answer; absent when nothing was found.
+pub(super) type Found = Option<Rc<str>>;
+
+pub(super) struct Seeker<'s> {
+    queries: &'s mut dyn Queries,
+    scripts: &'s mut dyn Scripts,
+    /// By block, then by selector; few ask one selector for more than one attribute.
+    cells: HashMap<Box<str>, HashMap<Box<str>, Vec<Cell>>>,
+    scripted: HashMap<Box<str>, Found>,
+    block: String,
+    selector: String,
+    attribute: String,
+}
+
+struct Cell {
+    attribute: Option<Box<str>>,
+    found: Found,
+}
+
+impl<'s> Seeker<'s> {
+    pub(super) fn new(queries: &'s mut dyn Queries, scripts: &'s mut dyn Scripts) -> Self {
+        Self {
+            queries,
+            scripts,
+            cells: HashMap::new(),
+            scripted: HashMap::new(),
+            block: String::new(),
+            selector: String::new(),
+            attribute: String::new(),
+        }
+    }
+
+    /// The value before anything is done to it: the script's, else the query's.
+    pub(super) fn seek(
+        &mut self,
+        row: &RowPlan,
+        now: &[AxisNow],
+        script: Option<&Bound>,
+        query: Option<&QueryPlan>,
+    ) -> Result<Found, ParseError> {
+        if let Some(script) = script
+            && let Some(value) = self.eval(row, now, script)?
+        {
+            return Ok(Some(value));
+        }
+        match query {
+            Some(query) => self.query(row, now, query),
+            None => Ok(None),
+        }
+    }
+
+    fn eval(
+        &mut self,
+        row: &RowPlan,
+        now: &[AxisNow],
+        script: &Bound,
+    ) -> Result<Found, ParseError> {
+        let expression = script.fill(&row.heads, now, &mut self.selector);
+        if let Some(found) = self.scripted.get(expression) {
+            return Ok(found.clone());
+        }
+        let found: Found = self.scripts.eval(expression)?.map(Rc::from);
+        self.scripted.insert(expression.into(), found.clone());
+        Ok(found)
+    }
+
+    fn query(
+        &mut self,
+        row: &RowPlan,
+        now: &[AxisNow],
+        query: &QueryPlan,
+    ) -> Result<Found, ParseError> {
+        let block = query.block.fill(&row.heads, now, &mut self.block);
+        let selector = query.selector.fill(&row.heads, now, &mut self.selector);
+        let attribute = query.attribute.as_ref();
+        let attribute = attribute.map(|name| name.fill(&row.heads, now, &mut self.attribute));
+        let known = self
+            .cells
+            .get(block)
+            .and_then(|selectors| selectors.get(selector))
+            .and_then(|cells| {
+                let same = |cell: &&Cell| cell.attribute.as_deref() == attribute;
+                cells.iter().find(same)
+            });
+        if let Some(cell) = known {
+            return Ok(cell.found.clone());
+        }
+        let found: Found = self
+            .queries
+            .query(block, selector, attribute)?
+            .map(Rc::from);
+        if !self.cells.contains_key(block) {
+            self.cells.insert(block.into(), HashMap::new());
+        }
+        if let Some(selectors) = self.cells.get_mut(block) {
+            selectors.entry(selector.into()).or_default().push(Cell {
+                attribute: attribute.map(Box::from),
+                found: found.clone(),
+            });
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,260 @@
+//! Texts with variables `%{...}`: taken apart once, when the definition is read.
+
+use spoonbill_defs::suggest;
+
+use super::bound::{AxisHead, Binder, Bound};
+use crate::data::AxisKind;
+
+const PROPERTIES: [&str; 7] = [
+    "index",
+    "match",
+    "value",
+    "order",
+    "itemName",
+    "axisName",
+    "nameString",
+];
+
+const SEPARATOR: &str = " attribute: ";
+
+/// A text whose variables cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateError {
+    /// What is wrong.
+    pub message: String,
+    /// Byte of the text at which the variable starts.
+    pub at: usize,
+}
+
+/// A text taken apart into words and variables.
+///
+/// ```
+/// use spoonbill_plugins::parser::Template;
+///
+/// assert!(!Template::compile("td:nth-child(%{dim.year.index})")?.is_constant());
+/// assert!(Template::compile("%{item.colour}").is_err());
+/// # Ok::<(), spoonbill_plugins::parser::TemplateError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Words(String),
+    Variable {
+        variable: Variable,
+        /// As written, from `%{` to `}`.
+        whole: String,
+        at: usize,
+        /// Printed instead of filled in; it must name something all the same.
+        escaped: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable {
+    axis: AxisRef,
+    pub(super) property: Property,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AxisRef {
+    Own,
+    First(AxisKind),
+    Named(AxisKind, String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Property {
+    Index,
+    Match,
+    Value,
+    Order,
+    ItemName,
+    AxisName,
+}
+
+impl Template {
+    /// Takes a text apart; every variable must have a known form, axis kind and property.
+    pub fn compile(text: &str) -> Result<Self, TemplateError> {
+        let pieces = stretches(text).map(|stretch| match stretch {
+            Stretch::Words(words) => Ok(Piece::Words(words.to_owned())),
+            Stretch::Variable {
+                whole,
+                name,
+                at,
+                escaped,
+            } => Ok(Piece::Variable {
+                variable: Variable::parse(name).map_err(|why| TemplateError {
+                    message: format!("variable `{whole}`: {why}"),
+                    at,
+                })?,
+                whole: whole.to_owned(),
+                at,
+                escaped,
+            }),
+        });
+        Ok(Self {
+            pieces: pieces.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether the text is the same for every row.
+    pub fn is_constant(&self) -> bool {
+        self.pieces.iter().all(|piece| match piece {
+            Piece::Words(_) => true,
+            Piece::Variable { escaped, .. } => *escaped,
+        })
+    }
+
+    /// Puts the text into a row: `own` is the place of the axis it belongs to among `heads`.
+    ///
+    /// What the definition alone decides is filled in here already.
+    pub(super) fn bind(&self, own: usize, heads: &[AxisHead]) -> Result<Bound, TemplateError> {
+        let mut binder = Binder::new(own, heads);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Words(words) => binder.push_words(words),
+                Piece::Variable {
+                    variable,
+                    whole,
+                    at,
+                    escaped,
+                } => {
+                    let axis = variable.place(own, heads).map_err(|why| TemplateError {
+                        message: format!("variable `{whole}`: {why}"),
+                        at: *at,
+                    })?;
+                    if *escaped {
+                        binder.push_words(whole);
+                    } else {
+                        binder.push_variable(axis, variable.property, whole);
+                    }
+                }
+            }
+        }
+        Ok(binder.finish())
+    }
+}
+
+impl Variable {
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = name.split('.').collect();
+        let (axis, property) = match *parts {
+            [property] => (AxisRef::Own, property),
+            [kind, property] => (AxisRef::First(parse_kind(kind)?), property),
+            [kind, item, property] => {
+                (AxisRef::Named(parse_kind(kind)?, item.to_owned()), property)
+            }
+            _ => {
+                return Err(format!(
+                    "it has {} parts where three are the most: kind, item name, property",
+                    parts.len()
+                ));
+            }
+        };
+        Ok(Self {
+            axis,
+            property: parse_property(property)?,
+        })
+    }
+
+    /// The axis of the row that is meant.
+    pub(super) fn place(&self, own: usize, heads: &[AxisHead]) -> Result<usize, String> {
+        match &self.axis {
+            AxisRef::Own => Ok(own),
+            AxisRef::First(kind) => heads
+                .iter()
+                .position(|head| head.kind == *kind)
+                .ok_or_else(|| format!("the definition has no {}", kind.as_str())),
+            AxisRef::Named(kind, name) => heads
+                .iter()
+                .position(|head| head.kind == *kind && *head.item_name == **name)
+                .ok_or_else(|| {
+                    let row = heads.first().map_or("", |head| &head.item_name);
+                    let kind = kind.as_str();
+                    format!("the rows of item `{row}` have no {kind} named `{name}`")
+                }),
+        }
+    }
+}
+
+fn parse_kind(word: &str) -> Result<AxisKind, String> {
+    let kinds = [AxisKind::Item, AxisKind::Dim, AxisKind::Fact];
+    kinds
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+        .ok_or_else(|| format!("`{word}` is not one of `item`, `dim` and `fact`"))
+}
+
+fn parse_property(word: &str) -> Result<Property, String> {
+    Ok(match word {
+        "index" => Property::Index,
+        "match" => Property::Match,
+        "value" => Property::Value,
+        "order" => Property::Order,
+        "itemName" => Property::ItemName,
+        "axisName" | "nameString" => Property::AxisName,
+        _ => {
+            let advice = suggest(word, PROPERTIES)
+                .map(|known| format!("; did you mean `{known}`?"))
+                .unwrap_or_default();
+            return Err(format!("there is no property `{word}`{advice}"));
+        }
+    })
+}
+
+pub(super) enum Stretch<'t> {
+    Words(&'t str),
+    Variable {
+        whole: &'t str,
+        name: &'t str,
+        at: usize,
+        escaped: bool,
+    },
+}
+
+/// Splits a text at its variables; `%{` without `}` is plain words.
+pub(super) fn stretches(text: &str) -> impl Iterator<Item = Stretch<'_>> {
+    let mut done = 0;
+    let mut variable = None;
+    std::iter::from_fn(move || {
+        if let Some(found) = variable.take() {
+            return Some(found);
+        }
+        let rest = &text[done..];
+        let open = rest.find("%{");
+        let close = open.and_then(|open| rest[open..].find('}'));
+        let (Some(open), Some(length)) = (open, close) else {
+            done = text.len();
+            return (!rest.is_empty()).then_some(Stretch::Words(rest));
+        };
+        let whole = &rest[open..=open + length];
+        let escaped = rest[..open].ends_with('%');
+        let words = &rest[..open - usize::from(escaped)];
+        let found = Stretch::Variable {
+            whole,
+            name: &whole[2..whole.len() - 1],
+            at: done + open,
+            escaped,
+        };
+        done += open + length + 1;
+        if words.is_empty() {
+            return Some(found);
+        }
+        variable = Some(found);
+        Some(Stretch::Words(words))
+    })
+}
+
+/// Splits `css attribute: name` into its query and the attribute's name.
+pub(super) fn split_attribute(selector: &str) -> (&str, Option<&str>) {
+    let mut parts = selector.split(SEPARATOR);
+    (parts.next().unwrap_or_default(), parts.next())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Queries in XPath, after HtmlUnit's manner: the raw text of the last node of the last block.
+
+use std::collections::HashMap;
+
+use super::compiled::Compiled;
+use super::{ParseError, Queries};
+use crate::html::Document;
+use crate::xpath::{Value, XNode, XPath, XPathLimits};
+
+/// Answers XPath queries about one page.
+///
+/// ```
+/// use spoonbill_plugins::html::{Document, TreeLimits};
+/// use spoonbill_plugins::parser::{Compiled, Queries, XpathQueries};
+/// use spoonbill_plugins::xpath::XPathLimits;
+///
+/// let page = Document::parse("<p>one<p> <b>two</b> ", TreeLimits::default())?;
+/// let mut compiled = Compiled::default();
+/// let mut queries = XpathQueries::new(&page, &mut compiled, XPathLimits::default());
+/// assert_eq!(queries.query("//body", "p", None)?.as_deref(), Some(" two "));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct XpathQueries<'a> {
+    document: &'a Document,
+    compiled: &'a mut Compiled<XPath>,
+    limits: XPathLimits,
+    /// The last node of each block query: no other one decides a value.
+    blocks: HashMap<Box<str>, Option<XNode>>,
+}
+
+impl<'a> XpathQueries<'a> {
+    /// Queries about `document`; `compiled` outlives the page.
+    pub fn new(
+        document: &'a Document,
+        compiled: &'a mut Compiled<XPath>,
+        limits: XPathLimits,
+    ) -> Self {
+        Self {
+            document,
+            compiled,
+            limits,
+            blocks: HashMap::new(),
+        }
+    }
+
+    fn block(&mut self, block: &str) -> Result<Option<XNode>, ParseError> {
+        if let Some(known) = self.blocks.get(block) {
+            return Ok(*known);
+        }
+        let root = XNode::from(self.document.root());
+        let last = match self.evaluate(block, root)? {
+            Value::Nodes(nodes) => nodes.last().copied(),
+            Value::Text(_) | Value::Number(_) | Value::Boolean(_) => {
+                let message = "a block must give nodes, not a string, number or boolean";
+                return Err(ParseError::query(block, &message));
+            }
+        };
+        self.blocks.insert(block.into(), last);
+        Ok(last)
+    }
+
+    fn evaluate(&mut self, text: &str, context: XNode) -> Result<Value, ParseError> {
+        self.compiled
+            .get(text, XPath::parse)
+            .and_then(|path| path.evaluate(self.document, context, self.limits))
+            .map_err(|error| ParseError::query(text, &error))
+    }
+}
+
+impl Queries for XpathQueries<'_> {
+    fn query(
+        &mut self,
+        block: &str,
+        selector: &str,
+        // Attributes are nodes here (`@href`); the definition's ` attribute: ` means nothing.
+        _attribute: Option<&str>,
+    ) -> Result<Option<String>, ParseError> {
+        let Some(block) = self.block(block)? else {
+            return Ok(None);
+        };
+        Ok(match self.evaluate(selector, block)? {
+            Value::Nodes(nodes) => nodes.last().map(|node| node.string_value(self.document)),
+            Value::Text(text) => Some(text),
+            Value::Number(_) | Value::Boolean(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
