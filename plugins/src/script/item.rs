@@ -1,0 +1,124 @@
+//! Scripts of items: one expression, one value.
+
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Object, TypedArray, Value};
+
+use super::configs;
+use super::engine::{Engine, Fault, Limits};
+use super::error::ScriptError;
+use super::facts::ScriptFacts;
+use super::log::Log;
+use super::values::{date_object, getter, lazy_global, text_of, text_of_date};
+
+/// Name of an item's script in errors.
+pub(super) const ITEM_SCRIPT: &str = "script";
+
+/// The scripts of one page. Globals last as long as this value and never reach another page.
+///
+/// Nothing is started before the first [`ItemScripts::eval`], so that a page without scripts pays
+/// only for a few counted pointers.
+pub struct ItemScripts {
+    facts: Rc<ScriptFacts>,
+    limits: Limits,
+    log: Log,
+    stage: Option<Stage>,
+}
+
+/// A started engine. The fields drop in this order: no context may outlive its runtime.
+struct Stage {
+    context: Context,
+    engine: Engine,
+}
+
+impl ItemScripts {
+    /// Gets ready for the scripts of a page.
+    pub fn new(facts: &ScriptFacts, limits: Limits) -> Self {
+        Self {
+            facts: Rc::new(facts.clone()),
+            limits,
+            log: Log::default(),
+            stage: None,
+        }
+    }
+
+    /// Evaluates an expression. Null and undefined give nothing, a date-time its text by the
+    /// setting `dateTimePattern`, anything else its text.
+    pub fn eval(&mut self, expression: &str) -> Result<Option<String>, ScriptError> {
+        let stage = match self.stage.take() {
+            Some(stage) => stage,
+            None => self.start()?,
+        };
+        let facts = &self.facts;
+        let result = stage.engine.call(&stage.context, ITEM_SCRIPT, |ctx| {
+            let value: Value<'_> = ctx.eval_with_options(expression, sloppy(ITEM_SCRIPT))?;
+            if value.is_null() || value.is_undefined() {
+                return Ok(None);
+            }
+            let text = match text_of_date(ctx, &value, &facts.run.date_text)? {
+                Some(text) => text,
+                None => text_of(ctx, &value)?,
+            };
+            Ok(Some(text))
+        });
+        if !stage.engine.is_spoiled() {
+            self.stage = Some(stage);
+        }
+        result
+    }
+
+    /// What the scripts logged since the last call.
+    pub fn take_log(&mut self) -> Vec<String> {
+        self.log.take()
+    }
+
+    fn start(&self) -> Result<Stage, ScriptError> {
+        let engine = Engine::new(self.limits)?;
+        let context = engine.context()?;
+        engine.call(&context, ITEM_SCRIPT, |ctx| {
+            configs::install(ctx, &self.facts.run)?;
+            self.log.install(ctx)?;
+            let facts = Rc::clone(&self.facts);
+            lazy_global(ctx, "document", move |ctx| document(ctx, &facts)).map_err(Fault::from)
+        })?;
+        engine.seal();
+        Ok(Stage { context, engine })
+    }
+}
+
+/// Options for the code of users: assigning to an undeclared name makes a global.
+pub(super) fn sloppy(file: &str) -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(file.replace('\0', ""));
+    options
+}
+
+fn document<'js>(ctx: &Ctx<'js>, facts: &Rc<ScriptFacts>) -> rquickjs::Result<Object<'js>> {
+    type Pick = fn(&ScriptFacts) -> &str;
+    let document = Object::new(ctx.clone())?;
+    let texts: [(&str, Pick); 4] = [
+        ("getName", |facts| &facts.name),
+        ("getGroup", |facts| &facts.group),
+        ("getUrl", |facts| &facts.url),
+        ("getLocatorId", |facts| &facts.locator_id),
+    ];
+    for (method, pick) in texts {
+        let facts = Rc::clone(facts);
+        getter(&document, method, move |_| Ok(pick(&facts).to_owned()))?;
+    }
+    let page = Rc::clone(facts);
+    getter(&document, "getFromDate", move |ctx| {
+        date_object(&ctx, &page.from_date, &page.run.date_text)
+    })?;
+    let page = Rc::clone(facts);
+    getter(&document, "getDocumentObject", move |ctx| {
+        TypedArray::<u8>::new_copy(ctx, &page.body)
+    })?;
+    getter(&document, "getId", |ctx| Ok(Value::new_null(ctx)))?;
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Lines that scripts log, kept until the caller takes them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rquickjs::function::Rest;
+use rquickjs::{Coerced, Ctx, Function};
+
+use super::engine::shorten;
+
+/// More lines than these are dropped: a log in a loop must not eat the node's memory.
+const LINES_MAX: usize = 200;
+
+/// Lines logged and not yet taken.
+#[derive(Clone, Default)]
+pub(super) struct Log(Rc<RefCell<Vec<String>>>);
+
+impl Log {
+    /// Gives scripts `log(...)`, and `print(...)` as Nashorn called it.
+    pub(super) fn install(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let log = self.clone();
+        let write = Function::new(ctx.clone(), move |words: Rest<Coerced<String>>| {
+            log.push(&words.0);
+        })?;
+        ctx.globals().set("print", write.clone())?;
+        ctx.globals().set("log", write)
+    }
+
+    /// The lines so far; the log is empty afterwards.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.borrow_mut())
+    }
+
+    fn push(&self, words: &[Coerced<String>]) {
+        let mut lines = self.0.borrow_mut();
+        if lines.len() < LINES_MAX {
+            let words: Vec<&str> = words.iter().map(|word| word.0.as_str()).collect();
+            lines.push(shorten(&words.join(" ")));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The script step: whole data through the functions of a chain.
+
+use std::sync::Arc;
+
+use rquickjs::{Context, Ctx, Function, Persistent, Value};
+
+use super::chain::{ScriptChain, ScriptLink};
+use super::configs;
+use super::engine::{Engine, Fault, Limits, OWN_SOURCE};
+use super::error::ScriptError;
+use super::facts::RunFacts;
+use super::item::sloppy;
+use super::log::Log;
+use super::model::{self, Unpacked};
+use crate::data::Data;
+
+/// Runs a chain of scripts on one thread.
+///
+/// Files are evaluated once, at the first [`Scripter::run`]; what scripts keep in globals lasts from
+/// call to call. After a limit was hit the next call starts again with fresh globals.
+pub struct Scripter {
+    chain: ScriptChain,
+    run: Arc<RunFacts>,
+    limits: Limits,
+    log: Log,
+    stage: Option<Stage>,
+}
+
+/// A started engine. The fields drop in this order: what is kept, contexts, and the runtime last.
+struct Stage {
+    pack: Persistent<Function<'static>>,
+    unpack: Persistent<Function<'static>>,
+    links: Vec<Started>,
+    engine: Engine,
+}
+
+/// One plugin with its own global object, so that two plugins may both define `execute`.
+struct Started {
+    entry: Persistent<Function<'static>>,
+    context: Context,
+}
+
+impl Scripter {
+    /// Gets ready to run a chain; nothing is started before the first run.
+    pub fn new(chain: &ScriptChain, run: &Arc<RunFacts>, limits: Limits) -> Self {
+        Self {
+            chain: chain.clone(),
+            run: Arc::clone(run),
+            limits,
+            log: Log::default(),
+            stage: None,
+        }
+    }
+
+    /// Hands the data to the first script, its result to the next, and gives back the data that the
+    /// last one returns.
+    pub fn run(&mut self, data: Data) -> Result<Data, ScriptError> {
+        let stage = match self.stage.take() {
+            Some(stage) => stage,
+            None => self.start()?,
+        };
+        let result = stage.run(&self.chain.links, data);
+        if !stage.engine.is_spoiled() {
+            self.stage = Some(stage);
+        }
+        result
+    }
+
+    /// What the scripts logged since the last call.
+    pub fn take_log(&mut self) -> Vec<String> {
+        self.log.take()
+    }
+
+    fn start(&self) -> Result<Stage, ScriptError> {
+        let engine = Engine::new(self.limits)?;
+        let mut contexts = Vec::new();
+        for link in self.chain.links.iter() {
+            let context = engine.context()?;
+            engine.call(&context, link.name(), |ctx| {
+                configs::install(ctx, &self.run)?;
+                self.log.install(ctx).map_err(Fault::from)
+            })?;
+            contexts.push(context);
+        }
+        // Data objects belong to the first context; the later ones only hand them on.
+        let Some(first) = contexts.first() else {
+            return Err(ScriptError::Engine {
+                script: "script".to_owned(),
+                message: "the chain has no scripts".to_owned(),
+            });
+        };
+        let (pack, unpack) = engine.call(first, OWN_SOURCE, |ctx| {
+            let (pack, unpack) = model::load(ctx, &self.run)?;
+            Ok((Persistent::save(ctx, pack), Persistent::save(ctx, unpack)))
+        })?;
+        engine.seal();
+        let mut links = Vec::new();
+        for (link, context) in self.chain.links.iter().zip(contexts) {
+            let entry = start_link(&engine, &context, link)?;
+            links.push(Started { entry, context });
+        }
+        Ok(Stage {
+            pack,
+            unpack,
+            links,
+            engine,
+        })
+    }
+}
+
+/// Evaluates the files of a plugin and finds its entry function.
+fn start_link(
+    engine: &Engine,
+    context: &Context,
+    link: &ScriptLink,
+) -> Result<Persistent<Function<'static>>, ScriptError> {
+    for file in &link.files {
+        engine.call(context, &file.name, |ctx| {
+            let _: Value<'_> = ctx.eval_with_options(file.source.as_str(), sloppy(&file.name))?;
+            Ok(())
+        })?;
+    }
+    engine.call(context, link.name(), |ctx| {
+        let entry = &link.entry_point;
+        let own = |source: String| ctx.eval_with_options(source, sloppy(OWN_SOURCE));
+        // Asked by name in code: `const execute = ...` is no property of the global object.
+        let kind: Value<'_> = own(format!("typeof {entry}"))?;
+        if kind.get::<String>()? != "function" {
+            return Err(Fault::Ours(ScriptError::NoEntryPoint {
+                script: link.name().to_owned(),
+                entry_point: entry.clone(),
+            }));
+        }
+        let call = own(format!("(function (input) {{ return {entry}(input); }})"))?;
+        Ok(Persistent::save(ctx, call.get::<Function<'_>>()?))
+    })
+}
+
+impl Stage {
+    fn run(&self, chain: &[ScriptLink], data: Data) -> Result<Data, ScriptError> {
+        let (Some(first), Some(last)) = (self.links.first(), chain.last()) else {
+            return Ok(data);
+        };
+        let mut value = self.engine.call(&first.context, last.name(), |ctx| {
+            let pack = self.pack.clone().restore(ctx)?;
+            Ok(Persistent::save(ctx, model::pack(ctx, &pack, &data)?))
+        })?;
+        for (started, link) in self.links.iter().zip(chain) {
+            value = self.engine.call(&started.context, link.name(), |ctx| {
+                call_entry(ctx, started, link, value)
+            })?;
+        }
+        self.engine.call(&first.context, last.name(), |ctx| {
+            let unpack = self.unpack.clone().restore(ctx)?;
+            match model::unpack(&unpack, value.restore(ctx)?)? {
+                Unpacked::Data(data) => Ok(data),
+                Unpacked::Other(got) => Err(Fault::Ours(ScriptError::NotData {
+                    script: last.name().to_owned(),
+                    got,
+                })),
+            }
+        })
+    }
+}
+
+fn call_entry(
+    ctx: &Ctx<'_>,
+    started: &Started,
+    link: &ScriptLink,
+    input: Persistent<Value<'static>>,
+) -> Result<Persistent<Value<'static>>, Fault> {
+    let entry = started.entry.clone().restore(ctx)?;
+    let output: Value<'_> = entry.call((input.restore(ctx)?,))?;
+    if output.is_null() || output.is_undefined() {
+        return Err(Fault::Ours(ScriptError::Nothing {
+            script: link.name().to_owned(),
+            entry_point: link.entry_point.clone(),
+        }));
+    }
+    Ok(Persistent::save(ctx, output))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Facts for the tests of this room.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+
+use super::{RunFacts, ScriptFacts};
+
+/// Prints what a piece of work costs in processor time of this thread; other work on the machine does
+/// not count.
+pub(super) fn measure(what: &str, rounds: u32, mut work: impl FnMut()) {
+    let spent = || -> u64 {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let first = text.split(' ').next();
+        first.and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+    };
+    let start = spent();
+    for _ in 0..rounds {
+        work();
+    }
+    let cost = Duration::from_nanos(spent().saturating_sub(start)) / rounds;
+    println!("{what}: {cost:?}");
+}
+
+pub(super) fn zoned(text: &str) -> Zoned {
+    let date: jiff::civil::DateTime = text.parse().unwrap();
+    date.to_zoned(TimeZone::system()).unwrap()
+}
+
+pub(super) fn run_facts() -> Arc<RunFacts> {
+    let settings: BTreeMap<&str, &str> = [
+        ("poolsize.parser", "4"),
+        ("persist.data", "True"),
+        ("defs.dir", "/defs"),
+        ("highDate", "2037-12-31T23:59:59.999"),
+    ]
+    .into();
+    Arc::new(RunFacts {
+        run_date_time: zoned("2020-05-06T07:08:09"),
+        config: Arc::new(move |key| settings.get(key).map(|&text| text.to_owned())),
+        is_cluster: false,
+        stage: "prod".to_owned(),
+        user_agent: "Spoonbill".to_owned(),
+        timeout: Duration::from_mins(2),
+        date_text: Arc::new(|date| date.strftime("%Y-%m-%dT%H:%M:%S").to_string()),
+    })
+}
+
+pub(super) fn page_facts() -> ScriptFacts {
+    ScriptFacts {
+        name: "acme".into(),
+        group: "snapshot".into(),
+        url: "http://example.org/acme".into(),
+        from_date: zoned("2019-01-02T03:04:05"),
+        locator_id: "17".into(),
+        body: Bytes::from_static(b"<p>Acme</p>"),
+        run: run_facts(),
+    }
+}
