@@ -136,11 +136,7 @@ fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
 }
 
 /// A section no file has; `steps` may be missing, as the default chains are built in.
-fn report_missing(
-    sections: &[sections::Section; 4],
-    files: &[u32],
-    findings: &mut Findings<'_>,
-) {
+fn report_missing(sections: &[sections::Section; 4], files: &[u32], findings: &mut Findings<'_>) {
     if findings.incomplete {
         return;
     }

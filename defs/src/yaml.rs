@@ -123,10 +123,7 @@ fn is_number(text: &str) -> bool {
     if let Some(binary) = digits.strip_prefix("0b") {
         return !binary.is_empty() && binary.chars().all(|c| matches!(c, '0' | '1' | '_'));
     }
-    if matches!(
-        digits,
-        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
-    ) {
+    if matches!(digits, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return true;
     }
     let (mantissa, exponent) = match digits.split_once(['e', 'E']) {

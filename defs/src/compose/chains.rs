@@ -215,7 +215,13 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     };
     let nodes = sequence("plugins", node, findings).unwrap_or_default();
     let plugins = nodes.iter().filter_map(|node| {
-        let fields = Fields::new("an entry of `plugins`", node.at, node, &["plugin"], findings)?;
+        let fields = Fields::new(
+            "an entry of `plugins`",
+            node.at,
+            node,
+            &["plugin"],
+            findings,
+        )?;
         plugin(fields.required("plugin", findings)?, findings)
     });
     plugins.collect()
@@ -223,7 +229,10 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
 
 fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
     let fields = Fields::open("a plugin", node.at, node, findings)?;
-    let (name, class) = (fields.name("name", findings), fields.name("class", findings));
+    let (name, class) = (
+        fields.name("name", findings),
+        fields.name("class", findings),
+    );
     let own = ["name", "class", "plugins"];
     let options = fields
         .entries()

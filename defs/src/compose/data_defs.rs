@@ -206,7 +206,10 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
     if range.is_some() && parts.next().is_some() {
         findings.warn(
             text.at,
-            format!("in the range `{}` the second dash and what follows is ignored", text.text),
+            format!(
+                "in the range `{}` the second dash and what follows is ignored",
+                text.text
+            ),
             "write two numbers, such as `2-6`",
         );
     }
@@ -219,7 +222,10 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
         None => {
             findings.error(
                 text.at,
-                format!("`{}` is no range of indexes", crate::yaml::shorten(&text.text)),
+                format!(
+                    "`{}` is no range of indexes",
+                    crate::yaml::shorten(&text.text)
+                ),
                 "write `2-6`, or `5-` for a range that `breakAfter` ends",
             );
             Range::default()
@@ -233,7 +239,13 @@ fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
     };
     let nodes = sequence("filters", node, findings).unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
-        let fields = Fields::new("an entry of `filters`", node.at, node, &["filter"], findings)?;
+        let fields = Fields::new(
+            "an entry of `filters`",
+            node.at,
+            node,
+            &["filter"],
+            findings,
+        )?;
         let node = fields.required("filter", findings)?;
         let fields = Fields::new("a filter", node.at, node, &["type", "pattern"], findings)?;
         let on = fields.required_text("type", findings);

@@ -121,7 +121,10 @@ impl<'n> Fields<'n> {
         let node = self.get(key)?;
         let (help, number) = match &node.kind {
             Kind::Scalar(text, Scalar::Number) => (
-                format!("write a whole number from 0 to {}, such as `{key}: 2`", i32::MAX),
+                format!(
+                    "write a whole number from 0 to {}, such as `{key}: 2`",
+                    i32::MAX
+                ),
                 text.parse::<u32>()
                     .ok()
                     .filter(|number| i32::try_from(*number).is_ok()),
@@ -159,23 +162,17 @@ impl<'n> Fields<'n> {
 }
 
 /// Reports a key that nobody reads.
-pub(super) fn unknown_key(
-    what: &str,
-    key: &Text,
-    known: &[&str],
-    findings: &mut Findings<'_>,
-) {
+pub(super) fn unknown_key(what: &str, key: &Text, known: &[&str], findings: &mut Findings<'_>) {
     let old = OLD_KEYS.iter().find(|(old, _)| *old == key.text);
-    let help = match old {
-        Some((_, help)) => (*help).to_owned(),
-        None => {
-            let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
-            findings.did_you_mean(
-                &key.text,
-                known.iter().copied(),
-                format!("{what} has the keys {}", listed.join(", ")),
-            )
-        }
+    let help = if let Some((_, help)) = old {
+        (*help).to_owned()
+    } else {
+        let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
+        findings.did_you_mean(
+            &key.text,
+            known.iter().copied(),
+            format!("{what} has the keys {}", listed.join(", ")),
+        )
     };
     findings.error(
         key.at,

@@ -15,10 +15,7 @@ use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node};
 
 /// Reads the groups of locators.
-pub(super) fn locator_groups(
-    section: &Section,
-    findings: &mut Findings<'_>,
-) -> Vec<LocatorGroup> {
+pub(super) fn locator_groups(section: &Section, findings: &mut Findings<'_>) -> Vec<LocatorGroup> {
     if let (Some(at), true) = (section.at, section.entries.is_empty()) {
         findings.error(
             at,
@@ -123,7 +120,10 @@ impl TaskReader<'_> {
                     );
                     findings.error(
                         task.key.at,
-                        format!("`{key}` must be a task, but it is {}", task.value.describe()),
+                        format!(
+                            "`{key}` must be a task, but it is {}",
+                            task.value.describe()
+                        ),
                         help,
                     );
                 }

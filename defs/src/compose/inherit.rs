@@ -16,13 +16,11 @@ pub(super) struct Chains {
 impl Chains {
     /// The steps of a chain; an unknown name is reported where it stands.
     pub(super) fn find(&self, name: &Text, findings: &mut Findings<'_>) -> Option<&[StepDraft]> {
-        match self.expanded.get(&name.text) {
-            Some(steps) => steps.as_deref(),
-            None => {
-                self.report_unknown(name, findings);
-                None
-            }
+        let found = self.expanded.get(&name.text);
+        if found.is_none() {
+            self.report_unknown(name, findings);
         }
+        found.and_then(Option::as_deref)
     }
 
     fn report_unknown(&self, name: &Text, findings: &mut Findings<'_>) {
@@ -124,12 +122,7 @@ fn row_of_bases<'b>(
     row
 }
 
-fn report_unknown_base(
-    base: &Text,
-    chains: &Chains,
-    based: &Based,
-    findings: &mut Findings<'_>,
-) {
+fn report_unknown_base(base: &Text, chains: &Chains, based: &Based, findings: &mut Findings<'_>) {
     if findings.incomplete {
         return;
     }

@@ -109,7 +109,10 @@ fn first<'c>(
             let at = chain.first().map_or(task.at, |step| step.name.at);
             findings.error(
                 written(at, task),
-                format!("no step of the chain of task `{}` follows `start`", task.text),
+                format!(
+                    "no step of the chain of task `{}` follows `start`",
+                    task.text
+                ),
                 "give its first step `previous: start`",
             );
         }
@@ -135,7 +138,10 @@ fn first<'c>(
 }
 
 /// The next step, or `Some(None)` at the end of the chain.
-#[allow(clippy::option_option, reason = "a broken wire is not the end of the chain")]
+#[allow(
+    clippy::option_option,
+    reason = "a broken wire is not the end of the chain"
+)]
 fn successor<'c>(
     step: &StepDraft,
     chain: &'c [StepDraft],

@@ -17,11 +17,7 @@ const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 100_000;
 
 /// Reads every definition file below a directory and gives the indexes of the readable ones.
-pub(crate) fn read_dir(
-    dir: &Path,
-    sources: &mut Sources,
-    problems: &mut Vec<Problem>,
-) -> Vec<u32> {
+pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Problem>) -> Vec<u32> {
     let mut paths = Vec::new();
     if let Some((message, help)) = root_problem(dir) {
         problems.push(nowhere(sources, message, help));
@@ -167,10 +163,7 @@ pub(crate) fn add_text(
     if text.len() > FILE_BYTES_MAX {
         problems.push(nowhere(
             sources,
-            format!(
-                "`{}` is larger than {FILE_BYTES_MAX} bytes",
-                path.display()
-            ),
+            format!("`{}` is larger than {FILE_BYTES_MAX} bytes", path.display()),
             "split it into several files",
         ));
         return None;

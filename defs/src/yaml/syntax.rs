@@ -4,15 +4,53 @@ use granit_parser::ErrorKind;
 
 /// What is wrong and what to do about it.
 pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
+    brackets_and_quotes(kind)
+        .or_else(|| lines(kind))
+        .unwrap_or_else(|| {
+            let said = kind.to_string();
+            (format!("not YAML: {}", said.trim_end_matches('.')), "")
+        })
+}
+
+fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
     let (message, help) = match kind {
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabAtBlockScalarStart
-        | ErrorKind::TabInPlainScalar => (
-            "a tab where YAML wants spaces".to_owned(),
-            "replace the tab by spaces",
+        | ErrorKind::TabInPlainScalar => {
+            ("a tab where YAML wants spaces", "replace the tab by spaces")
+        }
+        ErrorKind::InvalidIndentation
+        | ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::InvalidFlowScalarIndent
+        | ErrorKind::InvalidQuotedScalarIndent
+        | ErrorKind::BlockSequenceEntryNotAllowed => (
+            "the line does not fit the ones around it",
+            "indent it like its neighbours, and end every key with `:`",
         ),
+        ErrorKind::MappingValueNotAllowed
+        | ErrorKind::MappingKeyNotAllowed
+        | ErrorKind::InvalidColonPlacement => (
+            "a `key: value` is not possible here",
+            "indent it like its neighbours; put a text that holds `: ` in quotes",
+        ),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => (
+            "a key without `:`",
+            "write `key: value`; put a space after the colon",
+        ),
+        ErrorKind::RecursionLimitExceeded => (
+            "the definition is nested too deeply",
+            "no definition needs this depth; look for a missing closing bracket",
+        ),
+        _ => return None,
+    };
+    Some((message.to_owned(), help))
+}
+
+fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
+    Some(match kind {
         ErrorKind::UnclosedFlowCollection { open } => (
             format!("the `{open}` is never closed"),
             "add the closing bracket, or look for a missing comma or quote before it",
@@ -46,33 +84,6 @@ pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
             format!("a text cannot start with `{character}`"),
             "put the text in quotes",
         ),
-        ErrorKind::InvalidIndentation
-        | ErrorKind::ExpectedBlockMappingKey
-        | ErrorKind::ExpectedBlockSequenceEntry
-        | ErrorKind::InvalidFlowScalarIndent
-        | ErrorKind::InvalidQuotedScalarIndent
-        | ErrorKind::BlockSequenceEntryNotAllowed => (
-            "the line does not fit the ones around it".to_owned(),
-            "indent it like its neighbours, and end every key with `:`",
-        ),
-        ErrorKind::MappingValueNotAllowed
-        | ErrorKind::MappingKeyNotAllowed
-        | ErrorKind::InvalidColonPlacement => (
-            "a `key: value` is not possible here".to_owned(),
-            "indent it like its neighbours; put a text that holds `: ` in quotes",
-        ),
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => (
-            "a key without `:`".to_owned(),
-            "write `key: value`; put a space after the colon",
-        ),
-        ErrorKind::RecursionLimitExceeded => (
-            "the definition is nested too deeply".to_owned(),
-            "no definition needs this depth; look for a missing closing bracket",
-        ),
-        other => (
-            format!("not YAML: {}", other.to_string().trim_end_matches('.')),
-            "",
-        ),
-    };
-    (message, help)
+        _ => return None,
+    })
 }
