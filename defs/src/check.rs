@@ -21,3 +21,6 @@ pub(crate) fn check(defs: &Defs, findings: &mut Findings<'_>) {
         variables::check(def, findings);
     }
 }
+
+#[cfg(test)]
+mod tests;

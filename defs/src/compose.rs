@@ -118,8 +118,11 @@ fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
             Err(yaml::Unreadable) => findings.incomplete = true,
         }
     }
+    let all_read = !findings.incomplete;
     let sections = sections::merge(roots, findings);
-    report_missing(&sections, files, findings);
+    if all_read {
+        report_missing(&sections, files, findings);
+    }
     let [locator_groups, task_groups, data_defs, steps] = sections;
     let locator_groups = groups::locator_groups(&locator_groups, findings);
     let chains = chains::read(&steps.entries, findings);
@@ -137,9 +140,6 @@ fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
 
 /// A section no file has; `steps` may be missing, as the default chains are built in.
 fn report_missing(sections: &[sections::Section; 4], files: &[u32], findings: &mut Findings<'_>) {
-    if findings.incomplete {
-        return;
-    }
     // With one file there is no doubt where the section belongs.
     let at = match files {
         [file] => Span {

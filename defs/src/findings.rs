@@ -70,6 +70,11 @@ impl<'a> Findings<'a> {
         self.kept.push(problem);
     }
 
+    /// Whether enough is kept that further effort on a problem would be lost.
+    pub(crate) fn crowded(&self) -> bool {
+        self.errors + self.warnings >= KEPT_MAX
+    }
+
     /// `did you mean ...?`, or else the given help.
     pub(crate) fn did_you_mean<'n>(
         &self,
@@ -77,7 +82,7 @@ impl<'a> Findings<'a> {
         known: impl IntoIterator<Item = &'n str>,
         otherwise: impl Into<String>,
     ) -> String {
-        if self.errors >= KEPT_MAX {
+        if self.crowded() {
             return String::new();
         }
         suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX)).map_or_else(

@@ -11,6 +11,8 @@ mod locators;
 mod problem;
 mod steps;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod text;
 mod yaml;
 

@@ -141,7 +141,8 @@ pub fn suggest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
                 return None;
             }
             let distance = strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
-            (distance <= allowed).then_some((distance, name))
+            // Without a letter in common, one-letter names would all resemble each other.
+            (distance <= allowed && distance < length).then_some((distance, name))
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)

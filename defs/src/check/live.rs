@@ -12,7 +12,7 @@ pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
         }
         findings.warn(
             live.at,
-            format!("`live: {text}` is no duration, so pages are loaded on every run"),
+            format!("`live: {text}` is not a duration, so pages are loaded on every run"),
             "write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time",
         );
     }

@@ -1,10 +1,10 @@
 //! Reads the section `steps`: chains as written, and the two that are built in.
 
-use super::fields::{Fields, check_name, mapping, sequence};
+use super::fields::{Fields, check_name, mapping, sequence, wrapped};
 use crate::findings::Findings;
 use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node, shorten};
+use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 
 /// Steps of one chain; the shipped chains have five.
 pub(super) const STEPS_MAX: usize = 200;
@@ -126,7 +126,7 @@ fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
             format!("it is based on `{}`; make another chain", first.key.text),
         );
     }
-    let overlay = steps(&first.value, findings)?;
+    let overlay = overlay_steps(first, findings)?;
     Some(Body::Based(first.key.clone(), overlay))
 }
 
@@ -137,9 +137,22 @@ fn is_step(node: &Node) -> bool {
         .any(|key| matches!(node.get(key).map(|node| &node.kind), Some(Kind::Scalar(..))))
 }
 
+/// Reads the steps that are put over a base chain.
+pub(super) fn overlay_steps(base: &Entry, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
+    if matches!(base.value.kind, Kind::Scalar(_, Scalar::Null)) {
+        findings.error(
+            base.key.at,
+            format!("no steps are put over the chain `{}`", base.key.text),
+            "write its steps below it, or `{ }` to take the chain as it is",
+        );
+        return None;
+    }
+    steps(&base.value, findings)
+}
+
 /// Reads steps by name, in the order of the file.
 pub(super) fn steps(node: &Node, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
-    let entries = mapping("a chain's list of steps", node, findings)?;
+    let entries = mapping("a chain of steps", node, findings)?;
     if entries.len() > STEPS_MAX {
         report_too_long(node.at, findings);
         return None;
@@ -213,17 +226,16 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     let Some(node) = fields.get("plugins") else {
         return Vec::new();
     };
-    let nodes = sequence("plugins", node, findings).unwrap_or_default();
-    let plugins = nodes.iter().filter_map(|node| {
-        let fields = Fields::new(
-            "an entry of `plugins`",
-            node.at,
-            node,
-            &["plugin"],
-            findings,
-        )?;
-        plugin(fields.required("plugin", findings)?, findings)
-    });
+    let nodes = sequence(
+        "plugins",
+        "plugin: { name: ..., class: ... }",
+        node,
+        findings,
+    )
+    .unwrap_or_default();
+    let plugins = nodes
+        .iter()
+        .filter_map(|node| plugin(wrapped("plugins", "plugin", node, findings)?, findings));
     plugins.collect()
 }
 

@@ -1,10 +1,10 @@
 //! Reads the section `dataDefs` and normalises facts and ranges.
 
-use super::fields::{Fields, check_name, sequence};
+use super::fields::{Fields, check_name, sequence, wrapped};
 use crate::data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Kind, Node};
 
 const ITEM_KEYS: &[&str] = &[
     "name",
@@ -65,20 +65,14 @@ fn query(node: &Node, findings: &mut Findings<'_>) -> Query {
     let Some(fields) = Fields::new("a query", node.at, node, &keys, findings) else {
         return Query::default();
     };
-    // An old name in its place is already reported with what to write instead.
-    let block = if fields.get("region").is_some() {
-        None
-    } else {
-        fields.required_text("block", findings)
-    };
     Query {
-        block: block.unwrap_or_default(),
+        block: fields.required_text("block", findings).unwrap_or_default(),
         selector: fields.text("selector", findings),
     }
 }
 
 fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
-    let Some(nodes) = sequence(key, node, findings) else {
+    let Some(nodes) = sequence(key, "item: { name: ... }", node, findings) else {
         return Vec::new();
     };
     if nodes.is_empty() {
@@ -92,11 +86,9 @@ fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
             },
         );
     }
-    let entries = nodes.iter().filter_map(|node| {
-        let fields = Fields::new("an entry of the list", node.at, node, &["item"], findings)?;
-        let node = fields.required("item", findings)?;
-        item(key, node, findings)
-    });
+    let entries = nodes
+        .iter()
+        .filter_map(|node| item(key, wrapped(key, "item", node, findings)?, findings));
     entries.collect()
 }
 
@@ -168,6 +160,9 @@ fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
 
 /// An open range that nothing can end.
 fn check_open(fields: &Fields<'_>, at: Span, findings: &mut Findings<'_>) {
+    let names_nothing = fields
+        .get("breakAfter")
+        .is_none_or(|node| matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()));
     let constant = ["value", "match"]
         .into_iter()
         .find(|key| fields.get(key).is_some());
@@ -177,10 +172,10 @@ fn check_open(fields: &Fields<'_>, at: Span, findings: &mut Findings<'_>) {
             format!("the range never ends: with `{key}` no value is looked up"),
             "write both ends, such as `indexRange: 1-20`",
         );
-    } else if fields.get("breakAfter").is_none() {
+    } else if names_nothing {
         findings.warn(
             at,
-            "the range never ends: there is no `breakAfter`",
+            "the range never ends: `breakAfter` names no value",
             "write both ends, or the last value: `breakAfter: [ \"...\" ]`",
         );
     }
@@ -223,7 +218,7 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
             findings.error(
                 text.at,
                 format!(
-                    "`{}` is no range of indexes",
+                    "`{}` is not a range of indexes",
                     crate::yaml::shorten(&text.text)
                 ),
                 "write `2-6`, or `5-` for a range that `breakAfter` ends",
@@ -237,16 +232,15 @@ fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
     let Some(node) = fields.get("filters") else {
         return Vec::new();
     };
-    let nodes = sequence("filters", node, findings).unwrap_or_default();
+    let nodes = sequence(
+        "filters",
+        "filter: { type: value, pattern: ... }",
+        node,
+        findings,
+    )
+    .unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
-        let fields = Fields::new(
-            "an entry of `filters`",
-            node.at,
-            node,
-            &["filter"],
-            findings,
-        )?;
-        let node = fields.required("filter", findings)?;
+        let node = wrapped("filters", "filter", node, findings)?;
         let fields = Fields::new("a filter", node.at, node, &["type", "pattern"], findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);

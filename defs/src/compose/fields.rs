@@ -1,14 +1,12 @@
 //! The shape of nodes: which keys a mapping may have and of what type their values are.
 
 use crate::findings::Findings;
+use crate::problem::suggest;
 use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 
 /// Names of an older dialect of the definition language, and what to write today.
 const OLD_KEYS: &[(&str, &str)] = &[
-    ("region", "`region` is now called `block`"),
-    ("field", "`field` is now called `selector`"),
-    ("prefixes", "`prefixes` is now called `prefix`"),
     (
         "axis",
         "`axis` is gone: list the axes as `item` entries below `items` and `dims`",
@@ -26,14 +24,23 @@ const OLD_KEYS: &[(&str, &str)] = &[
     ("tags", "`tags` is gone: leave it out"),
 ];
 
+/// Keys of an older dialect that only have another name today.
+const RENAMED_KEYS: &[(&str, &str)] = &[
+    ("region", "block"),
+    ("field", "selector"),
+    ("prefixes", "prefix"),
+];
+
 /// A mapping with a fixed set of keys.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Fields<'n> {
     /// What the mapping is, with its article: `an item`.
     what: &'static str,
     /// Where to report a missing key.
     at: Span,
     entries: &'n [Entry],
+    /// Keys that are there under a wrong name, so that they are not called missing too.
+    misspelt: Vec<&'static str>,
 }
 
 impl<'n> Fields<'n> {
@@ -42,16 +49,22 @@ impl<'n> Fields<'n> {
         what: &'static str,
         at: Span,
         node: &'n Node,
-        keys: &[&str],
+        keys: &[&'static str],
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
         let entries = mapping(what, node, findings)?;
+        let mut misspelt = Vec::new();
         for entry in entries {
             if !keys.contains(&entry.key.text.as_str()) {
-                unknown_key(what, &entry.key, keys, findings);
+                misspelt.extend(unknown_key(what, &entry.key, keys, findings));
             }
         }
-        Some(Self { what, at, entries })
+        Some(Self {
+            what,
+            at,
+            entries,
+            misspelt,
+        })
     }
 
     /// Like [`Fields::new`] where any key may stand.
@@ -62,7 +75,12 @@ impl<'n> Fields<'n> {
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
         let entries = mapping(what, node, findings)?;
-        Some(Self { what, at, entries })
+        Some(Self {
+            what,
+            at,
+            entries,
+            misspelt: Vec::new(),
+        })
     }
 
     /// The entries, in the order of the file.
@@ -82,7 +100,7 @@ impl<'n> Fields<'n> {
     /// The value of a key that must be there.
     pub(super) fn required(&self, key: &str, findings: &mut Findings<'_>) -> Option<&'n Node> {
         let found = self.get(key);
-        if found.is_none() {
+        if found.is_none() && !self.misspelt.contains(&key) {
             findings.error(
                 self.at,
                 format!("{} needs the key `{key}`", self.what),
@@ -153,7 +171,7 @@ impl<'n> Fields<'n> {
     /// A list of texts, if the key is there.
     pub(super) fn texts(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let entry = self.entry(key)?;
-        let nodes = sequence(key, &entry.value, findings).unwrap_or_default();
+        let nodes = sequence(key, "\"...\"", &entry.value, findings).unwrap_or_default();
         let texts = nodes
             .iter()
             .filter_map(|node| text(&format!("an entry of {key}"), node, findings));
@@ -161,24 +179,72 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// Reports a key that nobody reads.
-pub(super) fn unknown_key(what: &str, key: &Text, known: &[&str], findings: &mut Findings<'_>) {
-    let old = OLD_KEYS.iter().find(|(old, _)| *old == key.text);
-    let help = if let Some((_, help)) = old {
-        (*help).to_owned()
+/// Reports a key that nobody reads, and gives the key that was meant if that is clear.
+pub(super) fn unknown_key(
+    what: &str,
+    key: &Text,
+    known: &[&'static str],
+    findings: &mut Findings<'_>,
+) -> Option<&'static str> {
+    let name = key.text.as_str();
+    let renamed = RENAMED_KEYS
+        .iter()
+        .find(|(old, new)| *old == name && known.contains(new));
+    let gone = OLD_KEYS.iter().find(|(old, _)| *old == name);
+    let near = if findings.crowded() {
+        None
     } else {
-        let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
-        findings.did_you_mean(
-            &key.text,
-            known.iter().copied(),
-            format!("{what} has the keys {}", listed.join(", ")),
-        )
+        suggest(name, known.iter().copied())
+    };
+    let help = match (renamed, gone, near, known) {
+        (Some((old, new)), ..) => format!("`{old}` is now called `{new}`"),
+        (None, Some((_, help)), ..) => (*help).to_owned(),
+        (None, None, Some(near), _) => format!("did you mean `{near}`?"),
+        (None, None, None, [only]) => format!("the only key of {what} is `{only}`"),
+        (None, None, None, _) => {
+            let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
+            format!("the keys of {what} are {}", listed.join(", "))
+        }
     };
     findings.error(
         key.at,
-        format!("`{}` is no key of {what}", shorten(&key.text)),
+        format!("`{}` is not a key of {what}", shorten(name)),
         help,
     );
+    renamed.map(|(_, new)| *new).or(near)
+}
+
+/// The inner mapping of a list entry that is written `key: { ... }`.
+pub(super) fn wrapped<'n>(
+    list: &str,
+    key: &'static str,
+    node: &'n Node,
+    findings: &mut Findings<'_>,
+) -> Option<&'n Node> {
+    let what = format!("an entry of `{list}`");
+    if let Some(inner) = node.get(key) {
+        for entry in node.entries().unwrap_or_default() {
+            if entry.key.text != key {
+                unknown_key(&what, &entry.key, &[key], findings);
+            }
+        }
+        return Some(inner);
+    }
+    if let Some([entry]) = node.entries()
+        && suggest(&entry.key.text, [key]).is_some()
+    {
+        unknown_key(&what, &entry.key, &[key], findings);
+        return Some(&entry.value);
+    }
+    findings.error(
+        node.at,
+        format!(
+            "{what} must be written `{key}: {{ ... }}`, but it is {}",
+            node.describe()
+        ),
+        format!("put `{key}:` before it"),
+    );
+    None
 }
 
 /// The entries of a mapping.
@@ -198,25 +264,20 @@ pub(super) fn mapping<'n>(
     entries
 }
 
-/// The nodes of a list.
+/// The nodes of a list; the example shows one entry.
 pub(super) fn sequence<'n>(
     key: &str,
+    example: &str,
     node: &'n Node,
     findings: &mut Findings<'_>,
 ) -> Option<&'n [Node]> {
     if let Kind::Sequence(nodes) = &node.kind {
         return Some(nodes);
     }
-    let help = match &node.kind {
-        Kind::Scalar(text, Scalar::Text) if !text.contains('\n') && text.len() < 60 => {
-            format!("write it as a list: `{key}: [ \"{text}\" ]`")
-        }
-        _ => format!("write it as a list: `{key}: [ ... ]`, or with a `-` before each entry"),
-    };
     findings.error(
         node.at,
         format!("`{key}` must be a list, but it is {}", node.describe()),
-        help,
+        format!("write it as a list: `{key}: [ {example} ]`"),
     );
     None
 }

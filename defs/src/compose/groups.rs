@@ -16,7 +16,7 @@ use crate::yaml::{Entry, Kind, Node};
 
 /// Reads the groups of locators.
 pub(super) fn locator_groups(section: &Section, findings: &mut Findings<'_>) -> Vec<LocatorGroup> {
-    if let (Some(at), true) = (section.at, section.entries.is_empty()) {
+    if let (Some(at), true, false) = (section.at, section.entries.is_empty(), findings.incomplete) {
         findings.error(
             at,
             "there are no locators, so there is nothing to load",
@@ -40,7 +40,7 @@ fn locators(entry: &Entry, findings: &mut Findings<'_>) -> Vec<Locator> {
     let Some(list) = fields.required("locators", findings) else {
         return Vec::new();
     };
-    let nodes = sequence("locators", list, findings);
+    let nodes = sequence("locators", "{ name: ..., url: ... }", list, findings);
     if nodes.is_some_and(<[Node]>::is_empty) {
         findings.error(
             list.at,
@@ -201,7 +201,7 @@ impl TaskReader<'_> {
             return None;
         };
         let known = self.chains.find(&base.key, findings);
-        let overlay = chains::steps(&base.value, findings)?;
+        let overlay = chains::overlay_steps(base, findings)?;
         super::inherit::overlay(known?, &overlay, findings)
     }
 }

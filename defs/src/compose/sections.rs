@@ -13,7 +13,7 @@ pub(super) const SECTIONS: [&str; 4] = ["locatorGroups", "taskGroups", "dataDefs
 /// One section with the entries of all files.
 #[derive(Debug, Default)]
 pub(super) struct Section {
-    /// The first place that names the section; `None` when no file does.
+    /// The first place that names the section or may hide it; `None` when no file has it.
     pub(super) at: Option<Span>,
     /// Entries by name; a replaced one keeps its position.
     pub(super) entries: Vec<Entry>,
@@ -25,16 +25,28 @@ pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 
     let mut positions: [HashMap<String, usize>; 4] = Default::default();
     for root in roots {
         let Some(entries) = mapping("a definition file", &root, findings) else {
+            findings.incomplete = true;
+            for section in &mut sections {
+                section.at.get_or_insert(root.at);
+            }
             continue;
         };
         for section in entries {
             let Some(index) = SECTIONS.iter().position(|name| *name == section.key.text) else {
-                unknown_key("a definition file", &section.key, &SECTIONS, findings);
+                // A misspelt section hides its names, so nothing is called unknown or missing.
+                let meant = unknown_key("a definition file", &section.key, &SECTIONS, findings);
+                let meant = SECTIONS.iter().position(|name| Some(*name) == meant);
+                if let Some(section_meant) = meant.and_then(|index| sections.get_mut(index)) {
+                    findings.incomplete = true;
+                    section_meant.at.get_or_insert(section.key.at);
+                }
                 continue;
             };
             sections[index].at.get_or_insert(section.key.at);
             let what = format!("`{}`", section.key.text);
-            for entry in mapping(&what, &section.value, findings).unwrap_or_default() {
+            let entries = mapping(&what, &section.value, findings);
+            findings.incomplete |= entries.is_none();
+            for entry in entries.unwrap_or_default() {
                 add(
                     entry.clone(),
                     &mut sections[index].entries,

@@ -12,7 +12,7 @@ use crate::text::{Span, Text};
 const DEPTH_MAX: usize = 64;
 
 /// Nodes of one directory, copies made by aliases included.
-const NODES_MAX: usize = 2_000_000;
+const NODES_MAX: usize = 1_000_000;
 
 /// How many nodes the files may still have.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) fn parse(
             // What comes after the first document is not read, so it may be anything.
             Err(_) if first_ended => break,
             Err(error) => {
-                let at = builder.span(*error.marker(), *error.marker());
+                let at = builder.within(builder.span(*error.marker(), *error.marker()));
                 let (message, help) = syntax::explain(error.kind());
                 builder.findings.error(at, message, help);
                 return Err(Unreadable);
@@ -312,6 +312,21 @@ impl Builder<'_, '_> {
             "no definition needs this depth; look for a missing closing bracket",
         );
         Unreadable
+    }
+
+    /// A place that has a source line: the end of the file is shown at the last one that has text.
+    fn within(&self, at: Span) -> Span {
+        let lines = self.text.lines().enumerate();
+        let last = lines.filter(|(_, line)| !line.trim().is_empty()).last();
+        match last {
+            Some((index, line)) if at.line as usize > index + 1 => Span {
+                line: index as u32 + 1,
+                column: line.trim_end().chars().count() as u32 + 1,
+                width: 1,
+                ..at
+            },
+            _ => at,
+        }
     }
 
     fn span(&self, start: Marker, end: Marker) -> Span {
