@@ -1,10 +1,21 @@
 //! Many files to one effective [`Defs`]: merge, inherit, resolve names.
 
-use std::path::Path;
+mod chains;
+mod data_defs;
+mod fields;
+mod groups;
+mod inherit;
+mod sections;
+mod wiring;
+
+use std::path::{Path, PathBuf};
 
 use crate::Defs;
+use crate::check;
+use crate::findings::Findings;
 use crate::problem::{Problem, Problems};
-use crate::text::Sources;
+use crate::text::{Sources, Span};
+use crate::yaml;
 
 /// Settings that composing depends on.
 #[derive(Debug, Clone)]
@@ -33,13 +44,122 @@ pub struct Loaded {
 }
 
 /// Reads every definition file below `dir` and resolves every name in them.
+///
+/// Files end in `.yml` or `.yaml`; their names carry no meaning, but they are read in the order
+/// of their paths. When anything is wrong, the answer is every problem at once.
 pub fn load(dir: &Path, options: &Options) -> Result<Loaded, Problems> {
-    let _ = (dir, options);
-    Err(Problems::default())
+    let mut sources = Sources::default();
+    let mut early = Vec::new();
+    let files = yaml::read_dir(dir, &mut sources, &mut early);
+    compose(sources, &files, early, options)
 }
 
 /// Reads definitions from text, as if it were the only file of a directory.
+///
+/// ```
+/// use spoonbill_defs::{Options, from_str};
+///
+/// let text = r##"
+/// locatorGroups:
+///   quotes:
+///     locators: [ { name: acme, url: "https://example.org/acme" } ]
+/// taskGroups:
+///   quotes:
+///     priceTask: { dataDef: price }
+/// dataDefs:
+///   price:
+///     query: { block: "div#price", selector: "span" }
+///     items: [ item: { name: Price, value: Price } ]
+/// "##;
+/// let loaded = from_str("quick.yml", text, &Options::default())?;
+/// assert_eq!(loaded.defs.task_groups[0].tasks[0].steps.len(), 5);
+///
+/// let misspelt = text.replace("dataDef: price", "dataDef: prize");
+/// let problems = from_str("quick.yml", &misspelt, &Options::default()).unwrap_err();
+/// assert_eq!(problems.0[0].help.as_deref(), Some("did you mean `price`?"));
+/// # Ok::<(), spoonbill_defs::Problems>(())
+/// ```
 pub fn from_str(name: &str, text: &str, options: &Options) -> Result<Loaded, Problems> {
-    let _ = (name, text, options);
-    Err(Problems::default())
+    let mut sources = Sources::default();
+    let mut early = Vec::new();
+    let file = yaml::add_text(PathBuf::from(name), text, &mut sources, &mut early);
+    compose(sources, file.as_slice(), early, options)
 }
+
+fn compose(
+    sources: Sources,
+    files: &[u32],
+    early: Vec<Problem>,
+    options: &Options,
+) -> Result<Loaded, Problems> {
+    let mut findings = Findings::new(&sources, early);
+    let defs = if files.is_empty() {
+        Defs::default()
+    } else {
+        read(files, options, &mut findings)
+    };
+    let problems = findings.finish();
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    Ok(Loaded {
+        defs,
+        sources,
+        warnings: problems.0,
+    })
+}
+
+fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
+    let mut budget = yaml::Budget::default();
+    let mut roots = Vec::new();
+    for file in files {
+        match yaml::parse(*file, &mut budget, findings) {
+            Ok(root) => roots.extend(root),
+            Err(yaml::Unreadable) => findings.incomplete = true,
+        }
+    }
+    let all_read = !findings.incomplete;
+    let sections = sections::merge(roots, findings);
+    if all_read {
+        report_missing(&sections, files, findings);
+    }
+    let [locator_groups, task_groups, data_defs, steps] = sections;
+    let locator_groups = groups::locator_groups(&locator_groups, findings);
+    let chains = chains::read(&steps.entries, findings);
+    let chains = inherit::expand(chains, findings);
+    let task_groups = groups::task_groups(&task_groups.entries, &chains, options, findings);
+    let data_defs = data_defs::read(&data_defs.entries, findings);
+    let defs = Defs {
+        locator_groups,
+        task_groups,
+        data_defs,
+    };
+    check::check(&defs, findings);
+    defs
+}
+
+/// A section no file has; `steps` may be missing, as the default chains are built in.
+fn report_missing(sections: &[sections::Section; 4], files: &[u32], findings: &mut Findings<'_>) {
+    // With one file there is no doubt where the section belongs.
+    let at = match files {
+        [file] => Span {
+            file: *file,
+            line: 1,
+            column: 1,
+            width: 1,
+        },
+        _ => Span::default(),
+    };
+    for (name, section) in sections::SECTIONS.iter().zip(sections) {
+        if section.at.is_none() && *name != "steps" {
+            findings.error(
+                at,
+                format!("no file has the section `{name}`"),
+                format!("add `{name}:` at the top level"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,10 +6,13 @@
 mod check;
 mod compose;
 mod data_defs;
+mod findings;
 mod locators;
 mod problem;
 mod steps;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod text;
 mod yaml;
 
@@ -17,7 +20,7 @@ pub use compose::{Loaded, Options, from_str, load};
 pub use data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
 pub use locators::{Locator, LocatorGroup};
 pub use problem::{Place, Problem, Problems, Severity, suggest};
-pub use steps::{PluginDef, PluginValue, Step, StepKind};
+pub use steps::{PluginDef, PluginValue, Step, StepKind, step_kind};
 pub use tasks::{Task, TaskGroup};
 pub use text::{Sources, Span, Text};
 

@@ -38,7 +38,7 @@ pub struct Place {
     pub column: u32,
     /// Characters to underline.
     pub width: u32,
-    /// The whole source line.
+    /// The whole source line; empty when it is too long to be shown.
     pub source: String,
 }
 
@@ -69,6 +69,9 @@ impl Problem {
     }
 }
 
+/// Longest source line that is copied into a problem, in bytes.
+const SOURCE_LINE_MAX: usize = 4_096;
+
 fn place(sources: &Sources, at: Span) -> Option<Place> {
     if at.line == 0 {
         return None;
@@ -80,6 +83,7 @@ fn place(sources: &Sources, at: Span) -> Option<Place> {
         width: at.width.max(1),
         source: sources
             .line(at.file, at.line)
+            .filter(|line| line.len() <= SOURCE_LINE_MAX)
             .unwrap_or_default()
             .to_owned(),
     })
@@ -119,17 +123,27 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// Longest misspelt name that is compared with others, in bytes: the distance costs its square.
+const SUGGEST_NAME_MAX: usize = 200;
+
 /// The known name closest to a misspelt one, if any is close enough.
 pub fn suggest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if wanted.len() > SUGGEST_NAME_MAX {
+        return None;
+    }
+    let wanted = wanted.to_lowercase();
+    let length = wanted.chars().count();
     known
         .into_iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&wanted.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
+        .filter_map(|name| {
+            let allowed = (name.chars().count() / 3).max(1);
+            if name.chars().count().abs_diff(length) > allowed {
+                return None;
+            }
+            let distance = strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
+            // Without a letter in common, one-letter names would all resemble each other.
+            (distance <= allowed && distance < length).then_some((distance, name))
         })
-        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

@@ -89,3 +89,130 @@ impl PluginDef {
             })
     }
 }
+
+/// Every name a step class goes by, and what it does; the first two of a kind are its own.
+const STEP_CLASSES: &[(&str, StepKind)] = &[
+    (
+        "org.codetab.scoopi.step.extract.LocatorSeeder",
+        StepKind::LocatorSeeder,
+    ),
+    ("locator_seeder", StepKind::LocatorSeeder),
+    (
+        "org.codetab.scoopi.step.extract.PageLoader",
+        StepKind::PageLoader,
+    ),
+    ("page_loader", StepKind::PageLoader),
+    (
+        "org.codetab.scoopi.step.extract.DomLoader",
+        StepKind::DomLoader,
+    ),
+    ("dom_loader", StepKind::DomLoader),
+    (
+        "org.codetab.scoopi.step.parse.jsoup.Parser",
+        StepKind::CssParser,
+    ),
+    ("css_parser", StepKind::CssParser),
+    ("jsoup_parser", StepKind::CssParser),
+    (
+        "org.codetab.scoopi.step.parse.htmlunit.Parser",
+        StepKind::XpathParser,
+    ),
+    ("xpath_parser", StepKind::XpathParser),
+    ("htmlunit_parser", StepKind::XpathParser),
+    (
+        "org.codetab.scoopi.step.parse.jsoup.QueryAnalyzer",
+        StepKind::CssAnalyzer,
+    ),
+    ("css_analyzer", StepKind::CssAnalyzer),
+    (
+        "org.codetab.scoopi.step.parse.htmlunit.QueryAnalyzer",
+        StepKind::XpathAnalyzer,
+    ),
+    ("xpath_analyzer", StepKind::XpathAnalyzer),
+    (
+        "org.codetab.scoopi.step.process.DataFilter",
+        StepKind::DataFilter,
+    ),
+    ("data_filter", StepKind::DataFilter),
+    (
+        "org.codetab.scoopi.step.process.DataConverter",
+        StepKind::DataConverter,
+    ),
+    ("data_converter", StepKind::DataConverter),
+    (
+        "org.codetab.scoopi.step.process.LocatorCreator",
+        StepKind::LocatorCreator,
+    ),
+    ("locator_creator", StepKind::LocatorCreator),
+    (
+        "org.codetab.scoopi.step.script.Scripter",
+        StepKind::Scripter,
+    ),
+    ("scripter", StepKind::Scripter),
+    (
+        "org.codetab.scoopi.step.load.DataAppender",
+        StepKind::DataAppender,
+    ),
+    ("data_appender", StepKind::DataAppender),
+    // Strings that older public guides print.
+    (
+        "org.codetab.scoopi.step.extract.URLLoader",
+        StepKind::PageLoader,
+    ),
+    (
+        "org.codetab.scoopi.step.convert.DataFilter",
+        StepKind::DataFilter,
+    ),
+    (
+        "org.codetab.scoopi.step.convert.DataConverter",
+        StepKind::DataConverter,
+    ),
+    (
+        "org.codetab.scoopi.step.convert.LocatorCreator",
+        StepKind::LocatorCreator,
+    ),
+];
+
+/// What the step class of this name does: an original class string, an older one, or an alias.
+///
+/// ```
+/// use spoonbill_defs::{StepKind, step_kind};
+///
+/// assert_eq!(step_kind("css_parser"), Some(StepKind::CssParser));
+/// assert_eq!(
+///     step_kind("org.codetab.scoopi.step.parse.jsoup.Parser"),
+///     Some(StepKind::CssParser)
+/// );
+/// assert_eq!(step_kind("Parser"), None);
+/// ```
+pub fn step_kind(class: &str) -> Option<StepKind> {
+    STEP_CLASSES
+        .iter()
+        .find(|(name, _)| *name == class)
+        .map(|(_, kind)| *kind)
+}
+
+/// The names that [`step_kind`] knows.
+pub(crate) fn step_classes() -> impl Iterator<Item = &'static str> {
+    STEP_CLASSES.iter().map(|(name, _)| *name)
+}
+
+impl StepKind {
+    /// The short name to write as `class`.
+    pub fn alias(self) -> &'static str {
+        STEP_CLASSES
+            .iter()
+            .find(|(name, kind)| *kind == self && !name.contains('.'))
+            .map_or("", |(name, _)| *name)
+    }
+
+    /// Whether the step loads a page.
+    pub fn is_loader(self) -> bool {
+        matches!(self, Self::PageLoader | Self::DomLoader)
+    }
+
+    /// Whether the step makes data from a page.
+    pub fn is_parser(self) -> bool {
+        matches!(self, Self::CssParser | Self::XpathParser)
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// A place in a definition file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Index into [`Sources`].
     pub file: u32,
@@ -61,6 +61,11 @@ impl Sources {
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> u32 {
         self.files.push((path.into(), text.into()));
         self.files.len() as u32 - 1
+    }
+
+    /// The whole text of a file.
+    pub fn text(&self, file: u32) -> Option<&str> {
+        self.files.get(file as usize).map(|(_, text)| &**text)
     }
 
     /// The path of a file.

@@ -1,0 +1,336 @@
+//! Reads the section `steps`: chains as written, and the two that are built in.
+
+use super::fields::{Fields, check_name, mapping, sequence, wrapped};
+use crate::findings::Findings;
+use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
+use crate::text::{Span, Text};
+use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
+
+/// Steps of one chain; the shipped chains have five.
+pub(super) const STEPS_MAX: usize = 200;
+
+/// Weight of all chains, and of all steps copied into tasks.
+pub(super) const WEIGHT_MAX: usize = 2_000_000;
+
+/// A chain as somebody wrote it.
+#[derive(Debug)]
+pub(super) struct ChainDraft {
+    pub(super) name: Text,
+    pub(super) body: Body,
+}
+
+/// The two ways to write a chain.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// All its steps.
+    Whole(Vec<StepDraft>),
+    /// Another chain with steps put over it.
+    Based(Text, Vec<StepDraft>),
+    /// Not readable; reported.
+    Broken,
+}
+
+/// A step before its place in the chain is known.
+#[derive(Debug, Clone)]
+pub(super) struct StepDraft {
+    pub(super) name: Text,
+    /// `None` when the class is unknown, which is reported.
+    pub(super) kind: Option<StepKind>,
+    pub(super) previous: Text,
+    pub(super) next: Text,
+    pub(super) plugins: Vec<PluginDef>,
+    /// Written in the chain itself rather than inherited.
+    pub(super) own: bool,
+}
+
+/// What a copy of the step costs.
+pub(super) fn weight(step: &StepDraft) -> usize {
+    fn plugin_weight(plugin: &PluginDef) -> usize {
+        let options = plugin.options.iter().map(|(key, value)| {
+            1 + key.text.len() / 64
+                + match value {
+                    PluginValue::One(text) => 1 + text.text.len() / 64,
+                    PluginValue::Many(texts) => {
+                        texts.iter().map(|text| 1 + text.text.len() / 64).sum()
+                    }
+                }
+        });
+        1 + options.sum::<usize>() + plugin.plugins.iter().map(plugin_weight).sum::<usize>()
+    }
+    1 + step.plugins.iter().map(plugin_weight).sum::<usize>()
+}
+
+/// Reports a chain that no task can need.
+pub(super) fn report_too_long(at: Span, findings: &mut Findings<'_>) {
+    findings.error(
+        at,
+        format!("a chain has more than {STEPS_MAX} steps"),
+        "split the work into several tasks",
+    );
+}
+
+/// Reports chains that, once inherited and copied, outgrow memory.
+pub(super) fn report_too_large(at: Span, findings: &mut Findings<'_>) {
+    findings.error(
+        at,
+        "the chains of steps are too large once they are put together",
+        "use fewer tasks, or chains with fewer steps and plugins",
+    );
+}
+
+/// Reads the user's chains and adds the built-in ones they do not replace.
+pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<ChainDraft> {
+    let mut chains: Vec<_> = entries.iter().map(|entry| chain(entry, findings)).collect();
+    for built_in in built_in() {
+        match entries.iter().find(|entry| entry.key == built_in.name) {
+            Some(entry) => findings.warn(
+                entry.key.at,
+                format!(
+                    "`{}` replaces the built-in chain of that name",
+                    built_in.name.text
+                ),
+                "rename it if that is not meant; Scoopi would ignore this one",
+            ),
+            None => chains.push(built_in),
+        }
+    }
+    chains
+}
+
+fn chain(entry: &Entry, findings: &mut Findings<'_>) -> ChainDraft {
+    check_name("a chain of steps", &entry.key, findings);
+    ChainDraft {
+        name: entry.key.clone(),
+        body: body(entry, findings).unwrap_or(Body::Broken),
+    }
+}
+
+fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
+    let what = format!("the chain `{}`", shorten(&entry.key.text));
+    let entries = mapping(&what, &entry.value, findings)?;
+    let Some(first) = entries.first() else {
+        findings.error(
+            entry.key.at,
+            format!("{what} has no steps"),
+            "add steps, or the name of the chain it is based on",
+        );
+        return None;
+    };
+    if entries.iter().any(|entry| is_step(&entry.value)) {
+        return Some(Body::Whole(steps(&entry.value, findings)?));
+    }
+    for other in &entries[1..] {
+        findings.warn(
+            other.key.at,
+            format!("{what} has one base; `{}` is ignored", other.key.text),
+            format!("it is based on `{}`; make another chain", first.key.text),
+        );
+    }
+    let overlay = overlay_steps(first, findings)?;
+    Some(Body::Based(first.key.clone(), overlay))
+}
+
+/// A base chain holds steps, a step holds texts; a step may lack its `class` by mistake.
+fn is_step(node: &Node) -> bool {
+    ["class", "previous", "next"]
+        .into_iter()
+        .any(|key| matches!(node.get(key).map(|node| &node.kind), Some(Kind::Scalar(..))))
+}
+
+/// Reads the steps that are put over a base chain.
+pub(super) fn overlay_steps(base: &Entry, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
+    if matches!(base.value.kind, Kind::Scalar(_, Scalar::Null)) {
+        findings.error(
+            base.key.at,
+            format!("no steps are put over the chain `{}`", base.key.text),
+            "write its steps below it, or `{ }` to take the chain as it is",
+        );
+        return None;
+    }
+    steps(&base.value, findings)
+}
+
+/// Reads steps by name, in the order of the file.
+pub(super) fn steps(node: &Node, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
+    let entries = mapping("a chain of steps", node, findings)?;
+    if entries.len() > STEPS_MAX {
+        report_too_long(node.at, findings);
+        return None;
+    }
+    Some(
+        entries
+            .iter()
+            .filter_map(|entry| step(entry, findings))
+            .collect(),
+    )
+}
+
+fn step(entry: &Entry, findings: &mut Findings<'_>) -> Option<StepDraft> {
+    check_name("a step", &entry.key, findings);
+    if ["start", "end"]
+        .iter()
+        .any(|terminal| entry.key.text.eq_ignore_ascii_case(terminal))
+    {
+        findings.error(
+            entry.key.at,
+            format!("a step cannot be called `{}`", entry.key.text),
+            "`start` and `end` are the two ends of a chain; rename the step",
+        );
+    }
+    let keys = ["class", "previous", "next", "plugins"];
+    let fields = Fields::new("a step", entry.key.at, &entry.value, &keys, findings)?;
+    let class = fields.name("class", findings);
+    let kind = class.and_then(|class| kind(&class, findings));
+    Some(StepDraft {
+        name: entry.key.clone(),
+        kind,
+        previous: fields.name("previous", findings).unwrap_or_default(),
+        next: fields.name("next", findings).unwrap_or_default(),
+        plugins: plugins(&fields, findings),
+        own: true,
+    })
+}
+
+fn kind(class: &Text, findings: &mut Findings<'_>) -> Option<StepKind> {
+    let kind = step_kind(&class.text);
+    if kind.is_none() {
+        // `PageLoader` or a wrong package: the last word says which class is meant.
+        let word = |name: &str| {
+            let last = name.rsplit('.').next().unwrap_or_default();
+            last.replace('_', "").to_lowercase()
+        };
+        let wanted = word(&class.text);
+        let same_word = step_classes().find(|name| word(name) == wanted);
+        let help = match same_word {
+            Some(name) if wanted != "parser" && wanted != "queryanalyzer" => {
+                format!("did you mean `{name}`?")
+            }
+            _ => findings.did_you_mean(
+                &class.text,
+                step_classes(),
+                "the classes are `locator_seeder`, `page_loader`, `dom_loader`, `css_parser`, \
+                 `xpath_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, \
+                 `data_converter`, `locator_creator`, `scripter` and `data_appender`",
+            ),
+        };
+        findings.error(
+            class.at,
+            format!("there is no step class `{}`", shorten(&class.text)),
+            help,
+        );
+    }
+    kind
+}
+
+fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
+    let Some(node) = fields.get("plugins") else {
+        return Vec::new();
+    };
+    let nodes = sequence(
+        "plugins",
+        "plugin: { name: ..., class: ... }",
+        node,
+        findings,
+    )
+    .unwrap_or_default();
+    let plugins = nodes
+        .iter()
+        .filter_map(|node| plugin(wrapped("plugins", "plugin", node, findings)?, findings));
+    plugins.collect()
+}
+
+fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
+    let fields = Fields::open("a plugin", node.at, node, findings)?;
+    let (name, class) = (
+        fields.name("name", findings),
+        fields.name("class", findings),
+    );
+    let own = ["name", "class", "plugins"];
+    let options = fields
+        .entries()
+        .iter()
+        .filter(|entry| !own.contains(&entry.key.text.as_str()))
+        .filter_map(|entry| Some((entry.key.clone(), option(entry, findings)?)));
+    let options = options.collect();
+    let plugins = plugins(&fields, findings);
+    Some(PluginDef {
+        name: name?,
+        class: class?,
+        options,
+        plugins,
+    })
+}
+
+/// Any scalar is text here: whether `1` is a number is the plugin's affair.
+fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
+    let scalar = |node: &Node| match &node.kind {
+        Kind::Scalar(text, _) => Some(Text {
+            text: text.clone(),
+            at: node.at,
+        }),
+        Kind::Sequence(_) | Kind::Mapping(_) => None,
+    };
+    let value = match &entry.value.kind {
+        Kind::Sequence(nodes) => {
+            let texts: Option<Vec<_>> = nodes.iter().map(scalar).collect();
+            texts.map(PluginValue::Many)
+        }
+        Kind::Scalar(..) | Kind::Mapping(_) => scalar(&entry.value).map(PluginValue::One),
+    };
+    if value.is_none() {
+        findings.error(
+            entry.key.at,
+            format!(
+                "the plugin property `{}` must be a text or a list of texts",
+                entry.key.text
+            ),
+            "put it in quotes if it holds brackets or `: `",
+        );
+    }
+    value
+}
+
+/// The chains every set of definitions has.
+fn built_in() -> [ChainDraft; 2] {
+    [
+        ("jsoupDefault", StepKind::CssParser),
+        ("htmlUnitDefault", StepKind::XpathParser),
+    ]
+    .map(|(name, parser)| ChainDraft {
+        name: Text::new(name),
+        body: Body::Whole(default_steps(parser)),
+    })
+}
+
+fn default_steps(parser: StepKind) -> Vec<StepDraft> {
+    let step = |name, kind, previous, next| StepDraft {
+        name: Text::new(name),
+        kind: Some(kind),
+        previous: Text::new(previous),
+        next: Text::new(next),
+        plugins: Vec::new(),
+        own: true,
+    };
+    let option = |key, value| (Text::new(key), PluginValue::One(Text::new(value)));
+    let csv = PluginDef {
+        name: Text::new("csv"),
+        class: Text::new("org.codetab.scoopi.plugin.encoder.CsvEncoder"),
+        options: vec![option("delimiter", "|"), option("includeTags", "false")],
+        plugins: Vec::new(),
+    };
+    let file = PluginDef {
+        name: Text::new("dataFile"),
+        class: Text::new("org.codetab.scoopi.plugin.appender.FileAppender"),
+        options: vec![option("file", "output/data.txt")],
+        plugins: vec![csv],
+    };
+    let mut appender = step("appender", StepKind::DataAppender, "filter", "end");
+    appender.plugins.push(file);
+    vec![
+        step("seeder", StepKind::LocatorSeeder, "start", "loader"),
+        step("loader", StepKind::PageLoader, "seeder", "parser"),
+        step("parser", parser, "loader", "filter"),
+        step("filter", StepKind::DataFilter, "parser", "appender"),
+        appender,
+    ]
+}

@@ -1,0 +1,269 @@
+//! Reads the section `dataDefs` and normalises facts and ranges.
+
+use super::fields::{Fields, check_name, sequence, wrapped};
+use crate::data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
+use crate::findings::Findings;
+use crate::text::{Span, Text};
+use crate::yaml::{Entry, Kind, Node};
+
+const ITEM_KEYS: &[&str] = &[
+    "name",
+    "value",
+    "match",
+    "script",
+    "selector",
+    "index",
+    "indexRange",
+    "breakAfter",
+    "filters",
+    "prefix",
+    "linkGroup",
+    "linkBreakOn",
+    "order",
+];
+
+/// Reads all data definitions; a broken one is still there under its name.
+pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<DataDef> {
+    entries
+        .iter()
+        .map(|entry| data_def(entry, findings))
+        .collect()
+}
+
+fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
+    check_name("a dataDef", &entry.key, findings);
+    let mut def = DataDef {
+        name: entry.key.clone(),
+        ..DataDef::default()
+    };
+    let keys = ["query", "items", "dims", "facts"];
+    let at = entry.key.at;
+    let Some(fields) = Fields::new("a dataDef", at, &entry.value, &keys, findings) else {
+        return def;
+    };
+    if let Some(node) = fields.required("query", findings) {
+        def.query = query(node, findings);
+    }
+    if let Some(node) = fields.required("items", findings) {
+        def.items = items("items", node, findings);
+    }
+    if let Some(node) = fields.get("dims") {
+        def.dims = items("dims", node, findings);
+    }
+    match fields.get("facts") {
+        Some(node) => def.facts = items("facts", node, findings),
+        None => def.facts.push(Item {
+            name: Text::new("fact"),
+            ..Item::default()
+        }),
+    }
+    def
+}
+
+fn query(node: &Node, findings: &mut Findings<'_>) -> Query {
+    let keys = ["block", "selector"];
+    let Some(fields) = Fields::new("a query", node.at, node, &keys, findings) else {
+        return Query::default();
+    };
+    Query {
+        block: fields.required_text("block", findings).unwrap_or_default(),
+        selector: fields.text("selector", findings),
+    }
+}
+
+fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
+    let Some(nodes) = sequence(key, "item: { name: ... }", node, findings) else {
+        return Vec::new();
+    };
+    if nodes.is_empty() {
+        findings.error(
+            node.at,
+            format!("`{key}` is empty"),
+            if key == "items" {
+                "list at least one `item: { name: ... }`"
+            } else {
+                "list at least one `item: { name: ... }`, or leave the key out"
+            },
+        );
+    }
+    let entries = nodes
+        .iter()
+        .filter_map(|node| item(key, wrapped(key, "item", node, findings)?, findings));
+    entries.collect()
+}
+
+fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
+    let fields = Fields::new("an item", node.at, node, ITEM_KEYS, findings)?;
+    let item = Item {
+        name: fields.name("name", findings).unwrap_or_default(),
+        value: fields.text("value", findings),
+        match_text: fields.text("match", findings),
+        script: fields.text("script", findings),
+        selector: fields.text("selector", findings),
+        range: range(&fields, findings),
+        break_after: fields.texts("breakAfter", findings),
+        filters: filters(&fields, findings),
+        prefix: fields.texts("prefix", findings).unwrap_or_default(),
+        link_group: fields.text("linkGroup", findings),
+        link_break_on: fields.texts("linkBreakOn", findings).unwrap_or_default(),
+        order: fields.index("order", findings),
+    };
+    let idle: &[&str] = match list {
+        "items" => &[],
+        "dims" => &["linkGroup", "linkBreakOn"],
+        _ => &["selector", "linkGroup", "linkBreakOn"],
+    };
+    for key in idle {
+        if let Some(entry) = fields.entries().iter().find(|entry| entry.key.text == *key) {
+            let help = match *key {
+                "selector" => "the fact is taken by the `selector` of the query",
+                _ => "links are made from `items` only; move the entry there",
+            };
+            findings.warn(
+                entry.key.at,
+                format!("`{key}` has no effect in `{list}`"),
+                help,
+            );
+        }
+    }
+    Some(item)
+}
+
+fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
+    let index = fields.index("index", findings);
+    if let Some(node) = fields.get("indexRange") {
+        if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
+            findings.warn(
+                at,
+                "`index` has no effect beside `indexRange`",
+                "keep one of the two",
+            );
+        }
+        let parsed = fields.text("indexRange", findings);
+        let range = parsed.map(|text| parse_range(&text, findings));
+        let range = range.unwrap_or_default();
+        if range.last.is_none() {
+            check_open(fields, node.at, findings);
+        }
+        return range;
+    }
+    let first = index.unwrap_or(1);
+    if let Some(node) = fields.get("breakAfter") {
+        check_open(fields, node.at, findings);
+        return Range { first, last: None };
+    }
+    Range {
+        first,
+        last: Some(first),
+    }
+}
+
+/// An open range that nothing can end.
+fn check_open(fields: &Fields<'_>, at: Span, findings: &mut Findings<'_>) {
+    let names_nothing = fields
+        .get("breakAfter")
+        .is_none_or(|node| matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()));
+    let constant = ["value", "match"]
+        .into_iter()
+        .find(|key| fields.get(key).is_some());
+    if let Some(key) = constant {
+        findings.warn(
+            at,
+            format!("the range never ends: with `{key}` no value is looked up"),
+            "write both ends, such as `indexRange: 1-20`",
+        );
+    } else if names_nothing {
+        findings.warn(
+            at,
+            "the range never ends: `breakAfter` names no value",
+            "write both ends, or the last value: `breakAfter: [ \"...\" ]`",
+        );
+    }
+}
+
+/// `a-b`, `a-`, `a` or `-`.
+fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
+    let mut parts = text.text.split('-');
+    let first = parts.next().unwrap_or_default();
+    let second = parts.next();
+    let number = |part: &str| {
+        let digits = !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+        let number = part.parse::<u32>().ok();
+        number.filter(|number| digits && i32::try_from(*number).is_ok())
+    };
+    let range = match (number(first), second) {
+        (Some(first), None) => Some((first, Some(first))),
+        (Some(first), Some("")) => Some((first, None)),
+        (Some(first), Some(second)) => number(second).map(|second| (first, Some(second))),
+        (None, _) if text.text == "-" => Some((0, Some(0))),
+        (None, _) => None,
+    };
+    if range.is_some() && parts.next().is_some() {
+        findings.warn(
+            text.at,
+            format!(
+                "in the range `{}` the second dash and what follows is ignored",
+                text.text
+            ),
+            "write two numbers, such as `2-6`",
+        );
+    }
+    match range {
+        Some((first, Some(last))) => Range {
+            first: first.min(last),
+            last: Some(first.max(last)),
+        },
+        Some((first, None)) => Range { first, last: None },
+        None => {
+            findings.error(
+                text.at,
+                format!(
+                    "`{}` is not a range of indexes",
+                    crate::yaml::shorten(&text.text)
+                ),
+                "write `2-6`, or `5-` for a range that `breakAfter` ends",
+            );
+            Range::default()
+        }
+    }
+}
+
+fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
+    let Some(node) = fields.get("filters") else {
+        return Vec::new();
+    };
+    let nodes = sequence(
+        "filters",
+        "filter: { type: value, pattern: ... }",
+        node,
+        findings,
+    )
+    .unwrap_or_default();
+    let filters = nodes.iter().filter_map(|node| {
+        let node = wrapped("filters", "filter", node, findings)?;
+        let fields = Fields::new("a filter", node.at, node, &["type", "pattern"], findings)?;
+        let on = fields.required_text("type", findings);
+        let pattern = fields.required_text("pattern", findings);
+        Some(Filter {
+            on: filter_on(&on?, findings),
+            pattern: pattern?,
+        })
+    });
+    filters.collect()
+}
+
+fn filter_on(text: &Text, findings: &mut Findings<'_>) -> FilterOn {
+    match text.text.as_str() {
+        "match" => FilterOn::Match,
+        "value" => FilterOn::Value,
+        other => {
+            let help = findings.did_you_mean(other, ["value", "match"], "write `value` or `match`");
+            findings.warn(
+                text.at,
+                format!("the filter type `{other}` is taken as `value`"),
+                help,
+            );
+            FilterOn::Value
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The shape of nodes: which keys a mapping may have and of what type their values are.
+
+use crate::findings::Findings;
+use crate::problem::suggest;
+use crate::text::{Span, Text};
+use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
+
+/// Names of an older dialect of the definition language, and what to write today.
+const OLD_KEYS: &[(&str, &str)] = &[
+    (
+        "axis",
+        "`axis` is gone: list the axes as `item` entries below `items` and `dims`",
+    ),
+    (
+        "members",
+        "`members` is gone: list them as `item` entries below `items` or `dims`",
+    ),
+    (
+        "member",
+        "`member` is gone: list it as an `item` entry below `items` or `dims`",
+    ),
+    ("col", "`col` is gone: make it an `item` entry of `dims`"),
+    ("row", "`row` is gone: make it an `item` entry of `items`"),
+    ("tags", "`tags` is gone: leave it out"),
+];
+
+/// Keys of an older dialect that only have another name today.
+const RENAMED_KEYS: &[(&str, &str)] = &[
+    ("region", "block"),
+    ("field", "selector"),
+    ("prefixes", "prefix"),
+];
+
+/// A mapping with a fixed set of keys.
+#[derive(Debug, Clone)]
+pub(super) struct Fields<'n> {
+    /// What the mapping is, with its article: `an item`.
+    what: &'static str,
+    /// Where to report a missing key.
+    at: Span,
+    entries: &'n [Entry],
+    /// Keys that are there under a wrong name, so that they are not called missing too.
+    misspelt: Vec<&'static str>,
+}
+
+impl<'n> Fields<'n> {
+    /// Reports every unknown key; `None` (and a problem) when the node is no mapping.
+    pub(super) fn new(
+        what: &'static str,
+        at: Span,
+        node: &'n Node,
+        keys: &[&'static str],
+        findings: &mut Findings<'_>,
+    ) -> Option<Self> {
+        let entries = mapping(what, node, findings)?;
+        let mut misspelt = Vec::new();
+        for entry in entries {
+            if !keys.contains(&entry.key.text.as_str()) {
+                misspelt.extend(unknown_key(what, &entry.key, keys, findings));
+            }
+        }
+        Some(Self {
+            what,
+            at,
+            entries,
+            misspelt,
+        })
+    }
+
+    /// Like [`Fields::new`] where any key may stand.
+    pub(super) fn open(
+        what: &'static str,
+        at: Span,
+        node: &'n Node,
+        findings: &mut Findings<'_>,
+    ) -> Option<Self> {
+        let entries = mapping(what, node, findings)?;
+        Some(Self {
+            what,
+            at,
+            entries,
+            misspelt: Vec::new(),
+        })
+    }
+
+    /// The entries, in the order of the file.
+    pub(super) fn entries(&self) -> &'n [Entry] {
+        self.entries
+    }
+
+    /// The value of a key, if it is there.
+    pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    fn entry(&self, key: &str) -> Option<&'n Entry> {
+        self.entries.iter().find(|entry| entry.key.text == key)
+    }
+
+    /// The value of a key that must be there.
+    pub(super) fn required(&self, key: &str, findings: &mut Findings<'_>) -> Option<&'n Node> {
+        let found = self.get(key);
+        if found.is_none() && !self.misspelt.contains(&key) {
+            findings.error(
+                self.at,
+                format!("{} needs the key `{key}`", self.what),
+                format!("add `{key}: ...`"),
+            );
+        }
+        found
+    }
+
+    /// The text of a key, if it is there.
+    pub(super) fn text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+        text(key, self.get(key)?, findings)
+    }
+
+    /// The text of a key that must be there; may be empty.
+    pub(super) fn required_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+        text(key, self.required(key, findings)?, findings)
+    }
+
+    /// The text of a key that must be there and say something.
+    pub(super) fn name(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+        let name = self.required_text(key, findings)?;
+        if name.text.trim().is_empty() {
+            findings.error(
+                name.at,
+                format!("the `{key}` of {} is empty", self.what),
+                format!("write a text between the quotes of `{key}`"),
+            );
+            return None;
+        }
+        Some(name)
+    }
+
+    /// A whole number from 0, if the key is there.
+    pub(super) fn index(&self, key: &str, findings: &mut Findings<'_>) -> Option<u32> {
+        let node = self.get(key)?;
+        let (help, number) = match &node.kind {
+            Kind::Scalar(text, Scalar::Number) => (
+                format!(
+                    "write a whole number from 0 to {}, such as `{key}: 2`",
+                    i32::MAX
+                ),
+                text.parse::<u32>()
+                    .ok()
+                    .filter(|number| i32::try_from(*number).is_ok()),
+            ),
+            Kind::Scalar(text, _) if text.parse::<u32>().is_ok() => {
+                (format!("write it without quotes: `{key}: {text}`"), None)
+            }
+            Kind::Scalar(text, _) if key == "index" && text.contains('-') => {
+                (format!("write a range as `indexRange: {text}`"), None)
+            }
+            _ => (format!("write a whole number, such as `{key}: 2`"), None),
+        };
+        if number.is_none() {
+            findings.error(
+                node.at,
+                format!(
+                    "`{key}` must be a whole number, but it is {}",
+                    node.describe()
+                ),
+                help,
+            );
+        }
+        number
+    }
+
+    /// A list of texts, if the key is there.
+    pub(super) fn texts(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
+        let entry = self.entry(key)?;
+        let nodes = sequence(key, "\"...\"", &entry.value, findings).unwrap_or_default();
+        let texts = nodes
+            .iter()
+            .filter_map(|node| text(&format!("an entry of {key}"), node, findings));
+        Some(texts.collect())
+    }
+}
+
+/// Reports a key that nobody reads, and gives the key that was meant if that is clear.
+pub(super) fn unknown_key(
+    what: &str,
+    key: &Text,
+    known: &[&'static str],
+    findings: &mut Findings<'_>,
+) -> Option<&'static str> {
+    let name = key.text.as_str();
+    let renamed = RENAMED_KEYS
+        .iter()
+        .find(|(old, new)| *old == name && known.contains(new));
+    let gone = OLD_KEYS.iter().find(|(old, _)| *old == name);
+    let near = if findings.crowded() {
+        None
+    } else {
+        suggest(name, known.iter().copied())
+    };
+    let help = match (renamed, gone, near, known) {
+        (Some((old, new)), ..) => format!("`{old}` is now called `{new}`"),
+        (None, Some((_, help)), ..) => (*help).to_owned(),
+        (None, None, Some(near), _) => format!("did you mean `{near}`?"),
+        (None, None, None, [only]) => format!("the only key of {what} is `{only}`"),
+        (None, None, None, _) => {
+            let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
+            format!("the keys of {what} are {}", listed.join(", "))
+        }
+    };
+    findings.error(
+        key.at,
+        format!("`{}` is not a key of {what}", shorten(name)),
+        help,
+    );
+    renamed.map(|(_, new)| *new).or(near)
+}
+
+/// The inner mapping of a list entry that is written `key: { ... }`.
+pub(super) fn wrapped<'n>(
+    list: &str,
+    key: &'static str,
+    node: &'n Node,
+    findings: &mut Findings<'_>,
+) -> Option<&'n Node> {
+    let what = format!("an entry of `{list}`");
+    if let Some(inner) = node.get(key) {
+        for entry in node.entries().unwrap_or_default() {
+            if entry.key.text != key {
+                unknown_key(&what, &entry.key, &[key], findings);
+            }
+        }
+        return Some(inner);
+    }
+    if let Some([entry]) = node.entries()
+        && suggest(&entry.key.text, [key]).is_some()
+    {
+        unknown_key(&what, &entry.key, &[key], findings);
+        return Some(&entry.value);
+    }
+    findings.error(
+        node.at,
+        format!(
+            "{what} must be written `{key}: {{ ... }}`, but it is {}",
+            node.describe()
+        ),
+        format!("put `{key}:` before it"),
+    );
+    None
+}
+
+/// The entries of a mapping.
+pub(super) fn mapping<'n>(
+    what: &str,
+    node: &'n Node,
+    findings: &mut Findings<'_>,
+) -> Option<&'n [Entry]> {
+    let entries = node.entries();
+    if entries.is_none() {
+        findings.error(
+            node.at,
+            format!("{what} must be a mapping, but it is {}", node.describe()),
+            "write `key: value` lines below it, indented",
+        );
+    }
+    entries
+}
+
+/// The nodes of a list; the example shows one entry.
+pub(super) fn sequence<'n>(
+    key: &str,
+    example: &str,
+    node: &'n Node,
+    findings: &mut Findings<'_>,
+) -> Option<&'n [Node]> {
+    if let Kind::Sequence(nodes) = &node.kind {
+        return Some(nodes);
+    }
+    findings.error(
+        node.at,
+        format!("`{key}` must be a list, but it is {}", node.describe()),
+        format!("write it as a list: `{key}: [ {example} ]`"),
+    );
+    None
+}
+
+/// A scalar that YAML takes for text.
+pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
+    let help = match &node.kind {
+        Kind::Scalar(text, Scalar::Text) => {
+            return Some(Text {
+                text: text.clone(),
+                at: node.at,
+            });
+        }
+        Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
+            format!("put it in quotes: `\"{}\"`", shorten(text))
+        }
+        Kind::Scalar(_, Scalar::Null) => "write a text after the colon, or `\"\"`".to_owned(),
+        Kind::Sequence(_) | Kind::Mapping(_) => {
+            "write one text; put it in quotes if it holds brackets or `: `".to_owned()
+        }
+    };
+    let shown = match key.strip_prefix("an entry of ") {
+        Some(list) => format!("an entry of `{list}`"),
+        None => format!("`{key}`"),
+    };
+    findings.error(
+        node.at,
+        format!("{shown} must be text, but it is {}", node.describe()),
+        help,
+    );
+    None
+}
+
+/// A boolean.
+pub(super) fn boolean(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<bool> {
+    if let Kind::Scalar(_, Scalar::Boolean(value)) = node.kind {
+        return Some(value);
+    }
+    findings.error(
+        node.at,
+        format!(
+            "`{key}` must be `true` or `false`, but it is {}",
+            node.describe()
+        ),
+        format!("write `{key}: true` or `{key}: false`, without quotes"),
+    );
+    None
+}
+
+/// Reports a name that is empty or that other tools cannot look up.
+pub(super) fn check_name(what: &str, name: &Text, findings: &mut Findings<'_>) {
+    if name.text.trim().is_empty() {
+        findings.error(
+            name.at,
+            format!("the name of {what} is empty"),
+            "write a name before the colon",
+        );
+    } else if name.text.contains(['/', '~']) {
+        findings.warn(
+            name.at,
+            format!(
+                "the name `{}` holds a `/` or `~`, which Scoopi cannot look up",
+                shorten(&name.text)
+            ),
+            "use letters, digits and `_` if the definitions are to run there too",
+        );
+    }
+}

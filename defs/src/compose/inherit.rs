@@ -1,0 +1,203 @@
+//! Chains based on chains: steps are put over a base, by replacing or inserting them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::chains::{self, Body, ChainDraft, StepDraft};
+use crate::findings::Findings;
+use crate::text::Text;
+
+/// All chains with their bases resolved.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    /// `None` for a chain that is broken and reported.
+    expanded: HashMap<String, Option<Vec<StepDraft>>>,
+}
+
+impl Chains {
+    /// The steps of a chain; an unknown name is reported where it stands.
+    pub(super) fn find(&self, name: &Text, findings: &mut Findings<'_>) -> Option<&[StepDraft]> {
+        let found = self.expanded.get(&name.text);
+        if found.is_none() {
+            self.report_unknown(name, findings);
+        }
+        found.and_then(Option::as_deref)
+    }
+
+    fn report_unknown(&self, name: &Text, findings: &mut Findings<'_>) {
+        if findings.incomplete {
+            return;
+        }
+        if name.at.line == 0 {
+            findings.error(
+                name.at,
+                format!("there is no chain of steps `{}`", name.text),
+                "the setting `defs.defaultSteps` names it, for tasks without `steps`",
+            );
+        } else {
+            let mut known: Vec<_> = self.expanded.keys().map(String::as_str).collect();
+            // Ties are broken by order, and that of a map differs from run to run.
+            known.sort_unstable();
+            let help = findings.did_you_mean(
+                &name.text,
+                known,
+                "define it below the top-level `steps:`, or use `jsoupDefault` or \
+                 `htmlUnitDefault`",
+            );
+            findings.error(
+                name.at,
+                format!("there is no chain of steps `{}`", name.text),
+                help,
+            );
+        }
+    }
+}
+
+/// Resolves the bases of all chains, without recursion: a base may stand at the end of a long row.
+pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Chains {
+    let mut chains = Chains::default();
+    let mut based = Based::new();
+    let mut order = Vec::new();
+    for draft in drafts {
+        match draft.body {
+            Body::Whole(steps) => {
+                chains.expanded.insert(draft.name.text, Some(steps));
+            }
+            Body::Broken => {
+                chains.expanded.insert(draft.name.text, None);
+            }
+            Body::Based(base, overlay) => {
+                order.push(draft.name.text.clone());
+                based.insert(draft.name.text, (base, overlay));
+            }
+        }
+    }
+    let mut total = 0;
+    for name in &order {
+        let row = row_of_bases(name, &mut chains, &based, findings);
+        for (name, base, steps) in row.into_iter().rev() {
+            let below = chains.expanded.get(&base.text).and_then(Option::as_ref);
+            let steps = below.and_then(|below| overlay(below, steps, findings));
+            total += steps.iter().flatten().map(chains::weight).sum::<usize>();
+            if total > chains::WEIGHT_MAX {
+                chains::report_too_large(base.at, findings);
+                findings.incomplete = true;
+                return chains;
+            }
+            chains.expanded.insert(name.to_owned(), steps);
+        }
+    }
+    chains
+}
+
+/// Chains by name, each with its base and the steps put over it.
+type Based = HashMap<String, (Text, Vec<StepDraft>)>;
+
+/// The chains from this one down to the first that is expanded already.
+fn row_of_bases<'b>(
+    name: &'b str,
+    chains: &mut Chains,
+    based: &'b Based,
+    findings: &mut Findings<'_>,
+) -> Vec<(&'b str, &'b Text, &'b [StepDraft])> {
+    let mut row: Vec<(&str, &Text, &[StepDraft])> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut current = name;
+    while !chains.expanded.contains_key(current) {
+        let Some((base, steps)) = based.get(current) else {
+            if let Some((_, base, _)) = row.last() {
+                report_unknown_base(base, chains, based, findings);
+            }
+            break;
+        };
+        if !seen.insert(current) {
+            if let Some((_, base, _)) = row.last() {
+                findings.error(
+                    base.at,
+                    format!("the chain `{current}` is based on itself"),
+                    "base it on a chain that has all its steps, such as `jsoupDefault`",
+                );
+            }
+            chains.expanded.insert(current.to_owned(), None);
+            break;
+        }
+        row.push((current, base, steps));
+        current = &base.text;
+    }
+    row
+}
+
+fn report_unknown_base(base: &Text, chains: &Chains, based: &Based, findings: &mut Findings<'_>) {
+    if findings.incomplete {
+        return;
+    }
+    let mut known: Vec<_> = chains.expanded.keys().chain(based.keys()).collect();
+    known.sort_unstable();
+    let help = findings.did_you_mean(
+        &base.text,
+        known.into_iter().map(String::as_str),
+        "a step needs a `class`, a base chain must stand below the top-level `steps:`",
+    );
+    findings.error(
+        base.at,
+        format!("there is no chain of steps `{}` to build on", base.text),
+        help,
+    );
+}
+
+/// Puts steps over a base: a known name replaces, an unknown one is inserted.
+pub(super) fn overlay(
+    base: &[StepDraft],
+    steps: &[StepDraft],
+    findings: &mut Findings<'_>,
+) -> Option<Vec<StepDraft>> {
+    let mut chain = base.to_vec();
+    for step in &mut chain {
+        step.own = false;
+    }
+    let mut whole = true;
+    for step in steps {
+        match chain.iter_mut().find(|known| known.name == step.name) {
+            Some(known) => *known = step.clone(),
+            None => whole &= insert(&mut chain, step, findings),
+        }
+    }
+    if chain.len() > chains::STEPS_MAX {
+        let at = steps.first().map(|step| step.name.at).unwrap_or_default();
+        chains::report_too_long(at, findings);
+        return None;
+    }
+    whole.then_some(chain)
+}
+
+fn insert(chain: &mut Vec<StepDraft>, step: &StepDraft, findings: &mut Findings<'_>) -> bool {
+    let known = chain.iter_mut().find(|known| known.name == step.previous);
+    match known {
+        Some(previous) => previous.next = step.name.clone(),
+        // Missing `previous` and `next` are reported where the step is read.
+        None if step.previous.text.is_empty() => return false,
+        None => {
+            let names = chain.iter().map(|step| step.name.text.as_str());
+            let help = findings.did_you_mean(
+                &step.previous.text,
+                names,
+                "a step is inserted after a step of its base chain; name that one",
+            );
+            findings.error(
+                step.previous.at,
+                format!(
+                    "step `{}` cannot follow `{}`: its chain has no such step",
+                    step.name.text, step.previous.text
+                ),
+                help,
+            );
+            return false;
+        }
+    }
+    if let Some(next) = chain.iter_mut().find(|known| known.name == step.next)
+        && !next.previous.text.eq_ignore_ascii_case("start")
+    {
+        next.previous = step.name.clone();
+    }
+    chain.push(step.clone());
+    true
+}

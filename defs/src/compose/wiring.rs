@@ -1,0 +1,194 @@
+//! The order of a chain's steps: `next` is followed from the step after `start`.
+
+use super::chains::StepDraft;
+use crate::findings::Findings;
+use crate::steps::{Step, StepKind};
+use crate::text::{Span, Text};
+
+/// Walks a chain from `start` to `end`; `None` when it is broken, which is reported.
+pub(super) fn walk(
+    chain: &[StepDraft],
+    task: &Text,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<Step>> {
+    let previous_known = check_previous(chain, task, findings);
+    let mut current = first(chain, task, findings)?;
+    let mut path: Vec<&StepDraft> = Vec::new();
+    loop {
+        path.push(current);
+        let Some(next) = successor(current, chain, task, findings)? else {
+            break;
+        };
+        if path.iter().any(|step| step.name == next.name) {
+            let names: Vec<_> = path.iter().map(|step| step.name.text.as_str()).collect();
+            findings.error(
+                written(current.next.at, task),
+                format!(
+                    "the chain runs in a circle: {} -> {}",
+                    names.join(" -> "),
+                    next.name.text
+                ),
+                "let its last step say `next: end`",
+            );
+            return None;
+        }
+        if next.previous != current.name && previous_known {
+            findings.warn(
+                written(next.previous.at, task),
+                format!(
+                    "step `{}` says it follows `{}`, but `{}` leads to it",
+                    next.name.text, next.previous.text, current.name.text
+                ),
+                format!("write `previous: {}`", current.name.text),
+            );
+        }
+        current = next;
+    }
+    warn_unreached(chain, &path, findings);
+    if !previous_known {
+        return None;
+    }
+    let steps = path.into_iter().map(|step| {
+        Some(Step {
+            name: step.name.clone(),
+            kind: step.kind?,
+            plugins: step.plugins.clone(),
+        })
+    });
+    steps.collect()
+}
+
+/// The place of a text, or of the task when the text is built in.
+fn written(at: Span, task: &Text) -> Span {
+    if at.line == 0 { task.at } else { at }
+}
+
+fn names(chain: &[StepDraft]) -> impl Iterator<Item = &str> {
+    chain.iter().map(|step| step.name.text.as_str())
+}
+
+fn check_previous(chain: &[StepDraft], task: &Text, findings: &mut Findings<'_>) -> bool {
+    let mut known = true;
+    for step in chain {
+        let previous = &step.previous;
+        if previous.text.is_empty() {
+            known = false;
+        } else if !previous.text.eq_ignore_ascii_case("start")
+            && !chain.iter().any(|other| other.name == *previous)
+        {
+            known = false;
+            let help = findings.did_you_mean(
+                &previous.text,
+                names(chain).chain(["start"]),
+                "name a step of the chain, or `start` for its first step",
+            );
+            findings.error(
+                written(previous.at, task),
+                format!(
+                    "step `{}` follows `{}`, but its chain has no such step",
+                    step.name.text, previous.text
+                ),
+                help,
+            );
+        }
+    }
+    known
+}
+
+fn first<'c>(
+    chain: &'c [StepDraft],
+    task: &Text,
+    findings: &mut Findings<'_>,
+) -> Option<&'c StepDraft> {
+    let mut firsts = chain
+        .iter()
+        .filter(|step| step.previous.text.eq_ignore_ascii_case("start"));
+    let Some(first) = firsts.next() else {
+        // A `previous` that could not be read may have said `start`.
+        if chain.iter().all(|step| !step.previous.text.is_empty()) {
+            let at = chain.first().map_or(task.at, |step| step.name.at);
+            findings.error(
+                written(at, task),
+                format!(
+                    "no step of the chain of task `{}` follows `start`",
+                    task.text
+                ),
+                "give its first step `previous: start`",
+            );
+        }
+        return None;
+    };
+    if let Some(second) = firsts.next() {
+        let at = if second.previous.at.line == 0 {
+            first.previous.at
+        } else {
+            second.previous.at
+        };
+        findings.error(
+            written(at, task),
+            format!(
+                "`{}` and `{}` both follow `start`",
+                first.name.text, second.name.text
+            ),
+            "a chain has one first step; let the other one follow it",
+        );
+        return None;
+    }
+    Some(first)
+}
+
+/// The next step, or `Some(None)` at the end of the chain.
+#[allow(
+    clippy::option_option,
+    reason = "a broken wire is not the end of the chain"
+)]
+fn successor<'c>(
+    step: &StepDraft,
+    chain: &'c [StepDraft],
+    task: &Text,
+    findings: &mut Findings<'_>,
+) -> Option<Option<&'c StepDraft>> {
+    if step.next.text.eq_ignore_ascii_case("end") {
+        return Some(None);
+    }
+    if step.next.text.is_empty() {
+        return None;
+    }
+    let next = chain.iter().find(|other| other.name == step.next);
+    // New locators start jobs of their own; this job is over.
+    let creates = step.kind == Some(StepKind::LocatorCreator);
+    if creates && next.is_some_and(|next| next.kind == Some(StepKind::LocatorSeeder)) {
+        return Some(None);
+    }
+    if next.is_none() {
+        let help = findings.did_you_mean(
+            &step.next.text,
+            names(chain).chain(["end"]),
+            "name a step of the chain, or `end` for its last step",
+        );
+        findings.error(
+            written(step.next.at, task),
+            format!(
+                "step `{}` leads to `{}`, but its chain has no such step",
+                step.name.text, step.next.text
+            ),
+            help,
+        );
+        return None;
+    }
+    Some(next)
+}
+
+/// Inherited steps may be left out on purpose, as link tasks do with the appender.
+fn warn_unreached(chain: &[StepDraft], path: &[&StepDraft], findings: &mut Findings<'_>) {
+    for step in chain {
+        let reached = path.iter().any(|other| other.name == step.name);
+        if step.own && step.name.at.line > 0 && !reached {
+            findings.warn(
+                step.name.at,
+                format!("step `{}` never runs: no step leads to it", step.name.text),
+                format!("write `next: {}` in the step before it", step.name.text),
+            );
+        }
+    }
+}

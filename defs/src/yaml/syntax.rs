@@ -1,0 +1,89 @@
+//! The parser's complaints in the words of a person who writes definitions.
+
+use granit_parser::ErrorKind;
+
+/// What is wrong and what to do about it.
+pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
+    brackets_and_quotes(kind)
+        .or_else(|| lines(kind))
+        .unwrap_or_else(|| {
+            let said = kind.to_string();
+            (format!("not YAML: {}", said.trim_end_matches('.')), "")
+        })
+}
+
+fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
+    let (message, help) = match kind {
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabAtBlockScalarStart
+        | ErrorKind::TabInPlainScalar => {
+            ("a tab where YAML wants spaces", "replace the tab by spaces")
+        }
+        ErrorKind::InvalidIndentation
+        | ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::InvalidFlowScalarIndent
+        | ErrorKind::InvalidQuotedScalarIndent
+        | ErrorKind::BlockSequenceEntryNotAllowed => (
+            "the line does not fit the ones around it",
+            "indent it like its neighbours, and end every key with `:`",
+        ),
+        ErrorKind::MappingValueNotAllowed
+        | ErrorKind::MappingKeyNotAllowed
+        | ErrorKind::InvalidColonPlacement => (
+            "a `key: value` is not possible here",
+            "indent it like its neighbours; put a text that holds `: ` in quotes",
+        ),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => (
+            "a key without `:`",
+            "write `key: value`; put a space after the colon",
+        ),
+        ErrorKind::RecursionLimitExceeded => (
+            "the definition is nested too deeply",
+            "no definition needs this depth; look for a missing closing bracket",
+        ),
+        _ => return None,
+    };
+    Some((message.to_owned(), help))
+}
+
+fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
+    Some(match kind {
+        ErrorKind::UnclosedFlowCollection { open } => (
+            format!("the `{open}` is never closed"),
+            "add the closing bracket, or look for a missing comma or quote before it",
+        ),
+        ErrorKind::MismatchedFlowCollectionEnd { open, close } => (
+            format!("`{close}` closes what `{open}` opened"),
+            "make the two brackets a pair",
+        ),
+        ErrorKind::MisplacedFlowCollectionEnd => (
+            "a closing bracket that nothing opened".to_owned(),
+            "remove it, or add the opening bracket",
+        ),
+        ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::ExpectedFlowSequenceSeparator => (
+            "a comma or a closing bracket is missing before this".to_owned(),
+            "separate the entries between brackets by commas",
+        ),
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => (
+            "the quote is never closed".to_owned(),
+            "add the closing quote; inside double quotes write `\\\"` for a quote",
+        ),
+        ErrorKind::UnknownQuotedScalarEscape => (
+            "an unknown escape inside double quotes".to_owned(),
+            "write `\\\\` for a backslash, or use single quotes, which take it as it is",
+        ),
+        ErrorKind::InvalidTrailingSingleQuotedScalar
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => (
+            "text after the closing quote".to_owned(),
+            "put the quotes around the whole text",
+        ),
+        ErrorKind::UnexpectedCharacter { character } => (
+            format!("a text cannot start with `{character}`"),
+            "put the text in quotes",
+        ),
+        _ => return None,
+    })
+}

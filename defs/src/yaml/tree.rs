@@ -1,0 +1,381 @@
+//! Parser events to nodes, without recursion over the input.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag, options};
+
+use super::{Entry, Kind, Node, Scalar, scalar_type, syntax};
+use crate::findings::Findings;
+use crate::text::{Span, Text};
+
+/// Deepest nesting; definitions need ten. Later stages recurse on nodes and rely on it.
+const DEPTH_MAX: usize = 64;
+
+/// Nodes of one directory, copies made by aliases included.
+const NODES_MAX: usize = 1_000_000;
+
+/// How many nodes the files may still have.
+#[derive(Debug)]
+pub(crate) struct Budget(usize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(NODES_MAX)
+    }
+}
+
+/// The file had a problem that makes the rest of it unreadable; the problem is noted.
+#[derive(Debug)]
+pub(crate) struct Unreadable;
+
+/// Reads the first document of a file; `None` when there is nothing in it.
+pub(crate) fn parse(
+    file: u32,
+    budget: &mut Budget,
+    findings: &mut Findings<'_>,
+) -> Result<Option<Node>, Unreadable> {
+    let text = findings.sources.text(file).unwrap_or_default();
+    let settings = options! {
+        emit_comments: false,
+        emit_unresolved_aliases: true,
+        flow_nesting_limit: DEPTH_MAX,
+        block_nesting_limit: DEPTH_MAX,
+    };
+    let mut builder = Builder {
+        file,
+        text,
+        budget,
+        findings,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        root: None,
+    };
+    let mut first_ended = false;
+    for event in Parser::new_from_str_with_options(text, settings) {
+        let (event, span) = match event {
+            Ok(found) => found,
+            // What comes after the first document is not read, so it may be anything.
+            Err(_) if first_ended => break,
+            Err(error) => {
+                let at = builder.within(builder.span(*error.marker(), *error.marker()));
+                let (message, help) = syntax::explain(error.kind());
+                builder.findings.error(at, message, help);
+                return Err(Unreadable);
+            }
+        };
+        let at = builder.span(span.start, span.end);
+        if first_ended {
+            if matches!(event, Event::DocumentStart(..)) {
+                builder.findings.warn(
+                    at,
+                    "only the first document of a file is read",
+                    "move what follows the `---` to a file of its own",
+                );
+                break;
+            }
+            continue;
+        }
+        first_ended = matches!(event, Event::DocumentEnd);
+        builder.take(event, at)?;
+    }
+    Ok(builder
+        .root
+        .filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
+}
+
+struct Builder<'b, 's> {
+    file: u32,
+    text: &'s str,
+    budget: &'b mut Budget,
+    findings: &'b mut Findings<'s>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    root: Option<Node>,
+}
+
+/// A collection whose end has not come yet.
+struct Open {
+    at: Span,
+    anchor: usize,
+    content: Content,
+}
+
+enum Content {
+    Sequence(Vec<Node>),
+    Mapping(Vec<Pair>, Option<Key>),
+}
+
+enum Key {
+    /// A key and whether it is an unquoted `<<`.
+    Named(Text, bool),
+    /// A list or mapping as key, already reported.
+    Bad,
+}
+
+struct Pair {
+    key: Text,
+    merges: bool,
+    value: Node,
+}
+
+impl Builder<'_, '_> {
+    fn take(&mut self, event: Event<'_>, at: Span) -> Result<(), Unreadable> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.charge(text_weight(&text), at)?;
+                let quoted = style != ScalarStyle::Plain || tag.is_some_and(|tag| is_text(&tag));
+                let kind = if quoted {
+                    Scalar::Text
+                } else {
+                    scalar_type(&text)
+                };
+                let merges = !quoted && text == "<<";
+                let kind = Kind::Scalar(text.into_owned(), kind);
+                self.place(Node { at, kind }, anchor, merges)
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(at, anchor, Content::Sequence(Vec::new()))
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(at, anchor, Content::Mapping(Vec::new(), None))
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(),
+            Event::Alias(id) => self.alias(id, at),
+            Event::UnresolvedAlias(name) => {
+                self.findings.error(
+                    at,
+                    format!("the alias `*{name}` has no anchor `&{name}` before it"),
+                    "define the anchor first, or put the text in quotes",
+                );
+                let kind = Kind::Scalar(format!("*{name}"), Scalar::Text);
+                self.place(Node { at, kind }, 0, false)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, at: Span, anchor: usize, content: Content) -> Result<(), Unreadable> {
+        self.charge(1, at)?;
+        if self.open.len() >= DEPTH_MAX {
+            return Err(self.too_deep(at));
+        }
+        self.open.push(Open {
+            at,
+            anchor,
+            content,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Unreadable> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let kind = match open.content {
+            Content::Sequence(nodes) => Kind::Sequence(nodes),
+            Content::Mapping(pairs, _) => Kind::Mapping(self.mapping(pairs)),
+        };
+        self.place(Node { at: open.at, kind }, open.anchor, false)
+    }
+
+    /// Puts a complete node where it belongs.
+    fn place(&mut self, mut node: Node, anchor: usize, merges: bool) -> Result<(), Unreadable> {
+        if anchor != 0 {
+            self.charge(weight(&node), node.at)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None => self.root = Some(node),
+            Some(Content::Sequence(nodes)) => nodes.push(node),
+            Some(Content::Mapping(pairs, key)) => match (key.take(), node.kind) {
+                (Some(Key::Named(name, merges)), kind) => {
+                    if matches!(kind, Kind::Scalar(_, Scalar::Null)) {
+                        node.at = name.at;
+                    }
+                    pairs.push(Pair {
+                        key: name,
+                        merges,
+                        value: Node { at: node.at, kind },
+                    });
+                }
+                (Some(Key::Bad), _) => {}
+                (None, Kind::Scalar(text, _)) => {
+                    *key = Some(Key::Named(Text { text, at: node.at }, merges));
+                }
+                (None, Kind::Sequence(_) | Kind::Mapping(_)) => {
+                    *key = Some(Key::Bad);
+                    self.findings.error(
+                        node.at,
+                        "a list or mapping cannot be a key",
+                        "write a name before the `:`; put text that holds brackets in quotes",
+                    );
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, id: usize, at: Span) -> Result<(), Unreadable> {
+        let Some(target) = self.anchors.get(&id) else {
+            self.findings.error(
+                at,
+                "the alias stands inside its own anchor",
+                "a definition cannot contain itself; remove the alias",
+            );
+            return Err(Unreadable);
+        };
+        let (nodes, depth) = (weight(target), height(target));
+        if self.open.len() + depth > DEPTH_MAX {
+            return Err(self.too_deep(at));
+        }
+        self.charge(nodes, at)?;
+        let Some(copy) = self.anchors.get(&id).cloned() else {
+            return Ok(());
+        };
+        self.place(copy, 0, false)
+    }
+
+    /// Resolves merge keys and reports keys that stand twice; the first one stays.
+    fn mapping(&mut self, pairs: Vec<Pair>) -> Vec<Entry> {
+        let mut places: HashMap<String, Span> = HashMap::with_capacity(pairs.len());
+        let mut kept = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            if !pair.merges {
+                if let Some(first) = places.get(&pair.key.text) {
+                    self.findings.error(
+                        pair.key.at,
+                        format!("the key `{}` stands twice in one mapping", pair.key.text),
+                        format!("it is also on line {}; keep one of the two", first.line),
+                    );
+                    continue;
+                }
+                places.insert(pair.key.text.clone(), pair.key.at);
+            }
+            kept.push(pair);
+        }
+        let mut entries = Vec::with_capacity(kept.len());
+        for pair in kept {
+            if !pair.merges {
+                entries.push(Entry {
+                    key: pair.key,
+                    value: pair.value,
+                });
+                continue;
+            }
+            for entry in self.merged(pair) {
+                // The mapping's own keys win over merged ones, earlier merges over later ones.
+                if !places.contains_key(&entry.key.text) {
+                    places.insert(entry.key.text.clone(), entry.key.at);
+                    entries.push(entry);
+                }
+            }
+        }
+        entries
+    }
+
+    fn merged(&mut self, pair: Pair) -> Vec<Entry> {
+        let parts = match pair.value.kind {
+            Kind::Sequence(parts) => parts,
+            Kind::Scalar(..) | Kind::Mapping(_) => vec![pair.value],
+        };
+        let mut entries = Vec::new();
+        for part in parts {
+            match part.kind {
+                Kind::Mapping(more) => entries.extend(more),
+                Kind::Scalar(..) | Kind::Sequence(_) => self.findings.error(
+                    pair.key.at,
+                    "`<<` merges mappings only",
+                    "give it an alias of a mapping, such as `<<: *base`, or a list of them",
+                ),
+            }
+        }
+        entries
+    }
+
+    fn charge(&mut self, nodes: usize, at: Span) -> Result<(), Unreadable> {
+        if let Some(left) = self.budget.0.checked_sub(nodes) {
+            self.budget.0 = left;
+            return Ok(());
+        }
+        self.findings.error(
+            at,
+            format!("the definitions hold more than {NODES_MAX} values"),
+            "split them into several runs; aliases count as often as they are used",
+        );
+        Err(Unreadable)
+    }
+
+    fn too_deep(&mut self, at: Span) -> Unreadable {
+        self.findings.error(
+            at,
+            format!("the definition is nested deeper than {DEPTH_MAX} levels"),
+            "no definition needs this depth; look for a missing closing bracket",
+        );
+        Unreadable
+    }
+
+    /// A place that has a source line: the end of the file is shown at the last one that has text.
+    fn within(&self, at: Span) -> Span {
+        let lines = self.text.lines().enumerate();
+        let last = lines.filter(|(_, line)| !line.trim().is_empty()).last();
+        match last {
+            Some((index, line)) if at.line as usize > index + 1 => Span {
+                line: index as u32 + 1,
+                column: line.trim_end().chars().count() as u32 + 1,
+                width: 1,
+                ..at
+            },
+            _ => at,
+        }
+    }
+
+    fn span(&self, start: Marker, end: Marker) -> Span {
+        let width = if start.line() == end.line() {
+            end.col().saturating_sub(start.col())
+        } else {
+            start
+                .byte_offset()
+                .and_then(|byte| self.text.get(byte..))
+                .and_then(|rest| rest.lines().next())
+                .map_or(1, |line| line.trim_end().chars().count())
+        };
+        Span {
+            file: self.file,
+            line: start.line() as u32,
+            column: start.col() as u32 + 1,
+            width: (width as u32).max(1),
+        }
+    }
+}
+
+fn is_text(tag: &Tag) -> bool {
+    tag.is_yaml_core_schema_tag("str") || tag.original() == "!"
+}
+
+/// What a tree costs; keys count, as they take memory too.
+fn weight(node: &Node) -> usize {
+    match &node.kind {
+        Kind::Scalar(text, _) => text_weight(text),
+        Kind::Sequence(nodes) => 1 + nodes.iter().map(weight).sum::<usize>(),
+        Kind::Mapping(entries) => {
+            let cost = |entry: &Entry| text_weight(&entry.key.text) + weight(&entry.value);
+            1 + entries.iter().map(cost).sum::<usize>()
+        }
+    }
+}
+
+/// A long text counts as several nodes, else an alias could copy it without end.
+fn text_weight(text: &str) -> usize {
+    1 + text.len() / 64
+}
+
+fn height(node: &Node) -> usize {
+    match &node.kind {
+        Kind::Scalar(..) => 0,
+        Kind::Sequence(nodes) => 1 + nodes.iter().map(height).max().unwrap_or(0),
+        Kind::Mapping(entries) => {
+            let deepest = entries.iter().map(|entry| height(&entry.value)).max();
+            1 + deepest.unwrap_or(0)
+        }
+    }
+}
