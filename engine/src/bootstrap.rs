@@ -28,7 +28,6 @@ impl Clock for SystemClock {
 }
 
 module! {
-    /// Everything in one process.
     pub SoloModule {
         components = [SoloStore, SystemClock],
         providers = []
@@ -61,7 +60,12 @@ impl Node {
             .with_component_parameters::<SoloStore>(SoloStoreParameters { handle })
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
-        Ok(Self { store, clock, alone: true, thread })
+        Ok(Self {
+            store,
+            clock,
+            alone: true,
+            thread,
+        })
     }
 
     /// Ends the store after everything is durable.

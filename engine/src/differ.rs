@@ -30,9 +30,24 @@ pub fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
 
 fn changes(old: &Published, new: &Published) -> Vec<String> {
     let mut found = Vec::new();
-    compare("locator group", &locator_groups(&old.defs), &locator_groups(&new.defs), &mut found);
-    compare("task group", &task_groups(&old.defs), &task_groups(&new.defs), &mut found);
-    compare("dataDef", &data_defs(&old.defs), &data_defs(&new.defs), &mut found);
+    compare(
+        "locator group",
+        &locator_groups(&old.defs),
+        &locator_groups(&new.defs),
+        &mut found,
+    );
+    compare(
+        "task group",
+        &task_groups(&old.defs),
+        &task_groups(&new.defs),
+        &mut found,
+    );
+    compare(
+        "dataDef",
+        &data_defs(&old.defs),
+        &data_defs(&new.defs),
+        &mut found,
+    );
     if old.files != new.files {
         found.push("a script has changed".to_owned());
     }
@@ -40,15 +55,24 @@ fn changes(old: &Published, new: &Published) -> Vec<String> {
 }
 
 fn locator_groups(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.locator_groups.iter().map(|group| (group.name.text.clone(), encode(group))).collect()
+    defs.locator_groups
+        .iter()
+        .map(|group| (group.name.text.clone(), encode(group)))
+        .collect()
 }
 
 fn task_groups(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.task_groups.iter().map(|group| (group.name.text.clone(), encode(group))).collect()
+    defs.task_groups
+        .iter()
+        .map(|group| (group.name.text.clone(), encode(group)))
+        .collect()
 }
 
 fn data_defs(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.data_defs.iter().map(|def| (def.name.text.clone(), encode(def))).collect()
+    defs.data_defs
+        .iter()
+        .map(|def| (def.name.text.clone(), encode(def)))
+        .collect()
 }
 
 fn compare(
@@ -60,11 +84,16 @@ fn compare(
     for (name, bytes) in new {
         match old.iter().find(|(known, _)| known == name) {
             None => found.push(format!("{kind} `{name}` is new")),
-            Some((_, known)) if known != bytes => found.push(format!("{kind} `{name}` has changed")),
+            Some((_, known)) if known != bytes => {
+                found.push(format!("{kind} `{name}` has changed"))
+            }
             Some(_) => {}
         }
     }
-    for (name, _) in old.iter().filter(|(name, _)| new.iter().all(|(known, _)| known != name)) {
+    for (name, _) in old
+        .iter()
+        .filter(|(name, _)| new.iter().all(|(known, _)| known != name))
+    {
         found.push(format!("{kind} `{name}` is gone"));
     }
 }

@@ -23,7 +23,10 @@ pub fn ask(
             Ok(found
                 .into_iter()
                 .map(|element| match attribute {
-                    Some(name) => document.attribute(element, name).unwrap_or_default().to_owned(),
+                    Some(name) => document
+                        .attribute(element, name)
+                        .unwrap_or_default()
+                        .to_owned(),
                     None => css::text(document, element),
                 })
                 .collect())
@@ -31,12 +34,13 @@ pub fn ask(
         Dialect::Xpath => {
             let xpath = XPath::parse(query).map_err(|error| error.to_string())?;
             let value = xpath
-                .evaluate(document, document.root(), &XPathLimits::default())
+                .evaluate(document, document.root(), XPathLimits::default())
                 .map_err(|error| error.to_string())?;
             Ok(match value {
-                Value::Nodes(nodes) => {
-                    nodes.iter().map(|node| node_text(document, node, attribute)).collect()
-                }
+                Value::Nodes(nodes) => nodes
+                    .iter()
+                    .map(|node| node_text(document, node, attribute))
+                    .collect(),
                 Value::Text(text) => vec![text],
                 Value::Number(number) => vec![spoonbill_plugins::xpath::number_to_string(number)],
                 Value::Boolean(truth) => vec![truth.to_string()],

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fancy_regex::Regex;
 use spoonbill_defs::{DataDef, Filter, FilterOn};
 
-use crate::converter::OptionProblem;
+use crate::options::OptionProblem;
 use crate::data::{Axis, Row};
 use crate::java_regex;
 

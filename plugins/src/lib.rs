@@ -12,8 +12,8 @@ pub mod filter;
 pub mod html;
 pub mod java_regex;
 pub mod loader;
+pub mod options;
 pub mod page;
 pub mod parser;
 pub mod script;
 pub mod xpath;
-

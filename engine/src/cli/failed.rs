@@ -37,8 +37,12 @@ fn list(node: &Node) -> Result<(), StoreError> {
     let mut after: Option<JobId> = None;
     loop {
         let question = Question::Failed { after, limit: 500 };
-        let Answer::Failed(batch) = node.store.ask_blocking(question)? else { return Ok(()) };
-        let Some((last, _)) = batch.last() else { return Ok(()) };
+        let Answer::Failed(batch) = node.store.ask_blocking(question)? else {
+            return Ok(());
+        };
+        let Some((last, _)) = batch.last() else {
+            return Ok(());
+        };
         after = Some(*last);
         let mut text = String::new();
         for (_, failed) in &batch {

@@ -31,10 +31,18 @@ pub(super) async fn show(mut standing: watch::Receiver<Standing>, interval: Dura
 
 fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    ProgressBar::new_spinner()
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
 fn words(standing: Standing) -> String {
-    let Standing { pending, taken, done, failed, rows, .. } = standing;
+    let Standing {
+        pending,
+        taken,
+        done,
+        failed,
+        rows,
+        ..
+    } = standing;
     format!("{done} done, {failed} failed, {taken} in hand, {pending} waiting, {rows} rows")
 }

@@ -16,7 +16,12 @@ pub(super) struct QueryArgs {
     /// File or URL of the page
     source: String,
     /// CSS selector, as jsoup reads it
-    #[arg(long, value_name = "SELECTOR", required_unless_present = "xpath", conflicts_with = "xpath")]
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        required_unless_present = "xpath",
+        conflicts_with = "xpath"
+    )]
     css: Option<String>,
     /// XPath 1.0 expression
     #[arg(long, value_name = "EXPRESSION")]
@@ -46,8 +51,10 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         }
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
-    let limits =
-        TreeLimits { nodes_max: config.parse.nodes_max, depth_max: config.parse.depth_max };
+    let limits = TreeLimits {
+        nodes_max: config.parse.nodes_max,
+        depth_max: config.parse.depth_max,
+    };
     let answers = Document::parse(&html, limits)
         .map_err(|error| (4, error.to_string()))
         .and_then(|document| {
@@ -56,7 +63,9 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         });
     match answers {
         Ok(answers) => {
-            let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));
+            let lines = answers
+                .iter()
+                .map(|text| serde_json::Value::from(text.as_str()));
             let text: String = lines.map(|line| format!("{line}\n")).collect();
             u8::from(print_out(&text).is_err())
         }
@@ -87,7 +96,9 @@ fn load(source: &str, config: &Config) -> Result<Fetched, String> {
                 .build()
                 .map_err(|error| format!("no async runtime: {error}"))?;
             let loader = HttpLoader::new(&settings).map_err(|error| error.message)?;
-            runtime.block_on(loader.load(&url)).map_err(|error| error.message)
+            runtime
+                .block_on(loader.load(&url))
+                .map_err(|error| error.message)
         }
     }
 }

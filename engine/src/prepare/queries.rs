@@ -26,8 +26,12 @@ impl Dialect {
     /// What is wrong with a query, and at which character.
     fn fault(self, query: &str) -> Option<(String, usize)> {
         match self {
-            Self::Css => Selector::parse(query).err().map(|error| (error.message, error.at)),
-            Self::Xpath => XPath::parse(query).err().map(|error| (error.message, error.at)),
+            Self::Css => Selector::parse(query)
+                .err()
+                .map(|error| (error.message, error.at)),
+            Self::Xpath => XPath::parse(query)
+                .err()
+                .map(|error| (error.message, error.at)),
         }
     }
 
@@ -44,11 +48,17 @@ pub(super) fn sample(text: &str, words: &str) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("%{") {
-        let Some(length) = rest[start..].find('}') else { break };
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
         let name = &rest[start + 2..start + length];
         filled.push_str(&rest[..start]);
         let property = name.rsplit('.').next().unwrap_or_default();
-        filled.push_str(if matches!(property, "index" | "order") { "1" } else { words });
+        filled.push_str(if matches!(property, "index" | "order") {
+            "1"
+        } else {
+            words
+        });
         rest = &rest[start + length + 1..];
     }
     filled.push_str(rest);
@@ -59,8 +69,10 @@ impl Maker<'_> {
     /// Tries every query of a definition. A query with `%{item.match}` is tried with each match.
     pub(super) fn check_queries(&mut self, def: &DataDef, dialect: Dialect) {
         let axes: Vec<&Item> = def.items.iter().chain(&def.dims).collect();
-        let mut samples: Vec<&str> =
-            axes.iter().filter_map(|item| item.match_text.as_ref().map(Text::as_str)).collect();
+        let mut samples: Vec<&str> = axes
+            .iter()
+            .filter_map(|item| item.match_text.as_ref().map(Text::as_str))
+            .collect();
         if samples.is_empty() {
             samples.push("x");
         }
@@ -74,11 +86,24 @@ impl Maker<'_> {
     fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
-        for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
+        for words in samples
+            .iter()
+            .take(if has_variables { samples.len() } else { 1 })
+        {
             let filled = sample(query, words);
-            let Some((message, offset)) = dialect.fault(&filled) else { continue };
-            let at = if has_variables { text.at } else { self.inside(text.at, offset) };
-            let with = if has_variables { format!(" (as `{filled}`)") } else { String::new() };
+            let Some((message, offset)) = dialect.fault(&filled) else {
+                continue;
+            };
+            let at = if has_variables {
+                text.at
+            } else {
+                self.inside(text.at, offset)
+            };
+            let with = if has_variables {
+                format!(" (as `{filled}`)")
+            } else {
+                String::new()
+            };
             self.error(at, format!("bad {}: {message}{with}", dialect.word()), None);
             return;
         }
@@ -87,7 +112,9 @@ impl Maker<'_> {
     /// The place of a character inside a scalar, exact when the scalar stands on one line
     /// without escapes.
     fn inside(&self, at: Span, offset: usize) -> Span {
-        let Some(line) = self.sources.line(at.file, at.line) else { return at };
+        let Some(line) = self.sources.line(at.file, at.line) else {
+            return at;
+        };
         let letters: Vec<char> = line.chars().skip(at.column as usize - 1).collect();
         let written = letters.iter().take(at.width as usize);
         let quote = u32::from(matches!(letters.first(), Some('"' | '\'')));
@@ -95,7 +122,11 @@ impl Maker<'_> {
         if written.clone().any(|letter| *letter == '\\') || offset >= at.width {
             return at;
         }
-        Span { column: at.column + offset, width: 1, ..at }
+        Span {
+            column: at.column + offset,
+            width: 1,
+            ..at
+        }
     }
 }
 
@@ -105,8 +136,14 @@ mod tests {
 
     #[test]
     fn variables_get_samples() {
-        assert_eq!(sample("tr:nth-child(%{item.index}) > td", "x"), "tr:nth-child(1) > td");
-        assert_eq!(sample("div:matchesOwn(^%{item.match}) + div", "P/E"), "div:matchesOwn(^P/E) + div");
+        assert_eq!(
+            sample("tr:nth-child(%{item.index}) > td", "x"),
+            "tr:nth-child(1) > td"
+        );
+        assert_eq!(
+            sample("div:matchesOwn(^%{item.match}) + div", "P/E"),
+            "div:matchesOwn(^P/E) + div"
+        );
         assert_eq!(sample("no end %{item", "x"), "no end %{item");
     }
 }

@@ -20,7 +20,9 @@ pub struct Link {
 pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
     for row in &data.rows {
         let mut skip = |reason: &str| *made.skipped.entry(reason.to_owned()).or_default() += 1;
-        let Some(axis) = row.axes.first() else { continue };
+        let Some(axis) = row.axes.first() else {
+            continue;
+        };
         let Some((group, stops)) = rules.get(&*axis.item_name) else {
             skip("item without linkGroup");
             continue;
@@ -34,7 +36,10 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             skip("linkBreakOn");
             continue;
         }
-        made.links.push(Link { group: group.clone(), url: url.to_owned() });
+        made.links.push(Link {
+            group: group.clone(),
+            url: url.to_owned(),
+        });
     }
 }
 
@@ -55,7 +60,13 @@ impl Workshop {
                 continue;
             }
             let depth = parent.depth + 1;
-            harvest.children.push(new_job(parent.root, &parent.name, &link.group, &link.url, depth));
+            harvest.children.push(new_job(
+                parent.root,
+                &parent.name,
+                &link.group,
+                &link.url,
+                depth,
+            ));
         }
     }
 }

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use spoonbill_defs::{PluginDef, suggest};
+use spoonbill_defs::PluginDef;
 
-use super::{Mark, OptionProblem};
+use super::Mark;
+use crate::options::{OptionProblem, advice};
 
 /// Bytes at the end of the file that a mark vouches for.
 const TAIL: u64 = 4096;
@@ -31,20 +32,32 @@ impl FileOptions {
         let mut problems = Vec::new();
         for (key, _) in &def.options {
             if !KNOWN.contains(&key.as_str()) {
-                let message = format!("a file appender has no property `{}`", key.text);
-                let help = suggest(&key.text, KNOWN).map(|name| format!("did you mean `{name}`?"));
-                problems.push(OptionProblem { at: key.at, message, help });
+                let message = format!("a file appender knows no property `{}`", key.text);
+                let help = advice(&key.text, &KNOWN);
+                problems.push(OptionProblem::new(key.at, message).with_help(help));
             }
         }
-        let file = def.option("file").filter(|file| !file.text.trim().is_empty());
+        let file = def
+            .option("file")
+            .filter(|file| !file.text.trim().is_empty());
         if let Some(size) = def.option("queueSize")
-            && size.text.trim().parse::<u32>().map_or(true, |size| size == 0)
+            && size
+                .text
+                .trim()
+                .parse::<u32>()
+                .map_or(true, |size| size == 0)
         {
             let message = format!("`queueSize` is a whole number above 0, not `{}`", size.text);
-            problems.push(OptionProblem { at: size.at, message, help: None });
+            problems.push(OptionProblem {
+                at: size.at,
+                message,
+                help: None,
+            });
         }
         match file {
-            Some(file) if problems.is_empty() => Ok(Self { file: PathBuf::from(file.text.trim()) }),
+            Some(file) if problems.is_empty() => Ok(Self {
+                file: PathBuf::from(file.text.trim()),
+            }),
             Some(_) => Err(problems),
             None => {
                 problems.push(OptionProblem {
@@ -62,7 +75,9 @@ impl FileOptions {
     pub fn path(&self, output: &Path, folder: &str) -> PathBuf {
         if self.file.is_absolute() {
             let parent = self.file.parent().unwrap_or(Path::new("/"));
-            return parent.join(folder).join(self.file.file_name().unwrap_or_default());
+            return parent
+                .join(folder)
+                .join(self.file.file_name().unwrap_or_default());
         }
         let inner = self.file.strip_prefix("output").unwrap_or(&self.file);
         output.join(folder).join(inner)
@@ -84,8 +99,17 @@ impl FileAppender {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Self { writer: BufWriter::new(file), length: 0, tail: Vec::new() })
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        Ok(Self {
+            writer: BufWriter::new(file),
+            length: 0,
+            tail: Vec::new(),
+        })
     }
 
     /// Goes on at a mark: cuts what was written after it. `None` if the file is not the one that
@@ -108,14 +132,19 @@ impl FileAppender {
         }
         file.set_len(mark.length)?;
         file.seek(SeekFrom::Start(mark.length))?;
-        Ok(Some(Self { writer: BufWriter::new(file), length: mark.length, tail }))
+        Ok(Some(Self {
+            writer: BufWriter::new(file),
+            length: mark.length,
+            tail,
+        }))
     }
 
     /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)?;
         self.length += bytes.len() as u64;
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL as usize)..]);
+        self.tail
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL as usize)..]);
         let extra = self.tail.len().saturating_sub(TAIL as usize);
         self.tail.drain(..extra);
         Ok(())
@@ -127,7 +156,10 @@ impl FileAppender {
         if durable {
             self.writer.get_ref().sync_data()?;
         }
-        Ok(Mark { length: self.length, tail: hash(&self.tail) })
+        Ok(Mark {
+            length: self.length,
+            tail: hash(&self.tail),
+        })
     }
 }
 
@@ -175,8 +207,13 @@ mod tests {
     #[test]
     fn a_run_gets_its_own_folder() {
         let at = |file: &str| {
-            let options = FileOptions { file: PathBuf::from(file) };
-            options.path(Path::new("out"), "2020Jul01").display().to_string()
+            let options = FileOptions {
+                file: PathBuf::from(file),
+            };
+            options
+                .path(Path::new("out"), "2020Jul01")
+                .display()
+                .to_string()
         };
         assert_eq!(at("output/data.txt"), "out/2020Jul01/data.txt");
         assert_eq!(at("a/b.csv"), "out/2020Jul01/a/b.csv");

@@ -5,17 +5,6 @@ mod file;
 
 pub use file::{FileAppender, FileOptions, is_file_appender};
 
-/// A problem with a property of a plugin, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionProblem {
-    /// Where.
-    pub at: spoonbill_defs::Span,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
 /// How far an appender has come: enough to find the place again and to know it is the same file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {

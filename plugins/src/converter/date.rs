@@ -1,6 +1,6 @@
 //! The two converters of dates.
 
-use super::options::{OptionProblem, Options};
+use crate::options::{OptionProblem, Options};
 use super::roll::{self, Roll};
 use super::{ConvertError, Converter};
 use crate::dates::{DateSetup, Dialect, Moment, Pattern};

@@ -3,7 +3,6 @@
 //! A converter fails rather than guess; the step then fails the data, so no row is half converted.
 
 mod date;
-mod options;
 mod roll;
 
 #[cfg(test)]
@@ -13,10 +12,9 @@ use spoonbill_defs::PluginDef;
 
 use crate::data::Data;
 use crate::dates::DateSetup;
+use crate::options::{OptionProblem, Options, advice};
 
 pub use date::{DateFormatter, DateRoller};
-pub use options::OptionProblem;
-pub(crate) use options::{Options, advice};
 
 /// Turns the text of an axis into another.
 pub trait Converter: Send + Sync + std::fmt::Debug {

@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 use spoonbill_defs::Text;
 
-use super::options::{OptionProblem, advice};
+use crate::options::{OptionProblem, advice};
 use crate::dates::{DayRule, Lenient, week_of_month, week_of_year, weekday};
 
 /// One `FIELD=how`.

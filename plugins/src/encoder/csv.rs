@@ -4,7 +4,7 @@ use ::csv::{QuoteStyle, Terminator, WriterBuilder};
 use spoonbill_defs::{PluginDef, Text};
 
 use super::{Encoder, PageTags};
-use crate::converter::{OptionProblem, Options, advice};
+use crate::options::{OptionProblem, Options, advice};
 use crate::data::{Data, Row};
 
 /// Class string and alias.

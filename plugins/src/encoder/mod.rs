@@ -2,7 +2,10 @@
 
 mod csv;
 
+use spoonbill_defs::PluginDef;
+
 use crate::data::Data;
+use crate::options::{OptionProblem, advice};
 
 pub use csv::Csv;
 
@@ -22,4 +25,14 @@ pub trait Encoder: Send + Sync + std::fmt::Debug {
 /// Whether a class string or alias means an encoder.
 pub fn is_encoder(class: &str) -> bool {
     csv::CLASSES.contains(&class)
+}
+
+/// Builds the encoder of a plugin, or tells everything that is wrong with it.
+pub fn from_def(def: &PluginDef) -> Result<Box<dyn Encoder>, Vec<OptionProblem>> {
+    if !is_encoder(&def.class.text) {
+        let message = format!("`{}` is no encoder", def.class.text);
+        let problem = OptionProblem::new(def.class.at, message);
+        return Err(vec![problem.with_help(advice(&def.class.text, &csv::CLASSES))]);
+    }
+    Ok(Box::new(Csv::from_def(def)?))
 }

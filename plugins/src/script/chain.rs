@@ -6,6 +6,7 @@ use spoonbill_defs::{PluginDef, PluginValue, Span, Text, suggest};
 
 use super::error::ScriptError;
 use super::syntax::check_source;
+use crate::options::OptionProblem;
 
 const CLASSES: [&str; 4] = [
     "script",
@@ -14,17 +15,6 @@ const CLASSES: [&str; 4] = [
     "org.codetab.scoopi.plugin.script.DomScript",
 ];
 const PROPERTIES: [&str; 3] = ["script", "scripts", "entryPoint"];
-
-/// Something wrong in the properties of a plugin, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionProblem {
-    /// Place in the definitions.
-    pub at: Span,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
 
 /// The scripts of one step: sources only, so that every thread may build its engine from it.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ mod scripter;
 mod syntax;
 mod values;
 
-pub use chain::{OptionProblem, ScriptChain};
+pub use chain::ScriptChain;
 pub use engine::Limits;
 pub use error::ScriptError;
 pub use facts::{ConfigLookup, DateText, RunFacts, ScriptFacts};

@@ -1,6 +1,7 @@
 use spoonbill_defs::{PluginDef, PluginValue, Span, Text};
 
-use super::{OptionProblem, ScriptChain};
+use super::ScriptChain;
+use crate::options::OptionProblem;
 
 fn text(text: &str, line: u32) -> Text {
     Text {
