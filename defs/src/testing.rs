@@ -33,8 +33,7 @@ fn unindented(yaml: &str) -> &str {
 
 /// One line per problem: `line:column message [help]`.
 pub(crate) fn rendered(problems: &[Problem]) -> String {
-    let mut lines = String::new();
-    for problem in problems {
+    let lines = problems.iter().map(|problem| {
         let place = match &problem.place {
             Some(place) => format!("{}:{}", place.line, place.column),
             None => "-".to_owned(),
@@ -47,9 +46,9 @@ pub(crate) fn rendered(problems: &[Problem]) -> String {
             Some(help) => format!(" [{help}]"),
             None => String::new(),
         };
-        lines += &format!("{place} {severity}{}{help}\n", problem.message);
-    }
-    lines
+        format!("{place} {severity}{}{help}\n", problem.message)
+    });
+    lines.collect()
 }
 
 /// The problems of a text as it is.

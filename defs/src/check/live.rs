@@ -2,6 +2,7 @@
 
 use crate::findings::Findings;
 use crate::tasks::TaskGroup;
+use crate::yaml::shorten;
 
 /// Warns of a `live` that reads as zero without saying so.
 pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
@@ -12,7 +13,10 @@ pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
         }
         findings.warn(
             live.at,
-            format!("`live: {text}` is not a duration, so pages are loaded on every run"),
+            format!(
+                "`live: {}` is not a duration, so pages are loaded on every run",
+                shorten(text)
+            ),
             "write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time",
         );
     }

@@ -5,7 +5,7 @@ use crate::testing::check;
 #[test]
 fn names_nobody_defines() {
     check(
-        r#"
+        r"
 locatorGroups:
   groop: { locators: [ { name: n, url: u } ] }
   other: { locators: [ { name: n, url: u } ] }
@@ -20,8 +20,8 @@ dataDefs:
     items: [ item: { name: i, selector: s, linkGroup: grp }, item: { name: j, selector: s, linkGroup: zzz } ]
 steps:
   links: { jsoupDefault: { make: { class: locator_creator, previous: parser, next: seeder } } }
-"#,
-        r#"
+",
+        r"
 2:3 the locator group `groop` has no task group [did you mean `group`?]
 3:3 the locator group `other` has no task group [add `other:` below `taskGroups:`]
 5:3 warning: no locator group and no link leads to the task group `group` [remove it, or give a locator group or a `linkGroup` this name]
@@ -29,45 +29,45 @@ steps:
 7:19 task `b` uses dataDef `somethingElse`, which no file defines [add `somethingElse:` below `dataDefs:`]
 12:55 item `i` links to task group `grp`, which no file defines [add `grp:` below `taskGroups:`]
 12:103 item `j` links to task group `zzz`, which no file defines [add `zzz:` below `taskGroups:`]
-"#,
+",
     );
 }
 
 #[test]
 fn definitions_nobody_uses() {
     check(
-        r#"
+        r"
 taskGroups:
   g: { t: { dataDef: d } }
   lonely: { t: { dataDef: d } }
 dataDefs:
   d: { query: { block: b }, items: [ item: { name: i, value: v } ] }
   unused: { query: { block: b }, items: [ item: { name: i, value: v } ] }
-"#,
-        r#"
+",
+        r"
 3:3 warning: no locator group and no link leads to the task group `lonely` [remove it, or give a locator group or a `linkGroup` this name]
 6:3 warning: no task uses the dataDef `unused` [remove it, or name it as `dataDef` of a task]
-"#,
+",
     );
 }
 
 #[test]
 fn item_names_are_unique_and_the_fact_is_the_fact() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b }
     items: [ item: { name: a, value: v }, item: { name: fact, value: v } ]
     dims: [ item: { name: a, value: v } ]
     facts: [ item: { name: amount }, item: { name: fact } ]
-"#,
-        r#"
+",
+        r"
 4:57 only the entry of `facts` may be called `fact` [give the item another name; it is not printed]
 5:27 two entries of the dataDef are called `a` [the other one is on line 4; names must differ over items, dims and facts]
 6:28 the entry of `facts` is called `amount` [call it `fact`; the name is not printed]
 6:52 `facts` has one entry only [make the others entries of `items` or `dims`]
-"#,
+",
     );
 }
 
@@ -82,10 +82,10 @@ taskGroups:
   i: { live: "", t: { dataDef: d } }
   j: { live: 31-12-2037 00:00:00, t: { dataDef: d } }
 "#,
-        r#"
+        r"
 3:14 warning: `live: PT1W` is not a duration, so pages are loaded on every run [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
 4:14 warning: `live: 1 week` is not a duration, so pages are loaded on every run [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
-"#,
+",
     );
 }
 
@@ -103,7 +103,7 @@ dataDefs:
       - item: { name: b, script: "%%{foo} + %{item.a.index} + %{dim.yeer.index} + %{dim.a.index}" }
     dims: [ item: { name: year, selector: "%{index} %{nameString} %{fact.fact.index}" } ]
 "#,
-        r#"
+        r"
 4:43 the variable `%{dim.year.indx}` names no property [did you mean `index`?]
 4:60 there is no axis `col` [an axis is `item`, `dim` or `fact`]
 5:18 the variable has no closing `}` [write `%{index}` or `%{dim.year.index}`]
@@ -116,7 +116,7 @@ dataDefs:
 8:45 warning: a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
 8:63 the axis `dim` has no item `yeer` [did you mean `year`?]
 8:83 the axis `dim` has no item `a` [`a` is of the axis `item`: write `item.a`]
-"#,
+",
     );
 }
 
@@ -132,11 +132,11 @@ dataDefs:
       - item: { name: b, selector: "%{item.value} %{dim.c.value}" }
       - item: { name: c, selector: "%{dim.b.value}" }
 "#,
-        r#"
+        r"
 4:42 warning: the value of `dim` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
 4:68 warning: the value of `item` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
 6:51 warning: the value of `dim` is not known yet when `b` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
-"#,
+",
     );
 }
 
@@ -149,16 +149,16 @@ dataDefs:
     query: { block: b, selector: "%{dim.index}" }
     items: [ item: { name: a, value: v } ]
 "#,
-        r#"
+        r"
 3:35 the dataDef `d` has no `dims` [add `dims`, or use `item`]
-"#,
+",
     );
 }
 
 #[test]
 fn steps_get_what_they_need() {
     check(
-        r#"
+        r"
 steps:
   noSeeder:
     loader: { class: page_loader, previous: start, next: end }
@@ -192,8 +192,8 @@ taskGroups:
 dataDefs:
   d: { query: { block: b }, items: [ item: { name: i, value: v } ] }
   links: { query: { block: b }, items: [ item: { name: i, selector: s, linkGroup: a } ] }
-"#,
-        r#"
+",
+        r"
 3:5 step `loader` needs a locator, but `start` before it gives a locator group [put a `locator_seeder` step before it]
 6:5 step `parser` needs a page, but `seeder` before it gives a locator [put a `page_loader` or `dom_loader` step before it]
 10:5 step `appender` needs data, but `loader` before it gives a page [put a `css_parser` or `xpath_parser` step before it]
@@ -201,14 +201,14 @@ dataDefs:
 21:5 step `filter` needs data, but `seeder` before it gives a locator [put a loader and a parser before it]
 27:8 step `filter` needs data, but `parser` before it gives nothing [let the step before it be the last one, with `next: end`]
 28:8 step `appender` needs data, but `filter` before it gives nothing [let the step before it be the last one, with `next: end`]
-"#,
+",
     );
 }
 
 #[test]
 fn links_come_from_items_with_a_link_group() {
     check(
-        r#"
+        r"
 taskGroups:
   g:
     noLink: &t { dataDef: d, steps: { jsoupDefault: { make: { class: locator_creator, previous: parser, next: end } } } }
@@ -218,26 +218,26 @@ dataDefs:
   d: { query: { block: b }, items: [ item: { name: i, value: v } ] }
   constant: { query: { block: b }, items: [ item: { name: i, match: v, linkGroup: g } ] }
   links: { query: { block: b }, items: [ item: { name: i, selector: s, linkGroup: g } ] }
-"#,
-        r#"
+",
+        r"
 3:55 warning: step `make` makes no locator from item `i` of dataDef `d`: it has no `linkGroup` [name the task group of the linked pages: `linkGroup: ...`]
 8:69 warning: item `i` makes a locator whose url is always `v` [take the url from the page with a `selector`, without `value` and `match`]
 9:83 warning: `linkGroup` has no effect in task `noCreator`: its chain makes no locators [add a `locator_creator` step to the task's `steps`]
-"#,
+",
     );
 }
 
 #[test]
 fn a_group_has_one_loader() {
     check(
-        r#"
+        r"
 taskGroups:
   g:
     a: { dataDef: d }
     b: { dataDef: d, steps: { jsoupDefault: { loader: { class: dom_loader, previous: seeder, next: parser } } } }
-"#,
-        r#"
+",
+        r"
 4:47 warning: the loader of task `b` does not run: task `a` loads the pages of the group [give both tasks the same loader, or move one to a group of its own]
-"#,
+",
     );
 }

@@ -10,7 +10,7 @@ use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 pub(super) const STEPS_MAX: usize = 200;
 
 /// Weight of all chains, and of all steps copied into tasks.
-pub(super) const WEIGHT_MAX: usize = 2_000_000;
+pub(super) const WEIGHT_MAX: usize = 1_000_000;
 
 /// A chain as somebody wrote it.
 #[derive(Debug)]
@@ -264,6 +264,10 @@ fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
 /// Any scalar is text here: whether `1` is a number is the plugin's affair.
 fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
     let scalar = |node: &Node| match &node.kind {
+        Kind::Scalar(_, Scalar::Null) => Some(Text {
+            text: String::new(),
+            at: node.at,
+        }),
         Kind::Scalar(text, _) => Some(Text {
             text: text.clone(),
             at: node.at,

@@ -191,11 +191,7 @@ pub(super) fn unknown_key(
         .iter()
         .find(|(old, new)| *old == name && known.contains(new));
     let gone = OLD_KEYS.iter().find(|(old, _)| *old == name);
-    let near = if findings.crowded() {
-        None
-    } else {
-        suggest(name, known.iter().copied())
-    };
+    let near = suggest(name, known.iter().copied());
     let help = match (renamed, gone, near, known) {
         (Some((old, new)), ..) => format!("`{old}` is now called `{new}`"),
         (None, Some((_, help)), ..) => (*help).to_owned(),

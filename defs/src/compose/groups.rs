@@ -1,5 +1,6 @@
 //! Reads the sections `locatorGroups` and `taskGroups`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::Options;
@@ -99,7 +100,7 @@ struct TaskReader<'c> {
     copied: usize,
 }
 
-impl TaskReader<'_> {
+impl<'c> TaskReader<'c> {
     fn group(&mut self, entry: &Entry, findings: &mut Findings<'_>) -> TaskGroup {
         check_name("a task group", &entry.key, findings);
         let mut group = TaskGroup {
@@ -162,31 +163,25 @@ impl TaskReader<'_> {
             task.persist_data = data.unwrap_or(true);
         }
         let steps = self.steps(&entry.key, fields.get("steps"), findings);
-        if let Some(steps) = steps {
-            self.copied += steps.iter().map(chains::weight).sum::<usize>();
-            if self.copied > chains::WEIGHT_MAX {
-                chains::report_too_large(entry.key.at, findings);
-            } else {
-                task.steps = wiring::walk(&steps, &entry.key, findings).unwrap_or_default();
-            }
-        }
+        let steps = steps.and_then(|steps| wiring::walk(&steps, &entry.key, findings));
+        task.steps = steps.unwrap_or_default();
         task
     }
 
     /// The steps a task names, inherits or has by default, in no order yet.
     fn steps(
-        &self,
+        &mut self,
         task: &Text,
         node: Option<&Node>,
         findings: &mut Findings<'_>,
-    ) -> Option<Vec<StepDraft>> {
+    ) -> Option<Cow<'c, [StepDraft]>> {
         let Some(node) = node else {
             let name = Text::new(self.options.default_steps.clone());
-            return Some(self.chains.find(&name, findings)?.to_vec());
+            return self.chain(&name, task, findings).map(Cow::Borrowed);
         };
         let Kind::Mapping(entries) = &node.kind else {
             let name = text("steps", node, findings)?;
-            return Some(self.chains.find(&name, findings)?.to_vec());
+            return self.chain(&name, task, findings).map(Cow::Borrowed);
         };
         let [base] = entries.as_slice() else {
             findings.error(
@@ -200,8 +195,24 @@ impl TaskReader<'_> {
             );
             return None;
         };
-        let known = self.chains.find(&base.key, findings);
+        let known = self.chain(&base.key, task, findings);
         let overlay = chains::overlay_steps(base, findings)?;
-        super::inherit::overlay(known?, &overlay, findings)
+        super::inherit::overlay(known?, &overlay, findings).map(Cow::Owned)
+    }
+
+    /// A chain to be copied into a task, as long as the copies are not too many.
+    fn chain(
+        &mut self,
+        name: &Text,
+        task: &Text,
+        findings: &mut Findings<'_>,
+    ) -> Option<&'c [StepDraft]> {
+        let chain = self.chains.find(name, findings)?;
+        self.copied += chain.iter().map(chains::weight).sum::<usize>();
+        if self.copied > chains::WEIGHT_MAX {
+            chains::report_too_large(task.at, findings);
+            return None;
+        }
+        Some(chain)
     }
 }

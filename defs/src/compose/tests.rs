@@ -5,58 +5,58 @@ use crate::testing::{check, check_raw};
 #[test]
 fn sections_are_known_and_required() {
     check_raw(
-        r#"
+        r"
 locatorGroup: { }
 steps: { }
-"#,
-        r#"
+",
+        r"
 1:1 no file has the section `taskGroups` [add `taskGroups:` at the top level]
 1:1 no file has the section `dataDefs` [add `dataDefs:` at the top level]
 1:1 `locatorGroup` is not a key of a definition file [did you mean `locatorGroups`?]
-"#,
+",
     );
 }
 
 #[test]
 fn a_file_is_a_mapping() {
     check_raw(
-        r#"
+        r"
 - locatorGroups
-"#,
-        r#"
+",
+        r"
 1:1 a definition file must be a mapping, but it is a list [write `key: value` lines below it, indented]
-"#,
+",
     );
 }
 
 #[test]
 fn sections_are_mappings() {
     check_raw(
-        r#"
+        r"
 locatorGroups:
 taskGroups: [ ]
 dataDefs: text
 steps:
-"#,
-        r#"
+",
+        r"
 1:1 `locatorGroups` must be a mapping, but it is nothing [write `key: value` lines below it, indented]
 2:13 `taskGroups` must be a mapping, but it is a list [write `key: value` lines below it, indented]
 3:11 `dataDefs` must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
 4:1 `steps` must be a mapping, but it is nothing [write `key: value` lines below it, indented]
-"#,
+",
     );
 }
 
 #[test]
 fn no_locators_at_all() {
     check(
-        r#"
+        r"
 locatorGroups: { }
-"#,
-        r#"
+",
+        r"
 1:1 there are no locators, so there is nothing to load [add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`]
 2:15 warning: no locator group and no link leads to the task group `g` [remove it, or give a locator group or a `linkGroup` this name]
-"#,
+",
     );
 }
 
@@ -78,7 +78,7 @@ locatorGroups:
   k: text
 taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 "#,
-        r#"
+        r"
 2:18 the locator group `g` has no locators [list at least one `{ name: ..., url: ... }`]
 2:23 `extra` is not a key of a locator group [the only key of a locator group is `locators`]
 3:8 `locator` is not a key of a locator group [did you mean `locators`?]
@@ -89,7 +89,7 @@ taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 10:9 the locator `a` with this url stands twice in the group [it is also on line 6; keep one of the two]
 11:18 `locators` must be a list, but it is a mapping [write it as a list: `locators: [ { name: ..., url: ... } ]`]
 12:6 a locator group must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
-"#,
+",
     );
 }
 
@@ -107,7 +107,7 @@ taskGroups:
     f: { dataDef: d, steps: [ jsoupDefault ] }
     h: { dataDef: "", persist: yes }
 "#,
-        r#"
+        r"
 3:5 `lives` must be a task, but it is the text `P1W` [did you mean `live`?]
 4:10 `dataDefs` is not a key of a task [did you mean `dataDef`?]
 4:23 `step` is not a key of a task [did you mean `steps`?]
@@ -117,21 +117,21 @@ taskGroups:
 8:29 `steps` must be text, but it is a list [write one text; put it in quotes if it holds brackets or `: `]
 9:19 the `dataDef` of a task is empty [write a text between the quotes of `dataDef`]
 9:32 `persist` must be a mapping, but it is the boolean `yes` [write `key: value` lines below it, indented]
-"#,
+",
     );
 }
 
 #[test]
 fn a_group_needs_tasks() {
     check(
-        r#"
+        r"
 taskGroups:
   g: { live: P1D }
-"#,
-        r#"
+",
+        r"
 2:3 the task group `g` has no tasks [add one: `myTask: { dataDef: ... }`]
 4:13 warning: no task uses the dataDef `d` [remove it, or name it as `dataDef` of a task]
-"#,
+",
     );
 }
 
@@ -157,7 +157,7 @@ dataDefs:
       - text
 taskGroups: { g: { t: { dataDef: d }, u: { dataDef: e }, v: { dataDef: f } } }
 "#,
-        r#"
+        r"
 3:14 `blok` is not a key of a query [did you mean `block`?]
 3:23 `script` is not a key of a query [the keys of a query are `block`, `selector`]
 4:5 `item` is not a key of a dataDef [did you mean `items`?]
@@ -169,7 +169,7 @@ taskGroups: { g: { t: { dataDef: d }, u: { dataDef: e }, v: { dataDef: f } } }
 14:17 `nam` is not a key of an item [did you mean `name`?]
 15:23 the `name` of an item is empty [write a text between the quotes of `name`]
 16:9 an entry of `items` must be written `item: { ... }`, but it is the text `text` [put `item:` before it]
-"#,
+",
     );
 }
 
@@ -211,40 +211,40 @@ dataDefs:
 #[test]
 fn words_of_the_old_dialect() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     axis: { }
     query: { region: b, field: s }
     items: [ item: { name: x, prefixes: [ ], members: [ ], tags: [ ] } ]
-"#,
-        r#"
+",
+        r"
 3:5 `axis` is not a key of a dataDef [`axis` is gone: list the axes as `item` entries below `items` and `dims`]
 4:14 `region` is not a key of a query [`region` is now called `block`]
 4:25 `field` is not a key of a query [`field` is now called `selector`]
 5:31 `prefixes` is not a key of an item [`prefixes` is now called `prefix`]
 5:46 `members` is not a key of an item [`members` is gone: list them as `item` entries below `items` or `dims`]
 5:60 `tags` is not a key of an item [`tags` is gone: leave it out]
-"#,
+",
     );
 }
 
 #[test]
 fn keys_without_effect() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b }
     items: [ item: { name: a, value: v, index: 2, indexRange: 1-2 } ]
     dims: [ item: { name: b, value: v, linkGroup: g } ]
     facts: [ item: { name: fact, selector: s } ]
-"#,
-        r#"
+",
+        r"
 4:48 warning: `index` has no effect beside `indexRange` [keep one of the two]
 5:40 warning: `linkGroup` has no effect in `dims` [links are made from `items` only; move the entry there]
 6:34 warning: `selector` has no effect in `facts` [the fact is taken by the `selector` of the query]
-"#,
+",
     );
 }
 
@@ -286,19 +286,19 @@ locatorGroups: { "": { locators: [ { name: n, url: u } ] } }
 taskGroups: { "": { "": { dataDef: a/b } } }
 dataDefs: { a/b: { query: { block: b }, items: [ item: { name: a/b, value: v } ] } }
 "#,
-        r#"
+        r"
 1:18 the name of a locator group is empty [write a name before the colon]
 2:15 the name of a task group is empty [write a name before the colon]
 2:21 the name of a task is empty [write a name before the colon]
 3:13 warning: the name `a/b` holds a `/` or `~`, which Scoopi cannot look up [use letters, digits and `_` if the definitions are to run there too]
-"#,
+",
     );
 }
 
 #[test]
 fn shape_of_chains() {
     check(
-        r#"
+        r"
 steps:
   empty: { }
   text: jsoupDefault
@@ -312,8 +312,8 @@ steps:
     htmlUnitDefault: { }
   nothing:
     jsoupDefault:
-"#,
-        r#"
+",
+        r"
 2:3 the chain `empty` has no steps [add steps, or the name of the chain it is based on]
 3:9 the chain `text` must be a mapping, but it is the text `jsoupDefault` [write `key: value` lines below it, indented]
 5:5 a step needs the key `next` [add `next: ...`]
@@ -322,14 +322,14 @@ steps:
 8:15 `clas` is not a key of a step [did you mean `class`?]
 11:5 warning: the chain `twoBases` has one base; `htmlUnitDefault` is ignored [it is based on `jsoupDefault`; make another chain]
 13:5 no steps are put over the chain `jsoupDefault` [write its steps below it, or `{ }` to take the chain as it is]
-"#,
+",
     );
 }
 
 #[test]
 fn shape_of_plugins() {
     check(
-        r#"
+        r"
 steps:
   c:
     jsoupDefault:
@@ -343,7 +343,7 @@ steps:
           - { name: a, class: b }
           - plugin: { name: a, class: b, size: 1, on: yes, list: [ 1, x ], map: { k: v }, deep: [ [ ] ] }
       filter: { class: data_filter, previous: parser, next: appender, plugins: x }
-"#,
+",
         r#"
 9:29 `name` must be text, but it is the number `1` [put it in quotes: `"1"`]
 10:21 a plugin needs the key `class` [add `class: ...`]
@@ -359,7 +359,7 @@ steps:
 #[test]
 fn unknown_step_classes() {
     check(
-        r#"
+        r"
 steps:
   c:
     jsoupDefault:
@@ -367,20 +367,20 @@ steps:
       parser: { class: org.codetab.scoopi.step.parse.jsoup.Parsr, previous: loader, next: filter }
       filter: { class: DataFilter, previous: parser, next: appender }
       appender: { class: x.y.Unheard, previous: filter, next: end }
-"#,
-        r#"
+",
+        r"
 4:24 there is no step class `page_loadr` [did you mean `page_loader`?]
 5:24 there is no step class `org.codetab.scoopi.step.parse.jsoup.Parsr` [did you mean `org.codetab.scoopi.step.parse.jsoup.Parser`?]
 6:24 there is no step class `DataFilter` [did you mean `org.codetab.scoopi.step.process.DataFilter`?]
 7:26 there is no step class `x.y.Unheard` [the classes are `locator_seeder`, `page_loader`, `dom_loader`, `css_parser`, `xpath_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, `data_converter`, `locator_creator`, `scripter` and `data_appender`]
-"#,
+",
     );
 }
 
 #[test]
 fn unknown_chains() {
     check(
-        r#"
+        r"
 taskGroups:
   g:
     a: { dataDef: d, steps: jsoupDefalt }
@@ -389,54 +389,54 @@ taskGroups:
     e: { dataDef: d, steps: { jsoupDefault: { }, htmlUnitDefault: { } } }
 steps:
   one: { jsopDefault: { } }
-"#,
-        r#"
+",
+        r"
 3:29 there is no chain of steps `jsoupDefalt` [did you mean `jsoupDefault`?]
 4:29 there is no chain of steps `nothingLikeIt` [define it below the top-level `steps:`, or use `jsoupDefault` or `htmlUnitDefault`]
 5:31 there is no chain of steps `htmlunitDefaults` [did you mean `htmlUnitDefault`?]
 6:29 the `steps` of task `e` must hold one chain name, not 2 [put the chain below the top-level `steps:` and write its name here]
 8:10 there is no chain of steps `jsopDefault` to build on [did you mean `jsoupDefault`?]
-"#,
+",
     );
 }
 
 #[test]
 fn chains_based_on_themselves() {
     check(
-        r#"
+        r"
 steps:
   a: { b: { } }
   b: { c: { } }
   c: { b: { } }
   jsoupDefault: { jsoupDefault: { } }
 taskGroups: { g: { t: { dataDef: d, steps: a } } }
-"#,
-        r#"
+",
+        r"
 4:8 the chain `b` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
 5:3 warning: `jsoupDefault` replaces the built-in chain of that name [rename it if that is not meant; Scoopi would ignore this one]
 5:19 the chain `jsoupDefault` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
-"#,
+",
     );
 }
 
 #[test]
 fn a_user_chain_wins_over_the_built_in_one() {
     check(
-        r#"
+        r"
 steps:
   jsoupDefault:
     htmlUnitDefault: { }
-"#,
-        r#"
+",
+        r"
 2:3 warning: `jsoupDefault` replaces the built-in chain of that name [rename it if that is not meant; Scoopi would ignore this one]
-"#,
+",
     );
 }
 
 #[test]
 fn inserted_steps_need_a_place() {
     check(
-        r#"
+        r"
 taskGroups:
   g:
     t:
@@ -455,19 +455,19 @@ taskGroups:
       steps:
         jsoupDefault:
           first: { class: locator_seeder, previous: start, next: seeder }
-"#,
-        r#"
+",
+        r"
 7:55 step `convert` cannot follow `filtr`: its chain has no such step [did you mean `filter`?]
 13:62 step `script` leads to `appendr`, but its chain has no such step [did you mean `appender`?]
 18:53 step `first` cannot follow `start`: its chain has no such step [a step is inserted after a step of its base chain; name that one]
-"#,
+",
     );
 }
 
 #[test]
 fn wiring_of_whole_chains() {
     check(
-        r#"
+        r"
 steps:
   noStart:
     a: { class: locator_seeder, previous: b, next: b }
@@ -495,14 +495,14 @@ taskGroups:
   h:
     f: { dataDef: d, steps: unreached }
 locatorGroups: { g: &l { locators: [ { name: n, url: u } ] }, h: *l }
-"#,
-        r#"
+",
+        r"
 3:5 no step of the chain of task `a` follows `start` [give its first step `previous: start`]
 7:40 `a` and `b` both follow `start` [a chain has one first step; let the other one follow it]
 11:48 the chain runs in a circle: a -> b -> c -> b [let its last step say `next: end`]
 14:40 step `b` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
 17:5 warning: step `b` never runs: no step leads to it [write `next: b` in the step before it]
 18:40 warning: step `c` says it follows `b`, but `a` leads to it [write `previous: a`]
-"#,
+",
     );
 }

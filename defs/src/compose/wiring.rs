@@ -1,9 +1,14 @@
 //! The order of a chain's steps: `next` is followed from the step after `start`.
 
+use std::collections::{HashMap, HashSet};
+
 use super::chains::StepDraft;
 use crate::findings::Findings;
 use crate::steps::{Step, StepKind};
 use crate::text::{Span, Text};
+
+/// The steps of a chain by name.
+type Index<'c> = HashMap<&'c str, &'c StepDraft>;
 
 /// Walks a chain from `start` to `end`; `None` when it is broken, which is reported.
 pub(super) fn walk(
@@ -11,15 +16,21 @@ pub(super) fn walk(
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> Option<Vec<Step>> {
-    let previous_known = check_previous(chain, task, findings);
+    let index: Index<'_> = chain
+        .iter()
+        .map(|step| (step.name.as_str(), step))
+        .collect();
+    let previous_known = check_previous(chain, &index, task, findings);
     let mut current = first(chain, task, findings)?;
     let mut path: Vec<&StepDraft> = Vec::new();
+    let mut reached = HashSet::new();
     loop {
         path.push(current);
-        let Some(next) = successor(current, chain, task, findings)? else {
+        reached.insert(current.name.as_str());
+        let Some(next) = successor(current, &index, task, findings)? else {
             break;
         };
-        if path.iter().any(|step| step.name == next.name) {
+        if reached.contains(next.name.as_str()) {
             let names: Vec<_> = path.iter().map(|step| step.name.text.as_str()).collect();
             findings.error(
                 written(current.next.at, task),
@@ -44,7 +55,7 @@ pub(super) fn walk(
         }
         current = next;
     }
-    warn_unreached(chain, &path, findings);
+    warn_unreached(chain, &reached, findings);
     if !previous_known {
         return None;
     }
@@ -63,25 +74,31 @@ fn written(at: Span, task: &Text) -> Span {
     if at.line == 0 { task.at } else { at }
 }
 
-fn names(chain: &[StepDraft]) -> impl Iterator<Item = &str> {
-    chain.iter().map(|step| step.name.text.as_str())
+/// `did you mean ...?` among the steps of a chain and one of its ends.
+fn suggestion(wanted: &str, index: &Index<'_>, end: &str, findings: &Findings<'_>) -> String {
+    let mut names: Vec<_> = index.keys().copied().chain([end]).collect();
+    names.sort_unstable();
+    let place = if end == "start" { "first" } else { "last" };
+    let otherwise = format!("name a step of the chain, or `{end}` for its {place} step");
+    findings.did_you_mean(wanted, names, otherwise)
 }
 
-fn check_previous(chain: &[StepDraft], task: &Text, findings: &mut Findings<'_>) -> bool {
+fn check_previous(
+    chain: &[StepDraft],
+    index: &Index<'_>,
+    task: &Text,
+    findings: &mut Findings<'_>,
+) -> bool {
     let mut known = true;
     for step in chain {
         let previous = &step.previous;
         if previous.text.is_empty() {
             known = false;
         } else if !previous.text.eq_ignore_ascii_case("start")
-            && !chain.iter().any(|other| other.name == *previous)
+            && !index.contains_key(previous.as_str())
         {
             known = false;
-            let help = findings.did_you_mean(
-                &previous.text,
-                names(chain).chain(["start"]),
-                "name a step of the chain, or `start` for its first step",
-            );
+            let help = suggestion(&previous.text, index, "start", findings);
             findings.error(
                 written(previous.at, task),
                 format!(
@@ -144,7 +161,7 @@ fn first<'c>(
 )]
 fn successor<'c>(
     step: &StepDraft,
-    chain: &'c [StepDraft],
+    index: &Index<'c>,
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> Option<Option<&'c StepDraft>> {
@@ -154,18 +171,14 @@ fn successor<'c>(
     if step.next.text.is_empty() {
         return None;
     }
-    let next = chain.iter().find(|other| other.name == step.next);
+    let next = index.get(step.next.as_str()).copied();
     // New locators start jobs of their own; this job is over.
     let creates = step.kind == Some(StepKind::LocatorCreator);
     if creates && next.is_some_and(|next| next.kind == Some(StepKind::LocatorSeeder)) {
         return Some(None);
     }
     if next.is_none() {
-        let help = findings.did_you_mean(
-            &step.next.text,
-            names(chain).chain(["end"]),
-            "name a step of the chain, or `end` for its last step",
-        );
+        let help = suggestion(&step.next.text, index, "end", findings);
         findings.error(
             written(step.next.at, task),
             format!(
@@ -180,10 +193,9 @@ fn successor<'c>(
 }
 
 /// Inherited steps may be left out on purpose, as link tasks do with the appender.
-fn warn_unreached(chain: &[StepDraft], path: &[&StepDraft], findings: &mut Findings<'_>) {
+fn warn_unreached(chain: &[StepDraft], reached: &HashSet<&str>, findings: &mut Findings<'_>) {
     for step in chain {
-        let reached = path.iter().any(|other| other.name == step.name);
-        if step.own && step.name.at.line > 0 && !reached {
+        if step.own && step.name.at.line > 0 && !reached.contains(step.name.as_str()) {
             findings.warn(
                 step.name.at,
                 format!("step `{}` never runs: no step leads to it", step.name.text),

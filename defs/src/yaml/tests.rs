@@ -5,7 +5,7 @@ use crate::testing::{check, check_raw};
 #[test]
 fn unquoted_words_and_digits_are_no_text() {
     check(
-        r#"
+        r"
 locatorGroups:
   g:
     locators: [ { name: 12, url: yes } ]
@@ -15,7 +15,7 @@ dataDefs:
   d:
     query: { block: b }
     items: [ item: { name: Off, match: 1.5, value: -3, indexRange: 7, filters: [ filter: { type: value, pattern: 0x1F } ] } ]
-"#,
+",
         r#"
 3:25 `name` must be text, but it is the number `12` [put it in quotes: `"12"`]
 3:34 `url` must be text, but it is the boolean `yes` [put it in quotes: `"yes"`]
@@ -48,12 +48,12 @@ dataDefs:
 #[test]
 fn flow_lists_of_pairs_may_end_in_a_comma() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b }
     items: [ item: { name: x, value: v }, item: { name: y, value: v, }, ]
-"#,
+",
         "",
     );
 }
@@ -61,17 +61,17 @@ dataDefs:
 #[test]
 fn a_key_stands_once() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b, block: c }
     items: [ item: { name: x, value: v } ]
     query: { block: b }
-"#,
-        r#"
+",
+        r"
 3:24 the key `block` stands twice in one mapping [it is also on line 3; keep one of the two]
 5:5 the key `query` stands twice in one mapping [it is also on line 3; keep one of the two]
-"#,
+",
     );
 }
 
@@ -94,45 +94,45 @@ dataDefs:
 #[test]
 fn aliases_that_lead_nowhere() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: *b }
     items: [ item: { name: x, value: v, <<: text } ]
-"#,
-        r#"
+",
+        r"
 3:21 the alias `*b` has no anchor `&b` before it [define the anchor first, or put the text in quotes]
 4:41 `<<` merges mappings only [give it an alias of a mapping, such as `<<: *base`, or a list of them]
-"#,
+",
     );
 }
 
 #[test]
 fn an_alias_inside_its_anchor() {
     check(
-        r#"
+        r"
 dataDefs: &a
   d: *a
-"#,
-        r#"
+",
+        r"
 2:6 the alias stands inside its own anchor [a definition cannot contain itself; remove the alias]
-"#,
+",
     );
 }
 
 #[test]
 fn keys_are_names() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b, [ x ]: y, { k: v }: y }
     items: [ item: { name: x, value: v } ]
-"#,
-        r#"
+",
+        r"
 3:24 a list or mapping cannot be a key [write a name before the `:`; put text that holds brackets in quotes]
 3:34 a list or mapping cannot be a key [write a name before the `:`; put text that holds brackets in quotes]
-"#,
+",
     );
 }
 
@@ -140,22 +140,22 @@ dataDefs:
 fn tabs_do_not_indent() {
     check(
         "dataDefs:\n\td: { }\n",
-        r#"
+        r"
 2:2 a tab where YAML wants spaces [replace the tab by spaces]
-"#,
+",
     );
 }
 
 #[test]
 fn an_open_bracket() {
     check(
-        r#"
+        r"
 dataDefs:
   d: { query: { block: b }, items: [ item: { name: x }
-"#,
-        r#"
+",
+        r"
 3:1 a comma or a closing bracket is missing before this [separate the entries between brackets by commas]
-"#,
+",
     );
 }
 
@@ -179,93 +179,93 @@ fn an_unknown_escape() {
 dataDefs:
   d: { query: { block: "a\(b" } }
 "#,
-        r#"
+        r"
 2:24 an unknown escape inside double quotes [write `\\` for a backslash, or use single quotes, which take it as it is]
-"#,
+",
     );
 }
 
 #[test]
 fn a_line_out_of_place() {
     check(
-        r#"
+        r"
 dataDefs:
   d:
     query: { block: b }
    items: [ ]
-"#,
-        r#"
+",
+        r"
 4:4 the line does not fit the ones around it [indent it like its neighbours, and end every key with `:`]
-"#,
+",
     );
 }
 
 #[test]
 fn a_missing_colon() {
     check(
-        r#"
+        r"
 dataDefs:
   d
     query: { block: b }
-"#,
-        r#"
+",
+        r"
 3:10 a `key: value` is not possible here [indent it like its neighbours; put a text that holds `: ` in quotes]
-"#,
+",
     );
 }
 
 #[test]
 fn a_missing_comma() {
     check(
-        r#"
+        r"
 dataDefs:
   d: { query: { block: b } items: [] }
-"#,
-        r#"
+",
+        r"
 2:28 a comma or a closing bracket is missing before this [separate the entries between brackets by commas]
-"#,
+",
     );
 }
 
 #[test]
 fn a_text_that_needs_quotes() {
     check(
-        r#"
+        r"
 dataDefs:
   d: { query: { block: @id } }
-"#,
-        r#"
+",
+        r"
 2:24 a text cannot start with `@` [put the text in quotes]
-"#,
+",
     );
 }
 
 #[test]
 fn two_documents() {
     check_raw(
-        r#"
+        r"
 ---
 locatorGroups: { g: { locators: [ { name: n, url: u } ] } }
 taskGroups: { g: { t: { dataDef: d } } }
 dataDefs: { d: { query: { block: b }, items: [ item: { name: i, value: v } ] } }
 ---
 anything: [
-"#,
-        r#"
+",
+        r"
 5:1 warning: only the first document of a file is read [move what follows the `---` to a file of its own]
-"#,
+",
     );
 }
 
 #[test]
 fn the_end_of_the_file_is_shown_where_there_is_text() {
     check_raw(
-        r#"
+        r"
 dataDefs: { d: [
 
-"#,
-        r#"
+",
+        r"
 1:16 the `[` is never closed [add the closing bracket, or look for a missing comma or quote before it]
-"#,
+",
     );
 }
