@@ -26,9 +26,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            default_steps: "jsoupDefault".to_owned(),
-        }
+        Self { default_steps: "jsoupDefault".to_owned() }
     }
 }
 
@@ -93,20 +91,12 @@ fn compose(
     options: &Options,
 ) -> Result<Loaded, Problems> {
     let mut findings = Findings::new(&sources, early);
-    let defs = if files.is_empty() {
-        Defs::default()
-    } else {
-        read(files, options, &mut findings)
-    };
+    let defs = if files.is_empty() { Defs::default() } else { read(files, options, &mut findings) };
     let problems = findings.finish();
     if problems.has_errors() {
         return Err(problems);
     }
-    Ok(Loaded {
-        defs,
-        sources,
-        warnings: problems.0,
-    })
+    Ok(Loaded { defs, sources, warnings: problems.0 })
 }
 
 fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
@@ -129,11 +119,7 @@ fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
     let chains = inherit::expand(chains, findings);
     let task_groups = groups::task_groups(&task_groups.entries, &chains, options, findings);
     let data_defs = data_defs::read(&data_defs.entries, findings);
-    let defs = Defs {
-        locator_groups,
-        task_groups,
-        data_defs,
-    };
+    let defs = Defs { locator_groups, task_groups, data_defs };
     check::check(&defs, findings);
     defs
 }
@@ -142,12 +128,7 @@ fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
 fn report_missing(sections: &[sections::Section; 4], files: &[u32], findings: &mut Findings<'_>) {
     // With one file there is no doubt where the section belongs.
     let at = match files {
-        [file] => Span {
-            file: *file,
-            line: 1,
-            column: 1,
-            width: 1,
-        },
+        [file] => Span { file: *file, line: 1, column: 1, width: 1 },
         _ => Span::default(),
     };
     for (name, section) in sections::SECTIONS.iter().zip(sections) {

@@ -68,10 +68,7 @@ pub struct Range {
 
 impl Default for Range {
     fn default() -> Self {
-        Self {
-            first: 1,
-            last: Some(1),
-        }
+        Self { first: 1, last: Some(1) }
     }
 }
 

@@ -85,10 +85,8 @@ impl<'a> Findings<'a> {
         if self.crowded() {
             return String::new();
         }
-        suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX)).map_or_else(
-            || otherwise.into(),
-            |name| format!("did you mean `{name}`?"),
-        )
+        suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX))
+            .map_or_else(|| otherwise.into(), |name| format!("did you mean `{name}`?"))
     }
 
     /// `path:line` of a place, for messages that name a second one.

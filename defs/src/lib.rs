@@ -43,9 +43,7 @@ pub struct Defs {
 impl Defs {
     /// Finds a task group by name.
     pub fn task_group(&self, name: &str) -> Option<&TaskGroup> {
-        self.task_groups
-            .iter()
-            .find(|group| group.name.text == name)
+        self.task_groups.iter().find(|group| group.name.text == name)
     }
 
     /// Finds a data definition by name.

@@ -55,10 +55,7 @@ impl Problem {
 
     /// A warning at a place.
     pub fn warning(sources: &Sources, at: Span, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(sources, at, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(sources, at, message) }
     }
 
     /// The same problem with advice.
@@ -96,9 +93,7 @@ pub struct Problems(pub Vec<Problem>);
 impl Problems {
     /// Whether any of them refuses the run.
     pub fn has_errors(&self) -> bool {
-        self.0
-            .iter()
-            .any(|problem| problem.severity == Severity::Error)
+        self.0.iter().any(|problem| problem.severity == Severity::Error)
     }
 
     /// Adds a problem.

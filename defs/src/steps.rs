@@ -69,108 +69,57 @@ pub enum PluginValue {
 impl PluginDef {
     /// The scalar property `key`, if it is there.
     pub fn option(&self, key: &str) -> Option<&Text> {
-        self.options
-            .iter()
-            .find(|(name, _)| name.text == key)
-            .and_then(|(_, value)| match value {
-                PluginValue::One(text) => Some(text),
-                PluginValue::Many(_) => None,
-            })
+        self.options.iter().find(|(name, _)| name.text == key).and_then(|(_, value)| match value {
+            PluginValue::One(text) => Some(text),
+            PluginValue::Many(_) => None,
+        })
     }
 
     /// The property `key` as a list; a scalar is a list of one.
     pub fn list(&self, key: &str) -> Vec<&Text> {
-        self.options
-            .iter()
-            .find(|(name, _)| name.text == key)
-            .map_or_else(Vec::new, |(_, value)| match value {
+        self.options.iter().find(|(name, _)| name.text == key).map_or_else(
+            Vec::new,
+            |(_, value)| match value {
                 PluginValue::One(text) => vec![text],
                 PluginValue::Many(texts) => texts.iter().collect(),
-            })
+            },
+        )
     }
 }
 
 /// Every name a step class goes by, and what it does; the first two of a kind are its own.
 const STEP_CLASSES: &[(&str, StepKind)] = &[
-    (
-        "org.codetab.scoopi.step.extract.LocatorSeeder",
-        StepKind::LocatorSeeder,
-    ),
+    ("org.codetab.scoopi.step.extract.LocatorSeeder", StepKind::LocatorSeeder),
     ("locator_seeder", StepKind::LocatorSeeder),
-    (
-        "org.codetab.scoopi.step.extract.PageLoader",
-        StepKind::PageLoader,
-    ),
+    ("org.codetab.scoopi.step.extract.PageLoader", StepKind::PageLoader),
     ("page_loader", StepKind::PageLoader),
-    (
-        "org.codetab.scoopi.step.extract.DomLoader",
-        StepKind::DomLoader,
-    ),
+    ("org.codetab.scoopi.step.extract.DomLoader", StepKind::DomLoader),
     ("dom_loader", StepKind::DomLoader),
-    (
-        "org.codetab.scoopi.step.parse.jsoup.Parser",
-        StepKind::CssParser,
-    ),
+    ("org.codetab.scoopi.step.parse.jsoup.Parser", StepKind::CssParser),
     ("css_parser", StepKind::CssParser),
     ("jsoup_parser", StepKind::CssParser),
-    (
-        "org.codetab.scoopi.step.parse.htmlunit.Parser",
-        StepKind::XpathParser,
-    ),
+    ("org.codetab.scoopi.step.parse.htmlunit.Parser", StepKind::XpathParser),
     ("xpath_parser", StepKind::XpathParser),
     ("htmlunit_parser", StepKind::XpathParser),
-    (
-        "org.codetab.scoopi.step.parse.jsoup.QueryAnalyzer",
-        StepKind::CssAnalyzer,
-    ),
+    ("org.codetab.scoopi.step.parse.jsoup.QueryAnalyzer", StepKind::CssAnalyzer),
     ("css_analyzer", StepKind::CssAnalyzer),
-    (
-        "org.codetab.scoopi.step.parse.htmlunit.QueryAnalyzer",
-        StepKind::XpathAnalyzer,
-    ),
+    ("org.codetab.scoopi.step.parse.htmlunit.QueryAnalyzer", StepKind::XpathAnalyzer),
     ("xpath_analyzer", StepKind::XpathAnalyzer),
-    (
-        "org.codetab.scoopi.step.process.DataFilter",
-        StepKind::DataFilter,
-    ),
+    ("org.codetab.scoopi.step.process.DataFilter", StepKind::DataFilter),
     ("data_filter", StepKind::DataFilter),
-    (
-        "org.codetab.scoopi.step.process.DataConverter",
-        StepKind::DataConverter,
-    ),
+    ("org.codetab.scoopi.step.process.DataConverter", StepKind::DataConverter),
     ("data_converter", StepKind::DataConverter),
-    (
-        "org.codetab.scoopi.step.process.LocatorCreator",
-        StepKind::LocatorCreator,
-    ),
+    ("org.codetab.scoopi.step.process.LocatorCreator", StepKind::LocatorCreator),
     ("locator_creator", StepKind::LocatorCreator),
-    (
-        "org.codetab.scoopi.step.script.Scripter",
-        StepKind::Scripter,
-    ),
+    ("org.codetab.scoopi.step.script.Scripter", StepKind::Scripter),
     ("scripter", StepKind::Scripter),
-    (
-        "org.codetab.scoopi.step.load.DataAppender",
-        StepKind::DataAppender,
-    ),
+    ("org.codetab.scoopi.step.load.DataAppender", StepKind::DataAppender),
     ("data_appender", StepKind::DataAppender),
     // Strings that older public guides print.
-    (
-        "org.codetab.scoopi.step.extract.URLLoader",
-        StepKind::PageLoader,
-    ),
-    (
-        "org.codetab.scoopi.step.convert.DataFilter",
-        StepKind::DataFilter,
-    ),
-    (
-        "org.codetab.scoopi.step.convert.DataConverter",
-        StepKind::DataConverter,
-    ),
-    (
-        "org.codetab.scoopi.step.convert.LocatorCreator",
-        StepKind::LocatorCreator,
-    ),
+    ("org.codetab.scoopi.step.extract.URLLoader", StepKind::PageLoader),
+    ("org.codetab.scoopi.step.convert.DataFilter", StepKind::DataFilter),
+    ("org.codetab.scoopi.step.convert.DataConverter", StepKind::DataConverter),
+    ("org.codetab.scoopi.step.convert.LocatorCreator", StepKind::LocatorCreator),
 ];
 
 /// What the step class of this name does: an original class string, an older one, or an alias.
@@ -186,10 +135,7 @@ const STEP_CLASSES: &[(&str, StepKind)] = &[
 /// assert_eq!(step_kind("Parser"), None);
 /// ```
 pub fn step_kind(class: &str) -> Option<StepKind> {
-    STEP_CLASSES
-        .iter()
-        .find(|(name, _)| *name == class)
-        .map(|(_, kind)| *kind)
+    STEP_CLASSES.iter().find(|(name, _)| *name == class).map(|(_, kind)| *kind)
 }
 
 /// The names that [`step_kind`] knows.

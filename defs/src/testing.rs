@@ -5,10 +5,7 @@ use crate::{Options, from_str};
 
 /// Sections that fill up what a test does not write.
 const SECTIONS: [(&str, &str); 3] = [
-    (
-        "locatorGroups:",
-        "locatorGroups: { g: { locators: [ { name: n, url: u } ] } }\n",
-    ),
+    ("locatorGroups:", "locatorGroups: { g: { locators: [ { name: n, url: u } ] } }\n"),
     ("taskGroups:", "taskGroups: { g: { t: { dataDef: d } } }\n"),
     (
         "dataDefs:",

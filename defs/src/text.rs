@@ -38,10 +38,7 @@ impl PartialEq for Text {
 impl Text {
     /// A text that no file holds, for defaults and tests.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            at: Span::default(),
-        }
+        Self { text: text.into(), at: Span::default() }
     }
 
     /// The words as a slice.
@@ -70,9 +67,7 @@ impl Sources {
 
     /// The path of a file.
     pub fn path(&self, file: u32) -> Option<&std::path::Path> {
-        self.files
-            .get(file as usize)
-            .map(|(path, _)| path.as_path())
+        self.files.get(file as usize).map(|(path, _)| path.as_path())
     }
 
     /// One line of a file, without its end.

@@ -71,10 +71,7 @@ impl Node {
 
     /// The value of a key, if the node is a mapping that has it.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        self.entries()?
-            .iter()
-            .find(|entry| entry.key.text == key)
-            .map(|entry| &entry.value)
+        self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
     /// What the node is, for "but it is ...".

@@ -1,9 +1,6 @@
 //! What definitions mean once they are read: merging, inheritance, ranges, defaults.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot prepare its files has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
 
 use std::fs;
 use std::path::Path;
@@ -31,10 +28,7 @@ fn dir_of(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn messages(problems: &[spoonbill_defs::Problem], dir: &Path) -> Vec<String> {
     let shown = format!("{}/", dir.display());
-    problems
-        .iter()
-        .map(|problem| problem.message.replace(&shown, ""))
-        .collect()
+    problems.iter().map(|problem| problem.message.replace(&shown, "")).collect()
 }
 
 fn refused(files: &[(&str, &str)]) -> Vec<String> {
@@ -48,10 +42,8 @@ fn refused(files: &[(&str, &str)]) -> Vec<String> {
 /// `name:alias` of every step of the first task.
 fn chain(defs: &Defs) -> String {
     let steps = &defs.task_groups[0].tasks[0].steps;
-    let steps: Vec<_> = steps
-        .iter()
-        .map(|step| format!("{}:{}", step.name.text, step.kind.alias()))
-        .collect();
+    let steps: Vec<_> =
+        steps.iter().map(|step| format!("{}:{}", step.name.text, step.kind.alias())).collect();
     steps.join(" ")
 }
 
@@ -81,17 +73,10 @@ fn a_task_without_steps_has_the_default_chain() {
     assert_eq!(file.plugins[0].option("delimiter").unwrap().text, "|");
     assert!(loaded.defs.task_groups[0].tasks[0].persist_data);
 
-    let options = Options {
-        default_steps: "htmlUnitDefault".to_owned(),
-    };
+    let options = Options { default_steps: "htmlUnitDefault".to_owned() };
     let loaded = from_str("a.yml", &text, &options).unwrap();
-    assert_eq!(
-        loaded.defs.task_groups[0].tasks[0].steps[2].kind,
-        StepKind::XpathParser
-    );
-    let options = Options {
-        default_steps: "nothing".to_owned(),
-    };
+    assert_eq!(loaded.defs.task_groups[0].tasks[0].steps[2].kind, StepKind::XpathParser);
+    let options = Options { default_steps: "nothing".to_owned() };
     let Problems(problems) = from_str("a.yml", &text, &options).unwrap_err();
     assert_eq!(problems[0].message, "there is no chain of steps `nothing`");
 }
@@ -181,10 +166,7 @@ fn a_user_chain_of_a_built_in_name_wins() {
 #[test]
 fn ranges() {
     let range = |keys: &str| items(&format!("item: {{ name: i, selector: s, {keys} }}"))[0].range;
-    let bounded = |first, last| Range {
-        first,
-        last: Some(last),
-    };
+    let bounded = |first, last| Range { first, last: Some(last) };
     let open = |first| Range { first, last: None };
     assert_eq!(range(""), bounded(1, 1));
     assert_eq!(range("index: 4"), bounded(4, 4));
@@ -258,10 +240,7 @@ fn files_of_a_directory_are_merged_in_the_order_of_their_paths() {
     let loaded = load(dir.path(), &Options::default()).unwrap();
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.defs.task_groups.len(), 1);
-    assert_eq!(
-        loaded.sources.path(0).unwrap(),
-        dir.path().join("a.yml").as_path()
-    );
+    assert_eq!(loaded.sources.path(0).unwrap(), dir.path().join("a.yml").as_path());
 }
 
 #[test]
@@ -319,10 +298,7 @@ fn one_broken_file_does_not_hide_the_others() {
         refused(&[
             ("a.yml", "dataDefs: { d: [ }\n"),
             ("b.yml", &format!("{LOCATORS}{TASKS}")),
-            (
-                "c.yml",
-                "steps: { x: { jsoupDefault: { a: { clas: b } } } }\n"
-            ),
+            ("c.yml", "steps: { x: { jsoupDefault: { a: { clas: b } } } }\n"),
         ]),
         [
             "`}` closes what `[` opened",

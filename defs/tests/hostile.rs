@@ -48,9 +48,7 @@ fn refused_with(text: &str, expected: &str) {
     let Err(Problems(problems)) = read(text) else {
         panic!("definitions were read where `{expected}` was expected");
     };
-    let found = problems
-        .iter()
-        .any(|problem| problem.message.contains(expected));
+    let found = problems.iter().any(|problem| problem.message.contains(expected));
     assert!(found, "no `{expected}`, but {:?}", problems.first());
 }
 
@@ -156,13 +154,7 @@ fn a_flood_of_problems_is_cut() {
     assert!(problems.len() < 2_100, "{}", problems.len());
     let messages = problems.iter().map(|problem| problem.message.as_str());
     let cut: Vec<_> = messages.filter(|text| text.contains("not shown")).collect();
-    assert_eq!(
-        cut,
-        [
-            "39002 more errors are not shown",
-            "19000 more warnings are not shown"
-        ]
-    );
+    assert_eq!(cut, ["39002 more errors are not shown", "19000 more warnings are not shown"]);
 }
 
 #[test]

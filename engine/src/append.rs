@@ -70,9 +70,8 @@ impl AppenderMediator {
             };
             let bell = store.output_bell();
             let name = format!("append-{}", pen.order.number);
-            let thread = std::thread::Builder::new()
-                .name(name)
-                .spawn(move || pen.write(&bell, &ended))?;
+            let thread =
+                std::thread::Builder::new().name(name).spawn(move || pen.write(&bell, &ended))?;
             threads.push((end, thread));
         }
         Ok(Self { threads })
@@ -127,17 +126,11 @@ impl Pen {
         };
         let error = result.err().map(|broken| match broken {
             Broken::File(error) => {
-                format!(
-                    "`{}` could not be written: {error}",
-                    self.order.path.display()
-                )
+                format!("`{}` could not be written: {error}", self.order.path.display())
             }
             Broken::Store(error) => error.to_string(),
         });
-        Appended {
-            path: self.order.path,
-            error,
-        }
+        Appended { path: self.order.path, error }
     }
 
     fn write_as_it_comes(
@@ -148,11 +141,7 @@ impl Pen {
         self.file = Some(self.open()?);
         loop {
             self.catch_up()?;
-            let wake = if self.unsynced {
-                SYNC_EVERY
-            } else {
-                Duration::from_secs(3600)
-            };
+            let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_secs(3600) };
             select! {
                 recv(ended) -> _ => break,
                 recv(bell) -> _ => if ended.recv_timeout(BREATH).is_ok() { break },
@@ -168,10 +157,7 @@ impl Pen {
 
     /// The file at its stored position, or anew when it is not the one that was left.
     fn open(&mut self) -> Result<FileAppender, Broken> {
-        let mark = Mark {
-            length: self.position.length,
-            tail: self.position.tail,
-        };
+        let mark = Mark { length: self.position.length, tail: self.position.tail };
         if self.position.seq > 0 {
             if let Some(file) = FileAppender::resume(&self.order.path, mark)? {
                 return Ok(file);
@@ -205,23 +191,13 @@ impl Pen {
     fn read(&self, canonical: bool, after: u64) -> Result<Vec<OutputBlock>, StoreError> {
         let (appender, bytes_max) = (self.order.number, READ_BYTES);
         let question = if canonical {
-            Question::CanonicalOutput {
-                appender,
-                after,
-                bytes_max,
-            }
+            Question::CanonicalOutput { appender, after, bytes_max }
         } else {
-            Question::Output {
-                appender,
-                after,
-                bytes_max,
-            }
+            Question::Output { appender, after, bytes_max }
         };
         match self.store.ask_blocking(question)? {
             Answer::Output(blocks) => Ok(blocks),
-            other => Err(StoreError::Failed(format!(
-                "output was asked for, not {other:?}"
-            ))),
+            other => Err(StoreError::Failed(format!("output was asked for, not {other:?}"))),
         }
     }
 
@@ -232,10 +208,7 @@ impl Pen {
         };
         let mark = file.sync(self.order.durable)?;
         (self.position.length, self.position.tail) = (mark.length, mark.tail);
-        let ack = Command::Ack {
-            appender: self.order.number,
-            position: self.position,
-        };
+        let ack = Command::Ack { appender: self.order.number, position: self.position };
         self.store.submit_blocking(ack)?;
         (self.synced, self.unsynced) = (Instant::now(), false);
         Ok(())

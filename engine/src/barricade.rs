@@ -25,10 +25,7 @@ where
 {
     let mut standing = store.standing();
     let epoch = loop {
-        let claim = Command::Claim {
-            session,
-            name: name.to_owned(),
-        };
+        let claim = Command::Claim { session, name: name.to_owned() };
         match store.submit(claim).await? {
             Reply::Cross(epoch) => break epoch,
             Reply::Crossed(result) => return result.map_err(RunError::Elsewhere),
@@ -41,12 +38,7 @@ where
     };
     let result = work(epoch).await;
     let told = result.as_ref().map(|()| ()).map_err(ToString::to_string);
-    let release = Command::Release {
-        session,
-        name: name.to_owned(),
-        epoch,
-        result: told,
-    };
+    let release = Command::Release { session, name: name.to_owned(), epoch, result: told };
     store.submit(release).await?;
     result
 }

@@ -60,12 +60,7 @@ impl Node {
             .with_component_parameters::<SoloStore>(SoloStoreParameters { handle })
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
-        Ok(Self {
-            store,
-            clock,
-            alone: true,
-            thread,
-        })
+        Ok(Self { store, clock, alone: true, thread })
     }
 
     /// Ends the store after everything is durable.

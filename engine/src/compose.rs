@@ -34,12 +34,8 @@ pub struct Composed {
 /// Reads and checks everything; nothing is fetched or written. Gives all problems at once.
 pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
     let mut problems = Problems::default();
-    let date = RunDate::of(config)
-        .map_err(|problem| problems.push(problem))
-        .ok();
-    let options = Options {
-        default_steps: config.defs.default_steps.clone(),
-    };
+    let date = RunDate::of(config).map_err(|problem| problems.push(problem)).ok();
+    let options = Options { default_steps: config.defs.default_steps.clone() };
     let loaded = match spoonbill_defs::load(dir, &options) {
         Ok(loaded) => loaded,
         Err(mut found) => {
@@ -48,11 +44,7 @@ pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
             return Err(problems);
         }
     };
-    let Loaded {
-        defs,
-        sources,
-        mut warnings,
-    } = loaded;
+    let Loaded { defs, sources, mut warnings } = loaded;
     let files = script_files(&defs, dir, config);
     let published = Published { defs, files };
     let Some(date) = date else {
@@ -67,12 +59,7 @@ pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
         problems.sort();
         return Err(problems);
     }
-    Ok(Composed {
-        published,
-        config: config.clone(),
-        date,
-        warnings,
-    })
+    Ok(Composed { published, config: config.clone(), date, warnings })
 }
 
 /// Everything that decides the rows; politeness and places on this machine do not.
@@ -102,11 +89,7 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 
 fn script_files(defs: &Defs, dir: &Path, config: &Config) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
-    let steps = defs
-        .task_groups
-        .iter()
-        .flat_map(|group| &group.tasks)
-        .flat_map(|task| &task.steps);
+    let steps = defs.task_groups.iter().flat_map(|group| &group.tasks).flat_map(|task| &task.steps);
     for plugin in steps.flat_map(|step| &step.plugins) {
         for name in script_names(plugin) {
             let found = places(name, dir, config)
@@ -121,10 +104,7 @@ fn script_files(defs: &Defs, dir: &Path, config: &Config) -> BTreeMap<String, St
 }
 
 fn script_names(plugin: &PluginDef) -> impl Iterator<Item = &str> {
-    let names = plugin
-        .list("script")
-        .into_iter()
-        .chain(plugin.list("scripts"));
+    let names = plugin.list("script").into_iter().chain(plugin.list("scripts"));
     names.map(|name| name.text.as_str())
 }
 
@@ -133,13 +113,7 @@ fn script_names(plugin: &PluginDef) -> impl Iterator<Item = &str> {
 pub fn places(name: &str, dir: &Path, config: &Config) -> Vec<PathBuf> {
     let inner = name.trim_start_matches('/');
     let mut places = vec![PathBuf::from(name)];
-    places.extend(
-        config
-            .fetch
-            .resources_dir
-            .iter()
-            .map(|resources| resources.join(inner)),
-    );
+    places.extend(config.fetch.resources_dir.iter().map(|resources| resources.join(inner)));
     places.push(dir.join(inner));
     places
 }

@@ -30,24 +30,9 @@ pub fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
 
 fn changes(old: &Published, new: &Published) -> Vec<String> {
     let mut found = Vec::new();
-    compare(
-        "locator group",
-        &locator_groups(&old.defs),
-        &locator_groups(&new.defs),
-        &mut found,
-    );
-    compare(
-        "task group",
-        &task_groups(&old.defs),
-        &task_groups(&new.defs),
-        &mut found,
-    );
-    compare(
-        "dataDef",
-        &data_defs(&old.defs),
-        &data_defs(&new.defs),
-        &mut found,
-    );
+    compare("locator group", &locator_groups(&old.defs), &locator_groups(&new.defs), &mut found);
+    compare("task group", &task_groups(&old.defs), &task_groups(&new.defs), &mut found);
+    compare("dataDef", &data_defs(&old.defs), &data_defs(&new.defs), &mut found);
     if old.files != new.files {
         found.push("a script has changed".to_owned());
     }
@@ -55,24 +40,15 @@ fn changes(old: &Published, new: &Published) -> Vec<String> {
 }
 
 fn locator_groups(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.locator_groups
-        .iter()
-        .map(|group| (group.name.text.clone(), encode(group)))
-        .collect()
+    defs.locator_groups.iter().map(|group| (group.name.text.clone(), encode(group))).collect()
 }
 
 fn task_groups(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.task_groups
-        .iter()
-        .map(|group| (group.name.text.clone(), encode(group)))
-        .collect()
+    defs.task_groups.iter().map(|group| (group.name.text.clone(), encode(group))).collect()
 }
 
 fn data_defs(defs: &Defs) -> Vec<(String, Vec<u8>)> {
-    defs.data_defs
-        .iter()
-        .map(|def| (def.name.text.clone(), encode(def)))
-        .collect()
+    defs.data_defs.iter().map(|def| (def.name.text.clone(), encode(def))).collect()
 }
 
 fn compare(
@@ -90,10 +66,7 @@ fn compare(
             Some(_) => {}
         }
     }
-    for (name, _) in old
-        .iter()
-        .filter(|(name, _)| new.iter().all(|(known, _)| known != name))
-    {
+    for (name, _) in old.iter().filter(|(name, _)| new.iter().all(|(known, _)| known != name)) {
         found.push(format!("{kind} `{name}` is gone"));
     }
 }

@@ -37,16 +37,8 @@ pub type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
 enum Request {
     Find(Fingerprint, oneshot::Sender<Found>),
-    Keep(
-        Fingerprint,
-        Box<StoredPage>,
-        oneshot::Sender<Result<(), String>>,
-    ),
-    KeepData(
-        Fingerprint,
-        Vec<(Vec<u8>, Vec<u8>)>,
-        oneshot::Sender<Result<(), String>>,
-    ),
+    Keep(Fingerprint, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
+    KeepData(Fingerprint, Vec<(Vec<u8>, Vec<u8>)>, oneshot::Sender<Result<(), String>>),
     Close,
 }
 
@@ -81,9 +73,7 @@ impl Documents {
     /// Opens `pages.db` in the data directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Self, String> {
         let file = dir.map(|dir| dir.join("pages.db"));
-        let name = file
-            .as_ref()
-            .map_or("(memory)".into(), |file| file.display().to_string());
+        let name = file.as_ref().map_or("(memory)".into(), |file| file.display().to_string());
         let open = || -> rusqlite::Result<Connection> {
             let connection = match &file {
                 Some(file) => Connection::open(file)?,
@@ -114,8 +104,7 @@ impl Documents {
     pub async fn keep(&self, fingerprint: Fingerprint, page: StoredPage) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, Box::new(page), answer));
-        kept.await
-            .unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
+        kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
     /// Saves data parsed from a page.
@@ -126,8 +115,7 @@ impl Documents {
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::KeepData(fingerprint, data, answer));
-        kept.await
-            .unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
+        kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
     /// Ends the thread once everything before is saved.
@@ -319,10 +307,7 @@ mod tests {
         let documents = Documents::open(Some(dir.path())).unwrap();
         assert_eq!(documents.find([1; 16]).await, None);
         documents.keep([1; 16], page("one")).await.unwrap();
-        documents
-            .keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())])
-            .await
-            .unwrap();
+        documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!(found, page("one"));
         assert_eq!(parsed[&b"key"[..]], b"data");
@@ -337,9 +322,7 @@ mod tests {
         let documents = Documents::open(Some(dir.path())).unwrap();
         documents.keep([2; 16], page("whole")).await.unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other
-            .execute("UPDATE pages SET body = zeroblob(20)", [])
-            .unwrap();
+        other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
         assert_eq!(documents.find([2; 16]).await, None);
     }
 }

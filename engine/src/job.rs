@@ -107,11 +107,7 @@ impl JobMediator {
             return Ok(None);
         }
         self.takes += 1;
-        let take = Command::Take {
-            session: self.session,
-            number: self.takes,
-            limit: free as u32,
-        };
+        let take = Command::Take { session: self.session, number: self.takes, limit: free as u32 };
         match self.store.submit(take).await? {
             Reply::Granted { jobs, wait_ms } => {
                 for grant in jobs {
@@ -124,23 +120,12 @@ impl JobMediator {
     }
 
     fn start(&mut self, grant: Grant) {
-        let (store, tasks, session) = (
-            Arc::clone(&self.store),
-            Arc::clone(&self.tasks),
-            self.session,
-        );
+        let (store, tasks, session) =
+            (Arc::clone(&self.store), Arc::clone(&self.tasks), self.session);
         let (job, token) = (grant.id, grant.token);
         let task = self.running.spawn(async move {
             let outcome = tasks.work(grant).await;
-            store
-                .submit(Command::Finish {
-                    session,
-                    job,
-                    token,
-                    outcome,
-                })
-                .await
-                .map(drop)
+            store.submit(Command::Finish { session, job, token, outcome }).await.map(drop)
         });
         self.held.insert(task.id(), (job, token));
     }
@@ -162,19 +147,9 @@ impl JobMediator {
                     return Ok(());
                 }
                 let reason = format!("internal error while loading the page: {error}");
-                let outcome = Outcome::Failed {
-                    reason,
-                    tally: Tally::default(),
-                };
+                let outcome = Outcome::Failed { reason, tally: Tally::default() };
                 let session = self.session;
-                self.store
-                    .submit(Command::Finish {
-                        session,
-                        job,
-                        token,
-                        outcome,
-                    })
-                    .await?;
+                self.store.submit(Command::Finish { session, job, token, outcome }).await?;
                 Ok(())
             }
         }
@@ -197,10 +172,7 @@ impl JobMediator {
         self.running.abort_all();
         let jobs: Vec<_> = self.held.drain().map(|(_, held)| held).collect();
         if !jobs.is_empty() {
-            let give_back = Command::Return {
-                session: self.session,
-                jobs,
-            };
+            let give_back = Command::Return { session: self.session, jobs };
             self.store.submit(give_back).await?;
         }
         Ok(())

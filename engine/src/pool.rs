@@ -33,17 +33,15 @@ impl<W: 'static> Pool<W> {
         let (work, inbox) = bounded::<Work<W>>(queue.max(1));
         for number in 0..threads.max(1) {
             let (inbox, worker) = (inbox.clone(), worker.clone());
-            std::thread::Builder::new()
-                .name(format!("parse-{number}"))
-                .spawn(move || {
-                    let mut own = worker();
-                    for work in inbox {
-                        if catch_unwind(AssertUnwindSafe(|| work(&mut own))).is_err() {
-                            // Whatever state it was in, nobody builds on it.
-                            own = worker();
-                        }
+            std::thread::Builder::new().name(format!("parse-{number}")).spawn(move || {
+                let mut own = worker();
+                for work in inbox {
+                    if catch_unwind(AssertUnwindSafe(|| work(&mut own))).is_err() {
+                        // Whatever state it was in, nobody builds on it.
+                        own = worker();
                     }
-                })?;
+                }
+            })?;
         }
         Ok(Self { work })
     }

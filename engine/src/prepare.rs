@@ -13,8 +13,8 @@ use spoonbill_defs::{DataDef, PluginDef, Problem, Problems, Sources, Span, Step,
 use spoonbill_plugins::converter::{self, ItemConverter};
 use spoonbill_plugins::dates::{DateSetup, Pattern, live_until};
 use spoonbill_plugins::filter::Filters;
-use spoonbill_plugins::parser::{FactText, Plan};
 use spoonbill_plugins::options::OptionProblem;
+use spoonbill_plugins::parser::{FactText, Plan};
 use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
 
 use crate::compose::Published;
@@ -105,10 +105,7 @@ impl RunDate {
             let second = now.with().subsec_nanosecond(0).build().unwrap_or(now);
             return Ok(Self(second));
         };
-        let setup = DateSetup {
-            zone: TimeZone::system(),
-            run_year: now.year(),
-        };
+        let setup = DateSetup { zone: TimeZone::system(), run_year: now.year() };
         let date = pattern.parse(text, &setup).ok_or_else(|| {
             problem(format!(
                 "setting `runDateTimeText`: `{text}` does not fit the pattern `{}`",
@@ -141,10 +138,7 @@ pub fn prepare(
     let mut maker = Maker {
         published,
         config,
-        setup: DateSetup {
-            zone: date.0.time_zone().clone(),
-            run_year: date.0.year(),
-        },
+        setup: DateSetup { zone: date.0.time_zone().clone(), run_year: date.0.year() },
         sources,
         problems: Problems::default(),
         appenders: Vec::new(),
@@ -153,11 +147,7 @@ pub fn prepare(
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
         maker.check_live(group.live.as_ref());
-        let tasks = group
-            .tasks
-            .iter()
-            .filter_map(|task| maker.task(task))
-            .collect();
+        let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
         let ready = Group {
             name: group.name.as_str().into(),
             live: group.live.as_ref().map(|live| live.text.clone()),
@@ -166,11 +156,7 @@ pub fn prepare(
         groups.insert(group.name.text.clone(), ready);
     }
     maker.check_settings();
-    let Maker {
-        mut problems,
-        appenders,
-        ..
-    } = maker;
+    let Maker { mut problems, appenders, .. } = maker;
     problems.sort();
     problems.0.dedup();
     if problems.has_errors() {
@@ -200,9 +186,7 @@ fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
         user_agent: config.fetch.user_agent.clone(),
         timeout: config.fetch.total_timeout,
         date_text: Arc::new(move |date| {
-            pattern
-                .as_ref()
-                .map_or_else(|| date.to_string(), |pattern| pattern.format(date))
+            pattern.as_ref().map_or_else(|| date.to_string(), |pattern| pattern.format(date))
         }),
     }
 }
@@ -279,10 +263,8 @@ impl Maker<'_> {
             StepKind::LocatorSeeder | StepKind::PageLoader => return Some(None),
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
-                let message = format!(
-                    "step `{}` loads in a browser, which is not supported",
-                    step.name.text
-                );
+                let message =
+                    format!("step `{}` loads in a browser, which is not supported", step.name.text);
                 self.error(step.name.at, message, Some(help.to_owned()));
                 return None;
             }
@@ -303,10 +285,7 @@ impl Maker<'_> {
             StepKind::Scripter => {
                 let files = &self.published.files;
                 let read = |name: &str| {
-                    files
-                        .get(name)
-                        .cloned()
-                        .ok_or_else(|| format!("file `{name}` was not found"))
+                    files.get(name).cloned().ok_or_else(|| format!("file `{name}` was not found"))
                 };
                 let mut chain = ScriptChain::from_def(&step.plugins, &read);
                 if let Err(problems) = &mut chain {
@@ -354,11 +333,7 @@ impl Maker<'_> {
             if let Some(text) = &item.script
                 && let Err(error) = script::check_expression(&queries::sample(&text.text, "1"))
             {
-                self.error(
-                    text.at,
-                    format!("script of item `{}`: {error}", item.name.text),
-                    None,
-                );
+                self.error(text.at, format!("script of item `{}`: {error}", item.name.text), None);
             }
         }
     }
@@ -370,8 +345,7 @@ impl Maker<'_> {
         };
         let checked = live_until(&Zoned::default(), &live.text, &pattern);
         if let Some(warning) = checked.warning {
-            self.problems
-                .push(Problem::warning(self.sources, live.at, warning));
+            self.problems.push(Problem::warning(self.sources, live.at, warning));
         }
     }
 
@@ -386,11 +360,7 @@ impl Maker<'_> {
 fn link_rules(def: &DataDef) -> LinkRules {
     let links = def.items.iter().filter_map(|item| {
         let group = item.link_group.as_ref()?.text.clone();
-        let stops = item
-            .link_break_on
-            .iter()
-            .map(|text| text.text.clone())
-            .collect();
+        let stops = item.link_break_on.iter().map(|text| text.text.clone()).collect();
         Some((item.name.text.clone(), (group, stops)))
     });
     links.collect()

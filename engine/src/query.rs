@@ -23,10 +23,7 @@ pub fn ask(
             Ok(found
                 .into_iter()
                 .map(|element| match attribute {
-                    Some(name) => document
-                        .attribute(element, name)
-                        .unwrap_or_default()
-                        .to_owned(),
+                    Some(name) => document.attribute(element, name).unwrap_or_default().to_owned(),
                     None => css::text(document, element),
                 })
                 .collect())
@@ -37,10 +34,9 @@ pub fn ask(
                 .evaluate(document, document.root(), XPathLimits::default())
                 .map_err(|error| error.to_string())?;
             Ok(match value {
-                Value::Nodes(nodes) => nodes
-                    .iter()
-                    .map(|node| node_text(document, node, attribute))
-                    .collect(),
+                Value::Nodes(nodes) => {
+                    nodes.iter().map(|node| node_text(document, node, attribute)).collect()
+                }
                 Value::Text(text) => vec![text],
                 Value::Number(number) => vec![spoonbill_plugins::xpath::number_to_string(number)],
                 Value::Boolean(truth) => vec![truth.to_string()],

@@ -129,16 +129,10 @@ impl Report {
             drop(writeln!(out, "{name:>10}  {words}"));
         };
         let elapsed = Duration::try_from_secs_f64(self.elapsed_seconds).unwrap_or_default();
-        line(
-            "run",
-            format!("{} after {}", self.ending(), seconds(elapsed)),
-        );
+        line("run", format!("{} after {}", self.ending(), seconds(elapsed)));
         line("jobs", self.job_words());
         line("pages", self.page_words());
-        let statuses = self
-            .http_status
-            .iter()
-            .map(|(status, count)| format!("{status}: {count}"));
+        let statuses = self.http_status.iter().map(|(status, count)| format!("{status}: {count}"));
         let statuses = statuses.collect::<Vec<_>>();
         if !statuses.is_empty() {
             line("answers", statuses.join(", "));
@@ -156,10 +150,7 @@ impl Report {
         }
         for failure in &self.failures {
             let words = failure.reasons.join("; ");
-            line(
-                "failed",
-                format!("{} ({}): {words}", failure.name, failure.group),
-            );
+            line("failed", format!("{} ({}): {words}", failure.name, failure.group));
         }
         let hidden = self.jobs.failed.saturating_sub(self.failures.len() as u64);
         if hidden > 0 {
@@ -171,10 +162,7 @@ impl Report {
                 Some(error) => line("output", format!("{error}; its rows are kept, run again")),
             }
         }
-        line(
-            "memory",
-            format!("{} MB at most", self.peak_memory_bytes / 1_000_000),
-        );
+        line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
         out
     }
 
@@ -188,30 +176,18 @@ impl Report {
                 format!("cancelled with {pending} jobs to go; run again to continue")
             }
             FinishReason::Failed => {
-                format!(
-                    "failed: {}",
-                    self.error.as_deref().unwrap_or("no reason known")
-                )
+                format!("failed: {}", self.error.as_deref().unwrap_or("no reason known"))
             }
         }
     }
 
     fn job_words(&self) -> String {
-        let Jobs {
-            done,
-            failed,
-            pending,
-        } = self.jobs;
+        let Jobs { done, failed, pending } = self.jobs;
         format!("{done} done, {failed} failed, {pending} pending")
     }
 
     fn page_words(&self) -> String {
-        let Pages {
-            fetched,
-            from_store,
-            failed,
-            ..
-        } = &self.pages;
+        let Pages { fetched, from_store, failed, .. } = &self.pages;
         format!(
             "{fetched} fetched, {from_store} from store, {failed} failed, {} retries, {}",
             self.retries,

@@ -55,10 +55,7 @@ pub async fn run(
     .await?;
     let plan = agreed(store).await?;
 
-    cross(store, session, "seed", |epoch| {
-        seed_once(store, session, epoch, &plan)
-    })
-    .await?;
+    cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
 
     let run = current(store).await?;
     let appenders = start_appenders(store, &plan, &run)?;
@@ -75,11 +72,7 @@ pub async fn run(
         store.submit(Command::Close { session }).await?;
     }
     store.submit(Command::Leave { session }).await?;
-    let reason = if over {
-        FinishReason::Finished
-    } else {
-        FinishReason::Cancelled
-    };
+    let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
     report(node, reason, continued, start, appended).await
 }
 
@@ -93,14 +86,7 @@ struct Agreed {
 
 async fn join(node: &Node) -> Result<SessionId, RunError> {
     let nonce = node.clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
-    match node
-        .store
-        .submit(Command::Join {
-            nonce,
-            alone: node.alone,
-        })
-        .await?
-    {
+    match node.store.submit(Command::Join { nonce, alone: node.alone }).await? {
         Reply::Joined(session) => Ok(session),
         other => Err(RunError::unexpected("join", &other)),
     }
@@ -119,10 +105,7 @@ async fn open_run(
         config: encode(&composed.config.to_map()),
     };
     let config = &composed.config;
-    let (take_limit, parallelism) = (
-        config.job.take_limit as u32,
-        config.fetch.parallelism as u32,
-    );
+    let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
     let groups = &composed.published.defs.locator_groups;
     let appenders = prepared(composed)?.appenders.len() as u32;
     let plan = RunPlan {
@@ -145,35 +128,20 @@ async fn open_run(
             ..Policy::default()
         },
     };
-    let open = Command::OpenRun {
-        session,
-        epoch,
-        plan,
-        publish: publish.clone(),
-        mode,
-    };
+    let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
     match store.submit(open).await? {
         Reply::Opened { continued } => Ok(continued),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
         Reply::Unfinished { defs, .. } => {
             let old = blob(store, defs).await?;
-            Err(RunError::OtherRun(differ::words(
-                &old,
-                &composed.published,
-                mode,
-            )))
+            Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
     }
 }
 
 fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
-    let Composed {
-        published,
-        config,
-        date,
-        ..
-    } = composed;
+    let Composed { published, config, date, .. } = composed;
     prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
 }
 
@@ -199,20 +167,13 @@ async fn agreed(store: &Arc<dyn Store>) -> Result<Agreed, RunError> {
     let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
     let prepared =
         prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;
-    Ok(Agreed {
-        published,
-        config,
-        prepared,
-        date,
-    })
+    Ok(Agreed { published, config, prepared, date })
 }
 
 async fn current(store: &Arc<dyn Store>) -> Result<Run, RunError> {
     match store.ask(Question::Run).await? {
         Answer::Run(Some(run)) => Ok(*run),
-        other => Err(RunError::Internal(format!(
-            "the store has no run: {other:?}"
-        ))),
+        other => Err(RunError::Internal(format!("the store has no run: {other:?}"))),
     }
 }
 
@@ -273,9 +234,7 @@ fn open_documents(config: &Config) -> Result<Option<Documents>, RunError> {
     }
     let dir = Some(config.store.data_dir.as_path());
     let dir = dir.filter(|_| config.store.durability == Durability::Strict);
-    Documents::open(dir)
-        .map(Some)
-        .map_err(|error| StoreError::Failed(error).into())
+    Documents::open(dir).map(Some).map_err(|error| StoreError::Failed(error).into())
 }
 
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.
@@ -286,27 +245,14 @@ async fn work(
     documents: Option<Documents>,
     stop: watch::Receiver<Stop>,
 ) -> Result<(), RunError> {
-    let Agreed {
-        config,
-        prepared,
-        date,
-        ..
-    } = plan;
+    let Agreed { config, prepared, date, .. } = plan;
     let (limit, drain_max) = (config.job.take_limit, config.run.shutdown_timeout);
     let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
     let (phase, phase_seen) = watch::channel(Phase::Ready);
     let (in_hand, in_hand_seen) = watch::channel(0);
-    let monitor = Monitor {
-        standing: store.standing(),
-        stop: stop.clone(),
-        in_hand: in_hand_seen,
-        phase,
-    };
-    let wires = Wires {
-        phase: phase_seen,
-        stop,
-        in_hand,
-    };
+    let monitor =
+        Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
+    let wires = Wires { phase: phase_seen, stop, in_hand };
     let jobs = JobMediator::new(Arc::clone(store), session, tasks, limit, drain_max, wires);
     let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
     worked
@@ -331,11 +277,7 @@ fn task_mediator(
     };
     let internal = |what: String| RunError::Internal(what);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.parse.threads == 0 {
-        cores
-    } else {
-        config.parse.threads
-    };
+    let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
     let shop = Workshop::new(
@@ -354,10 +296,7 @@ fn task_mediator(
             body_max: fetch.body_bytes_max,
         },
         documents,
-        patience: Patience {
-            backoff: fetch.retry_backoff,
-            backoff_max: fetch.retry_backoff_max,
-        },
+        patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         date,
         pattern: Pattern::compile(&config.dates.pattern)
             .map_err(|error| internal(error.to_string()))?,
@@ -385,10 +324,7 @@ async fn report(
     appended: Vec<Appended>,
 ) -> Result<Report, RunError> {
     let run = current(&node.store).await?;
-    let failed = Question::Failed {
-        after: None,
-        limit: FAILURES_SHOWN,
-    };
+    let failed = Question::Failed { after: None, limit: FAILURES_SHOWN };
     let failures = match node.store.ask(failed).await? {
         Answer::Failed(failed) => failed,
         _ => Vec::new(),
@@ -412,11 +348,7 @@ async fn report(
         retries: run.tally.retries,
         bytes: run.tally.bytes,
         rows: run.tally.rows,
-        jobs: Jobs {
-            done: run.done,
-            failed: run.failed,
-            pending: run.pending + taken,
-        },
+        jobs: Jobs { done: run.done, failed: run.failed, pending: run.pending + taken },
         failures: failures
             .into_iter()
             .map(|(_, failed)| Failure {
@@ -429,10 +361,7 @@ async fn report(
         notes: run.tally.notes,
         outputs: appended
             .into_iter()
-            .map(|end| Output {
-                path: end.path.display().to_string(),
-                error: end.error,
-            })
+            .map(|end| Output { path: end.path.display().to_string(), error: end.error })
             .collect(),
         peak_memory_bytes: peak_memory(),
         node: 1,

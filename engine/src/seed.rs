@@ -47,13 +47,7 @@ async fn seed_group(
             })
             .collect();
         let last = chunks.peek().is_none();
-        let seed = Command::Seed {
-            session,
-            epoch,
-            group: name.clone(),
-            jobs,
-            last,
-        };
+        let seed = Command::Seed { session, epoch, group: name.clone(), jobs, last };
         match store.submit(seed).await? {
             Reply::Ok => {}
             other => return Err(RunError::unexpected("seed", &other)),
@@ -68,11 +62,7 @@ pub fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> 
     // An address that cannot be loaded still becomes a job: it fails with its reason.
     let lane = Target::of(url).map_or_else(|_| "local".to_owned(), |target| target.lane());
     NewJob {
-        key: key(&[
-            std::str::from_utf8(&hex(root)).unwrap_or_default(),
-            group,
-            url,
-        ]),
+        key: key(&[std::str::from_utf8(&hex(root)).unwrap_or_default(), group, url]),
         root,
         polite: lane != "local",
         lane,

@@ -39,22 +39,16 @@ impl Signal {
 pub fn on_signals() -> std::io::Result<watch::Receiver<Stop>> {
     let (tell, stop) = watch::channel(Stop::No);
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            for number in signals.forever() {
-                let signal = if number == SIGINT {
-                    Signal::Interrupt
-                } else {
-                    Signal::Terminate
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for number in signals.forever() {
+            let signal = if number == SIGINT { Signal::Interrupt } else { Signal::Terminate };
+            tell.send_modify(|stop| {
+                *stop = match *stop {
+                    Stop::No => Stop::Drain(signal),
+                    Stop::Drain(_) | Stop::Now(_) => Stop::Now(signal),
                 };
-                tell.send_modify(|stop| {
-                    *stop = match *stop {
-                        Stop::No => Stop::Drain(signal),
-                        Stop::Drain(_) | Stop::Now(_) => Stop::Now(signal),
-                    };
-                });
-            }
-        })?;
+            });
+        }
+    })?;
     Ok(stop)
 }

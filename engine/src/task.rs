@@ -66,13 +66,7 @@ impl TaskMediator {
             Ok(brought) => brought,
             Err(error) => return self.not_loaded(&error, attempt, &grant),
         };
-        let Brought {
-            page,
-            parsed,
-            save,
-            tally,
-            lives,
-        } = brought;
+        let Brought { page, parsed, save, tally, lives } = brought;
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {
             match (&self.documents, save) {
@@ -81,22 +75,13 @@ impl TaskMediator {
             }
         };
         let shop = Arc::clone(&self.shop);
-        let delivery = Delivery {
-            grant,
-            page,
-            parsed,
-            keep_data: lives,
-            tally: tally.clone(),
-        };
+        let delivery = Delivery { grant, page, parsed, keep_data: lives, tally: tally.clone() };
         let worked = self.pool.run(move |worker| shop.work(worker, delivery));
         let (saved, worked) = tokio::join!(saved, worked);
         let made = match worked {
             Ok(made) => made,
             Err(error) => {
-                return Outcome::Failed {
-                    reason: error.to_string(),
-                    tally,
-                };
+                return Outcome::Failed { reason: error.to_string(), tally };
             }
         };
         let mut harvest = made.harvest;
@@ -114,12 +99,8 @@ impl TaskMediator {
 
     async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, LoadError> {
         let job = &grant.job;
-        let live = self
-            .shop
-            .prepared
-            .groups
-            .get(&job.group)
-            .and_then(|group| group.live.as_deref());
+        let live =
+            self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
         let page = |body, content_type, from_date| Page {
             name: job.name.as_str().into(),
@@ -134,18 +115,9 @@ impl TaskMediator {
             && let Some(from) = RunDate::parse(&stored.from_date)
             && self.outlives(&from.0, live)
         {
-            let tally = Tally {
-                stored: 1,
-                ..Tally::default()
-            };
+            let tally = Tally { stored: 1, ..Tally::default() };
             let page = page(stored.body, stored.content_type, from.0);
-            return Ok(Brought {
-                page,
-                parsed,
-                save: None,
-                tally,
-                lives: true,
-            });
+            return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
         let target = Target::of(&job.url)?;
         let fetched = match &target {
@@ -153,11 +125,7 @@ impl TaskMediator {
             Target::Path(path) => self.files.load(path).await?,
         };
         let web = matches!(target, Target::Http(_));
-        let mut tally = Tally {
-            fetched: 1,
-            bytes: fetched.body.len() as u64,
-            ..Tally::default()
-        };
+        let mut tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
         if web {
             tally.statuses.insert(fetched.status, 1);
         }
@@ -165,13 +133,7 @@ impl TaskMediator {
         let save =
             (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
         let page = page(fetched.body, fetched.content_type, self.date.0.clone());
-        Ok(Brought {
-            page,
-            parsed: BTreeMap::new(),
-            save,
-            tally,
-            lives,
-        })
+        Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
     }
 
     /// Whether a page from that date is still good in this run.
@@ -180,11 +142,8 @@ impl TaskMediator {
     }
 
     fn to_store(&self, url: &str, fetched: &Fetched) -> StoredPage {
-        let headers: Vec<String> = fetched
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
+        let headers: Vec<String> =
+            fetched.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         StoredPage {
             url: url.to_owned(),
             from_date: self.date.0.to_string(),
@@ -201,27 +160,13 @@ impl TaskMediator {
             tally.statuses.insert(status, 1);
         }
         let reason = error.message.clone();
-        let pause = pause_ms(
-            self.patience,
-            attempt,
-            grant.token.0 ^ grant.id.0.rotate_left(32),
-        );
+        let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
         match error.retry {
             Retry::Never => Outcome::Failed { reason, tally },
-            Retry::Soon => Outcome::Retry {
-                reason,
-                pause_ms: pause,
-                hold_lane_ms: None,
-                tally,
-            },
+            Retry::Soon => Outcome::Retry { reason, pause_ms: pause, hold_lane_ms: None, tally },
             Retry::HostAfter(hold) => {
                 let hold = hold.as_millis() as u64;
-                Outcome::Retry {
-                    reason,
-                    pause_ms: hold,
-                    hold_lane_ms: Some(hold),
-                    tally,
-                }
+                Outcome::Retry { reason, pause_ms: hold, hold_lane_ms: Some(hold), tally }
             }
         }
     }
@@ -231,9 +176,8 @@ impl TaskMediator {
 /// together do not come back together. The grant's own numbers are dice enough.
 fn pause_ms(patience: Patience, attempt: u32, salt: u64) -> u64 {
     let full = patience.backoff.as_millis() as u64;
-    let full = full
-        .saturating_mul(1 << attempt.min(20))
-        .min(patience.backoff_max.as_millis() as u64);
+    let full =
+        full.saturating_mul(1 << attempt.min(20)).min(patience.backoff_max.as_millis() as u64);
     let mixed = salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     full / 2 + (full / 2) * (mixed >> 48) / 0xffff
 }
@@ -244,13 +188,9 @@ mod tests {
 
     #[test]
     fn pauses_grow_stay_bounded_and_differ() {
-        let patience = Patience {
-            backoff: Duration::from_millis(500),
-            backoff_max: Duration::from_secs(60),
-        };
-        let pauses: Vec<u64> = (0..12)
-            .map(|attempt| pause_ms(patience, attempt, 7))
-            .collect();
+        let patience =
+            Patience { backoff: Duration::from_millis(500), backoff_max: Duration::from_secs(60) };
+        let pauses: Vec<u64> = (0..12).map(|attempt| pause_ms(patience, attempt, 7)).collect();
         assert!(pauses[0] >= 250 && pauses[0] <= 500);
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));
         assert!(pauses.iter().all(|pause| *pause <= 60_000));

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use fancy_regex::Regex;
 use spoonbill_defs::{DataDef, Filter, FilterOn};
 
-use crate::options::OptionProblem;
 use crate::data::{Axis, Row};
 use crate::java_regex;
+use crate::options::OptionProblem;
 
 /// The filters of a data definition, by the name of their item.
 #[derive(Debug, Default)]
@@ -40,17 +40,10 @@ impl Filters {
                 }
             }
             if !rules.is_empty() {
-                by_item
-                    .entry(item.name.text.clone())
-                    .or_default()
-                    .extend(rules);
+                by_item.entry(item.name.text.clone()).or_default().extend(rules);
             }
         }
-        if problems.is_empty() {
-            Ok(Self { by_item })
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(Self { by_item }) } else { Err(problems) }
     }
 
     /// Whether there is nothing to ask of a row.
@@ -80,11 +73,7 @@ impl Rule {
             })?;
             Some(regex)
         };
-        Ok(Self {
-            on: filter.on,
-            pattern: pattern.clone(),
-            regex,
-        })
+        Ok(Self { on: filter.on, pattern: pattern.clone(), regex })
     }
 
     fn matches(&self, axis: &Axis) -> bool {
@@ -122,10 +111,8 @@ mod tests {
     use crate::data::AxisKind;
 
     fn def(filters: &[(FilterOn, &str)]) -> DataDef {
-        let filters = filters.iter().map(|(on, pattern)| Filter {
-            on: *on,
-            pattern: Text::new(*pattern),
-        });
+        let filters =
+            filters.iter().map(|(on, pattern)| Filter { on: *on, pattern: Text::new(*pattern) });
         DataDef {
             dims: vec![Item {
                 name: Text::new("date"),
@@ -145,46 +132,29 @@ mod tests {
             index: None,
             order: None,
         };
-        Row {
-            axes: vec![axis("other", Some("-")), axis("date", value)],
-            ..Row::default()
-        }
+        Row { axes: vec![axis("other", Some("-")), axis("date", value)], ..Row::default() }
     }
 
     #[track_caller]
     fn check(pattern: &str, dropped: &[Option<&str>], kept: &[Option<&str>]) {
         let filters = Filters::compile(&def(&[(FilterOn::Value, pattern)])).unwrap();
         for value in dropped {
-            assert!(
-                !filters.keep(&row(*value, None)),
-                "`{pattern}` must drop {value:?}"
-            );
+            assert!(!filters.keep(&row(*value, None)), "`{pattern}` must drop {value:?}");
         }
         for value in kept {
-            assert!(
-                filters.keep(&row(*value, None)),
-                "`{pattern}` must keep {value:?}"
-            );
+            assert!(filters.keep(&row(*value, None)), "`{pattern}` must keep {value:?}");
         }
     }
 
     #[test]
     fn an_expression_matches_the_whole_value() {
-        check(
-            "Dec.*|x",
-            &[Some("Dec '16"), Some("x")],
-            &[Some("in Dec"), Some("xy"), None],
-        );
+        check("Dec.*|x", &[Some("Dec '16"), Some("x")], &[Some("in Dec"), Some("xy"), None]);
     }
 
     #[test]
     fn a_literal_hit_needs_no_expression() {
         let pattern = "Per share data (annualised)";
-        check(
-            pattern,
-            &[Some(pattern), Some("Per share data annualised")],
-            &[Some("Per share")],
-        );
+        check(pattern, &[Some(pattern), Some("Per share data annualised")], &[Some("Per share")]);
     }
 
     #[test]
@@ -213,27 +183,16 @@ mod tests {
         assert!(!filters.keep(&row(Some("b"), None)));
         assert!(filters.keep(&row(Some("c"), None)));
         let dash = Filters::compile(&def(&[(FilterOn::Value, "-")])).unwrap();
-        assert!(
-            dash.keep(&row(Some("c"), None)),
-            "the dash is another axis's value"
-        );
+        assert!(dash.keep(&row(Some("c"), None)), "the dash is another axis's value");
         assert!(Filters::compile(&def(&[])).unwrap().is_empty());
     }
 
     #[test]
     fn every_bad_pattern_is_told() {
-        let bad = def(&[
-            (FilterOn::Value, "a("),
-            (FilterOn::Value, "ok"),
-            (FilterOn::Match, "["),
-        ]);
+        let bad = def(&[(FilterOn::Value, "a("), (FilterOn::Value, "ok"), (FilterOn::Match, "[")]);
         let problems = Filters::compile(&bad).unwrap_err();
         assert_eq!(problems.len(), 2);
-        assert!(
-            problems[0]
-                .message
-                .starts_with("filter `a(` is no regular expression")
-        );
+        assert!(problems[0].message.starts_with("filter `a(` is no regular expression"));
         assert!(problems[0].help.is_some());
     }
 }

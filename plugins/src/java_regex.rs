@@ -137,10 +137,8 @@ impl Translator<'_> {
     /// Flags that mean nothing or something else here are left out.
     fn group(&mut self) {
         let body = &self.rest[2..];
-        let count = body
-            .bytes()
-            .take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'-')
-            .count();
+        let count =
+            body.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'-').count();
         let (flags, after) = body.split_at(count);
         if flags.is_empty() || !after.starts_with([':', ')']) {
             self.out.push_str("(?");
@@ -178,9 +176,7 @@ impl Translator<'_> {
             's' | 'S' => self.class(r" \t\n\x0B\f\r", letter == 'S'),
             'h' | 'H' => self.class(HORIZONTAL, letter == 'H'),
             'v' | 'V' => self.class(VERTICAL, letter == 'V'),
-            'R' => self
-                .out
-                .push_str(r"(?:\r\n|[\n\x0B\f\r\x{85}\x{2028}\x{2029}])"),
+            'R' => self.out.push_str(r"(?:\r\n|[\n\x0B\f\r\x{85}\x{2028}\x{2029}])"),
             'e' => self.out.push_str(r"\x1B"),
             'u' => self.unit(),
             'b'
@@ -237,10 +233,7 @@ impl Translator<'_> {
     }
 
     fn property(&mut self, negated: bool) {
-        let braced = self
-            .rest
-            .strip_prefix('{')
-            .and_then(|it| it.split_once('}'));
+        let braced = self.rest.strip_prefix('{').and_then(|it| it.split_once('}'));
         let (name, rest) = braced.unwrap_or_else(|| {
             let end = self.rest.chars().next().map_or(0, char::len_utf8);
             self.rest.split_at(end)
@@ -267,11 +260,7 @@ impl Translator<'_> {
 
     /// `\0n`, `\0nn` and `\0mnn`.
     fn octal(&mut self) {
-        let digits = self
-            .rest
-            .bytes()
-            .take(3)
-            .take_while(|it| (b'0'..=b'7').contains(it));
+        let digits = self.rest.bytes().take(3).take_while(|it| (b'0'..=b'7').contains(it));
         let count = match (digits.count(), self.rest.as_bytes().first()) {
             (3, Some(b'4'..=b'7')) => 2,
             (count, _) => count,
@@ -346,21 +335,14 @@ mod tests {
             assert!(regex.is_match(text).unwrap(), "{java} must match {text:?}");
         }
         for text in not {
-            assert!(
-                !regex.is_match(text).unwrap(),
-                "{java} must not match {text:?}"
-            );
+            assert!(!regex.is_match(text).unwrap(), "{java} must not match {text:?}");
         }
     }
 
     #[test]
     fn a_whole_match_reaches_over_alternatives() {
         check("a|ab", &["a", "ab"], &["abc", "b", ""]);
-        check(
-            "(?x) a b # the bracket of the frame is no comment",
-            &["ab"],
-            &["a b"],
-        );
+        check("(?x) a b # the bracket of the frame is no comment", &["ab"], &["a b"]);
         assert!(compile_whole("a)|(b").is_err());
         assert!(compile_whole("a(").is_err());
         check("", &[""], &[" "]);
@@ -385,11 +367,7 @@ mod tests {
         check(r"[\p{Punct}\p{Upper}]+", &["A!]~"], &["a"]);
         check(r"\p{Lu}\p{IsAlphabetic}\pL", &["Éaé"], &["éaa"]);
         check(r"\p{javaLowerCase}", &["a"], &["A"]);
-        check(
-            r"[\p{javaWhitespace}x]",
-            &[" ", "x", "\u{1c}"],
-            &["\u{a0}", "\u{85}", "a"],
-        );
+        check(r"[\p{javaWhitespace}x]", &[" ", "x", "\u{1c}"], &["\u{a0}", "\u{85}", "a"]);
         assert!(compile_whole(r"\p{Nonsense}").is_err());
     }
 

@@ -16,11 +16,7 @@ pub struct OptionProblem {
 impl OptionProblem {
     /// A problem without advice.
     pub fn new(at: Span, message: impl Into<String>) -> Self {
-        Self {
-            at,
-            message: message.into(),
-            help: None,
-        }
+        Self { at, message: message.into(), help: None }
     }
 
     /// The same problem with advice.
@@ -51,10 +47,8 @@ impl<'d> Options<'d> {
         let mut problems = Vec::new();
         for (key, value) in &def.options {
             if !known.contains(&key.as_str()) {
-                let message = format!(
-                    "plugin `{}` knows no property `{}`",
-                    def.name.text, key.text
-                );
+                let message =
+                    format!("plugin `{}` knows no property `{}`", def.name.text, key.text);
                 problems
                     .push(OptionProblem::new(key.at, message).with_help(advice(&key.text, known)));
             } else if matches!(value, PluginValue::Many(_)) {
@@ -86,8 +80,7 @@ impl<'d> Options<'d> {
                 // A list in its place has been reported already.
                 if !self.def.options.iter().any(|(name, _)| name.text == key) {
                     let message = format!("plugin `{}` lacks property `{key}`", self.def.name.text);
-                    self.problems
-                        .push(OptionProblem::new(self.def.name.at, message));
+                    self.problems.push(OptionProblem::new(self.def.name.at, message));
                 }
                 None
             }

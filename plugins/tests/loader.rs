@@ -49,16 +49,10 @@ async fn a_page_with_all_that_belongs_to_it() {
     let site = Site::start();
     site.page("/x", "<p>é");
     let page = load(&site.url("/x")).await.unwrap();
-    assert_eq!(
-        charset::decode(&page.body, page.content_type.as_deref()),
-        "<p>é"
-    );
+    assert_eq!(charset::decode(&page.body, page.content_type.as_deref()), "<p>é");
     assert_eq!((page.status, page.wire_bytes), (200, 5));
     assert_eq!(page.final_url, site.url("/x"));
-    assert_eq!(
-        page.content_type.as_deref(),
-        Some("text/html; charset=utf-8")
-    );
+    assert_eq!(page.content_type.as_deref(), Some("text/html; charset=utf-8"));
     let length = ("content-length".to_owned(), "5".to_owned());
     assert!(page.headers.contains(&length));
 }
@@ -67,26 +61,14 @@ async fn a_page_with_all_that_belongs_to_it() {
 async fn requests_say_who_asks_and_what_for() {
     let site = Site::start();
     site.otherwise(|request, _| {
-        let lines = request
-            .headers
-            .iter()
-            .map(|(k, v)| format!("{}: {v}\n", k.to_lowercase()));
+        let lines = request.headers.iter().map(|(k, v)| format!("{}: {v}\n", k.to_lowercase()));
         Response::html(lines.collect::<String>() + &request.path)
     });
     let page = load(&site.url("/a b?q=|&r=%41")).await.unwrap();
     let text = String::from_utf8(page.body.to_vec()).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    assert!(
-        text.contains(&format!("user-agent: Spoonbill/{version} (")),
-        "{text}"
-    );
-    for part in [
-        "accept: text/html,",
-        "gzip",
-        "br",
-        "zstd",
-        "/a%20b?q=%7C&r=%41",
-    ] {
+    assert!(text.contains(&format!("user-agent: Spoonbill/{version} (")), "{text}");
+    for part in ["accept: text/html,", "gzip", "br", "zstd", "/a%20b?q=%7C&r=%41"] {
         assert!(text.contains(part), "no {part} in {text}");
     }
     assert!(!text.contains("cookie"));
@@ -98,20 +80,11 @@ async fn requests_say_who_asks_and_what_for() {
     };
     let page = load_with(&own, &site.url("/")).await.unwrap();
     let text = String::from_utf8(page.body.to_vec()).unwrap();
-    assert!(
-        text.contains("user-agent: mine\n") && text.contains("accept: text/plain\n"),
-        "{text}"
-    );
+    assert!(text.contains("user-agent: mine\n") && text.contains("accept: text/plain\n"), "{text}");
 
-    let bad = HttpSettings {
-        user_agent: "a\nb".to_owned(),
-        ..settings()
-    };
+    let bad = HttpSettings { user_agent: "a\nb".to_owned(), ..settings() };
     let error = HttpLoader::new(&bad).unwrap_err();
-    assert_eq!(
-        error.message,
-        "header `user-agent` of the settings is not valid"
-    );
+    assert_eq!(error.message, "header `user-agent` of the settings is not valid");
 }
 
 #[tokio::test]
@@ -124,10 +97,7 @@ async fn one_connection_serves_many_pages() {
         let url = site.url(path).parse().unwrap();
         assert_eq!(loader.load(&url).await.is_ok(), path != "/no");
     }
-    assert_eq!(
-        (site.hits("/x"), site.connections(), site.max_parallel()),
-        (3, 1, 1)
-    );
+    assert_eq!((site.hits("/x"), site.connections(), site.max_parallel()), (3, 1, 1));
 }
 
 #[tokio::test]
@@ -160,14 +130,7 @@ async fn statuses() {
         (503, "503 Service Unavailable", Retry::Soon),
         (599, "599", Retry::Soon),
     ] {
-        fails(
-            &site,
-            &format!("/{status}"),
-            &format!("status {words}"),
-            retry,
-            Some(status),
-        )
-        .await;
+        fails(&site, &format!("/{status}"), &format!("status {words}"), retry, Some(status)).await;
     }
     assert_eq!(load(&site.url("/203")).await.unwrap().status, 203);
 }
@@ -177,59 +140,22 @@ async fn retry_after_is_for_the_whole_host() {
     let site = Site::start();
     let at = "Mon, 16 Nov 2026 10:00:30 GMT";
     site.answer("/429", Response::busy(429, "7"));
-    site.answer(
-        "/date",
-        Response::busy(503, at).header("Date", "Mon, 16 Nov 2026 10:00:00 GMT"),
-    );
+    site.answer("/date", Response::busy(503, at).header("Date", "Mon, 16 Nov 2026 10:00:00 GMT"));
     site.answer("/long", Response::busy(503, "86400"));
     site.answer("/zero", Response::busy(429, "0"));
-    site.answer(
-        "/past",
-        Response::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"),
-    );
+    site.answer("/past", Response::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"));
     site.answer("/odd", Response::busy(429, "later"));
     site.answer("/404", Response::busy(404, "7"));
     let after = |seconds| Retry::HostAfter(Duration::from_secs(seconds));
     let asks = "the host asks to wait";
-    let (many, away) = (
-        "status 429 Too Many Requests",
-        "status 503 Service Unavailable",
-    );
-    fails(
-        &site,
-        "/429",
-        &format!("{many}, {asks} 7 s"),
-        after(7),
-        Some(429),
-    )
-    .await;
-    fails(
-        &site,
-        "/date",
-        &format!("{away}, {asks} 30 s"),
-        after(30),
-        Some(503),
-    )
-    .await;
-    fails(
-        &site,
-        "/long",
-        &format!("{away}, {asks} 3600 s"),
-        after(3600),
-        Some(503),
-    )
-    .await;
+    let (many, away) = ("status 429 Too Many Requests", "status 503 Service Unavailable");
+    fails(&site, "/429", &format!("{many}, {asks} 7 s"), after(7), Some(429)).await;
+    fails(&site, "/date", &format!("{away}, {asks} 30 s"), after(30), Some(503)).await;
+    fails(&site, "/long", &format!("{away}, {asks} 3600 s"), after(3600), Some(503)).await;
     for path in ["/zero", "/past", "/odd"] {
         fails(&site, path, many, Retry::Soon, Some(429)).await;
     }
-    fails(
-        &site,
-        "/404",
-        "status 404 Not Found",
-        Retry::Never,
-        Some(404),
-    )
-    .await;
+    fails(&site, "/404", "status 404 Not Found", Retry::Never, Some(404)).await;
 }
 
 #[tokio::test]
@@ -251,10 +177,7 @@ async fn redirects() {
     site.answer("/2", Response::redirect(&other.url("/3")).with_status(301));
     other.answer("/3", Response::redirect("/end").with_status(308));
     let page = load(&site.url("/1")).await.unwrap();
-    assert_eq!(
-        (&page.body[..], page.final_url),
-        (&b"end"[..], other.url("/end"))
-    );
+    assert_eq!((&page.body[..], page.final_url), (&b"end"[..], other.url("/end")));
     assert_eq!(site.hits("/2?a%20b"), 1);
 
     site.answer("/0", Response::redirect("/1"));
@@ -264,14 +187,8 @@ async fn redirects() {
     assert_eq!(site.hits("/loop"), 4);
 
     for (to, cause) in [
-        (
-            "file:///etc/passwd",
-            "redirect to `file:///etc/passwd` refused, it leaves the web",
-        ),
-        (
-            "data:,x",
-            "redirect to `data:,x` refused, it leaves the web",
-        ),
+        ("file:///etc/passwd", "redirect to `file:///etc/passwd` refused, it leaves the web"),
+        ("data:,x", "redirect to `data:,x` refused, it leaves the web"),
         ("http://", "redirect to `http://` is not valid, empty host"),
     ] {
         site.answer("/off", Response::redirect(to));
@@ -288,14 +205,7 @@ async fn empty_bodies_fail() {
     site.page("/x", "");
     site.answer("/chunked", Response::html("").chunked());
     fails(&site, "/x", "the body is empty", Retry::Never, Some(200)).await;
-    fails(
-        &site,
-        "/chunked",
-        "the body is empty",
-        Retry::Never,
-        Some(200),
-    )
-    .await;
+    fails(&site, "/chunked", "the body is empty", Retry::Never, Some(200)).await;
 }
 
 #[tokio::test]
@@ -331,19 +241,14 @@ async fn connections_that_break() {
 }
 
 fn naked_chunk(body: &str) -> Response {
-    Response::naked(format!(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
-    ))
+    Response::naked(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
 }
 
 #[tokio::test]
 async fn nobody_there() {
     let url = Site::dead_url("/x");
     let error = load(&url).await.unwrap_err();
-    assert_eq!(
-        error.message,
-        format!("cannot load `{url}`: connection refused")
-    );
+    assert_eq!(error.message, format!("cannot load `{url}`: connection refused"));
     assert_eq!((error.retry, error.status), (Retry::Soon, None));
 
     // The top level `invalid` is reserved for names that never exist.
@@ -358,10 +263,7 @@ async fn nobody_there() {
 async fn passwords_stay_out_of_messages() {
     let url = Site::dead_url("/x").replace("http://", "http://me:secret@");
     let error = load(&url).await.unwrap_err();
-    assert!(
-        error.message.contains("me@") && !error.message.contains("secret"),
-        "{error}"
-    );
+    assert!(error.message.contains("me@") && !error.message.contains("secret"), "{error}");
 }
 
 #[tokio::test]
@@ -383,17 +285,9 @@ async fn silence_and_slowness() {
     // Twice the patience in all, but never silent for long.
     assert_eq!(load(&site.url("/slow")).await.unwrap().body, "abcdefghijkl");
 
-    let hasty = HttpSettings {
-        total_timeout: ms(500),
-        ..settings()
-    };
+    let hasty = HttpSettings { total_timeout: ms(500), ..settings() };
     let error = load_with(&hasty, &site.url("/drip")).await.unwrap_err();
-    assert!(
-        error
-            .message
-            .ends_with("timed out, not complete after 500 ms"),
-        "{error}"
-    );
+    assert!(error.message.ends_with("timed out, not complete after 500 ms"), "{error}");
     assert_eq!(error.retry, Retry::Soon);
     drop(site);
     assert!(start.elapsed() < ms(3500), "a pause outlived the site");
@@ -408,10 +302,7 @@ async fn bodies_end_at_the_cap() {
     site.answer("/over", Response::huge(cap + 1));
     site.answer("/stream", Response::huge(1 << 40).chunked());
     site.answer("/close", Response::huge(1 << 40).until_close());
-    assert_eq!(
-        load(&site.url("/exact")).await.unwrap().body.len() as u64,
-        cap
-    );
+    assert_eq!(load(&site.url("/exact")).await.unwrap().body.len() as u64, cap);
     for path in ["/over", "/stream", "/close"] {
         fails(&site, path, cause, Retry::Never, Some(200)).await;
     }
@@ -455,20 +346,9 @@ async fn compressed_bodies_with_faults() {
     let site = Site::start();
     // 32 KiB on the wire, a gigabyte if one were to believe it.
     site.answer("/bomb", encoded("zstd", zstd_bomb(8192)));
-    fails(
-        &site,
-        "/bomb",
-        "body larger than 1 MiB",
-        Retry::Never,
-        Some(200),
-    )
-    .await;
+    fails(&site, "/bomb", "body larger than 1 MiB", Retry::Never, Some(200)).await;
 
-    for (name, path) in [
-        ("deflate", "/deflate"),
-        ("gzip, br", "/both"),
-        ("klingon", "/klingon"),
-    ] {
+    for (name, path) in [("deflate", "/deflate"), ("gzip, br", "/both"), ("klingon", "/klingon")] {
         site.answer(path, encoded(name, "hello"));
         let cause = format!("unsupported content-encoding `{name}`");
         fails(&site, path, &cause, Retry::Never, Some(200)).await;
@@ -483,22 +363,8 @@ async fn compressed_bodies_with_faults() {
     site.answer("/nothing", encoded("gzip", ""));
     let part = "connection closed before the body was complete";
     fails(&site, "/cut", part, Retry::Soon, Some(200)).await;
-    fails(
-        &site,
-        "/empty",
-        "the body is empty",
-        Retry::Never,
-        Some(200),
-    )
-    .await;
-    fails(
-        &site,
-        "/nothing",
-        "the body is empty",
-        Retry::Never,
-        Some(200),
-    )
-    .await;
+    fails(&site, "/empty", "the body is empty", Retry::Never, Some(200)).await;
+    fails(&site, "/nothing", "the body is empty", Retry::Never, Some(200)).await;
     let part = "the compressed body breaks off";
     fails(&site, "/short", part, Retry::Soon, Some(200)).await;
     let cause = "the body cannot be decompressed, Invalid gzip header";
@@ -511,24 +377,15 @@ async fn the_site_tells_how_politely_it_was_asked() {
     let ms = Duration::from_millis;
     site.otherwise(move |_, _| Response::html("page").delay(ms(100)));
     let loader = HttpLoader::new(&settings()).unwrap();
-    let urls: Vec<url::Url> = (0..3)
-        .map(|n| site.url(&format!("/{n}")).parse().unwrap())
-        .collect();
+    let urls: Vec<url::Url> = (0..3).map(|n| site.url(&format!("/{n}")).parse().unwrap()).collect();
     for url in &urls {
         loader.load(url).await.unwrap();
     }
     assert_eq!(site.max_parallel(), 1);
     assert!(site.shortest_gap().unwrap() >= ms(100));
-    let (a, b, c) = (
-        loader.load(&urls[0]),
-        loader.load(&urls[1]),
-        loader.load(&urls[2]),
-    );
+    let (a, b, c) = (loader.load(&urls[0]), loader.load(&urls[1]), loader.load(&urls[2]));
     let (a, b, c) = tokio::join!(a, b, c);
     assert!(a.is_ok() && b.is_ok() && c.is_ok());
-    assert_eq!(
-        (site.max_parallel(), site.hits("/0"), site.log().len()),
-        (3, 2, 6)
-    );
+    assert_eq!((site.max_parallel(), site.hits("/0"), site.log().len()), (3, 2, 6));
     assert!(site.log().iter().all(|hit| hit.end - hit.at >= ms(100)));
 }

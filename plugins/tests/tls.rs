@@ -54,13 +54,10 @@ fn answer(mut stream: TcpStream, config: &Arc<ServerConfig>) -> std::io::Result<
         }
     };
     let offered = accepted.client_hello().alpn().into_iter().flatten();
-    let body: Vec<String> = offered
-        .map(|p| String::from_utf8_lossy(p).into_owned())
-        .collect();
+    let body: Vec<String> = offered.map(|p| String::from_utf8_lossy(p).into_owned()).collect();
     let body = body.join(" ");
-    let connection = accepted
-        .into_connection(Arc::clone(config))
-        .map_err(|_| std::io::ErrorKind::Other)?;
+    let connection =
+        accepted.into_connection(Arc::clone(config)).map_err(|_| std::io::ErrorKind::Other)?;
     let mut tls = StreamOwned::new(connection, stream);
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
@@ -68,11 +65,7 @@ fn answer(mut stream: TcpStream, config: &Arc<ServerConfig>) -> std::io::Result<
         tls.read_exact(&mut byte)?;
         request.extend(byte);
     }
-    write!(
-        tls,
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
+    write!(tls, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())?;
     tls.flush()
 }
 
@@ -97,14 +90,9 @@ async fn an_unknown_root_is_refused() {
 #[tokio::test]
 async fn a_silent_handshake_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url: Url = format!("https://{}/", listener.local_addr().unwrap())
-        .parse()
-        .unwrap();
+    let url: Url = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let error = loader().load(&url).await.unwrap_err();
-    assert_eq!(
-        error.message,
-        format!("cannot load `{url}`: no connection after 500 ms")
-    );
+    assert_eq!(error.message, format!("cannot load `{url}`: no connection after 500 ms"));
     assert_eq!(error.retry, Retry::Soon);
 }
 
@@ -131,10 +119,7 @@ async fn with_our_root() {
     // The name counts too, not only the root.
     let url = format!("https://localhost:{port}/x").parse().unwrap();
     let error = loader.load(&url).await.unwrap_err();
-    assert!(
-        error.message.contains("certificate not accepted"),
-        "{error}"
-    );
+    assert!(error.message.contains("certificate not accepted"), "{error}");
 }
 
 /// A machine without a store: plain pages load, the others say what is missing.

@@ -4,11 +4,7 @@
 //! a loopback address; several hosts are several addresses: `Site::start_on("127.0.0.2")`.
 
 #![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::must_use_candidate,
-    clippy::return_self_not_must_use
-)]
+#![allow(clippy::unwrap_used, clippy::must_use_candidate, clippy::return_self_not_must_use)]
 #![allow(clippy::missing_panics_doc)]
 
 #[path = "site/response.rs"]
@@ -60,18 +56,13 @@ struct Shared {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // A behaviour that panics fails its own test; the others may go on.
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Sleeps; false if the site stopped meanwhile.
     fn pause(&self, time: Duration) -> bool {
         let state = self.state();
-        let (state, _) = self
-            .bell
-            .wait_timeout_while(state, time, |s| !s.stopped)
-            .unwrap();
+        let (state, _) = self.bell.wait_timeout_while(state, time, |s| !s.stopped).unwrap();
         !state.stopped
     }
 }
@@ -95,11 +86,7 @@ impl Site {
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let listener = std::thread::spawn(move || listen(&listener, &theirs));
-        Self {
-            shared,
-            address,
-            listener: Some(listener),
-        }
+        Self { shared, address, listener: Some(listener) }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -123,13 +110,7 @@ impl Site {
 
     /// Gives one answer so many times, and then another.
     pub fn recovers(&self, path: &str, times: usize, first: Response, then: Response) {
-        self.on(path, move |_, nth| {
-            if nth <= times {
-                first.clone()
-            } else {
-                then.clone()
-            }
-        });
+        self.on(path, move |_, nth| if nth <= times { first.clone() } else { then.clone() });
     }
 
     /// Behaves as told; `nth` counts the requests for this path from 1. A path with a query is
@@ -138,10 +119,7 @@ impl Site {
     where
         F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
     {
-        self.shared
-            .state()
-            .behaviours
-            .insert(path.to_owned(), Arc::new(behaviour));
+        self.shared.state().behaviours.insert(path.to_owned(), Arc::new(behaviour));
     }
 
     /// Behaves as told on all other paths, instead of status 404.
@@ -157,13 +135,8 @@ impl Site {
         let now = Instant::now();
         let state = self.shared.state();
         let hits = state.hits.iter().cloned();
-        hits.map(|(path, at, end, in_flight)| Hit {
-            path,
-            at,
-            end: end.unwrap_or(now),
-            in_flight,
-        })
-        .collect()
+        hits.map(|(path, at, end, in_flight)| Hit { path, at, end: end.unwrap_or(now), in_flight })
+            .collect()
     }
 
     /// Requests for one path, its query included.

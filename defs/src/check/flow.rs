@@ -47,11 +47,8 @@ fn input_output(kind: StepKind) -> (Payload, Payload) {
 
 /// Checks the chains of all tasks; a broken chain has no steps and was reported before.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
-    let data_defs: HashMap<&str, &DataDef> = defs
-        .data_defs
-        .iter()
-        .map(|def| (def.name.as_str(), def))
-        .collect();
+    let data_defs: HashMap<&str, &DataDef> =
+        defs.data_defs.iter().map(|def| (def.name.as_str(), def)).collect();
     for group in &defs.task_groups {
         for task in &group.tasks {
             check_payloads(task, findings);
@@ -64,11 +61,7 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
 }
 
 fn place(step: &Step, task: &Task) -> Span {
-    if step.name.at.line == 0 {
-        task.name.at
-    } else {
-        step.name.at
-    }
+    if step.name.at.line == 0 { task.name.at } else { step.name.at }
 }
 
 fn check_payloads(task: &Task, findings: &mut Findings<'_>) {
@@ -109,10 +102,7 @@ fn help(needs: Payload, given: Payload) -> &'static str {
 }
 
 fn check_links(task: &Task, def: &DataDef, findings: &mut Findings<'_>) {
-    let creator = task
-        .steps
-        .iter()
-        .find(|step| step.kind == StepKind::LocatorCreator);
+    let creator = task.steps.iter().find(|step| step.kind == StepKind::LocatorCreator);
     let Some(creator) = creator else {
         let linked = def.items.iter().find_map(|item| item.link_group.as_ref());
         if let (Some(link), false) = (linked, task.steps.is_empty()) {

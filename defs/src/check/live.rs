@@ -47,10 +47,7 @@ fn has_fields(text: &str, units: &str) -> bool {
         };
         let (number, after) = unsigned.split_at(end);
         let mut after = after.chars();
-        let Some(unit) = after
-            .next()
-            .and_then(|unit| left.find(unit).map(|at| (unit, at)))
-        else {
+        let Some(unit) = after.next().and_then(|unit| left.find(unit).map(|at| (unit, at))) else {
             return false;
         };
         let whole = match number.split_once(['.', ',']) {
@@ -74,9 +71,7 @@ fn is_digits(text: &str, may_be_empty: bool) -> bool {
 /// The pattern of dates is a setting that is not known here, so anything with a day, a month and
 /// a year passes.
 fn looks_like_date(text: &str) -> bool {
-    let groups = text
-        .split(|c: char| !c.is_ascii_digit())
-        .filter(|group| !group.is_empty());
+    let groups = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty());
     let digits = text.chars().filter(char::is_ascii_digit).count();
     !text.starts_with(['P', 'p']) && digits >= 4 && groups.count() >= 2
 }
@@ -87,14 +82,12 @@ mod tests {
 
     #[test]
     fn durations_and_periods() {
-        for good in [
-            "PT6H", "P1D", "P1DT2H", "P1W", "P2M", "P1Y2M", "PT1.5S", "-P1D", "p1w", "PT0S",
-        ] {
+        for good in
+            ["PT6H", "P1D", "P1DT2H", "P1W", "P2M", "P1Y2M", "PT1.5S", "-P1D", "p1w", "PT0S"]
+        {
             assert!(is_duration(good), "{good}");
         }
-        for bad in [
-            "PT1W", "P", "PT", "1D", "P1H", "P1M2Y", "P1.5D", "PD", "P1DT", "P1YT1H",
-        ] {
+        for bad in ["PT1W", "P", "PT", "1D", "P1H", "P1M2Y", "P1.5D", "PD", "P1DT", "P1YT1H"] {
             assert!(!is_duration(bad), "{bad}");
         }
     }

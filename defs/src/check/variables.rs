@@ -9,15 +9,8 @@ use crate::text::{Span, Text};
 use crate::yaml::shorten;
 
 /// What a variable may say of an axis.
-const PROPERTIES: [&str; 7] = [
-    "index",
-    "match",
-    "value",
-    "order",
-    "itemName",
-    "axisName",
-    "nameString",
-];
+const PROPERTIES: [&str; 7] =
+    ["index", "match", "value", "order", "itemName", "axisName", "nameString"];
 
 /// The kinds of axes.
 const AXES: [&str; 3] = ["item", "dim", "fact"];
@@ -31,11 +24,7 @@ pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     }
     for (axis, items) in [(0, &def.items), (1, &def.dims), (2, &def.facts)] {
         for (position, item) in items.iter().enumerate() {
-            let here = Here {
-                axis,
-                position,
-                name: item.name.as_str(),
-            };
+            let here = Here { axis, position, name: item.name.as_str() };
             for text in item.selector.iter().chain(&item.script) {
                 check_text(&axes, text, Some(here), findings);
             }
@@ -130,10 +119,7 @@ fn check_variable(
     if name.contains(":-") {
         findings.error(
             variable.at(findings),
-            format!(
-                "`%{{{}}}` has a default, which variables cannot have",
-                shorten(name)
-            ),
+            format!("`%{{{}}}` has a default, which variables cannot have", shorten(name)),
             "remove the `:-` and what follows",
         );
         return;
@@ -158,10 +144,7 @@ fn check_variable(
         }
         _ => findings.error(
             variable.at(findings),
-            format!(
-                "the variable `%{{{}}}` has more than three parts",
-                shorten(name)
-            ),
+            format!("the variable `%{{{}}}` has more than three parts", shorten(name)),
             "write `%{axis.name.property}`; an item name with a dot cannot be used in it",
         ),
     }
@@ -182,10 +165,7 @@ fn check_property(variable: Variable<'_>, property: &str, findings: &mut Finding
     };
     findings.error(
         variable.at(findings),
-        format!(
-            "the variable `%{{{}}}` names no property",
-            shorten(variable.name)
-        ),
+        format!("the variable `%{{{}}}` names no property", shorten(variable.name)),
         help,
     );
 }
@@ -232,10 +212,7 @@ fn check_item(
         return Some((axis, *position));
     }
     let axis_name = AXES[axis];
-    let elsewhere = AXES
-        .iter()
-        .zip(&axes.names)
-        .find(|(_, names)| names.contains_key(name));
+    let elsewhere = AXES.iter().zip(&axes.names).find(|(_, names)| names.contains_key(name));
     let mut known = Vec::new();
     if !findings.crowded() {
         known.extend(axes.names[axis].keys().copied());
@@ -299,10 +276,7 @@ fn check_own_item(
     if AXES[axis] == "item" && axes.names[axis].len() > 1 && !own {
         findings.warn(
             variable.at(findings),
-            format!(
-                "a row has one item, which is not always `{}`",
-                shorten(name)
-            ),
+            format!("a row has one item, which is not always `{}`", shorten(name)),
             "leave the name out, such as `%{item.index}`, to mean the item of the row",
         );
     }

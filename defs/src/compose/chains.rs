@@ -85,10 +85,7 @@ pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<ChainD
         match entries.iter().find(|entry| entry.key == built_in.name) {
             Some(entry) => findings.warn(
                 entry.key.at,
-                format!(
-                    "`{}` replaces the built-in chain of that name",
-                    built_in.name.text
-                ),
+                format!("`{}` replaces the built-in chain of that name", built_in.name.text),
                 "rename it if that is not meant; Scoopi would ignore this one",
             ),
             None => chains.push(built_in),
@@ -99,10 +96,7 @@ pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<ChainD
 
 fn chain(entry: &Entry, findings: &mut Findings<'_>) -> ChainDraft {
     check_name("a chain of steps", &entry.key, findings);
-    ChainDraft {
-        name: entry.key.clone(),
-        body: body(entry, findings).unwrap_or(Body::Broken),
-    }
+    ChainDraft { name: entry.key.clone(), body: body(entry, findings).unwrap_or(Body::Broken) }
 }
 
 fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
@@ -157,20 +151,12 @@ pub(super) fn steps(node: &Node, findings: &mut Findings<'_>) -> Option<Vec<Step
         report_too_long(node.at, findings);
         return None;
     }
-    Some(
-        entries
-            .iter()
-            .filter_map(|entry| step(entry, findings))
-            .collect(),
-    )
+    Some(entries.iter().filter_map(|entry| step(entry, findings)).collect())
 }
 
 fn step(entry: &Entry, findings: &mut Findings<'_>) -> Option<StepDraft> {
     check_name("a step", &entry.key, findings);
-    if ["start", "end"]
-        .iter()
-        .any(|terminal| entry.key.text.eq_ignore_ascii_case(terminal))
-    {
+    if ["start", "end"].iter().any(|terminal| entry.key.text.eq_ignore_ascii_case(terminal)) {
         findings.error(
             entry.key.at,
             format!("a step cannot be called `{}`", entry.key.text),
@@ -226,13 +212,8 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     let Some(node) = fields.get("plugins") else {
         return Vec::new();
     };
-    let nodes = sequence(
-        "plugins",
-        "plugin: { name: ..., class: ... }",
-        node,
-        findings,
-    )
-    .unwrap_or_default();
+    let nodes = sequence("plugins", "plugin: { name: ..., class: ... }", node, findings)
+        .unwrap_or_default();
     let plugins = nodes
         .iter()
         .filter_map(|node| plugin(wrapped("plugins", "plugin", node, findings)?, findings));
@@ -241,10 +222,7 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
 
 fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
     let fields = Fields::open("a plugin", node.at, node, findings)?;
-    let (name, class) = (
-        fields.name("name", findings),
-        fields.name("class", findings),
-    );
+    let (name, class) = (fields.name("name", findings), fields.name("class", findings));
     let own = ["name", "class", "plugins"];
     let options = fields
         .entries()
@@ -253,25 +231,14 @@ fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
         .filter_map(|entry| Some((entry.key.clone(), option(entry, findings)?)));
     let options = options.collect();
     let plugins = plugins(&fields, findings);
-    Some(PluginDef {
-        name: name?,
-        class: class?,
-        options,
-        plugins,
-    })
+    Some(PluginDef { name: name?, class: class?, options, plugins })
 }
 
 /// Any scalar is text here: whether `1` is a number is the plugin's affair.
 fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
     let scalar = |node: &Node| match &node.kind {
-        Kind::Scalar(_, Scalar::Null) => Some(Text {
-            text: String::new(),
-            at: node.at,
-        }),
-        Kind::Scalar(text, _) => Some(Text {
-            text: text.clone(),
-            at: node.at,
-        }),
+        Kind::Scalar(_, Scalar::Null) => Some(Text { text: String::new(), at: node.at }),
+        Kind::Scalar(text, _) => Some(Text { text: text.clone(), at: node.at }),
         Kind::Sequence(_) | Kind::Mapping(_) => None,
     };
     let value = match &entry.value.kind {
@@ -284,10 +251,7 @@ fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
     if value.is_none() {
         findings.error(
             entry.key.at,
-            format!(
-                "the plugin property `{}` must be a text or a list of texts",
-                entry.key.text
-            ),
+            format!("the plugin property `{}` must be a text or a list of texts", entry.key.text),
             "put it in quotes if it holds brackets or `: `",
         );
     }
@@ -296,14 +260,12 @@ fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
 
 /// The chains every set of definitions has.
 fn built_in() -> [ChainDraft; 2] {
-    [
-        ("jsoupDefault", StepKind::CssParser),
-        ("htmlUnitDefault", StepKind::XpathParser),
-    ]
-    .map(|(name, parser)| ChainDraft {
-        name: Text::new(name),
-        body: Body::Whole(default_steps(parser)),
-    })
+    [("jsoupDefault", StepKind::CssParser), ("htmlUnitDefault", StepKind::XpathParser)].map(
+        |(name, parser)| ChainDraft {
+            name: Text::new(name),
+            body: Body::Whole(default_steps(parser)),
+        },
+    )
 }
 
 fn default_steps(parser: StepKind) -> Vec<StepDraft> {

@@ -24,18 +24,12 @@ const ITEM_KEYS: &[&str] = &[
 
 /// Reads all data definitions; a broken one is still there under its name.
 pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<DataDef> {
-    entries
-        .iter()
-        .map(|entry| data_def(entry, findings))
-        .collect()
+    entries.iter().map(|entry| data_def(entry, findings)).collect()
 }
 
 fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
     check_name("a dataDef", &entry.key, findings);
-    let mut def = DataDef {
-        name: entry.key.clone(),
-        ..DataDef::default()
-    };
+    let mut def = DataDef { name: entry.key.clone(), ..DataDef::default() };
     let keys = ["query", "items", "dims", "facts"];
     let at = entry.key.at;
     let Some(fields) = Fields::new("a dataDef", at, &entry.value, &keys, findings) else {
@@ -52,10 +46,7 @@ fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
     }
     match fields.get("facts") {
         Some(node) => def.facts = items("facts", node, findings),
-        None => def.facts.push(Item {
-            name: Text::new("fact"),
-            ..Item::default()
-        }),
+        None => def.facts.push(Item { name: Text::new("fact"), ..Item::default() }),
     }
     def
 }
@@ -86,9 +77,8 @@ fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
             },
         );
     }
-    let entries = nodes
-        .iter()
-        .filter_map(|node| item(key, wrapped(key, "item", node, findings)?, findings));
+    let entries =
+        nodes.iter().filter_map(|node| item(key, wrapped(key, "item", node, findings)?, findings));
     entries.collect()
 }
 
@@ -119,11 +109,7 @@ fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
                 "selector" => "the fact is taken by the `selector` of the query",
                 _ => "links are made from `items` only; move the entry there",
             };
-            findings.warn(
-                entry.key.at,
-                format!("`{key}` has no effect in `{list}`"),
-                help,
-            );
+            findings.warn(entry.key.at, format!("`{key}` has no effect in `{list}`"), help);
         }
     }
     Some(item)
@@ -133,11 +119,7 @@ fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
-            findings.warn(
-                at,
-                "`index` has no effect beside `indexRange`",
-                "keep one of the two",
-            );
+            findings.warn(at, "`index` has no effect beside `indexRange`", "keep one of the two");
         }
         let parsed = fields.text("indexRange", findings);
         let range = parsed.map(|text| parse_range(&text, findings));
@@ -152,10 +134,7 @@ fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
         check_open(fields, node.at, findings);
         return Range { first, last: None };
     }
-    Range {
-        first,
-        last: Some(first),
-    }
+    Range { first, last: Some(first) }
 }
 
 /// An open range that nothing can end.
@@ -163,9 +142,7 @@ fn check_open(fields: &Fields<'_>, at: Span, findings: &mut Findings<'_>) {
     let names_nothing = fields
         .get("breakAfter")
         .is_none_or(|node| matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()));
-    let constant = ["value", "match"]
-        .into_iter()
-        .find(|key| fields.get(key).is_some());
+    let constant = ["value", "match"].into_iter().find(|key| fields.get(key).is_some());
     if let Some(key) = constant {
         findings.warn(
             at,
@@ -201,26 +178,17 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
     if range.is_some() && parts.next().is_some() {
         findings.warn(
             text.at,
-            format!(
-                "in the range `{}` the second dash and what follows is ignored",
-                text.text
-            ),
+            format!("in the range `{}` the second dash and what follows is ignored", text.text),
             "write two numbers, such as `2-6`",
         );
     }
     match range {
-        Some((first, Some(last))) => Range {
-            first: first.min(last),
-            last: Some(first.max(last)),
-        },
+        Some((first, Some(last))) => Range { first: first.min(last), last: Some(first.max(last)) },
         Some((first, None)) => Range { first, last: None },
         None => {
             findings.error(
                 text.at,
-                format!(
-                    "`{}` is not a range of indexes",
-                    crate::yaml::shorten(&text.text)
-                ),
+                format!("`{}` is not a range of indexes", crate::yaml::shorten(&text.text)),
                 "write `2-6`, or `5-` for a range that `breakAfter` ends",
             );
             Range::default()
@@ -232,22 +200,14 @@ fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
     let Some(node) = fields.get("filters") else {
         return Vec::new();
     };
-    let nodes = sequence(
-        "filters",
-        "filter: { type: value, pattern: ... }",
-        node,
-        findings,
-    )
-    .unwrap_or_default();
+    let nodes = sequence("filters", "filter: { type: value, pattern: ... }", node, findings)
+        .unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
         let node = wrapped("filters", "filter", node, findings)?;
         let fields = Fields::new("a filter", node.at, node, &["type", "pattern"], findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);
-        Some(Filter {
-            on: filter_on(&on?, findings),
-            pattern: pattern?,
-        })
+        Some(Filter { on: filter_on(&on?, findings), pattern: pattern? })
     });
     filters.collect()
 }
@@ -258,11 +218,7 @@ fn filter_on(text: &Text, findings: &mut Findings<'_>) -> FilterOn {
         "value" => FilterOn::Value,
         other => {
             let help = findings.did_you_mean(other, ["value", "match"], "write `value` or `match`");
-            findings.warn(
-                text.at,
-                format!("the filter type `{other}` is taken as `value`"),
-                help,
-            );
+            findings.warn(text.at, format!("the filter type `{other}` is taken as `value`"), help);
             FilterOn::Value
         }
     }

@@ -7,29 +7,17 @@ use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 
 /// Names of an older dialect of the definition language, and what to write today.
 const OLD_KEYS: &[(&str, &str)] = &[
-    (
-        "axis",
-        "`axis` is gone: list the axes as `item` entries below `items` and `dims`",
-    ),
-    (
-        "members",
-        "`members` is gone: list them as `item` entries below `items` or `dims`",
-    ),
-    (
-        "member",
-        "`member` is gone: list it as an `item` entry below `items` or `dims`",
-    ),
+    ("axis", "`axis` is gone: list the axes as `item` entries below `items` and `dims`"),
+    ("members", "`members` is gone: list them as `item` entries below `items` or `dims`"),
+    ("member", "`member` is gone: list it as an `item` entry below `items` or `dims`"),
     ("col", "`col` is gone: make it an `item` entry of `dims`"),
     ("row", "`row` is gone: make it an `item` entry of `items`"),
     ("tags", "`tags` is gone: leave it out"),
 ];
 
 /// Keys of an older dialect that only have another name today.
-const RENAMED_KEYS: &[(&str, &str)] = &[
-    ("region", "block"),
-    ("field", "selector"),
-    ("prefixes", "prefix"),
-];
+const RENAMED_KEYS: &[(&str, &str)] =
+    &[("region", "block"), ("field", "selector"), ("prefixes", "prefix")];
 
 /// A mapping with a fixed set of keys.
 #[derive(Debug, Clone)]
@@ -59,12 +47,7 @@ impl<'n> Fields<'n> {
                 misspelt.extend(unknown_key(what, &entry.key, keys, findings));
             }
         }
-        Some(Self {
-            what,
-            at,
-            entries,
-            misspelt,
-        })
+        Some(Self { what, at, entries, misspelt })
     }
 
     /// Like [`Fields::new`] where any key may stand.
@@ -75,12 +58,7 @@ impl<'n> Fields<'n> {
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
         let entries = mapping(what, node, findings)?;
-        Some(Self {
-            what,
-            at,
-            entries,
-            misspelt: Vec::new(),
-        })
+        Some(Self { what, at, entries, misspelt: Vec::new() })
     }
 
     /// The entries, in the order of the file.
@@ -139,13 +117,8 @@ impl<'n> Fields<'n> {
         let node = self.get(key)?;
         let (help, number) = match &node.kind {
             Kind::Scalar(text, Scalar::Number) => (
-                format!(
-                    "write a whole number from 0 to {}, such as `{key}: 2`",
-                    i32::MAX
-                ),
-                text.parse::<u32>()
-                    .ok()
-                    .filter(|number| i32::try_from(*number).is_ok()),
+                format!("write a whole number from 0 to {}, such as `{key}: 2`", i32::MAX),
+                text.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok()),
             ),
             Kind::Scalar(text, _) if text.parse::<u32>().is_ok() => {
                 (format!("write it without quotes: `{key}: {text}`"), None)
@@ -158,10 +131,7 @@ impl<'n> Fields<'n> {
         if number.is_none() {
             findings.error(
                 node.at,
-                format!(
-                    "`{key}` must be a whole number, but it is {}",
-                    node.describe()
-                ),
+                format!("`{key}` must be a whole number, but it is {}", node.describe()),
                 help,
             );
         }
@@ -172,9 +142,8 @@ impl<'n> Fields<'n> {
     pub(super) fn texts(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let entry = self.entry(key)?;
         let nodes = sequence(key, "\"...\"", &entry.value, findings).unwrap_or_default();
-        let texts = nodes
-            .iter()
-            .filter_map(|node| text(&format!("an entry of {key}"), node, findings));
+        let texts =
+            nodes.iter().filter_map(|node| text(&format!("an entry of {key}"), node, findings));
         Some(texts.collect())
     }
 }
@@ -187,9 +156,7 @@ pub(super) fn unknown_key(
     findings: &mut Findings<'_>,
 ) -> Option<&'static str> {
     let name = key.text.as_str();
-    let renamed = RENAMED_KEYS
-        .iter()
-        .find(|(old, new)| *old == name && known.contains(new));
+    let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
     let gone = OLD_KEYS.iter().find(|(old, _)| *old == name);
     let near = suggest(name, known.iter().copied());
     let help = match (renamed, gone, near, known) {
@@ -202,11 +169,7 @@ pub(super) fn unknown_key(
             format!("the keys of {what} are {}", listed.join(", "))
         }
     };
-    findings.error(
-        key.at,
-        format!("`{}` is not a key of {what}", shorten(name)),
-        help,
-    );
+    findings.error(key.at, format!("`{}` is not a key of {what}", shorten(name)), help);
     renamed.map(|(_, new)| *new).or(near)
 }
 
@@ -234,10 +197,7 @@ pub(super) fn wrapped<'n>(
     }
     findings.error(
         node.at,
-        format!(
-            "{what} must be written `{key}: {{ ... }}`, but it is {}",
-            node.describe()
-        ),
+        format!("{what} must be written `{key}: {{ ... }}`, but it is {}", node.describe()),
         format!("put `{key}:` before it"),
     );
     None
@@ -282,10 +242,7 @@ pub(super) fn sequence<'n>(
 pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
     let help = match &node.kind {
         Kind::Scalar(text, Scalar::Text) => {
-            return Some(Text {
-                text: text.clone(),
-                at: node.at,
-            });
+            return Some(Text { text: text.clone(), at: node.at });
         }
         Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
             format!("put it in quotes: `\"{}\"`", shorten(text))
@@ -299,11 +256,7 @@ pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Optio
         Some(list) => format!("an entry of `{list}`"),
         None => format!("`{key}`"),
     };
-    findings.error(
-        node.at,
-        format!("{shown} must be text, but it is {}", node.describe()),
-        help,
-    );
+    findings.error(node.at, format!("{shown} must be text, but it is {}", node.describe()), help);
     None
 }
 
@@ -314,10 +267,7 @@ pub(super) fn boolean(key: &str, node: &Node, findings: &mut Findings<'_>) -> Op
     }
     findings.error(
         node.at,
-        format!(
-            "`{key}` must be `true` or `false`, but it is {}",
-            node.describe()
-        ),
+        format!("`{key}` must be `true` or `false`, but it is {}", node.describe()),
         format!("write `{key}: true` or `{key}: false`, without quotes"),
     );
     None

@@ -24,10 +24,10 @@ pub(super) fn locator_groups(section: &Section, findings: &mut Findings<'_>) -> 
             "add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`",
         );
     }
-    let groups = section.entries.iter().map(|entry| LocatorGroup {
-        name: entry.key.clone(),
-        locators: locators(entry, findings),
-    });
+    let groups = section
+        .entries
+        .iter()
+        .map(|entry| LocatorGroup { name: entry.key.clone(), locators: locators(entry, findings) });
     groups.collect()
 }
 
@@ -63,10 +63,7 @@ fn locators(entry: &Entry, findings: &mut Findings<'_>) -> Vec<Locator> {
         if let Some(first) = seen.insert((name.text.clone(), url.text.clone()), node.at) {
             findings.error(
                 node.at,
-                format!(
-                    "the locator `{}` with this url stands twice in the group",
-                    name.text
-                ),
+                format!("the locator `{}` with this url stands twice in the group", name.text),
                 format!("it is also on line {}; keep one of the two", first.line),
             );
         }
@@ -82,15 +79,8 @@ pub(super) fn task_groups(
     options: &Options,
     findings: &mut Findings<'_>,
 ) -> Vec<TaskGroup> {
-    let mut reader = TaskReader {
-        chains,
-        options,
-        copied: 0,
-    };
-    entries
-        .iter()
-        .map(|entry| reader.group(entry, findings))
-        .collect()
+    let mut reader = TaskReader { chains, options, copied: 0 };
+    entries.iter().map(|entry| reader.group(entry, findings)).collect()
 }
 
 struct TaskReader<'c> {
@@ -103,10 +93,7 @@ struct TaskReader<'c> {
 impl<'c> TaskReader<'c> {
     fn group(&mut self, entry: &Entry, findings: &mut Findings<'_>) -> TaskGroup {
         check_name("a task group", &entry.key, findings);
-        let mut group = TaskGroup {
-            name: entry.key.clone(),
-            ..TaskGroup::default()
-        };
+        let mut group = TaskGroup { name: entry.key.clone(), ..TaskGroup::default() };
         let Some(entries) = mapping("a task group", &entry.value, findings) else {
             return group;
         };
@@ -121,10 +108,7 @@ impl<'c> TaskReader<'c> {
                     );
                     findings.error(
                         task.key.at,
-                        format!(
-                            "`{key}` must be a task, but it is {}",
-                            task.value.describe()
-                        ),
+                        format!("`{key}` must be a task, but it is {}", task.value.describe()),
                         help,
                     );
                 }
@@ -145,11 +129,7 @@ impl<'c> TaskReader<'c> {
 
     fn task(&mut self, entry: &Entry, findings: &mut Findings<'_>) -> Task {
         check_name("a task", &entry.key, findings);
-        let mut task = Task {
-            name: entry.key.clone(),
-            persist_data: true,
-            ..Task::default()
-        };
+        let mut task = Task { name: entry.key.clone(), persist_data: true, ..Task::default() };
         let keys = ["dataDef", "steps", "persist"];
         let at = entry.key.at;
         let Some(fields) = Fields::new("a task", at, &entry.value, &keys, findings) else {

@@ -43,11 +43,7 @@ impl Chains {
                 "define it below the top-level `steps:`, or use `jsoupDefault` or \
                  `htmlUnitDefault`",
             );
-            findings.error(
-                name.at,
-                format!("there is no chain of steps `{}`", name.text),
-                help,
-            );
+            findings.error(name.at, format!("there is no chain of steps `{}`", name.text), help);
         }
     }
 }

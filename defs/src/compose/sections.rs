@@ -47,12 +47,7 @@ pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 
             let entries = mapping(&what, &section.value, findings);
             findings.incomplete |= entries.is_none();
             for entry in entries.unwrap_or_default() {
-                add(
-                    entry.clone(),
-                    &mut sections[index].entries,
-                    &mut positions[index],
-                    findings,
-                );
+                add(entry.clone(), &mut sections[index].entries, &mut positions[index], findings);
             }
         }
     }

@@ -16,10 +16,7 @@ pub(super) fn walk(
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> Option<Vec<Step>> {
-    let index: Index<'_> = chain
-        .iter()
-        .map(|step| (step.name.as_str(), step))
-        .collect();
+    let index: Index<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
     let previous_known = check_previous(chain, &index, task, findings);
     let mut current = first(chain, task, findings)?;
     let mut path: Vec<&StepDraft> = Vec::new();
@@ -34,11 +31,7 @@ pub(super) fn walk(
             let names: Vec<_> = path.iter().map(|step| step.name.text.as_str()).collect();
             findings.error(
                 written(current.next.at, task),
-                format!(
-                    "the chain runs in a circle: {} -> {}",
-                    names.join(" -> "),
-                    next.name.text
-                ),
+                format!("the chain runs in a circle: {} -> {}", names.join(" -> "), next.name.text),
                 "let its last step say `next: end`",
             );
             return None;
@@ -60,11 +53,7 @@ pub(super) fn walk(
         return None;
     }
     let steps = path.into_iter().map(|step| {
-        Some(Step {
-            name: step.name.clone(),
-            kind: step.kind?,
-            plugins: step.plugins.clone(),
-        })
+        Some(Step { name: step.name.clone(), kind: step.kind?, plugins: step.plugins.clone() })
     });
     steps.collect()
 }
@@ -117,36 +106,24 @@ fn first<'c>(
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> Option<&'c StepDraft> {
-    let mut firsts = chain
-        .iter()
-        .filter(|step| step.previous.text.eq_ignore_ascii_case("start"));
+    let mut firsts = chain.iter().filter(|step| step.previous.text.eq_ignore_ascii_case("start"));
     let Some(first) = firsts.next() else {
         // A `previous` that could not be read may have said `start`.
         if chain.iter().all(|step| !step.previous.text.is_empty()) {
             let at = chain.first().map_or(task.at, |step| step.name.at);
             findings.error(
                 written(at, task),
-                format!(
-                    "no step of the chain of task `{}` follows `start`",
-                    task.text
-                ),
+                format!("no step of the chain of task `{}` follows `start`", task.text),
                 "give its first step `previous: start`",
             );
         }
         return None;
     };
     if let Some(second) = firsts.next() {
-        let at = if second.previous.at.line == 0 {
-            first.previous.at
-        } else {
-            second.previous.at
-        };
+        let at = if second.previous.at.line == 0 { first.previous.at } else { second.previous.at };
         findings.error(
             written(at, task),
-            format!(
-                "`{}` and `{}` both follow `start`",
-                first.name.text, second.name.text
-            ),
+            format!("`{}` and `{}` both follow `start`", first.name.text, second.name.text),
             "a chain has one first step; let the other one follow it",
         );
         return None;
@@ -155,10 +132,7 @@ fn first<'c>(
 }
 
 /// The next step, or `Some(None)` at the end of the chain.
-#[allow(
-    clippy::option_option,
-    reason = "a broken wire is not the end of the chain"
-)]
+#[allow(clippy::option_option, reason = "a broken wire is not the end of the chain")]
 fn successor<'c>(
     step: &StepDraft,
     index: &Index<'c>,

@@ -114,15 +114,12 @@ fn find(dir: &Path, paths: &mut Vec<PathBuf>, sources: &Sources, problems: &mut 
 }
 
 fn is_definition(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "yml" || extension == "yaml")
+    path.extension().is_some_and(|extension| extension == "yml" || extension == "yaml")
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?
-        .take(FILE_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)?;
+    File::open(path)?.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

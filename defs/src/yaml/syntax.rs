@@ -4,12 +4,10 @@ use granit_parser::ErrorKind;
 
 /// What is wrong and what to do about it.
 pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
-    brackets_and_quotes(kind)
-        .or_else(|| lines(kind))
-        .unwrap_or_else(|| {
-            let said = kind.to_string();
-            (format!("not YAML: {}", said.trim_end_matches('.')), "")
-        })
+    brackets_and_quotes(kind).or_else(|| lines(kind)).unwrap_or_else(|| {
+        let said = kind.to_string();
+        (format!("not YAML: {}", said.trim_end_matches('.')), "")
+    })
 }
 
 fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
@@ -36,10 +34,9 @@ fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
             "a `key: value` is not possible here",
             "indent it like its neighbours; put a text that holds `: ` in quotes",
         ),
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => (
-            "a key without `:`",
-            "write `key: value`; put a space after the colon",
-        ),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            ("a key without `:`", "write `key: value`; put a space after the colon")
+        }
         ErrorKind::RecursionLimitExceeded => (
             "the definition is nested too deeply",
             "no definition needs this depth; look for a missing closing bracket",
@@ -55,10 +52,9 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
             format!("the `{open}` is never closed"),
             "add the closing bracket, or look for a missing comma or quote before it",
         ),
-        ErrorKind::MismatchedFlowCollectionEnd { open, close } => (
-            format!("`{close}` closes what `{open}` opened"),
-            "make the two brackets a pair",
-        ),
+        ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
+            (format!("`{close}` closes what `{open}` opened"), "make the two brackets a pair")
+        }
         ErrorKind::MisplacedFlowCollectionEnd => (
             "a closing bracket that nothing opened".to_owned(),
             "remove it, or add the opening bracket",
@@ -76,14 +72,12 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
             "write `\\\\` for a backslash, or use single quotes, which take it as it is",
         ),
         ErrorKind::InvalidTrailingSingleQuotedScalar
-        | ErrorKind::InvalidTrailingDoubleQuotedScalar => (
-            "text after the closing quote".to_owned(),
-            "put the quotes around the whole text",
-        ),
-        ErrorKind::UnexpectedCharacter { character } => (
-            format!("a text cannot start with `{character}`"),
-            "put the text in quotes",
-        ),
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
+            ("text after the closing quote".to_owned(), "put the quotes around the whole text")
+        }
+        ErrorKind::UnexpectedCharacter { character } => {
+            (format!("a text cannot start with `{character}`"), "put the text in quotes")
+        }
         _ => return None,
     })
 }

@@ -78,9 +78,7 @@ pub(crate) fn parse(
         first_ended = matches!(event, Event::DocumentEnd);
         builder.take(event, at)?;
     }
-    Ok(builder
-        .root
-        .filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
+    Ok(builder.root.filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
 }
 
 struct Builder<'b, 's> {
@@ -124,11 +122,7 @@ impl Builder<'_, '_> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.charge(text_weight(&text), at)?;
                 let quoted = style != ScalarStyle::Plain || tag.is_some_and(|tag| is_text(&tag));
-                let kind = if quoted {
-                    Scalar::Text
-                } else {
-                    scalar_type(&text)
-                };
+                let kind = if quoted { Scalar::Text } else { scalar_type(&text) };
                 let merges = !quoted && text == "<<";
                 let kind = Kind::Scalar(text.into_owned(), kind);
                 self.place(Node { at, kind }, anchor, merges)
@@ -159,11 +153,7 @@ impl Builder<'_, '_> {
         if self.open.len() >= DEPTH_MAX {
             return Err(self.too_deep(at));
         }
-        self.open.push(Open {
-            at,
-            anchor,
-            content,
-        });
+        self.open.push(Open { at, anchor, content });
         Ok(())
     }
 
@@ -192,11 +182,7 @@ impl Builder<'_, '_> {
                     if matches!(kind, Kind::Scalar(_, Scalar::Null)) {
                         node.at = name.at;
                     }
-                    pairs.push(Pair {
-                        key: name,
-                        merges,
-                        value: Node { at: node.at, kind },
-                    });
+                    pairs.push(Pair { key: name, merges, value: Node { at: node.at, kind } });
                 }
                 (Some(Key::Bad), _) => {}
                 (None, Kind::Scalar(text, _)) => {
@@ -256,10 +242,7 @@ impl Builder<'_, '_> {
         let mut entries = Vec::with_capacity(kept.len());
         for pair in kept {
             if !pair.merges {
-                entries.push(Entry {
-                    key: pair.key,
-                    value: pair.value,
-                });
+                entries.push(Entry { key: pair.key, value: pair.value });
                 continue;
             }
             for entry in self.merged(pair) {

@@ -16,11 +16,8 @@ pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) 
         Ok(composed) => {
             problems::print(&composed.warnings, Shown::ProblemsAndCount);
             let defs = &composed.published.defs;
-            let locators: usize = defs
-                .locator_groups
-                .iter()
-                .map(|group| group.locators.len())
-                .sum();
+            let locators: usize =
+                defs.locator_groups.iter().map(|group| group.locators.len()).sum();
             let tasks: usize = defs.task_groups.iter().map(|group| group.tasks.len()).sum();
             super::print_err(&format!(
                 "ok: {locators} locators in {} groups, {tasks} tasks, {} data definitions\n",

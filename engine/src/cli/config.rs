@@ -10,23 +10,12 @@ pub(super) fn config(settings: &SettingArgs, defs_dir: Option<PathBuf>) -> u8 {
         Err(code) => return code,
     };
     let entries: Vec<_> = config.entries().collect();
-    let width = entries
-        .iter()
-        .map(|entry| entry.key.len())
-        .max()
-        .unwrap_or(0);
+    let width = entries.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
     let mut text = String::new();
     for entry in entries {
         let value = entry.value.unwrap_or("(none)");
-        let note = if entry.effective {
-            ""
-        } else {
-            ", accepted without effect"
-        };
-        text.push_str(&format!(
-            "{:width$} = {value}  ({}{note})\n",
-            entry.key, entry.source
-        ));
+        let note = if entry.effective { "" } else { ", accepted without effect" };
+        text.push_str(&format!("{:width$} = {value}  ({}{note})\n", entry.key, entry.source));
     }
     u8::from(super::print_out(&text).is_err())
 }

@@ -125,11 +125,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(&args, run::Which::All),
         Command::Retry(args) => run::run(&args, run::Which::Failed),
-        Command::Check {
-            defs_dir,
-            settings,
-            logging,
-        } => check::check(&defs_dir, &settings, &logging),
+        Command::Check { defs_dir, settings, logging } => {
+            check::check(&defs_dir, &settings, &logging)
+        }
         Command::Query(args) => query::query(&args),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir),

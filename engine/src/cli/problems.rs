@@ -21,21 +21,10 @@ pub(super) fn colour() -> bool {
 
 /// Prints problems to stderr.
 pub(super) fn print(problems: &[Problem], shown: Shown) {
-    let mut text: String = problems
-        .iter()
-        .map(|problem| render(problem, colour()))
-        .collect();
+    let mut text: String = problems.iter().map(|problem| render(problem, colour())).collect();
     if shown == Shown::ProblemsAndCount {
-        let count = |severity| {
-            problems
-                .iter()
-                .filter(|found| found.severity == severity)
-                .count()
-        };
-        let words = [
-            (count(Severity::Error), "error"),
-            (count(Severity::Warning), "warning"),
-        ];
+        let count = |severity| problems.iter().filter(|found| found.severity == severity).count();
+        let words = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")];
         let words: Vec<String> = words
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -61,30 +50,14 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
     if let Some(place) = &problem.place {
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
-        drop(writeln!(
-            out,
-            "{margin}--> {}:{}:{}",
-            place.file.display(),
-            place.line,
-            place.column
-        ));
+        drop(writeln!(out, "{margin}--> {}:{}:{}", place.file.display(), place.line, place.column));
         let line: String = place.source.chars().take(200).collect();
         drop(writeln!(out, "{margin} |\n{number} | {line}"));
         // Tabs stay tabs below the line, so that the caret stands where the eye looks.
-        let before = place
-            .source
-            .chars()
-            .take(place.column.saturating_sub(1) as usize);
-        let pad: String = before
-            .map(|letter| if letter == '\t' { '\t' } else { ' ' })
-            .take(200)
-            .collect();
-        let room = place
-            .source
-            .chars()
-            .count()
-            .saturating_sub(place.column as usize - 1)
-            .max(1);
+        let before = place.source.chars().take(place.column.saturating_sub(1) as usize);
+        let pad: String =
+            before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).take(200).collect();
+        let room = place.source.chars().count().saturating_sub(place.column as usize - 1).max(1);
         let carets = "^".repeat((place.width as usize).min(room).min(100));
         let help = problem.help.as_deref().unwrap_or_default();
         let caret_line = format!("{margin} | {pad}{paint}{carets}{plain} {help}");

@@ -36,13 +36,6 @@ fn bar() -> ProgressBar {
 }
 
 fn words(standing: Standing) -> String {
-    let Standing {
-        pending,
-        taken,
-        done,
-        failed,
-        rows,
-        ..
-    } = standing;
+    let Standing { pending, taken, done, failed, rows, .. } = standing;
     format!("{done} done, {failed} failed, {taken} in hand, {pending} waiting, {rows} rows")
 }

@@ -51,21 +51,17 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         }
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
-    let limits = TreeLimits {
-        nodes_max: config.parse.nodes_max,
-        depth_max: config.parse.depth_max,
-    };
-    let answers = Document::parse(&html, limits)
-        .map_err(|error| (4, error.to_string()))
-        .and_then(|document| {
+    let limits =
+        TreeLimits { nodes_max: config.parse.nodes_max, depth_max: config.parse.depth_max };
+    let answers = Document::parse(&html, limits).map_err(|error| (4, error.to_string())).and_then(
+        |document| {
             let attr = args.attr.as_deref();
             ask(&document, dialect, question, attr).map_err(|message| (3, message))
-        });
+        },
+    );
     match answers {
         Ok(answers) => {
-            let lines = answers
-                .iter()
-                .map(|text| serde_json::Value::from(text.as_str()));
+            let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));
             let text: String = lines.map(|line| format!("{line}\n")).collect();
             u8::from(print_out(&text).is_err())
         }
@@ -96,9 +92,7 @@ fn load(source: &str, config: &Config) -> Result<Fetched, String> {
                 .build()
                 .map_err(|error| format!("no async runtime: {error}"))?;
             let loader = HttpLoader::new(&settings).map_err(|error| error.message)?;
-            runtime
-                .block_on(loader.load(&url))
-                .map_err(|error| error.message)
+            runtime.block_on(loader.load(&url)).map_err(|error| error.message)
         }
     }
 }

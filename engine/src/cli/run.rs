@@ -22,10 +22,7 @@ pub(super) enum Which {
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     args.logging.start();
-    let config = match args
-        .settings
-        .resolve(Some(&args.defs_dir), args.output.as_ref())
-    {
+    let config = match args.settings.resolve(Some(&args.defs_dir), args.output.as_ref()) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -66,11 +63,7 @@ fn perform(
         |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
     let stop = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(
-            std::thread::available_parallelism()
-                .map_or(1, usize::from)
-                .min(4),
-        )
+        .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
         .enable_all()
         .build()
         .map_err(|error| internal("no async runtime", error))?;
@@ -105,10 +98,7 @@ fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
     if let Some(path) = &args.report
         && let Err(error) = write_report(path, report)
     {
-        print_err(&format!(
-            "error: report `{}` could not be written: {error}\n",
-            path.display()
-        ));
+        print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
         return 8;
     }
     match (report.finish_reason, stop) {

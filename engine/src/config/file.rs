@@ -141,10 +141,7 @@ impl Flattener<'_> {
                 }
             },
         };
-        self.frames.push(Frame {
-            prefix,
-            next: Next::Key,
-        });
+        self.frames.push(Frame { prefix, next: Next::Key });
     }
 
     fn scalar(&mut self, text: Option<String>, at: Span) {
@@ -159,12 +156,9 @@ impl Flattener<'_> {
                 let name = format!("{}{}", frame.prefix, text.unwrap_or_default());
                 frame.next = Next::Value { name, at };
             }
-            Next::Value { name, at: name_at } => self.leaves.push(Leaf {
-                name,
-                name_at,
-                text,
-                text_at: at,
-            }),
+            Next::Value { name, at: name_at } => {
+                self.leaves.push(Leaf { name, name_at, text, text_at: at })
+            }
             Next::Refused => {}
         }
     }
@@ -188,8 +182,7 @@ impl Flattener<'_> {
     }
 
     fn complain(&mut self, at: Span, message: String) {
-        self.problems
-            .push(Problem::error(self.sources, at, message));
+        self.problems.push(Problem::error(self.sources, at, message));
     }
 
     fn span(&self, extent: Extent) -> Span {

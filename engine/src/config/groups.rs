@@ -173,9 +173,7 @@ pub(super) struct Values<'a>(pub(super) &'a BTreeMap<String, Setting>);
 
 impl Values<'_> {
     pub(super) fn defs(&self) -> DefsConfig {
-        DefsConfig {
-            default_steps: self.text("defs.defaultSteps"),
-        }
+        DefsConfig { default_steps: self.text("defs.defaultSteps") }
     }
 
     pub(super) fn fact(&self) -> FactConfig {
@@ -188,9 +186,7 @@ impl Values<'_> {
 
     pub(super) fn dates(&self) -> DatesConfig {
         DatesConfig {
-            run_date_time_text: self
-                .value("runDateTimeText")
-                .map(|_| self.text("runDateTimeText")),
+            run_date_time_text: self.value("runDateTimeText").map(|_| self.text("runDateTimeText")),
             pattern: self.text("dateTimePattern"),
             high_date: self.text("highDate"),
         }
@@ -225,9 +221,7 @@ impl Values<'_> {
 
     pub(super) fn fetch(&self) -> FetchConfig {
         FetchConfig {
-            resources_dir: self
-                .value("resources.dir")
-                .map(|_| self.path("resources.dir")),
+            resources_dir: self.value("resources.dir").map(|_| self.path("resources.dir")),
             delay: self.duration("loader.fetch.delay"),
             parallelism: self.number("loader.fetch.parallelism") as usize,
             retry_backoff: self.duration("loader.retry.backoff"),

@@ -108,10 +108,9 @@ impl Gathered {
                 source,
                 at: Span::default(),
             }),
-            None => self.complain(
-                format!("{source}: unknown setting `{name}`"),
-                Some(advice(bare)),
-            ),
+            None => {
+                self.complain(format!("{source}: unknown setting `{name}`"), Some(advice(bare)))
+            }
         }
     }
 
@@ -130,10 +129,7 @@ impl Gathered {
                     self.add(&name, text, Source::Env(variable.to_owned()));
                 }
                 (Some(_), None) => {
-                    self.complain(
-                        format!("environment variable `{variable}` is not UTF-8"),
-                        None,
-                    );
+                    self.complain(format!("environment variable `{variable}` is not UTF-8"), None);
                 }
                 (None, _) => self.warn_of_variable(variable, word),
             }

@@ -88,9 +88,7 @@ impl Key {
 
 /// Drops the prefix that Scoopi's files and ours may carry.
 pub(super) fn without_prefix(name: &str) -> &str {
-    name.strip_prefix("scoopi.")
-        .or_else(|| name.strip_prefix("spoonbill."))
-        .unwrap_or(name)
+    name.strip_prefix("scoopi.").or_else(|| name.strip_prefix("spoonbill.")).unwrap_or(name)
 }
 
 /// Finds the row of a name written without prefix.
@@ -109,10 +107,7 @@ pub(super) fn find_variable(variable: &str) -> Option<String> {
             .strip_prefix(stem)
             .filter(|rest| !rest.is_empty())
             .map(|rest| format!("{stem}{rest}")),
-        None => key
-            .name
-            .eq_ignore_ascii_case(&dotted)
-            .then(|| key.name.to_owned()),
+        None => key.name.eq_ignore_ascii_case(&dotted).then(|| key.name.to_owned()),
     })
 }
 
@@ -123,11 +118,7 @@ pub(super) fn variable(name: &str) -> String {
 
 /// Whether any setting stands below this name, as `loader.fetch.delay` does below `loader`.
 pub(super) fn is_group(name: &str) -> bool {
-    TABLE.iter().any(|key| {
-        key.name
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with('.'))
-    })
+    TABLE.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
 /// The setting a misspelt name probably meant, or the only one that ends as a shortened name does.
@@ -146,7 +137,5 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
 /// Whether a value of this name must not be shown.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    ["SECRET", "TOKEN", "PASSWORD", "KEY"]
-        .iter()
-        .any(|ending| name.ends_with(ending))
+    ["SECRET", "TOKEN", "PASSWORD", "KEY"].iter().any(|ending| name.ends_with(ending))
 }

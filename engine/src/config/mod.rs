@@ -37,10 +37,7 @@ use value::Value;
 ///
 /// Serialised, it is a map of names to texts, which is what the elected node publishes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(
-    into = "BTreeMap<String, String>",
-    try_from = "BTreeMap<String, String>"
-)]
+#[serde(into = "BTreeMap<String, String>", try_from = "BTreeMap<String, String>")]
 pub struct Config {
     /// What definitions leave open.
     pub defs: DefsConfig,
@@ -264,10 +261,7 @@ fn check(
         return Ok(None);
     }
     let unit = match key.kind {
-        Kind::Duration {
-            bare: Bare::NamedBy(name),
-            ..
-        } => units.get(name).copied(),
+        Kind::Duration { bare: Bare::NamedBy(name), .. } => units.get(name).copied(),
         _ => None,
     };
     value::parse(key.kind, &assignment.text, unit.unwrap_or("SECONDS")).map(Some)
@@ -309,18 +303,9 @@ fn fill_defaults(settings: &mut BTreeMap<String, Setting>) {
                 .and_then(|setting| setting.text.clone())
                 .or_else(|| Some(text.to_owned())),
         };
-        let value = text
-            .as_deref()
-            .and_then(|text| value::parse(key.kind, text, "SECONDS").ok());
+        let value = text.as_deref().and_then(|text| value::parse(key.kind, text, "SECONDS").ok());
         let source = Source::Default;
-        settings.insert(
-            key.name.to_owned(),
-            Setting {
-                text,
-                value,
-                source,
-            },
-        );
+        settings.insert(key.name.to_owned(), Setting { text, value, source });
     }
 }
 

@@ -48,11 +48,7 @@ fn row(key: &Key) -> String {
         Preset::Is(text) => format!("`{text}`"),
         Preset::Like(other, text) => format!("that of `{other}`, else `{text}`"),
     };
-    let effect = if key.effective {
-        ""
-    } else {
-        " Accepted for Scoopi's definitions, no effect."
-    };
+    let effect = if key.effective { "" } else { " Accepted for Scoopi's definitions, no effect." };
     let (name, kind, doc) = (key.name, describe(key.kind), key.doc);
     format!("| `{name}` | {kind} | {preset} | {doc}{effect} |\n")
 }

@@ -218,14 +218,7 @@ const fn row(
     preset: Preset,
     doc: &'static str,
 ) -> Key {
-    Key {
-        name,
-        group,
-        kind,
-        preset,
-        doc,
-        effective: true,
-    }
+    Key { name, group, kind, preset, doc, effective: true }
 }
 
 const fn accepted(
@@ -235,10 +228,7 @@ const fn accepted(
     preset: Preset,
     doc: &'static str,
 ) -> Key {
-    Key {
-        effective: false,
-        ..row(name, group, kind, preset, doc)
-    }
+    Key { effective: false, ..row(name, group, kind, preset, doc) }
 }
 
 const fn is(text: &'static str) -> Preset {
@@ -270,8 +260,5 @@ const fn named_by(unit: &'static str) -> Kind {
 }
 
 const fn duration(bare: Bare, min_ms: u64) -> Kind {
-    Kind::Duration {
-        bare,
-        min: Duration::from_millis(min_ms),
-    }
+    Kind::Duration { bare, min: Duration::from_millis(min_ms) }
 }

@@ -15,10 +15,7 @@ use super::table::TABLE;
 use super::*;
 
 fn sets(sets: &[&str]) -> Inputs {
-    Inputs {
-        sets: sets.iter().map(ToString::to_string).collect(),
-        ..Inputs::default()
-    }
+    Inputs { sets: sets.iter().map(ToString::to_string).collect(), ..Inputs::default() }
 }
 
 fn vars(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -30,10 +27,7 @@ fn file(text: &str) -> (tempfile::TempDir, Inputs) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("spoonbill.yml");
     fs::write(&path, text).unwrap();
-    let inputs = Inputs {
-        config_file: Some(path),
-        ..Inputs::default()
-    };
+    let inputs = Inputs { config_file: Some(path), ..Inputs::default() };
     (dir, inputs)
 }
 
@@ -63,10 +57,7 @@ fn render(problems: &[Problem]) -> String {
             Severity::Warning => "warning: ",
             Severity::Error => "",
         };
-        let help = problem
-            .help
-            .as_ref()
-            .map_or_else(String::new, |help| format!(" ({help})"));
+        let help = problem.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
         format!("{place}{severity}{}{help}", problem.message)
     };
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -166,20 +157,14 @@ fn a_map_carries_the_settings_to_other_nodes() {
     let read: Config = serde_json::from_str(&json).unwrap();
     assert_eq!(fields(&read), fields(&config));
     let wrong = serde_json::from_str::<Config>(r#"{"job.takeLimit": "no"}"#).unwrap_err();
-    assert!(
-        wrong.to_string().contains("`job.takeLimit` is `no`"),
-        "{wrong}"
-    );
+    assert!(wrong.to_string().contains("`job.takeLimit` is `no`"), "{wrong}");
 }
 
 #[test]
 fn entries_list_every_setting_once_in_the_order_of_the_table() {
     let config = value_of("scoopi.poolsize.b=7");
     let names: Vec<_> = config.entries().map(|entry| entry.key).collect();
-    let table: Vec<_> = TABLE
-        .iter()
-        .map(|key| key.name.replace("<step>", "b"))
-        .collect();
+    let table: Vec<_> = TABLE.iter().map(|key| key.name.replace("<step>", "b")).collect();
     assert_eq!(names, table);
     let unset = config.entries().find(|entry| entry.key == "resources.dir");
     let unset = unset.unwrap();
@@ -227,10 +212,7 @@ fn every_name_of_scoopi_is_accepted_with_and_without_prefix() {
             .iter()
             .map(|name| format!("{prefix}{name}={}", default.get(name).unwrap_or("x")))
             .collect();
-        let inputs = Inputs {
-            sets: given,
-            ..Inputs::default()
-        };
+        let inputs = Inputs { sets: given, ..Inputs::default() };
         let config = resolve(&inputs);
         assert!(names.iter().all(|name| config.get(name).is_some()));
     }
@@ -247,10 +229,7 @@ fn scoopis_numbers_are_read_in_its_units() {
         "job.takeTimeout=1000",
         "task.takeTimeout=500",
     ]));
-    let config = resolve(&sets(&[
-        "monitor.timerPeriod=1000",
-        "webClient.timeout=120000",
-    ]));
+    let config = resolve(&sets(&["monitor.timerPeriod=1000", "webClient.timeout=120000"]));
     assert_eq!(config.run.monitor_period, Duration::from_secs(1));
     assert_eq!(config.fetch.total_timeout, Duration::from_mins(2));
 }
@@ -263,8 +242,5 @@ fn the_reference_is_up_to_date() {
         fs::write(path, &page).unwrap();
     }
     let stored = fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        stored == page,
-        "CONFIG.md is stale: run this test with BLESS=1"
-    );
+    assert!(stored == page, "CONFIG.md is stale: run this test with BLESS=1");
 }

@@ -11,15 +11,8 @@ use super::keys::{Bare, Kind};
 const DURATION_MAX: Duration = Duration::from_hours(36_500 * 24);
 
 /// Names of Java's time units, which Scoopi's `...timeoutUnit` settings use.
-pub(super) const UNITS: &[&str] = &[
-    "NANOSECONDS",
-    "MICROSECONDS",
-    "MILLISECONDS",
-    "SECONDS",
-    "MINUTES",
-    "HOURS",
-    "DAYS",
-];
+pub(super) const UNITS: &[&str] =
+    &["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
 
 /// The checked value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +44,9 @@ pub(super) fn parse(kind: Kind, text: &str, unit: &str) -> Result<Value, Mismatc
             .find(|choice| choice.eq_ignore_ascii_case(word))
             .map(|choice| Value::Text((*choice).to_owned())),
         Kind::Boolean => boolean(word).map(Value::Boolean),
-        Kind::Integer { min, max } => digits(word)
-            .filter(|number| (min..=max).contains(number))
-            .map(Value::Integer),
+        Kind::Integer { min, max } => {
+            digits(word).filter(|number| (min..=max).contains(number)).map(Value::Integer)
+        }
         Kind::Duration { bare, min } => duration(word, unit_of(bare, unit))
             .filter(|length| (min..=DURATION_MAX).contains(length))
             .map(Value::Duration),
@@ -85,14 +78,10 @@ fn mismatch(kind: Kind, unit: &str) -> Mismatch {
     let (expected, example) = match kind {
         Kind::Text => ("text".to_owned(), "`some text`".to_owned()),
         Kind::Choice(choices) => (format!("one of {}", list(choices)), list(&choices[..1])),
-        Kind::Boolean => (
-            "true or false (also yes, no, on, off)".to_owned(),
-            "`true`".to_owned(),
-        ),
-        Kind::Integer { min, max } => (
-            format!("a whole number from {min} to {max}"),
-            format!("`{}`", 4.clamp(min, max)),
-        ),
+        Kind::Boolean => ("true or false (also yes, no, on, off)".to_owned(), "`true`".to_owned()),
+        Kind::Integer { min, max } => {
+            (format!("a whole number from {min} to {max}"), format!("`{}`", 4.clamp(min, max)))
+        }
         Kind::Duration { bare, min } => {
             let least = match min {
                 Duration::ZERO => String::new(),
@@ -107,14 +96,12 @@ fn mismatch(kind: Kind, unit: &str) -> Mismatch {
                 "`500ms`, `2s`, `1m30s`, `7d` or `PT30S`".to_owned(),
             )
         }
-        Kind::Size { min: 0..=1 } => (
-            "a size in bytes".to_owned(),
-            "`16MiB`, `1GB` or `4096`".to_owned(),
-        ),
-        Kind::Size { min } => (
-            format!("a size of at least {min} bytes"),
-            "`16MiB` or `1GB`".to_owned(),
-        ),
+        Kind::Size { min: 0..=1 } => {
+            ("a size in bytes".to_owned(), "`16MiB`, `1GB` or `4096`".to_owned())
+        }
+        Kind::Size { min } => {
+            (format!("a size of at least {min} bytes"), "`16MiB` or `1GB`".to_owned())
+        }
         Kind::Path => ("a path".to_owned(), "`some/dir`".to_owned()),
     };
     Mismatch { expected, example }
@@ -157,11 +144,7 @@ fn duration(word: &str, bare: Option<&str>) -> Option<Duration> {
     if bare_digits {
         let count = digits(word)?;
         // Nothing at all is the same in every unit.
-        return if count == 0 {
-            Some(Duration::ZERO)
-        } else {
-            count_of(count, bare?)
-        };
+        return if count == 0 { Some(Duration::ZERO) } else { count_of(count, bare?) };
     }
     // A day has 24 hours here; months and years have no fixed length and are refused.
     let span: jiff::Span = word.parse().ok()?;
@@ -183,9 +166,7 @@ fn count_of(count: u64, unit: &str) -> Option<Duration> {
 }
 
 fn size(word: &str) -> Option<u64> {
-    let end = word
-        .find(|letter: char| !letter.is_ascii_digit())
-        .unwrap_or(word.len());
+    let end = word.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(word.len());
     let (number, unit) = word.split_at(end);
     let each: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,

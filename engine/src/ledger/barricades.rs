@@ -31,10 +31,7 @@ impl<T: Tables> Ledger<T> {
             None => {
                 self.core.next_epoch += 1;
                 let epoch = Epoch(self.core.next_epoch);
-                let crossing = Barricade::Crossing {
-                    owner: session,
-                    epoch,
-                };
+                let crossing = Barricade::Crossing { owner: session, epoch };
                 self.core.barricades.insert(name.to_owned(), crossing);
                 Reply::Cross(epoch)
             }
@@ -49,13 +46,7 @@ impl<T: Tables> Ledger<T> {
         result: Result<(), String>,
     ) -> Reply {
         match self.core.barricades.get_mut(name) {
-            Some(gate)
-                if *gate
-                    == (Barricade::Crossing {
-                        owner: session,
-                        epoch,
-                    }) =>
-            {
+            Some(gate) if *gate == (Barricade::Crossing { owner: session, epoch }) => {
                 *gate = Barricade::Crossed(result);
                 Reply::Ok
             }
@@ -65,10 +56,7 @@ impl<T: Tables> Ledger<T> {
 
     /// Whether `session` is inside the crossing `epoch` of any barricade.
     pub(super) fn is_crossing(&self, session: SessionId, epoch: Epoch) -> bool {
-        let crossing = Barricade::Crossing {
-            owner: session,
-            epoch,
-        };
+        let crossing = Barricade::Crossing { owner: session, epoch };
         self.core.barricades.values().any(|gate| *gate == crossing)
     }
 

@@ -46,12 +46,7 @@ pub enum Command {
     /// Asks to cross a barricade.
     Claim { session: SessionId, name: String },
     /// Ends a crossing with its result, which every later claim gets.
-    Release {
-        session: SessionId,
-        name: String,
-        epoch: Epoch,
-        result: Result<(), String>,
-    },
+    Release { session: SessionId, name: String, epoch: Epoch, result: Result<(), String> },
     /// Opens a run with its definitions and settings, or continues the unfinished one with the
     /// same identity.
     OpenRun {
@@ -62,31 +57,13 @@ pub enum Command {
         mode: OpenMode,
     },
     /// Adds jobs of a locator group; `last` closes the group.
-    Seed {
-        session: SessionId,
-        epoch: Epoch,
-        group: String,
-        jobs: Vec<NewJob>,
-        last: bool,
-    },
+    Seed { session: SessionId, epoch: Epoch, group: String, jobs: Vec<NewJob>, last: bool },
     /// Asks for up to `limit` jobs; a resend with the same number gets the same jobs.
-    Take {
-        session: SessionId,
-        number: u64,
-        limit: u32,
-    },
+    Take { session: SessionId, number: u64, limit: u32 },
     /// Ends a grant.
-    Finish {
-        session: SessionId,
-        job: JobId,
-        token: Token,
-        outcome: Outcome,
-    },
+    Finish { session: SessionId, job: JobId, token: Token, outcome: Outcome },
     /// Gives jobs back untouched.
-    Return {
-        session: SessionId,
-        jobs: Vec<(JobId, Token)>,
-    },
+    Return { session: SessionId, jobs: Vec<(JobId, Token)> },
     /// An appender has written everything up to a position, durably.
     Ack { appender: u32, position: Position },
     /// All output is written: the run is closed and the next one may begin.
@@ -210,12 +187,7 @@ pub enum Outcome {
     /// The page was worked on: rows and links are committed with the job's end, in one stroke.
     Done(Box<Harvest>),
     /// Worth another try after a pause; `hold_lane_ms` stops the whole lane as long.
-    Retry {
-        reason: String,
-        pause_ms: u64,
-        hold_lane_ms: Option<u64>,
-        tally: Tally,
-    },
+    Retry { reason: String, pause_ms: u64, hold_lane_ms: Option<u64>, tally: Tally },
     /// Not worth another try.
     Failed { reason: String, tally: Tally },
 }
@@ -347,8 +319,5 @@ pub enum Reply {
     /// There is no finished run whose failed jobs could be tried again.
     NothingToRetry,
     /// Jobs granted; with none, how long until one may be due.
-    Granted {
-        jobs: Vec<Grant>,
-        wait_ms: Option<u64>,
-    },
+    Granted { jobs: Vec<Grant>, wait_ms: Option<u64> },
 }

@@ -40,11 +40,7 @@ mod tests {
     use super::*;
 
     fn look(over: bool, cancelled: bool, in_hand: usize) -> Vitals {
-        Vitals {
-            over,
-            cancelled,
-            in_hand,
-        }
+        Vitals { over, cancelled, in_hand }
     }
 
     #[test]
@@ -64,13 +60,7 @@ mod tests {
     #[test]
     fn shutdown_waits_for_what_is_in_hand_and_never_goes_back() {
         assert_eq!(flip(Phase::Shutdown, look(false, true, 2)), Phase::Shutdown);
-        assert_eq!(
-            flip(Phase::Shutdown, look(false, true, 0)),
-            Phase::Terminated
-        );
-        assert_eq!(
-            flip(Phase::Terminated, look(false, false, 1)),
-            Phase::Terminated
-        );
+        assert_eq!(flip(Phase::Shutdown, look(false, true, 0)), Phase::Terminated);
+        assert_eq!(flip(Phase::Terminated, look(false, false, 1)), Phase::Terminated);
     }
 }

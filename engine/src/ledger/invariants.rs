@@ -17,14 +17,8 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
     let tables = ledger.tables();
     let taken: BTreeSet<_> = core.taken.keys().copied().collect();
     let queued: BTreeSet<_> = tables.queue.iter().map(|(_, _, id)| *id).collect();
-    check(
-        taken.is_disjoint(&queued),
-        "a job is queued or taken, not both",
-    );
-    check(
-        queued.len() == tables.queue.len(),
-        "a job stands in one queue only",
-    );
+    check(taken.is_disjoint(&queued), "a job is queued or taken, not both");
+    check(queued.len() == tables.queue.len(), "a job stands in one queue only");
     let jobs: BTreeSet<_> = tables.jobs.keys().copied().collect();
     check(
         jobs == taken.union(&queued).copied().collect(),
@@ -35,73 +29,41 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
         "I1: a failed job is not queued or taken",
     );
     check(
-        core.taken
-            .values()
-            .all(|taken| core.sessions.contains_key(&taken.session)),
+        core.taken.values().all(|taken| core.sessions.contains_key(&taken.session)),
         "I5: only a living session holds jobs",
     );
     let tokens: BTreeSet<_> = core.taken.values().map(|taken| taken.token).collect();
-    check(
-        tokens.len() == core.taken.len(),
-        "I4: no two grants share a token",
-    );
+    check(tokens.len() == core.taken.len(), "I4: no two grants share a token");
     for (id, lane) in ledger.lanes() {
         let held = core.taken.values().filter(|taken| taken.lane == id).count();
         let pending = tables.queue.iter().filter(|(own, ..)| *own == id).count();
-        check(
-            lane.held as usize == held,
-            "a lane counts the jobs it holds",
-        );
-        check(
-            lane.pending as usize == pending,
-            "a lane counts the jobs that wait",
-        );
+        check(lane.held as usize == held, "a lane counts the jobs it holds");
+        check(lane.pending as usize == pending, "a lane counts the jobs that wait");
     }
     for gate in core.barricades.values() {
         if let Barricade::Crossing { owner, .. } = gate {
-            check(
-                core.sessions.contains_key(owner),
-                "I9: only a living session is crossing",
-            );
+            check(core.sessions.contains_key(owner), "I9: only a living session is crossing");
         }
     }
     if let Some(run) = &core.run {
         let ended = run.done + run.failed;
-        check(
-            run.pending as usize == queued.len(),
-            "I3: the run counts what is pending",
-        );
-        check(
-            run.failed as usize == tables.failed.len(),
-            "I3: the run counts what failed",
-        );
+        check(run.pending as usize == queued.len(), "I3: the run counts what is pending");
+        check(run.failed as usize == tables.failed.len(), "I3: the run counts what failed");
         check(
             run.pending + core.taken.len() as u64 + ended == run.known
                 && run.known as usize == tables.seen.len(),
             "I3: pending + taken + done + failed = known",
         );
-        let gapless = tables
-            .output
-            .iter()
-            .zip(1..)
-            .all(|(block, seq)| block.seq == seq);
+        let gapless = tables.output.iter().zip(1..).all(|(block, seq)| block.seq == seq);
         check(
             gapless && run.output_seq as usize == tables.output.len(),
             "I7: the output has no gap",
         );
-        let names: BTreeSet<_> = tables
-            .output
-            .iter()
-            .map(|output| (output.key, output.block.ordinal))
-            .collect();
+        let names: BTreeSet<_> =
+            tables.output.iter().map(|output| (output.key, output.block.ordinal)).collect();
+        check(names.len() == tables.output.len(), "I1: a block is committed once");
         check(
-            names.len() == tables.output.len(),
-            "I1: a block is committed once",
-        );
-        check(
-            run.positions
-                .iter()
-                .all(|position| position.seq <= run.output_seq),
+            run.positions.iter().all(|position| position.seq <= run.output_seq),
             "I13: no appender is ahead of the output",
         );
     }

@@ -79,11 +79,8 @@ impl<T: Tables> Ledger<T> {
         }
         let policy = self.policy();
         self.lanes.change(job.lane, &policy, |lane| {
-            lane.head_at = if lane.pending == 0 {
-                job.ready_at
-            } else {
-                lane.head_at.min(job.ready_at)
-            };
+            lane.head_at =
+                if lane.pending == 0 { job.ready_at } else { lane.head_at.min(job.ready_at) };
             lane.pending += 1;
         });
         Ok(())
@@ -121,11 +118,7 @@ impl<T: Tables> Ledger<T> {
         }
         let mut jobs = Vec::new();
         while jobs.len() < limit as usize
-            && !self
-                .core
-                .sessions
-                .get(&session)
-                .is_some_and(|own| own.isolated)
+            && !self.core.sessions.get(&session).is_some_and(|own| own.isolated)
         {
             let Some(lane) = self.lanes.next_due(self.core.clock) else {
                 break;
@@ -142,10 +135,7 @@ impl<T: Tables> Ledger<T> {
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
         }
-        let wait_ms = self
-            .lanes
-            .next_at()
-            .map(|at| at.saturating_sub(self.core.clock));
+        let wait_ms = self.lanes.next_at().map(|at| at.saturating_sub(self.core.clock));
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
@@ -159,10 +149,7 @@ impl<T: Tables> Ledger<T> {
                 jobs.push(grant(*id, taken.token, job));
             }
         }
-        Ok(Reply::Granted {
-            jobs,
-            wait_ms: None,
-        })
+        Ok(Reply::Granted { jobs, wait_ms: None })
     }
 
     fn grant_first(&mut self, session: SessionId, lane: LaneId) -> TableResult<Option<Grant>> {
@@ -176,14 +163,7 @@ impl<T: Tables> Ledger<T> {
         self.core.next_token += 1;
         self.core.grants += 1;
         let token = Token(self.core.next_token);
-        self.core.taken.insert(
-            id,
-            Taken {
-                session,
-                token,
-                lane,
-            },
-        );
+        self.core.taken.insert(id, Taken { session, token, lane });
         let (policy, clock, grants) = (self.policy(), self.core.clock, self.core.grants);
         self.lanes.change(lane, &policy, |lane| {
             lane.held += 1;
@@ -201,11 +181,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     fn holds(&self, session: SessionId) -> usize {
-        self.core
-            .taken
-            .values()
-            .filter(|taken| taken.session == session)
-            .count()
+        self.core.taken.values().filter(|taken| taken.session == session).count()
     }
 
     pub(super) fn finish(
@@ -229,12 +205,7 @@ impl<T: Tables> Ledger<T> {
         }
         match outcome {
             Outcome::Done(harvest) => self.reap(id, job, *harvest)?,
-            Outcome::Retry {
-                reason,
-                pause_ms,
-                hold_lane_ms,
-                mut tally,
-            } => {
+            Outcome::Retry { reason, pause_ms, hold_lane_ms, mut tally } => {
                 if let Some(hold) = hold_lane_ms {
                     self.hold_lane(job.lane, hold);
                 }
@@ -295,10 +266,8 @@ impl<T: Tables> Ledger<T> {
             }
             return self.tables.drop_job(id);
         }
-        let reasons = harvest
-            .failures
-            .iter()
-            .map(|(task, reason)| format!("task `{task}`: {reason}"));
+        let reasons =
+            harvest.failures.iter().map(|(task, reason)| format!("task `{task}`: {reason}"));
         let reasons = reasons.collect();
         job.tasks = harvest.failures.into_iter().map(|(task, _)| task).collect();
         self.fail(id, job, reasons)
@@ -321,14 +290,12 @@ impl<T: Tables> Ledger<T> {
     fn let_go(&mut self, id: JobId, taken: Taken) {
         self.core.taken.remove(&id);
         let policy = self.policy();
-        self.lanes
-            .change(taken.lane, &policy, |lane| lane.held -= 1);
+        self.lanes.change(taken.lane, &policy, |lane| lane.held -= 1);
     }
 
     fn hold_lane(&mut self, lane: LaneId, hold_ms: u64) {
         let (policy, until) = (self.policy(), self.core.clock + hold_ms);
-        self.lanes
-            .change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
+        self.lanes.change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
     }
 
     pub(super) fn give_back(
@@ -384,10 +351,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::NothingToRetry);
         }
         if run.plan.identity != plan.identity {
-            return Ok(Reply::Unfinished {
-                defs: run.plan.defs,
-                config: run.plan.config,
-            });
+            return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
         }
         run.failed = 0;
         run.closed = false;
@@ -411,11 +375,5 @@ impl<T: Tables> Ledger<T> {
 }
 
 fn grant(id: JobId, token: Token, job: Job) -> Grant {
-    Grant {
-        id,
-        token,
-        job: job.new,
-        tasks: job.tasks,
-        attempts: job.attempts,
-    }
+    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts }
 }

@@ -34,11 +34,7 @@ pub struct Lane {
 
 impl Lane {
     fn slots(&self, policy: &Policy) -> u32 {
-        let own = if self.polite {
-            policy.slots.max(1)
-        } else {
-            u32::MAX
-        };
+        let own = if self.polite { policy.slots.max(1) } else { u32::MAX };
         own.min(policy.lane_share_max.max(1))
     }
 }
@@ -80,8 +76,7 @@ impl Lanes {
         }
         let last = self.lanes.keys().next_back().map_or(0, |id| id.0);
         let id = LaneId(last + 1);
-        self.lanes
-            .insert(id, Lane::new(job.lane.clone(), job.polite));
+        self.lanes.insert(id, Lane::new(job.lane.clone(), job.polite));
         self.by_name.insert(job.lane.clone(), id);
         self.dirty.insert(id);
         id
@@ -90,10 +85,8 @@ impl Lanes {
     /// Changes a lane and puts it where it now belongs.
     pub fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id);
-        let lane = self
-            .lanes
-            .entry(id)
-            .or_insert_with(|| Lane::new(String::from("(isolation)"), false));
+        let lane =
+            self.lanes.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
         change(lane);
         self.dirty.insert(id);
         self.arrange(id, policy);
@@ -137,10 +130,7 @@ impl Lanes {
     /// Lanes changed since the last call, to be stored.
     pub fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
         let dirty = std::mem::take(&mut self.dirty);
-        dirty
-            .into_iter()
-            .filter_map(|id| self.lanes.get(&id).map(|lane| (id, lane)))
-            .collect()
+        dirty.into_iter().filter_map(|id| self.lanes.get(&id).map(|lane| (id, lane))).collect()
     }
 
     /// All lanes.
@@ -151,14 +141,6 @@ impl Lanes {
 
 impl Lane {
     fn new(name: String, polite: bool) -> Self {
-        Self {
-            name,
-            polite,
-            held: 0,
-            pending: 0,
-            next_at: 0,
-            head_at: 0,
-            last_grant: 0,
-        }
+        Self { name, polite, held: 0, pending: 0, next_at: 0, head_at: 0, last_grant: 0 }
     }
 }

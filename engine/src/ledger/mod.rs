@@ -116,11 +116,7 @@ pub struct Ledger<T> {
 impl<T: Tables> Ledger<T> {
     /// A ledger over empty or stored state.
     pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
-        let mut ledger = Self {
-            core,
-            lanes: Lanes::restore(lanes),
-            tables,
-        };
+        let mut ledger = Self { core, lanes: Lanes::restore(lanes), tables };
         let policy = ledger.policy();
         ledger.lanes.arrange_all(&policy);
         ledger
@@ -135,37 +131,19 @@ impl<T: Tables> Ledger<T> {
             Command::Beat { renewals } => self.beat(&renewals),
             Command::Leave { session } => self.leave(session),
             Command::Claim { session, name } => Ok(self.claim(session, &name)),
-            Command::Release {
-                session,
-                name,
-                epoch,
-                result,
-            } => Ok(self.release(session, &name, epoch, result)),
-            Command::OpenRun {
-                session,
-                epoch,
-                plan,
-                publish,
-                mode,
-            } => self.open_run(session, epoch, plan, &publish, mode),
-            Command::Seed {
-                session,
-                epoch,
-                group,
-                jobs,
-                last,
-            } => self.seed(session, epoch, group, jobs, last),
-            Command::Take {
-                session,
-                number,
-                limit,
-            } => self.take(session, number, limit),
-            Command::Finish {
-                session,
-                job,
-                token,
-                outcome,
-            } => self.finish(session, job, token, outcome),
+            Command::Release { session, name, epoch, result } => {
+                Ok(self.release(session, &name, epoch, result))
+            }
+            Command::OpenRun { session, epoch, plan, publish, mode } => {
+                self.open_run(session, epoch, plan, &publish, mode)
+            }
+            Command::Seed { session, epoch, group, jobs, last } => {
+                self.seed(session, epoch, group, jobs, last)
+            }
+            Command::Take { session, number, limit } => self.take(session, number, limit),
+            Command::Finish { session, job, token, outcome } => {
+                self.finish(session, job, token, outcome)
+            }
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
@@ -237,10 +215,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     fn policy(&self) -> Policy {
-        self.core
-            .run
-            .as_ref()
-            .map_or_else(Policy::default, |run| run.plan.policy)
+        self.core.run.as_ref().map_or_else(Policy::default, |run| run.plan.policy)
     }
 
     fn open_run(
@@ -262,10 +237,7 @@ impl<T: Tables> Ledger<T> {
                     self.adopt_policy(plan.policy);
                     return Ok(Reply::Opened { continued: true });
                 }
-                return Ok(Reply::Unfinished {
-                    defs: run.plan.defs,
-                    config: run.plan.config,
-                });
+                return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
             }
             (OpenMode::Fresh, _) | (OpenMode::Continue, None) => {}
         }

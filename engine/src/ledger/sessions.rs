@@ -22,11 +22,7 @@ pub struct Session {
 
 impl<T: Tables> Ledger<T> {
     pub(super) fn join(&mut self, nonce: u64, alone: bool) -> TableResult<Reply> {
-        let same = self
-            .core
-            .sessions
-            .iter()
-            .find(|(_, session)| session.nonce == nonce);
+        let same = self.core.sessions.iter().find(|(_, session)| session.nonce == nonce);
         if let Some((id, _)) = same {
             return Ok(Reply::Joined(*id));
         }

@@ -133,11 +133,7 @@ impl Tables for MemoryTables {
 
     fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>> {
         let from = (lane, 0, JobId(0));
-        let first = self
-            .queue
-            .range(from..)
-            .next()
-            .filter(|(own, ..)| *own == lane);
+        let first = self.queue.range(from..).next().filter(|(own, ..)| *own == lane);
         Ok(first.map(|(_, ready_at, id)| (*ready_at, *id)))
     }
 
@@ -151,14 +147,8 @@ impl Tables for MemoryTables {
         after: Option<JobId>,
         limit: usize,
     ) -> TableResult<Vec<(JobId, FailedJob)>> {
-        let later = self
-            .failed
-            .iter()
-            .filter(|(id, _)| after.is_none_or(|after| **id > after));
-        Ok(later
-            .take(limit)
-            .map(|(id, failed)| (*id, failed.clone()))
-            .collect())
+        let later = self.failed.iter().filter(|(id, _)| after.is_none_or(|after| **id > after));
+        Ok(later.take(limit).map(|(id, failed)| (*id, failed.clone())).collect())
     }
 
     fn drop_failed(&mut self, id: JobId) -> TableResult<()> {

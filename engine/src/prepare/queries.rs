@@ -26,12 +26,10 @@ impl Dialect {
     /// What is wrong with a query, and at which character.
     fn fault(self, query: &str) -> Option<(String, usize)> {
         match self {
-            Self::Css => Selector::parse(query)
-                .err()
-                .map(|error| (error.message, error.at)),
-            Self::Xpath => XPath::parse(query)
-                .err()
-                .map(|error| (error.message, error.at)),
+            Self::Css => Selector::parse(query).err().map(|error| (error.message, error.at)),
+            Self::Xpath => {
+                XPath::parse(query).err().map(|error| (error.message, error.at.unwrap_or(0)))
+            }
         }
     }
 
@@ -54,11 +52,7 @@ pub(super) fn sample(text: &str, words: &str) -> String {
         let name = &rest[start + 2..start + length];
         filled.push_str(&rest[..start]);
         let property = name.rsplit('.').next().unwrap_or_default();
-        filled.push_str(if matches!(property, "index" | "order") {
-            "1"
-        } else {
-            words
-        });
+        filled.push_str(if matches!(property, "index" | "order") { "1" } else { words });
         rest = &rest[start + length + 1..];
     }
     filled.push_str(rest);
@@ -69,10 +63,8 @@ impl Maker<'_> {
     /// Tries every query of a definition. A query with `%{item.match}` is tried with each match.
     pub(super) fn check_queries(&mut self, def: &DataDef, dialect: Dialect) {
         let axes: Vec<&Item> = def.items.iter().chain(&def.dims).collect();
-        let mut samples: Vec<&str> = axes
-            .iter()
-            .filter_map(|item| item.match_text.as_ref().map(Text::as_str))
-            .collect();
+        let mut samples: Vec<&str> =
+            axes.iter().filter_map(|item| item.match_text.as_ref().map(Text::as_str)).collect();
         if samples.is_empty() {
             samples.push("x");
         }
@@ -86,24 +78,13 @@ impl Maker<'_> {
     fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
-        for words in samples
-            .iter()
-            .take(if has_variables { samples.len() } else { 1 })
-        {
+        for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
             let filled = sample(query, words);
             let Some((message, offset)) = dialect.fault(&filled) else {
                 continue;
             };
-            let at = if has_variables {
-                text.at
-            } else {
-                self.inside(text.at, offset)
-            };
-            let with = if has_variables {
-                format!(" (as `{filled}`)")
-            } else {
-                String::new()
-            };
+            let at = if has_variables { text.at } else { self.inside(text.at, offset) };
+            let with = if has_variables { format!(" (as `{filled}`)") } else { String::new() };
             self.error(at, format!("bad {}: {message}{with}", dialect.word()), None);
             return;
         }
@@ -122,11 +103,7 @@ impl Maker<'_> {
         if written.clone().any(|letter| *letter == '\\') || offset >= at.width {
             return at;
         }
-        Span {
-            column: at.column + offset,
-            width: 1,
-            ..at
-        }
+        Span { column: at.column + offset, width: 1, ..at }
     }
 }
 
@@ -136,10 +113,7 @@ mod tests {
 
     #[test]
     fn variables_get_samples() {
-        assert_eq!(
-            sample("tr:nth-child(%{item.index}) > td", "x"),
-            "tr:nth-child(1) > td"
-        );
+        assert_eq!(sample("tr:nth-child(%{item.index}) > td", "x"), "tr:nth-child(1) > td");
         assert_eq!(
             sample("div:matchesOwn(^%{item.match}) + div", "P/E"),
             "div:matchesOwn(^P/E) + div"

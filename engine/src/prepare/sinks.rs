@@ -28,10 +28,8 @@ impl Maker<'_> {
     pub(super) fn sinks(&mut self, step: &Step) -> Option<Vec<Sink>> {
         if step.plugins.is_empty() {
             let help = "add a plugin with class `file`".to_owned();
-            let message = format!(
-                "step `{}` has no appender: its rows would be lost",
-                step.name.text
-            );
+            let message =
+                format!("step `{}` has no appender: its rows would be lost", step.name.text);
             self.error(step.name.at, message, Some(help));
             return None;
         }
@@ -60,18 +58,12 @@ impl Maker<'_> {
         let file = self.options(FileOptions::from_def(plugin));
         let encoder = self.encoder(plugin);
         let (file, encoder) = (file?, encoder?);
-        let known = self
-            .appenders
-            .iter()
-            .position(|spec| spec.file.file == file.file);
+        let known = self.appenders.iter().position(|spec| spec.file.file == file.file);
         let appender = known.unwrap_or_else(|| {
             self.appenders.push(AppenderSpec { file });
             self.appenders.len() - 1
         });
-        Some(Sink {
-            appender: appender as u32,
-            encoder,
-        })
+        Some(Sink { appender: appender as u32, encoder })
     }
 
     fn encoder(&mut self, plugin: &PluginDef) -> Option<Arc<dyn Encoder>> {

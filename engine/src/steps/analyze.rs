@@ -17,17 +17,13 @@ const HELP: &str = "blank line: end, 1: show the source, 2: write the source to 
 
 /// Asks for queries until a blank line or the end of the input.
 pub(super) fn converse(document: &Document, dialect: Dialect, page: &Page) -> Result<(), String> {
-    let _one = CONSOLE
-        .lock()
-        .map_err(|_| "the console is broken".to_owned())?;
+    let _one = CONSOLE.lock().map_err(|_| "the console is broken".to_owned())?;
     let failed = |error: io::Error| format!("the console failed: {error}");
     let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
     let mut shown = 5;
     writeln!(out, "page: {}\n{HELP}", page.url).map_err(failed)?;
     loop {
-        write!(out, "query> ")
-            .and_then(|()| out.flush())
-            .map_err(failed)?;
+        write!(out, "query> ").and_then(|()| out.flush()).map_err(failed)?;
         let mut line = String::new();
         if input.read_line(&mut line).map_err(failed)? == 0 || line.trim().is_empty() {
             return Ok(());
@@ -36,9 +32,7 @@ pub(super) fn converse(document: &Document, dialect: Dialect, page: &Page) -> Re
             "1" => head_and_tail(&String::from_utf8_lossy(&page.body), shown),
             "2" => write_source(page),
             "3" => {
-                write!(out, "lines> ")
-                    .and_then(|()| out.flush())
-                    .map_err(failed)?;
+                write!(out, "lines> ").and_then(|()| out.flush()).map_err(failed)?;
                 let mut number = String::new();
                 input.read_line(&mut number).map_err(failed)?;
                 shown = number.trim().parse().unwrap_or(shown);
@@ -68,10 +62,7 @@ fn head_and_tail(source: &str, count: usize) -> String {
         return lines.join("\n");
     }
     let left_out = format!("  ... {} lines ...", lines.len() - count * 2);
-    let (head, tail) = (
-        lines[..count].join("\n"),
-        lines[lines.len() - count..].join("\n"),
-    );
+    let (head, tail) = (lines[..count].join("\n"), lines[lines.len() - count..].join("\n"));
     format!("{head}\n{left_out}\n{tail}")
 }
 

@@ -36,10 +36,7 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             skip("linkBreakOn");
             continue;
         }
-        made.links.push(Link {
-            group: group.clone(),
-            url: url.to_owned(),
-        });
+        made.links.push(Link { group: group.clone(), url: url.to_owned() });
     }
 }
 

@@ -89,22 +89,12 @@ impl Workshop {
         links: LinksConfig,
         persist_data: bool,
     ) -> Self {
-        Self {
-            prepared,
-            parse,
-            script,
-            links,
-            persist_data,
-            pages: Mutex::default(),
-        }
+        Self { prepared, parse, script, links, persist_data, pages: Mutex::default() }
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
     pub fn work(&self, worker: &mut Worker, delivery: Delivery) -> Yield {
-        let mut harvest = Harvest {
-            tally: delivery.tally.clone(),
-            ..Harvest::default()
-        };
+        let mut harvest = Harvest { tally: delivery.tally.clone(), ..Harvest::default() };
         let mut parsed = Vec::new();
         let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
             let reason = format!("no task group `{}`", delivery.grant.job.group);
@@ -155,12 +145,9 @@ impl Workshop {
                 }
                 ReadyStep::Script(chain) => {
                     let scripter =
-                        worker
-                            .scripters
-                            .entry((task.number, place))
-                            .or_insert_with(|| {
-                                Scripter::new(chain, &self.prepared.run_facts, self.script_limits())
-                            });
+                        worker.scripters.entry((task.number, place)).or_insert_with(|| {
+                            Scripter::new(chain, &self.prepared.run_facts, self.script_limits())
+                        });
                     data = scripter.run(data).map_err(|error| error.to_string())?;
                 }
                 ReadyStep::CreateLocators(rules) => links::collect(&data, rules, &mut made),
@@ -187,10 +174,7 @@ impl Workshop {
 /// The tasks a grant asks for.
 fn wanted<'a>(group: &'a Group, grant: &'a Grant) -> impl Iterator<Item = &'a ReadyTask> {
     let all = grant.tasks.is_empty();
-    group
-        .tasks
-        .iter()
-        .filter(move |task| all || grant.tasks.contains(&task.name))
+    group.tasks.iter().filter(move |task| all || grant.tasks.contains(&task.name))
 }
 
 fn filter(data: &mut Data, filters: &Filters) {

@@ -8,8 +8,8 @@ use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::parser::{
     Context, CssQueries, ExpandLimits, ParseError, Queries, Scripts, XpathQueries,
 };
-use spoonbill_plugins::xpath::XPathLimits;
 use spoonbill_plugins::script::{ItemScripts, Limits, ScriptFacts};
+use spoonbill_plugins::xpath::XPathLimits;
 
 use super::{Delivery, TaskYield, Worker, Workshop};
 use crate::prepare::{Dialect, ReadyTask};
@@ -29,12 +29,10 @@ impl Scripts for LazyScripts<'_> {
             let facts = ScriptFacts::of_page(&delivery.page, id, &shop.prepared.run_facts);
             ItemScripts::new(&facts, shop.script_limits())
         });
-        scripts
-            .eval(expression)
-            .map_err(|error| ParseError::Script {
-                script: expression.to_owned(),
-                message: error.to_string(),
-            })
+        scripts.eval(expression).map_err(|error| ParseError::Script {
+            script: expression.to_owned(),
+            message: error.to_string(),
+        })
     }
 }
 
@@ -56,10 +54,8 @@ impl Workshop {
         let built = tree.get_or_insert_with(|| {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
-            let limits = TreeLimits {
-                nodes_max: self.parse.nodes_max,
-                depth_max: self.parse.depth_max,
-            };
+            let limits =
+                TreeLimits { nodes_max: self.parse.nodes_max, depth_max: self.parse.depth_max };
             Document::parse(&text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
@@ -82,22 +78,19 @@ impl Workshop {
             return Ok(data);
         }
         let document = self.tree(delivery, tree)?;
-        let (css, xpath);
+        let (mut css, mut xpath);
         let queries: &mut dyn Queries = match dialect {
             Dialect::Css => {
-                css = &mut CssQueries::new(document, &mut worker.selectors);
-                css
+                css = CssQueries::new(document, &mut worker.selectors);
+                &mut css
             }
             Dialect::Xpath => {
-                xpath = &mut XpathQueries::new(document, &mut worker.xpaths, XPathLimits::default());
-                xpath
+                let limits = XPathLimits::default();
+                xpath = XpathQueries::new(document, &mut worker.xpaths, limits);
+                &mut xpath
             }
         };
-        let mut scripts = LazyScripts {
-            shop: self,
-            delivery,
-            scripts: None,
-        };
+        let mut scripts = LazyScripts { shop: self, delivery, scripts: None };
         let page = &delivery.page;
         let context = Context {
             locator: page.name.clone(),
@@ -110,20 +103,11 @@ impl Workshop {
         };
         let expansion = task
             .plan
-            .expand(
-                &context,
-                queries,
-                &mut scripts,
-                &self.prepared.fact_text,
-                &limits,
-            )
+            .expand(&context, queries, &mut scripts, &self.prepared.fact_text, &limits)
             .map_err(|error| error.to_string())?;
         made.notes = expansion.notes;
         if keep && delivery.keep_data {
-            made.parsed = Some((
-                task.data_key.clone(),
-                crate::compose::encode(&expansion.data),
-            ));
+            made.parsed = Some((task.data_key.clone(), crate::compose::encode(&expansion.data)));
         }
         Ok(expansion.data)
     }

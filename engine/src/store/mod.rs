@@ -46,17 +46,9 @@ pub enum Question {
     /// A published blob.
     Blob([u8; 32]),
     /// Committed output of one appender after a position, at most so many bytes (but one block).
-    Output {
-        appender: u32,
-        after: u64,
-        bytes_max: usize,
-    },
+    Output { appender: u32, after: u64, bytes_max: usize },
     /// The same in canonical order; `after` is the number of blocks already read.
-    CanonicalOutput {
-        appender: u32,
-        after: u64,
-        bytes_max: usize,
-    },
+    CanonicalOutput { appender: u32, after: u64, bytes_max: usize },
     /// Failed jobs after one, at most so many.
     Failed { after: Option<JobId>, limit: usize },
     /// Nothing; answered once everything before it is durable.

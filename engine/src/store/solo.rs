@@ -72,32 +72,18 @@ pub struct SoloThread {
 impl SoloHandle {
     /// Opens the store and starts its thread.
     pub fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
-        let lock = if options.in_memory {
-            None
-        } else {
-            Some(lock(&options.dir)?)
-        };
+        let lock = if options.in_memory { None } else { Some(lock(&options.dir)?) };
         let file = options.dir.join("state.db");
-        let mut tables = SqliteTables::open(if options.in_memory {
-            None
-        } else {
-            Some(file.as_path())
-        })?;
+        let mut tables =
+            SqliteTables::open(if options.in_memory { None } else { Some(file.as_path()) })?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
         let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let handle = Self {
-            requests,
-            standing,
-            bells: Arc::clone(&bells),
-        };
+        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
         let keeper = Keeper {
-            stamp: Stamp {
-                leadership: leadership(),
-                ms: 0,
-            },
+            stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
             inbox,
             publish,
@@ -206,11 +192,7 @@ impl Keeper {
                 break;
             }
             // An answer that somebody waits for is not kept back for company.
-            let patience = if self.held.is_empty() {
-                self.interval
-            } else {
-                Duration::ZERO
-            };
+            let patience = if self.held.is_empty() { self.interval } else { Duration::ZERO };
             next = match self.inbox.recv_timeout(patience) {
                 Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
@@ -231,30 +213,23 @@ impl Keeper {
                     .apply(self.stamp, command)
                     .map_err(|error| damaged_or_full(&error))?;
                 if wait {
-                    self.held
-                        .push(Box::new(|durable| respond(durable.map(|()| reply))));
+                    self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
                 } else {
                     respond(Ok(reply));
                 }
                 Ok(true)
             }
             Request::Ask(Question::Flush, respond) => {
-                self.held.push(Box::new(|durable| {
-                    respond(durable.map(|()| Answer::Flushed))
-                }));
+                self.held.push(Box::new(|durable| respond(durable.map(|()| Answer::Flushed))));
                 Ok(true)
             }
             Request::Ask(question, respond) => {
-                let reads_output = matches!(
-                    question,
-                    Question::Output { .. } | Question::CanonicalOutput { .. }
-                );
+                let reads_output =
+                    matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. });
                 if reads_output {
                     self.commit()?;
                 }
-                let answer = self
-                    .answer(question)
-                    .map_err(|error| damaged_or_full(&error))?;
+                let answer = self.answer(question).map_err(|error| damaged_or_full(&error))?;
                 respond(Ok(answer));
                 Ok(true)
             }
@@ -267,16 +242,12 @@ impl Keeper {
         Ok(match question {
             Question::Run => Answer::Run(self.ledger.core().run.clone().map(Box::new)),
             Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
-            Question::Output {
-                appender,
-                after,
-                bytes_max,
-            } => Answer::Output(tables.output(appender, after, bytes_max)?),
-            Question::CanonicalOutput {
-                appender,
-                after,
-                bytes_max,
-            } => Answer::Output(tables.canonical_output(appender, after, bytes_max)?),
+            Question::Output { appender, after, bytes_max } => {
+                Answer::Output(tables.output(appender, after, bytes_max)?)
+            }
+            Question::CanonicalOutput { appender, after, bytes_max } => {
+                Answer::Output(tables.canonical_output(appender, after, bytes_max)?)
+            }
             Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
             Question::Flush => Answer::Flushed,
         })
@@ -285,22 +256,16 @@ impl Keeper {
     fn commit(&mut self) -> Result<(), StoreError> {
         if self.changed {
             self.changed = false;
-            self.ledger
-                .save_lanes()
-                .map_err(|error| damaged_or_full(&error))?;
+            self.ledger.save_lanes().map_err(|error| damaged_or_full(&error))?;
             let core = self.ledger.core().clone();
-            self.ledger
-                .tables_mut()
-                .commit(&core)
-                .map_err(|error| damaged_or_full(&error))?;
+            self.ledger.tables_mut().commit(&core).map_err(|error| damaged_or_full(&error))?;
         }
         for respond in self.held.drain(..) {
             respond(Ok(()));
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
-        self.publish
-            .send_if_modified(|known| std::mem::replace(known, standing) != standing);
+        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
                 // A full bell has rung already.
@@ -332,9 +297,7 @@ fn await_answer<T: Send + 'static>(
     let (answer, question) = oneshot::channel();
     // A caller that no longer waits needs no answer.
     send(Box::new(move |result| drop(answer.send(result))));
-    question
-        .map(|result| result.unwrap_or(Err(StoreError::Closed)))
-        .boxed()
+    question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
 }
 
 fn block_on_answer<T: Send + 'static>(send: impl FnOnce(Respond<T>)) -> Result<T, StoreError> {

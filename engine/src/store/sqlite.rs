@@ -57,26 +57,16 @@ impl SqliteTables {
                  PRAGMA cache_size=-16384; PRAGMA busy_timeout=5000;",
             )
             .map_err(failed)?;
-        let format: i64 = connection
-            .query_row("PRAGMA user_version", [], |row| row.get(0))
-            .map_err(failed)?;
+        let format: i64 =
+            connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
         if format > FORMAT {
-            return Err(StoreError::Newer {
-                path: name,
-                found: format,
-                known: FORMAT,
-            });
+            return Err(StoreError::Newer { path: name, found: format, known: FORMAT });
         }
         if format == 0 {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
-        Ok(Self {
-            connection,
-            name,
-            in_transaction: false,
-            canonical_ready: false,
-        })
+        Ok(Self { connection, name, in_transaction: false, canonical_ready: false })
     }
 
     /// Reads what a ledger needs to go on.
@@ -103,13 +93,8 @@ impl SqliteTables {
     /// Makes everything since the last commit durable, with the core.
     pub(super) fn commit(&mut self, core: &Core) -> TableResult<()> {
         let record = seal(core)?;
-        self.run(
-            "INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)",
-            params![record],
-        )?;
-        self.connection
-            .execute_batch("COMMIT")
-            .map_err(|error| self.error(&error))?;
+        self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
+        self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
         Ok(())
     }
@@ -210,22 +195,15 @@ impl SqliteTables {
 
     /// A published blob.
     pub(super) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
-        let sealed: Option<Vec<u8>> = self.one(
-            "SELECT bytes FROM blobs WHERE hash = ?1",
-            params![hash],
-            |row| row.get(0),
-        )?;
+        let sealed: Option<Vec<u8>> =
+            self.one("SELECT bytes FROM blobs WHERE hash = ?1", params![hash], |row| row.get(0))?;
         let what = format!("a published blob of `{}`", self.name);
-        sealed
-            .map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec))
-            .transpose()
+        sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
     }
 
     fn begin(&mut self) -> TableResult<()> {
         if !self.in_transaction {
-            self.connection
-                .execute_batch("BEGIN IMMEDIATE")
-                .map_err(|error| self.error(&error))?;
+            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.error(&error))?;
             self.in_transaction = true;
         }
         Ok(())
@@ -265,17 +243,11 @@ impl SqliteTables {
 
     fn error(&self, error: &rusqlite::Error) -> TableError {
         let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-        TableError {
-            message: format!("`{}`: {error}", self.name),
-            full,
-        }
+        TableError { message: format!("`{}`: {error}", self.name), full }
     }
 
     fn odd(&self, message: &str) -> TableError {
-        TableError {
-            message: format!("`{}`: {message}", self.name),
-            full: false,
-        }
+        TableError { message: format!("`{}`: {message}", self.name), full: false }
     }
 }
 
@@ -313,10 +285,7 @@ impl Tables for SqliteTables {
     }
 
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool> {
-        Ok(self.run(
-            "INSERT OR IGNORE INTO seen (key) VALUES (?1)",
-            params![key.0],
-        )? == 1)
+        Ok(self.run("INSERT OR IGNORE INTO seen (key) VALUES (?1)", params![key.0])? == 1)
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
@@ -339,12 +308,7 @@ impl Tables for SqliteTables {
         self.one(
             "SELECT ready_at, id FROM queue WHERE lane = ?1 ORDER BY ready_at, id LIMIT 1",
             params![lane.0],
-            |row| {
-                Ok((
-                    row.get::<_, i64>(0)? as u64,
-                    JobId(row.get::<_, i64>(1)? as u64),
-                ))
-            },
+            |row| Ok((row.get::<_, i64>(0)? as u64, JobId(row.get::<_, i64>(1)? as u64))),
         )
     }
 
@@ -420,9 +384,7 @@ impl Tables for SqliteTables {
 
     fn clear(&mut self) -> TableResult<()> {
         self.canonical_ready = false;
-        for table in [
-            "jobs", "queue", "seen", "lanes", "failed", "output", "blobs",
-        ] {
+        for table in ["jobs", "queue", "seen", "lanes", "failed", "output", "blobs"] {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }
         Ok(())

@@ -37,27 +37,15 @@ impl FileOptions {
                 problems.push(OptionProblem::new(key.at, message).with_help(help));
             }
         }
-        let file = def
-            .option("file")
-            .filter(|file| !file.text.trim().is_empty());
+        let file = def.option("file").filter(|file| !file.text.trim().is_empty());
         if let Some(size) = def.option("queueSize")
-            && size
-                .text
-                .trim()
-                .parse::<u32>()
-                .map_or(true, |size| size == 0)
+            && size.text.trim().parse::<u32>().map_or(true, |size| size == 0)
         {
             let message = format!("`queueSize` is a whole number above 0, not `{}`", size.text);
-            problems.push(OptionProblem {
-                at: size.at,
-                message,
-                help: None,
-            });
+            problems.push(OptionProblem { at: size.at, message, help: None });
         }
         match file {
-            Some(file) if problems.is_empty() => Ok(Self {
-                file: PathBuf::from(file.text.trim()),
-            }),
+            Some(file) if problems.is_empty() => Ok(Self { file: PathBuf::from(file.text.trim()) }),
             Some(_) => Err(problems),
             None => {
                 problems.push(OptionProblem {
@@ -75,9 +63,7 @@ impl FileOptions {
     pub fn path(&self, output: &Path, folder: &str) -> PathBuf {
         if self.file.is_absolute() {
             let parent = self.file.parent().unwrap_or(Path::new("/"));
-            return parent
-                .join(folder)
-                .join(self.file.file_name().unwrap_or_default());
+            return parent.join(folder).join(self.file.file_name().unwrap_or_default());
         }
         let inner = self.file.strip_prefix("output").unwrap_or(&self.file);
         output.join(folder).join(inner)
@@ -99,17 +85,8 @@ impl FileAppender {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
-        Ok(Self {
-            writer: BufWriter::new(file),
-            length: 0,
-            tail: Vec::new(),
-        })
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(Self { writer: BufWriter::new(file), length: 0, tail: Vec::new() })
     }
 
     /// Goes on at a mark: cuts what was written after it. `None` if the file is not the one that
@@ -132,19 +109,14 @@ impl FileAppender {
         }
         file.set_len(mark.length)?;
         file.seek(SeekFrom::Start(mark.length))?;
-        Ok(Some(Self {
-            writer: BufWriter::new(file),
-            length: mark.length,
-            tail,
-        }))
+        Ok(Some(Self { writer: BufWriter::new(file), length: mark.length, tail }))
     }
 
     /// Appends bytes.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)?;
         self.length += bytes.len() as u64;
-        self.tail
-            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL as usize)..]);
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL as usize)..]);
         let extra = self.tail.len().saturating_sub(TAIL as usize);
         self.tail.drain(..extra);
         Ok(())
@@ -156,10 +128,7 @@ impl FileAppender {
         if durable {
             self.writer.get_ref().sync_data()?;
         }
-        Ok(Mark {
-            length: self.length,
-            tail: hash(&self.tail),
-        })
+        Ok(Mark { length: self.length, tail: hash(&self.tail) })
     }
 }
 
@@ -207,13 +176,8 @@ mod tests {
     #[test]
     fn a_run_gets_its_own_folder() {
         let at = |file: &str| {
-            let options = FileOptions {
-                file: PathBuf::from(file),
-            };
-            options
-                .path(Path::new("out"), "2020Jul01")
-                .display()
-                .to_string()
+            let options = FileOptions { file: PathBuf::from(file) };
+            options.path(Path::new("out"), "2020Jul01").display().to_string()
         };
         assert_eq!(at("output/data.txt"), "out/2020Jul01/data.txt");
         assert_eq!(at("a/b.csv"), "out/2020Jul01/a/b.csv");

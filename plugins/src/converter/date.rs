@@ -1,9 +1,9 @@
 //! The two converters of dates.
 
-use crate::options::{OptionProblem, Options};
 use super::roll::{self, Roll};
 use super::{ConvertError, Converter};
 use crate::dates::{DateSetup, Dialect, Moment, Pattern};
+use crate::options::{OptionProblem, Options};
 use spoonbill_defs::Text;
 
 /// Reads a date, moves some of its fields, and writes it in the zone of the setup.
@@ -39,11 +39,7 @@ impl DateRoller {
             }
             None => None,
         };
-        Some(Self {
-            input: input?,
-            output: output?,
-            rolls: rolls?,
-        })
+        Some(Self { input: input?, output: output?, rolls: rolls? })
     }
 }
 
@@ -51,15 +47,11 @@ impl Converter for DateRoller {
     fn convert(&self, text: &str) -> Result<String, ConvertError> {
         let zone = &self.input.setup.zone;
         let date = self.input.parse(text)?.in_zone(zone);
-        let rolled = roll::apply(&self.rolls, date.at).ok_or_else(|| ConvertError::OutOfRange {
-            value: text.to_owned(),
-        })?;
+        let rolled = roll::apply(&self.rolls, date.at)
+            .ok_or_else(|| ConvertError::OutOfRange { value: text.to_owned() })?;
         // Kept as it is when nothing moved: an hour that the clocks show twice would jump.
-        let moment = if rolled == date.at {
-            date
-        } else {
-            Moment::settle(rolled, zone, Dialect::Calendar)
-        };
+        let moment =
+            if rolled == date.at { date } else { Moment::settle(rolled, zone, Dialect::Calendar) };
         Ok(self.output.print(&moment))
     }
 }
@@ -71,10 +63,7 @@ impl DateFormatter {
     pub(super) fn read(options: &mut Options, setup: &DateSetup) -> Option<Self> {
         let input = Alternatives::read(options, Dialect::Time, setup);
         let output = output(options, Dialect::Time);
-        Some(Self {
-            input: input?,
-            output: output?,
-        })
+        Some(Self { input: input?, output: output? })
     }
 }
 
@@ -95,11 +84,8 @@ struct Alternatives {
 impl Alternatives {
     fn read(options: &mut Options, dialect: Dialect, setup: &DateSetup) -> Option<Self> {
         let text = options.required("inPattern")?;
-        let patterns: Vec<Option<Pattern>> = text
-            .text
-            .split('|')
-            .map(|pattern| compile(options, text, dialect, pattern))
-            .collect();
+        let patterns: Vec<Option<Pattern>> =
+            text.text.split('|').map(|pattern| compile(options, text, dialect, pattern)).collect();
         Some(Self {
             source: text.text.clone(),
             patterns: patterns.into_iter().collect::<Option<_>>()?,
@@ -108,13 +94,9 @@ impl Alternatives {
     }
 
     fn parse(&self, text: &str) -> Result<Moment, ConvertError> {
-        self.patterns
-            .iter()
-            .find_map(|pattern| pattern.read(text, &self.setup))
-            .ok_or_else(|| ConvertError::NoFit {
-                value: text.to_owned(),
-                pattern: self.source.clone(),
-            })
+        self.patterns.iter().find_map(|pattern| pattern.read(text, &self.setup)).ok_or_else(|| {
+            ConvertError::NoFit { value: text.to_owned(), pattern: self.source.clone() }
+        })
     }
 }
 

@@ -84,25 +84,16 @@ pub enum ConverterKind {
 
 /// Every class string and alias, each once.
 const CLASSES: &[(&str, ConverterKind)] = &[
-    (
-        "org.codetab.scoopi.plugin.converter.DateRoller",
-        ConverterKind::DateRoller,
-    ),
+    ("org.codetab.scoopi.plugin.converter.DateRoller", ConverterKind::DateRoller),
     ("date_roller", ConverterKind::DateRoller),
     // Spelled with one `t` by everyone who has written it so far.
-    (
-        "org.codetab.scoopi.plugin.converter.DateFormater",
-        ConverterKind::DateFormatter,
-    ),
+    ("org.codetab.scoopi.plugin.converter.DateFormater", ConverterKind::DateFormatter),
     ("date_formatter", ConverterKind::DateFormatter),
 ];
 
 /// The converter that a class string or alias means.
 pub fn kind_of(class: &str) -> Option<ConverterKind> {
-    CLASSES
-        .iter()
-        .find(|(name, _)| *name == class)
-        .map(|(_, kind)| *kind)
+    CLASSES.iter().find(|(name, _)| *name == class).map(|(_, kind)| *kind)
 }
 
 /// Whether a class string or alias means a converter.
@@ -135,10 +126,9 @@ pub fn from_def(def: &PluginDef, setup: &DateSetup) -> Result<ItemConverter, Vec
         }
     };
     match (item, converter) {
-        (Some(item), Some(converter)) if options.problems.is_empty() => Ok(ItemConverter {
-            item: item.text.clone(),
-            converter,
-        }),
+        (Some(item), Some(converter)) if options.problems.is_empty() => {
+            Ok(ItemConverter { item: item.text.clone(), converter })
+        }
         _ => Err(options.problems),
     }
 }
@@ -150,24 +140,16 @@ pub fn apply(converters: &[ItemConverter], data: &mut Data) -> Result<(), Conver
     let Data { name, rows, .. } = data;
     for row in rows {
         for ItemConverter { item, converter } in converters {
-            let axis = row
-                .axes
-                .iter_mut()
-                .find(|axis| *axis.item_name == **item)
-                .ok_or_else(|| ConvertError::NoAxis {
-                    data: name.clone(),
-                    item: item.clone(),
+            let axis =
+                row.axes.iter_mut().find(|axis| *axis.item_name == **item).ok_or_else(|| {
+                    ConvertError::NoAxis { data: name.clone(), item: item.clone() }
                 })?;
-            let value = axis
-                .value
-                .as_mut()
-                .ok_or_else(|| ConvertError::NoValue { item: item.clone() })?;
-            *value = converter
-                .convert(value)
-                .map_err(|error| ConvertError::Item {
-                    item: item.clone(),
-                    error: Box::new(error),
-                })?;
+            let value =
+                axis.value.as_mut().ok_or_else(|| ConvertError::NoValue { item: item.clone() })?;
+            *value = converter.convert(value).map_err(|error| ConvertError::Item {
+                item: item.clone(),
+                error: Box::new(error),
+            })?;
         }
     }
     Ok(())

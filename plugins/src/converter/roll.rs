@@ -3,8 +3,8 @@
 use jiff::civil::DateTime;
 use spoonbill_defs::Text;
 
-use crate::options::{OptionProblem, advice};
 use crate::dates::{DayRule, Lenient, week_of_month, week_of_year, weekday};
+use crate::options::{OptionProblem, advice};
 
 /// One `FIELD=how`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +73,7 @@ impl Roll {
                 }
             }
         }
-        if problems.is_empty() {
-            Ok(rolls)
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(rolls) } else { Err(problems) }
     }
 
     /// One `FIELD=how`, or what is wrong with it and what to do.
@@ -88,10 +84,7 @@ impl Roll {
         };
         let Some((_, field)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
-            return Err((
-                format!("roll knows no field `{name}`"),
-                advice(name, &names),
-            ));
+            return Err((format!("roll knows no field `{name}`"), advice(name, &names)));
         };
         let how = match how {
             "ceil" => How::Ceil,
@@ -226,27 +219,12 @@ impl CalendarField {
             Self::DayOfWeekInMonth => on(DayRule::WeekdayInMonth(value, day)),
             Self::WeekOfYear => on(DayRule::WeekOfYear(value, day)),
             Self::WeekOfMonth => on(DayRule::WeekOfMonth(value, day)),
-            Self::AmPm => Some(Lenient {
-                hour: at.hour.rem_euclid(12) + 12 * value,
-                ..at
-            }),
-            Self::Hour => Some(Lenient {
-                hour: at.hour.div_euclid(12) * 12 + value,
-                ..at
-            }),
+            Self::AmPm => Some(Lenient { hour: at.hour.rem_euclid(12) + 12 * value, ..at }),
+            Self::Hour => Some(Lenient { hour: at.hour.div_euclid(12) * 12 + value, ..at }),
             Self::HourOfDay => Some(Lenient { hour: value, ..at }),
-            Self::Minute => Some(Lenient {
-                minute: value,
-                ..at
-            }),
-            Self::Second => Some(Lenient {
-                second: value,
-                ..at
-            }),
-            Self::Millisecond => Some(Lenient {
-                nano: value * 1_000_000,
-                ..at
-            }),
+            Self::Minute => Some(Lenient { minute: value, ..at }),
+            Self::Second => Some(Lenient { second: value, ..at }),
+            Self::Millisecond => Some(Lenient { nano: value * 1_000_000, ..at }),
         }
     }
 }

@@ -5,10 +5,7 @@ use super::*;
 use crate::data::{Axis, AxisKind, Row};
 
 fn setup() -> DateSetup {
-    DateSetup {
-        zone: TimeZone::get("Asia/Kolkata").unwrap(),
-        run_year: 2026,
-    }
+    DateSetup { zone: TimeZone::get("Asia/Kolkata").unwrap(), run_year: 2026 }
 }
 
 fn plugin(class: &str, options: &[(&str, &str)]) -> PluginDef {
@@ -22,32 +19,20 @@ fn plugin(class: &str, options: &[(&str, &str)]) -> PluginDef {
 }
 
 fn roller(input: &str, output: &str, roll: &str) -> ItemConverter {
-    let options = [
-        ("item", "date"),
-        ("inPattern", input),
-        ("outPattern", output),
-        ("roll", roll),
-    ];
+    let options = [("item", "date"), ("inPattern", input), ("outPattern", output), ("roll", roll)];
     from_def(&plugin("date_roller", &options), &setup()).unwrap()
 }
 
 fn formatter(input: &str, output: &str) -> ItemConverter {
     let class = "org.codetab.scoopi.plugin.converter.DateFormater";
-    let options = [
-        ("item", "date"),
-        ("inPattern", input),
-        ("outPattern", output),
-    ];
+    let options = [("item", "date"), ("inPattern", input), ("outPattern", output)];
     from_def(&plugin(class, &options), &setup()).unwrap()
 }
 
 #[track_caller]
 fn rolls(roll: &str, text: &str, expect: &str) {
     let pattern = "yyyy-MM-dd HH:mm";
-    let got = roller(pattern, pattern, roll)
-        .converter
-        .convert(text)
-        .unwrap();
+    let got = roller(pattern, pattern, roll).converter.convert(text).unwrap();
     assert_eq!(got, expect, "{roll} of {text}");
 }
 
@@ -83,10 +68,7 @@ fn data(values: &[Option<&str>]) -> Data {
 }
 
 fn values(data: &Data) -> Vec<&str> {
-    data.rows
-        .iter()
-        .filter_map(|row| row.axes[0].value.as_deref())
-        .collect()
+    data.rows.iter().filter_map(|row| row.axes[0].value.as_deref()).collect()
 }
 
 #[test]
@@ -119,21 +101,9 @@ fn every_kind_of_roll() {
 
 #[test]
 fn rolls_apply_in_the_order_written() {
-    rolls(
-        "MONTH=1 DAY_OF_MONTH=ceil",
-        "2015-01-31 10:00",
-        "2015-02-28 10:00",
-    );
-    rolls(
-        "DAY_OF_MONTH=ceil MONTH=1",
-        "2015-01-10 10:00",
-        "2015-03-03 10:00",
-    );
-    rolls(
-        "MONTH=floor DATE=floor",
-        "2015-08-31 10:00",
-        "2015-01-01 10:00",
-    );
+    rolls("MONTH=1 DAY_OF_MONTH=ceil", "2015-01-31 10:00", "2015-02-28 10:00");
+    rolls("DAY_OF_MONTH=ceil MONTH=1", "2015-01-10 10:00", "2015-03-03 10:00");
+    rolls("MONTH=floor DATE=floor", "2015-08-31 10:00", "2015-01-01 10:00");
 }
 
 #[test]
@@ -142,10 +112,7 @@ fn the_last_date_of_all_can_be_rolled() {
     assert_eq!(converter.convert("01-12-9999").unwrap(), "9999/12/31 +0530");
     let beyond = roller("dd-MM-yyyy", "yyyy", "DAY_OF_MONTH=32").converter;
     let error = beyond.convert("01-12-9999").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`01-12-9999` rolls to a date beyond the year 9999"
-    );
+    assert_eq!(error.to_string(), "`01-12-9999` rolls to a date beyond the year 9999");
 }
 
 #[test]
@@ -162,20 +129,15 @@ fn a_formatter_keeps_the_zone_of_the_text_and_a_roller_does_not() {
     let text = "2020-01-30 20:00+01:00";
     let kept = formatter(input, output).converter.convert(text).unwrap();
     assert_eq!(kept, "30 20:00 +01:00");
-    let rolled = roller(input, output, "MINUTE=0")
-        .converter
-        .convert(text)
-        .unwrap();
+    let rolled = roller(input, output, "MINUTE=0").converter.convert(text).unwrap();
     assert_eq!(rolled, "31 00:00 +05:30");
 }
 
 #[test]
 fn every_row_goes_through_all_converters_in_order() {
     let mut data = data(&[Some("Dec '16"), Some("Jan '17")]);
-    let chain = [
-        roller("MMM ''YY", "yyyy-MM-dd", "DAY_OF_MONTH=ceil"),
-        formatter("yyyy-MM-dd", "d/M/yy"),
-    ];
+    let chain =
+        [roller("MMM ''YY", "yyyy-MM-dd", "DAY_OF_MONTH=ceil"), formatter("yyyy-MM-dd", "d/M/yy")];
     apply(&chain, &mut data).unwrap();
     assert_eq!(values(&data), ["31/12/16", "31/1/17"]);
 }
@@ -223,22 +185,12 @@ fn all_problems_of_a_plugin_are_told() {
 
 #[test]
 fn empty_alternatives_lists_and_nested_plugins_are_problems() {
-    let options = [
-        ("item", "date"),
-        ("inPattern", "yyyy|"),
-        ("outPattern", " "),
-    ];
+    let options = [("item", "date"), ("inPattern", "yyyy|"), ("outPattern", " ")];
     assert_eq!(
         problems("date_formatter", &options),
-        [
-            "`yyyy|` has an empty alternative",
-            "property `outPattern` is blank"
-        ]
+        ["`yyyy|` has an empty alternative", "property `outPattern` is blank"]
     );
-    let mut def = plugin(
-        "date_formatter",
-        &[("item", "date"), ("outPattern", "yyyy")],
-    );
+    let mut def = plugin("date_formatter", &[("item", "date"), ("outPattern", "yyyy")]);
     let list = PluginValue::Many(vec![Text::new("yyyy")]);
     def.options.push((Text::new("inPattern"), list));
     def.plugins.push(plugin("csv", &[]));
@@ -255,16 +207,12 @@ fn empty_alternatives_lists_and_nested_plugins_are_problems() {
 
 #[test]
 fn classes_are_known_by_both_names() {
-    assert!(is_converter(
-        "org.codetab.scoopi.plugin.converter.DateRoller"
-    ));
+    assert!(is_converter("org.codetab.scoopi.plugin.converter.DateRoller"));
     assert!(is_converter("date_formatter"));
     assert!(!is_converter("csv"));
     assert_eq!(
         problems("org.codetab.scoopi.plugin.converter.DateFormatter", &[]),
-        [
-            "`org.codetab.scoopi.plugin.converter.DateFormatter` is no converter \
-          (did you mean `org.codetab.scoopi.plugin.converter.DateFormater`?)"
-        ]
+        ["`org.codetab.scoopi.plugin.converter.DateFormatter` is no converter \
+          (did you mean `org.codetab.scoopi.plugin.converter.DateFormater`?)"]
     );
 }

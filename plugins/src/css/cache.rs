@@ -73,13 +73,11 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn plain(&mut self, document: &Document) -> &TextIndex {
-        self.plain
-            .get_or_insert_with(|| TextIndex::whole(document, false))
+        self.plain.get_or_insert_with(|| TextIndex::whole(document, false))
     }
 
     pub(super) fn folded(&mut self, document: &Document) -> &TextIndex {
-        self.folded
-            .get_or_insert_with(|| TextIndex::whole(document, true))
+        self.folded.get_or_insert_with(|| TextIndex::whole(document, true))
     }
 
     pub(super) fn data(&mut self, document: &Document) -> &TextIndex {
@@ -89,10 +87,7 @@ impl Facts {
     /// Where `node` stands among its element siblings.
     pub(super) fn place(&mut self, document: &Document, node: NodeId) -> Place {
         let Some(parent) = document.parent(node) else {
-            return Place {
-                from_start: 1,
-                from_end: 1,
-            };
+            return Place { from_start: 1, from_end: 1 };
         };
         if document.kind(node) == NodeKind::Text {
             return text_place(document, node, |_| true);
@@ -106,10 +101,7 @@ impl Facts {
         }
         let count = document.child_elements(parent).count() as u32;
         for (child, before) in document.child_elements(parent).zip(0..) {
-            self.places[child.index()] = Place {
-                from_start: before + 1,
-                from_end: count - before,
-            };
+            self.places[child.index()] = Place { from_start: before + 1, from_end: count - before };
         }
         self.places[node.index()]
     }

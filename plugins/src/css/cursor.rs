@@ -21,11 +21,7 @@ struct Hides {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(chars: &'a [char], within: Range<usize>) -> Self {
-        Self {
-            chars,
-            at: within.start,
-            end: within.end,
-        }
+        Self { chars, at: within.start, end: within.end }
     }
 
     /// A cursor over a part of the same selector.
@@ -111,20 +107,14 @@ impl<'a> Cursor<'a> {
     ) -> Result<Range<usize>, SelectorError> {
         let tries = [(true, false), (true, true), (false, true), (false, false)];
         for (quotes, regex_quote) in tries {
-            let hides = Hides {
-                quotes,
-                regex_quote,
-            };
+            let hides = Hides { quotes, regex_quote };
             if let Some(end) = self.balanced_end(open, close, hides) {
                 let inside = self.at + 1..end;
                 self.at = end + 1;
                 return Ok(inside);
             }
         }
-        Err(SelectorError::new(
-            self.at,
-            format!("no `{close}` goes with this `{open}`"),
-        ))
+        Err(SelectorError::new(self.at, format!("no `{close}` goes with this `{open}`")))
     }
 
     fn balanced_end(&self, open: char, close: char, hides: Hides) -> Option<usize> {

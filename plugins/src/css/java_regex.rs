@@ -38,17 +38,12 @@ impl JavaRegex {
                 message: format!("regex `{pattern}` cannot be read: {}", first_line(&error)),
                 at: 0,
             })?;
-        Ok(Self {
-            regex,
-            pattern: pattern.to_owned(),
-        })
+        Ok(Self { regex, pattern: pattern.to_owned() })
     }
 
     /// Whether the pattern is found anywhere in `text`; the error says why the search was given up.
     pub fn is_match(&self, text: &str) -> Result<bool, String> {
-        self.regex
-            .is_match(text)
-            .map_err(|error| first_line(&error))
+        self.regex.is_match(text).map_err(|error| first_line(&error))
     }
 
     /// The pattern as written.
@@ -94,10 +89,7 @@ impl Translator {
     }
 
     fn error(&self, message: String) -> JavaRegexError {
-        JavaRegexError {
-            message,
-            at: self.at,
-        }
+        JavaRegexError { message, at: self.at }
     }
 
     fn translate_one(&mut self, next: char) -> Result<(), JavaRegexError> {
@@ -140,11 +132,7 @@ impl Translator {
         self.at += 2;
         self.out.push_str("(?");
         let mut end = self.at;
-        while self
-            .chars
-            .get(end)
-            .is_some_and(|c| c.is_ascii_alphabetic() || *c == '-')
-        {
+        while self.chars.get(end).is_some_and(|c| c.is_ascii_alphabetic() || *c == '-') {
             end += 1;
         }
         if !matches!(self.chars.get(end), Some(')' | ':')) || end == self.at {
@@ -254,10 +242,7 @@ impl Translator {
                 return Err(self.error("`}` is missing after `\\p{`".to_owned()));
             };
             let start = self.at + 3;
-            (
-                self.chars[start..start + len].iter().collect(),
-                start + len + 1,
-            )
+            (self.chars[start..start + len].iter().collect(), start + len + 1)
         } else if let Some(letter) = self.peek(2) {
             (letter.to_string(), self.at + 3)
         } else {
@@ -397,19 +382,12 @@ mod tests {
     #[test]
     fn bad_patterns_say_what_is_wrong() {
         let message = |pattern| JavaRegex::parse(pattern).expect_err(pattern).to_string();
-        assert_eq!(
-            message(r"a\y"),
-            r"regex has `\y`, which is not known (at character 2)"
-        );
+        assert_eq!(message(r"a\y"), r"regex has `\y`, which is not known (at character 2)");
         assert_eq!(
             message(r"\p{InGreek}"),
             "regex property `InGreek` is not supported (at character 1)"
         );
-        assert!(
-            message("a(b").starts_with("regex `a(b` cannot be read: "),
-            "{}",
-            message("a(b")
-        );
+        assert!(message("a(b").starts_with("regex `a(b` cannot be read: "), "{}", message("a(b"));
     }
 
     #[test]

@@ -35,10 +35,7 @@ enum Walk {
 
 impl Scope {
     pub(super) fn new(root: NodeId, walks: usize) -> Self {
-        Self {
-            root,
-            walks: vec![Vec::new(); walks],
-        }
+        Self { root, walks: vec![Vec::new(); walks] }
     }
 }
 
@@ -240,9 +237,7 @@ impl<'a> Matcher<'a> {
                 attribute_holds(attribute(document, host, key), *is, value)
             }
             Test::AttributeMatches { key, regex } => match attribute(document, host, key) {
-                Some(value) => regex
-                    .is_match(value)
-                    .map_err(|reason| astray(regex, reason))?,
+                Some(value) => regex.is_match(value).map_err(|reason| astray(regex, reason))?,
                 None => false,
             },
             Test::IndexEqual(index) => self.index(node) == *index,
@@ -256,11 +251,7 @@ impl<'a> Matcher<'a> {
             Test::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
             Test::Empty => document.kind(node) != NodeKind::Text && is_empty(document, node),
             Test::Root => is_root(document, scope.root, node),
-            Test::Contains {
-                needle,
-                reads,
-                slot,
-            } => self.contains(needle, *reads, *slot, node),
+            Test::Contains { needle, reads, slot } => self.contains(needle, *reads, *slot, node),
             Test::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
             Test::Not(group) => !self.group(scope, group, node)?,
             Test::Is(group) => self.group(scope, group, node)?,
@@ -302,9 +293,7 @@ impl<'a> Matcher<'a> {
             Reads::Whole | Reads::Own => index.trimmed_span(node),
         };
         let next = places.partition_point(|place| *place < start);
-        places
-            .get(next)
-            .is_some_and(|place| place + needle.len() <= end)
+        places.get(next).is_some_and(|place| place + needle.len() <= end)
     }
 
     fn text_matches(
@@ -318,10 +307,7 @@ impl<'a> Matcher<'a> {
             let own = &mut self.facts.own;
             own.set_folds(false);
             own_text_into(document, node, own);
-            (
-                own.out.len() / BYTES_PER_STEP,
-                regex.is_match(trimmed(&own.out)),
-            )
+            (own.out.len() / BYTES_PER_STEP, regex.is_match(trimmed(&own.out)))
         } else {
             let index = self.facts.plain(document);
             let (start, end) = index.trimmed_span(node);
@@ -357,17 +343,12 @@ impl<'a> Matcher<'a> {
         }
         let list = self.lists[slot].as_deref().unwrap_or_default();
         let next = list.partition_point(|found| *found <= node);
-        Ok(list
-            .get(next)
-            .is_some_and(|found| document.is_inside(*found, node)))
+        Ok(list.get(next).is_some_and(|found| document.is_inside(*found, node)))
     }
 }
 
 fn astray(regex: &JavaRegex, reason: String) -> MatchError {
-    MatchError::Regex {
-        pattern: regex.as_str().to_owned(),
-        reason,
-    }
+    MatchError::Regex { pattern: regex.as_str().to_owned(), reason }
 }
 
 /// Every place of `needle` in the text of `reach`, overlapping ones too.

@@ -36,10 +36,7 @@ pub struct SelectorError {
 
 impl SelectorError {
     fn new(at: usize, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            at,
-        }
+        Self { message: message.into(), at }
     }
 }
 
@@ -86,10 +83,7 @@ pub struct Selector {
 impl Selector {
     /// Compiles a selector.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
-        Ok(Self {
-            group: Arc::new(parse::parse(text)?),
-            text: text.into(),
-        })
+        Ok(Self { group: Arc::new(parse::parse(text)?), text: text.into() })
     }
 
     /// Finds every match in `root` and below, in document order.

@@ -47,12 +47,7 @@ const PSEUDO_CLASSES: [&str; 24] = [
 
 pub(super) fn parse(text: &str) -> Result<Group, SelectorError> {
     let chars: Vec<char> = text.chars().collect();
-    let mut parser = Parser {
-        chars: &chars,
-        nesting: 0,
-        compounds: 0,
-        slots: Slots::default(),
-    };
+    let mut parser = Parser { chars: &chars, nesting: 0, compounds: 0, slots: Slots::default() };
     let mut group = parser.group(0..chars.len())?;
     group.slots = parser.slots;
     Ok(group)
@@ -83,11 +78,7 @@ impl Parser<'_> {
         let rooted = chains
             .iter()
             .any(|chain| !chain.links.is_empty() || chain.subject.tests.iter().any(Test::rooted));
-        Ok(Group {
-            chains,
-            rooted,
-            slots: self.slots,
-        })
+        Ok(Group { chains, rooted, slots: self.slots })
     }
 
     /// Reads up to a comma or the end.
@@ -113,11 +104,7 @@ impl Parser<'_> {
             .map(|(compound, combinator)| {
                 let slot = self.slots.walks;
                 self.slots.walks += 1;
-                Link {
-                    combinator,
-                    compound,
-                    slot,
-                }
+                Link { combinator, compound, slot }
             })
             .collect();
         Ok(Chain { subject, links })
@@ -152,9 +139,7 @@ impl Parser<'_> {
     fn test(&mut self, cursor: &mut Cursor<'_>, next: char) -> Result<Test, SelectorError> {
         match next {
             '#' => Ok(Test::Id(identifier(cursor, "an id")?)),
-            '.' => Ok(Test::Class(
-                identifier(cursor, "a class name")?.to_lowercase(),
-            )),
+            '.' => Ok(Test::Class(identifier(cursor, "a class name")?.to_lowercase())),
             '[' => attribute(cursor),
             ':' => self.pseudo_class(cursor),
             '*' if cursor.peek_at(1) == Some('|') => tag(cursor),
@@ -222,22 +207,14 @@ impl Parser<'_> {
         let needle = fold(&unescaped(&argument));
         let slot = self.slots.needles;
         self.slots.needles += 1;
-        Ok(Test::Contains {
-            needle,
-            reads,
-            slot,
-        })
+        Ok(Test::Contains { needle, reads, slot })
     }
 }
 
 fn takes_argument(lower: &str) -> bool {
     matches!(lower, "eq" | "lt" | "gt" | "not" | "is" | "has")
-        || ["nth-", "contains", "matches"]
-            .iter()
-            .any(|start| lower.starts_with(start))
-            && PSEUDO_CLASSES
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(lower))
+        || ["nth-", "contains", "matches"].iter().any(|start| lower.starts_with(start))
+            && PSEUDO_CLASSES.iter().any(|known| known.eq_ignore_ascii_case(lower))
 }
 
 /// The range without white space and control characters at its ends.
@@ -289,16 +266,10 @@ fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
     // A prefix is written `fb|name` here and `fb:name` in the page.
     let name = name.to_lowercase().replace('|', ":");
     if name.is_empty() {
-        return Err(SelectorError::new(
-            start,
-            "a tag name is missing after `*|`",
-        ));
+        return Err(SelectorError::new(start, "a tag name is missing after `*|`"));
     }
     if any_prefix {
-        return Ok(Test::AnyPrefix {
-            suffix: format!(":{name}"),
-            name: name.into(),
-        });
+        return Ok(Test::AnyPrefix { suffix: format!(":{name}"), name: name.into() });
     }
     Ok(Test::Tag(name.into()))
 }
@@ -347,10 +318,7 @@ fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
 
 fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
     match key.strip_prefix('^') {
-        Some("") => Err(SelectorError::new(
-            at,
-            "an attribute name is missing after `^`",
-        )),
+        Some("") => Err(SelectorError::new(at, "an attribute name is missing after `^`")),
         Some(prefix) => Ok(Test::AttributePrefix(prefix.to_lowercase())),
         None => Ok(Test::HasAttribute(attribute_key(key))),
     }
@@ -365,11 +333,9 @@ fn attribute_key(key: &str) -> LocalName {
 /// Quotes are dropped if they are the very first and last character; spaces inside them count only
 /// where the start or the end of the value is compared.
 fn attribute_value(value: &str, is: AttributeIs) -> String {
-    let quoted = ['\'', '"'].into_iter().find_map(|quote| {
-        value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-    });
+    let quoted = ['\'', '"']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
     let lower = quoted.unwrap_or(value).to_lowercase();
     let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
     if quoted.is_some() && keeps_space {
@@ -419,23 +385,14 @@ fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
     let start = within.start;
     let text = cursor.text(within);
     let digits = text.trim();
-    digits
-        .parse()
-        .ok()
-        .filter(|_| digits.chars().all(|c| c.is_ascii_digit()))
-        .ok_or_else(|| {
-            let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
-            SelectorError::new(start, message)
-        })
+    digits.parse().ok().filter(|_| digits.chars().all(|c| c.is_ascii_digit())).ok_or_else(|| {
+        let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
+        SelectorError::new(start, message)
+    })
 }
 
 fn first(from_end: bool, of_type: bool) -> Test {
-    Test::Nth(Nth {
-        step: 0,
-        offset: 1,
-        from_end,
-        of_type,
-    })
+    Test::Nth(Nth { step: 0, offset: 1, from_end, of_type })
 }
 
 fn nth(cursor: &mut Cursor<'_>, from_end: bool, of_type: bool) -> Result<Test, SelectorError> {
@@ -447,12 +404,7 @@ fn nth(cursor: &mut Cursor<'_>, from_end: bool, of_type: bool) -> Result<Test, S
         let message = format!("`{text}` is not a position: use `3`, `2n+1`, `odd` or `even`");
         SelectorError::new(start, message)
     })?;
-    Ok(Test::Nth(Nth {
-        step,
-        offset,
-        from_end,
-        of_type,
-    }))
+    Ok(Test::Nth(Nth { step, offset, from_end, of_type }))
 }
 
 fn nth_formula(text: &str) -> Option<(i32, i32)> {
@@ -471,11 +423,7 @@ fn nth_formula(text: &str) -> Option<(i32, i32)> {
         number => signed(number)?,
     };
     let offset: String = offset.chars().filter(|c| !c.is_whitespace()).collect();
-    let offset = if offset.is_empty() {
-        0
-    } else {
-        signed(&offset)?
-    };
+    let offset = if offset.is_empty() { 0 } else { signed(&offset)? };
     Some((step, offset))
 }
 
@@ -493,10 +441,8 @@ fn unknown_pseudo_class(name: &str) -> String {
         return "a pseudo-class is missing after `:`".to_owned();
     }
     let lower = name.to_lowercase();
-    let nearest = PSEUDO_CLASSES
-        .iter()
-        .map(|known| (distance(&lower, &known.to_lowercase()), known))
-        .min();
+    let nearest =
+        PSEUDO_CLASSES.iter().map(|known| (distance(&lower, &known.to_lowercase()), known)).min();
     match nearest {
         Some((steps, known)) if steps <= 1 + name.len() / 4 => {
             format!("`:{name}` is not known; did you mean `:{known}`?")

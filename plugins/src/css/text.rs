@@ -93,10 +93,7 @@ pub(super) struct Normaliser {
 
 impl Normaliser {
     pub(super) fn new(folds: bool) -> Self {
-        Self {
-            out: String::new(),
-            folds,
-        }
+        Self { out: String::new(), folds }
     }
 
     pub(super) fn set_folds(&mut self, folds: bool) {
@@ -197,10 +194,7 @@ impl TextIndex {
             spans[node.index()] = (walk.started as u32, walk.normal.out.len() as u32);
         }
         walk.leave_all(|left, end| spans[left.index()].1 = end);
-        Self {
-            text: walk.normal.out,
-            spans,
-        }
+        Self { text: walk.normal.out, spans }
     }
 
     /// Scripts, styles and comments, folded to lower case.
@@ -242,11 +236,7 @@ impl TextIndex {
         let (start, end) = self.span(node);
         let bytes = &self.text.as_bytes()[start..end];
         let lead = bytes.iter().take_while(|byte| **byte <= b' ').count();
-        let trail = bytes[lead..]
-            .iter()
-            .rev()
-            .take_while(|byte| **byte <= b' ')
-            .count();
+        let trail = bytes[lead..].iter().rev().take_while(|byte| **byte <= b' ').count();
         (start + lead, end - trail)
     }
 }
@@ -262,12 +252,7 @@ struct WholeText<'a> {
 
 impl<'a> WholeText<'a> {
     fn new(document: &'a Document, folds: bool) -> Self {
-        Self {
-            document,
-            normal: Normaliser::new(folds),
-            open: Vec::new(),
-            started: 0,
-        }
+        Self { document, normal: Normaliser::new(folds), open: Vec::new(), started: 0 }
     }
 
     fn head(&mut self, node: NodeId) {

@@ -49,10 +49,7 @@ pub(super) struct Fields {
 impl Fields {
     pub(super) fn set(&mut self, slot: Slot, value: i64) {
         self.last += 1;
-        self.slots[slot as usize] = Some(Stamped {
-            value,
-            stamp: self.last,
-        });
+        self.slots[slot as usize] = Some(Stamped { value, stamp: self.last });
     }
 
     fn slot(&self, slot: Slot) -> Option<Stamped> {
@@ -75,9 +72,7 @@ impl Fields {
             (None, Some(0)) => -1969,
             (None, _) => 1970,
         };
-        let quarter = self
-            .get(Slot::Quarter)
-            .map_or(0, |quarter| (quarter - 1) * 3);
+        let quarter = self.get(Slot::Quarter).map_or(0, |quarter| (quarter - 1) * 3);
         let month = self.get(Slot::Month).unwrap_or(quarter);
         let time = Lenient {
             year: 0,
@@ -101,10 +96,9 @@ impl Fields {
             _ => DayRule::OfMonth(value),
         };
         let named = self.stamp(Slot::Weekday);
-        let whole = [Slot::Day, Slot::DayOfYear].into_iter().filter_map(|slot| {
-            self.slot(slot)
-                .map(|it| ((it.stamp, it.stamp), slot, it.value))
-        });
+        let whole = [Slot::Day, Slot::DayOfYear]
+            .into_iter()
+            .filter_map(|slot| self.slot(slot).map(|it| ((it.stamp, it.stamp), slot, it.value)));
         let weekly = [Slot::WeekOfMonth, Slot::WeekdayInMonth, Slot::WeekOfYear];
         let by_week = weekly.into_iter().filter_map(|slot| {
             let it = self.slot(slot)?;
@@ -113,9 +107,7 @@ impl Fields {
         if let Some((_, slot, value)) = whole.chain(by_week).max_by_key(|(stamps, ..)| *stamps) {
             return rule(slot, value);
         }
-        let lone = weekly
-            .into_iter()
-            .filter_map(|slot| Some((self.slot(slot)?, slot)));
+        let lone = weekly.into_iter().filter_map(|slot| Some((self.slot(slot)?, slot)));
         match (lone.max_by_key(|(it, _)| it.stamp), named) {
             (Some((it, slot)), _) => rule(slot, it.value),
             (None, Some(_)) => DayRule::WeekdayInMonth(1, weekday),

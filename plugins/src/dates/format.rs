@@ -29,12 +29,7 @@ fn write_field(out: &mut String, pattern: &Pattern, field: Field, count: usize, 
         Field::WeekYear => year(out, count, week_year(at)),
         Field::Quarter => quarter(out, count, (i64::from(at.month()) - 1) / 3),
         Field::Month if count >= SHORT => {
-            out.push_str(name(
-                &MONTHS,
-                at.month() as usize - 1,
-                count,
-                pattern.dialect,
-            ));
+            out.push_str(name(&MONTHS, at.month() as usize - 1, count, pattern.dialect));
         }
         Field::Month => pad(out, count, i64::from(at.month())),
         Field::Day => pad(out, count, i64::from(at.day())),
@@ -120,11 +115,6 @@ fn name(names: &'static [&str], index: usize, count: usize, dialect: Dialect) ->
 fn fraction(out: &mut String, count: usize, nano: i32) {
     let digits = format!("{nano:09}");
     for index in 0..count {
-        out.push(
-            digits
-                .as_bytes()
-                .get(index)
-                .map_or('0', |&digit| char::from(digit)),
-        );
+        out.push(digits.as_bytes().get(index).map_or('0', |&digit| char::from(digit)));
     }
 }

@@ -20,24 +20,15 @@ pub struct Live {
 pub fn live_until(from: &Zoned, live: &str, pattern: &Pattern) -> Live {
     let text = live.trim();
     if text.is_empty() || text == "0" {
-        return Live {
-            until: from.clone(),
-            warning: None,
-        };
+        return Live { until: from.clone(), warning: None };
     }
-    let setup = DateSetup {
-        zone: from.time_zone().clone(),
-        run_year: from.year(),
-    };
+    let setup = DateSetup { zone: from.time_zone().clone(), run_year: from.year() };
     let end = match iso_duration(text).or_else(|| iso_period(text)) {
         Some(span) => from.checked_add(span).ok(),
         None => pattern.parse(text, &setup),
     };
     match end {
-        Some(until) => Live {
-            until,
-            warning: None,
-        },
+        Some(until) => Live { until, warning: None },
         None => Live {
             until: from.clone(),
             warning: Some(format!(
@@ -63,9 +54,7 @@ fn iso_duration(text: &str) -> Option<Span> {
             let (amount, nanos) = (sign * amount, sign * nanos);
             span = match unit {
                 // In hours, so that a change of clocks does not stretch or cut the day.
-                'D' => span
-                    .try_hours(amount.checked_mul(24)?.checked_add(hours(&span))?)
-                    .ok()?,
+                'D' => span.try_hours(amount.checked_mul(24)?.checked_add(hours(&span))?).ok()?,
                 'H' => span.try_hours(amount.checked_add(hours(&span))?).ok()?,
                 'M' => span.try_minutes(amount).ok()?,
                 _ => span.try_seconds(amount).ok()?.try_nanoseconds(nanos).ok()?,
@@ -127,11 +116,7 @@ fn amounts(
         if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        take(
-            unit,
-            whole.parse::<i32>().ok()?.into(),
-            if negative { -nanos } else { nanos },
-        )?;
+        take(unit, whole.parse::<i32>().ok()?.into(), if negative { -nanos } else { nanos })?;
         found += 1;
         rest = &rest[end + 1..];
     }

@@ -68,10 +68,7 @@ pub enum PatternError {
         offset: usize,
     },
     /// A run of one letter that no text could need.
-    #[error(
-        "`{letter}` at offset {offset} is repeated more than {} times",
-        COUNT_MAX
-    )]
+    #[error("`{letter}` at offset {offset} is repeated more than {} times", COUNT_MAX)]
     TooLong {
         /// The letter.
         letter: char,
@@ -164,32 +161,20 @@ impl Pattern {
             } else if first.is_ascii_alphabetic() {
                 let count = chars[offset..].iter().take_while(|&&c| c == first).count();
                 if count > COUNT_MAX {
-                    return Err(PatternError::TooLong {
-                        letter: first,
-                        offset,
-                    });
+                    return Err(PatternError::TooLong { letter: first, offset });
                 }
-                let field = field(dialect, first, count).ok_or(PatternError::UnknownLetter {
-                    letter: first,
-                    offset,
-                })?;
+                let field = field(dialect, first, count)
+                    .ok_or(PatternError::UnknownLetter { letter: first, offset })?;
                 parts.push(Part::Field { field, count });
                 offset += count;
             } else if dialect == Dialect::Time && "[]{}#".contains(first) {
-                return Err(PatternError::Reserved {
-                    mark: first,
-                    offset,
-                });
+                return Err(PatternError::Reserved { mark: first, offset });
             } else {
                 push_literal(&mut parts, first.encode_utf8(&mut [0; 4]));
                 offset += 1;
             }
         }
-        Ok(Self {
-            source: pattern.to_owned(),
-            dialect,
-            parts,
-        })
+        Ok(Self { source: pattern.to_owned(), dialect, parts })
     }
 
     /// The pattern as it was written.

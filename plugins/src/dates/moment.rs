@@ -17,11 +17,7 @@ pub(crate) struct Moment {
 
 impl Moment {
     pub(crate) fn of(zoned: &Zoned) -> Self {
-        Self {
-            at: zoned.datetime(),
-            zone: zoned.time_zone().clone(),
-            offset: zoned.offset(),
-        }
+        Self { at: zoned.datetime(), zone: zoned.time_zone().clone(), offset: zoned.offset() }
     }
 
     /// Puts a wall-clock time into a zone. A time that the clocks skip moves on by the gap; one
@@ -34,11 +30,7 @@ impl Moment {
         };
         match zoned {
             Ok(zoned) => Self::of(&zoned),
-            Err(_) => Self {
-                at,
-                zone: zone.clone(),
-                offset: zone.to_offset(Timestamp::MAX),
-            },
+            Err(_) => Self { at, zone: zone.clone(), offset: zone.to_offset(Timestamp::MAX) },
         }
     }
 

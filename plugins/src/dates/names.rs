@@ -16,15 +16,8 @@ pub(super) const MONTHS: [&str; 12] = [
 ];
 
 /// Sunday first, as Java's calendar counts.
-pub(super) const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 pub(super) const HALVES: [&str; 2] = ["AM", "PM"];
 

@@ -10,12 +10,7 @@ use super::{DateSetup, Field, Moment, Part, Pattern, zones};
 const NUMBER_MAX: i64 = i32::MAX as i64;
 
 pub(super) fn parse(pattern: &Pattern, text: &str, setup: &DateSetup) -> Option<Moment> {
-    let mut reader = Reader {
-        rest: text,
-        fields: Fields::default(),
-        zone: None,
-        setup,
-    };
+    let mut reader = Reader { rest: text, fields: Fields::default(), zone: None, setup };
     for (index, part) in pattern.parts.iter().enumerate() {
         match part {
             Part::Literal(literal) => reader.rest = reader.rest.strip_prefix(literal.as_str())?,
@@ -29,11 +24,7 @@ pub(super) fn parse(pattern: &Pattern, text: &str, setup: &DateSetup) -> Option<
         return None;
     }
     let zone = reader.zone.unwrap_or_else(|| setup.zone.clone());
-    Some(Moment::settle(
-        reader.fields.resolve()?,
-        &zone,
-        pattern.dialect,
-    ))
+    Some(Moment::settle(reader.fields.resolve()?, &zone, pattern.dialect))
 }
 
 struct Reader<'t> {
@@ -117,12 +108,7 @@ impl Reader<'_> {
     }
 
     fn digits(&mut self, width: usize) -> &str {
-        let count = self
-            .rest
-            .bytes()
-            .take(width)
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let count = self.rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
         let (digits, rest) = self.rest.split_at(count);
         self.rest = rest;
         digits
@@ -149,10 +135,7 @@ impl Reader<'_> {
 
     fn era(&mut self) -> Option<()> {
         let (era, rest) = ERAS.iter().enumerate().find_map(|(era, forms)| {
-            let rest = forms
-                .iter()
-                .rev()
-                .find_map(|form| strip_name(self.rest, form));
+            let rest = forms.iter().rev().find_map(|form| strip_name(self.rest, form));
             Some((era, rest?))
         })?;
         self.rest = rest;

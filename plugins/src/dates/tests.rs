@@ -7,26 +7,16 @@ use jiff::tz::TimeZone;
 use super::*;
 
 fn setup(zone: &str) -> DateSetup {
-    DateSetup {
-        zone: TimeZone::get(zone).unwrap(),
-        run_year: 2026,
-    }
+    DateSetup { zone: TimeZone::get(zone).unwrap(), run_year: 2026 }
 }
 
 #[track_caller]
 fn formats(dialect: Dialect, zone: &str, expects: &[(&str, &str)]) {
-    let at = date(2019, 12, 31)
-        .at(0, 5, 9, 7_089_000)
-        .to_zoned(TimeZone::get(zone).unwrap())
-        .unwrap();
+    let at =
+        date(2019, 12, 31).at(0, 5, 9, 7_089_000).to_zoned(TimeZone::get(zone).unwrap()).unwrap();
     for (pattern, expect) in expects {
         let pattern = Pattern::compile_as(dialect, pattern).unwrap();
-        assert_eq!(
-            pattern.format(&at),
-            *expect,
-            "pattern `{}`",
-            pattern.as_str()
-        );
+        assert_eq!(pattern.format(&at), *expect, "pattern `{}`", pattern.as_str());
     }
 }
 
@@ -37,9 +27,7 @@ fn parses(pattern: &str, expects: &[(&str, &str)]) {
     let setup = setup("America/New_York");
     let shown = Pattern::compile("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
     for (text, expect) in expects {
-        let got = pattern
-            .read(text, &setup)
-            .map(|it| shown.print(&it.in_zone(&setup.zone)));
+        let got = pattern.read(text, &setup).map(|it| shown.print(&it.in_zone(&setup.zone)));
         let got = got.as_deref().unwrap_or("no");
         let got = got.strip_suffix(" 00:00:00.000").unwrap_or(got);
         let got = got.strip_suffix(".000").unwrap_or(got);
@@ -139,10 +127,7 @@ fn fields_out_of_range_roll_over() {
 
 #[test]
 fn neighbouring_numbers_keep_to_their_width() {
-    parses(
-        "yyyyMMdd",
-        &[("20160229", "2016-02-29"), ("201602299", "2016-11-25")],
-    );
+    parses("yyyyMMdd", &[("20160229", "2016-02-29"), ("201602299", "2016-11-25")]);
     parses("HHmm", &[("0930", "1970-01-01 09:30:00"), ("9", "no")]);
     parses("yyyyMMM", &[("2001Mar", "2001-03-01")]);
 }
@@ -150,22 +135,13 @@ fn neighbouring_numbers_keep_to_their_width() {
 #[test]
 fn the_combination_completed_last_decides() {
     parses("EEE, d MMM yyyy", &[("Mon, 2 Jan 2015", "2015-01-02")]);
-    parses(
-        "yyyy D",
-        &[("2016 366", "2016-12-31"), ("2015 366", "2016-01-01")],
-    );
+    parses("yyyy D", &[("2016 366", "2016-12-31"), ("2015 366", "2016-01-01")]);
     parses("yyyy MM dd D", &[("2015 03 04 1", "2015-01-01")]);
     parses("YYYY-'W'ww-u", &[("2019-W01-1", "2018-12-31")]);
     parses("yyyy MM F EEE", &[("2015 03 2 Mon", "2015-03-09")]);
     parses("yyyy MM EEE", &[("2015 3 Mon", "2015-03-02")]);
     parses("yyyy MM W", &[("2015 3 3", "2015-03-15")]);
-    parses(
-        "h:mm a",
-        &[
-            ("12:30 AM", "1970-01-01 00:30:00"),
-            ("1:05 pm", "1970-01-01 13:05:00"),
-        ],
-    );
+    parses("h:mm a", &[("12:30 AM", "1970-01-01 00:30:00"), ("1:05 pm", "1970-01-01 13:05:00")]);
     parses("HH h a", &[("15 3 AM", "1970-01-01 03:00:00")]);
 }
 
@@ -179,10 +155,7 @@ fn zones_in_a_text_are_kept() {
             ("2020-01-01 12:00 +0530", "2020-01-01 01:30:00"),
             ("2020-01-01 12:00 GMT+02:00", "2020-01-01 05:00:00"),
             ("2020-01-01 12:00 Asia/Kolkata", "2020-01-01 01:30:00"),
-            (
-                "2020-01-01 12:00 Eastern Standard Time",
-                "2020-01-01 12:00:00",
-            ),
+            ("2020-01-01 12:00 Eastern Standard Time", "2020-01-01 12:00:00"),
             ("2020-01-01 12:00 XYZ", "no"),
             ("2020-01-01 12:00", "no"),
         ],
@@ -206,10 +179,7 @@ fn an_abbreviation_means_home_first() {
 
 #[test]
 fn hours_skipped_or_shown_twice() {
-    parses(
-        "yyyy-MM-dd HH:mm",
-        &[("2020-03-08 02:30", "2020-03-08 03:30:00")],
-    );
+    parses("yyyy-MM-dd HH:mm", &[("2020-03-08 02:30", "2020-03-08 03:30:00")]);
     let text = "2020-11-01 01:30";
     let offset = |dialect| {
         let pattern = Pattern::compile_as(dialect, "yyyy-MM-dd HH:mm").unwrap();
@@ -223,30 +193,12 @@ fn hours_skipped_or_shown_twice() {
 #[test]
 fn a_bad_pattern_tells_what_and_where() {
     let error = |pattern: &str| Pattern::compile(pattern).unwrap_err();
-    assert_eq!(
-        error("yyyy-bb"),
-        PatternError::UnknownLetter {
-            letter: 'b',
-            offset: 5
-        }
-    );
+    assert_eq!(error("yyyy-bb"), PatternError::UnknownLetter { letter: 'b', offset: 5 });
     assert_eq!(error("dd 'of"), PatternError::OpenQuote { offset: 3 });
     assert_eq!(error("dd 'of''"), PatternError::OpenQuote { offset: 3 });
-    assert!(matches!(
-        error(&"y".repeat(65)),
-        PatternError::TooLong {
-            letter: 'y',
-            offset: 0
-        }
-    ));
+    assert!(matches!(error(&"y".repeat(65)), PatternError::TooLong { letter: 'y', offset: 0 }));
     let optional = Pattern::compile_as(Dialect::Time, "dd[ HH]").unwrap_err();
-    assert_eq!(
-        optional,
-        PatternError::Reserved {
-            mark: '[',
-            offset: 2
-        }
-    );
+    assert_eq!(optional, PatternError::Reserved { mark: '[', offset: 2 });
     assert!(error("yyyy-bb").to_string().contains("`b` at offset 5"));
 }
 
@@ -289,9 +241,9 @@ fn a_page_lives_for_a_duration_or_until_a_date() {
 
 #[test]
 fn a_live_that_means_nothing_is_zero_with_words() {
-    for live in [
-        "PT1W", "P", "PT", "P1DT", "P1H", "P2M1Y", "P1.5D", "tomorrow", "P1YT1H", "P99999Y",
-    ] {
+    for live in
+        ["PT1W", "P", "PT", "P1DT", "P1H", "P2M1Y", "P1.5D", "tomorrow", "P1YT1H", "P99999Y"]
+    {
         lives(live, "zero");
     }
 }

@@ -58,10 +58,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 impl Lenient {
     /// Carries what is out of range; nothing when the date leaves the years -9999 to 9999.
     pub(crate) fn resolve(self) -> Option<DateTime> {
-        let date = days_after(
-            month_start(self.year, self.month)?,
-            self.day.checked_sub(1)?,
-        )?;
+        let date = days_after(month_start(self.year, self.month)?, self.day.checked_sub(1)?)?;
         let seconds = self
             .hour
             .checked_mul(3600)?
@@ -127,10 +124,7 @@ impl DayRule {
             Self::WeekdayInMonth(nth, day) => {
                 let first = month_start(year, month0)?;
                 let to_first = (day - weekday(first)).rem_euclid(7);
-                days_after(
-                    first,
-                    nth.checked_sub(1)?.checked_mul(7)?.checked_add(to_first)?,
-                )
+                days_after(first, nth.checked_sub(1)?.checked_mul(7)?.checked_add(to_first)?)
             }
         }
     }

@@ -13,11 +13,7 @@ struct Known {
 }
 
 const fn known(short: &'static str, minutes: i32, long: &'static str) -> Known {
-    Known {
-        short,
-        minutes,
-        long,
-    }
+    Known { short, minutes, long }
 }
 
 /// Several zones share an abbreviation; a text means the first of them, unless the zone of the
@@ -88,23 +84,16 @@ pub(super) fn strip_zone<'t>(text: &'t str, home: &TimeZone) -> Option<(TimeZone
     if word.contains('/') {
         return Some((TimeZone::get(word).ok()?, rest));
     }
-    let end = text
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     Some((abbreviated(word, home)?, rest))
 }
 
 fn abbreviated(word: &str, home: &TimeZone) -> Option<TimeZone> {
-    if ["Z", "UT", "UTC"]
-        .iter()
-        .any(|it| word.eq_ignore_ascii_case(it))
-    {
+    if ["Z", "UT", "UTC"].iter().any(|it| word.eq_ignore_ascii_case(it)) {
         return Some(TimeZone::UTC);
     }
-    let mut same = KNOWN
-        .iter()
-        .filter(|it| word.eq_ignore_ascii_case(it.short));
+    let mut same = KNOWN.iter().filter(|it| word.eq_ignore_ascii_case(it.short));
     let first = same.clone().next()?;
     // Both halves of a year, since the zone may have summer time.
     let probes = [0, 15_638_400].map(|second| jiff::Timestamp::from_second(second).ok());
@@ -136,11 +125,7 @@ fn strip_offset(text: &str) -> Option<(Offset, &str)> {
     rest = &rest[hours..];
     let colons = count <= 2;
     for unit in [60, 1] {
-        let digits = if colons {
-            rest.strip_prefix(':')
-        } else {
-            Some(rest)
-        };
+        let digits = if colons { rest.strip_prefix(':') } else { Some(rest) };
         let Some(digits) = digits.filter(|it| run(it) >= 2) else {
             break;
         };
@@ -165,9 +150,7 @@ pub(super) fn name(at: &Moment, long: bool) -> String {
         return gmt(at, true);
     }
     let minutes = at.offset.seconds() / 60;
-    let found = KNOWN
-        .iter()
-        .find(|it| it.short == short && it.minutes == minutes);
+    let found = KNOWN.iter().find(|it| it.short == short && it.minutes == minutes);
     match found {
         Some(it) if long => it.long.to_owned(),
         None if long => gmt(at, true),
@@ -202,11 +185,7 @@ pub(super) fn iso(at: &Moment, count: usize, zero_is_z: bool) -> String {
 /// A single `X` of Java's calendar.
 pub(super) fn iso_hours(at: &Moment) -> String {
     let (sign, hours, ..) = parts(at);
-    if at.offset.seconds() == 0 {
-        "Z".to_owned()
-    } else {
-        format!("{sign}{hours:02}")
-    }
+    if at.offset.seconds() == 0 { "Z".to_owned() } else { format!("{sign}{hours:02}") }
 }
 
 /// Letter `O`, and what stands in for a zone without a name.

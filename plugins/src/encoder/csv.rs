@@ -4,8 +4,8 @@ use ::csv::{QuoteStyle, Terminator, WriterBuilder};
 use spoonbill_defs::{PluginDef, Text};
 
 use super::{Encoder, PageTags};
-use crate::options::{OptionProblem, Options, advice};
 use crate::data::{Data, Row};
+use crate::options::{OptionProblem, Options, advice};
 
 /// Class string and alias.
 pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEncoder", "csv"];
@@ -22,10 +22,7 @@ pub struct Csv {
 
 impl Default for Csv {
     fn default() -> Self {
-        Self {
-            delimiter: b',',
-            include_tags: false,
-        }
+        Self { delimiter: b',', include_tags: false }
     }
 }
 
@@ -58,11 +55,7 @@ impl Csv {
                 }
             }
         }
-        if options.problems.is_empty() {
-            Ok(csv)
-        } else {
-            Err(options.problems)
-        }
+        if options.problems.is_empty() { Ok(csv) } else { Err(options.problems) }
     }
 }
 
@@ -74,9 +67,7 @@ fn delimiter(text: &Text) -> Result<u8, String> {
             Err("a quote or a line end cannot be the delimiter".to_owned())
         }
         (_, [byte]) => Ok(*byte),
-        _ => Err(format!(
-            "delimiter `{words}` is not one byte; use `|`, `,`, `;` or `\\t`"
-        )),
+        _ => Err(format!("delimiter `{words}` is not one byte; use `|`, `,`, `;` or `\\t`")),
     }
 }
 
@@ -138,10 +129,7 @@ mod tests {
             group: "quote".into(),
             axes: values.iter().copied().map(axis).collect(),
         };
-        Data {
-            rows: vec![row],
-            ..Data::default()
-        }
+        Data { rows: vec![row], ..Data::default() }
     }
 
     #[track_caller]
@@ -155,11 +143,7 @@ mod tests {
 
     #[test]
     fn the_default_delimiter_is_a_comma() {
-        check(
-            &[],
-            &[Some("Price"), Some("2016"), Some("1")],
-            "acme,quote,Price,2016,1\n",
-        );
+        check(&[], &[Some("Price"), Some("2016"), Some("1")], "acme,quote,Price,2016,1\n");
     }
 
     #[test]
@@ -172,13 +156,8 @@ mod tests {
 
     #[test]
     fn only_what_would_break_a_line_is_quoted() {
-        let values = [
-            Some("1,5"),
-            Some("6\" pipe"),
-            Some("two\nlines"),
-            Some(" padded "),
-            Some(""),
-        ];
+        let values =
+            [Some("1,5"), Some("6\" pipe"), Some("two\nlines"), Some(" padded "), Some("")];
         let line = "acme,quote,\"1,5\",\"6\"\" pipe\",\"two\nlines\", padded ,\n";
         check(&[], &values, line);
     }
@@ -191,11 +170,7 @@ mod tests {
     #[test]
     fn tags_stand_behind_the_group() {
         let line = "acme|quote|3|1|1|a|b\n";
-        check(
-            &[("includeTags", "true"), ("delimiter", "|")],
-            &[Some("a"), Some("b")],
-            line,
-        );
+        check(&[("includeTags", "true"), ("delimiter", "|")], &[Some("a"), Some("b")], line);
         check(&[("includeTags", "false")], &[Some("a")], "acme,quote,a\n");
     }
 
@@ -208,11 +183,7 @@ mod tests {
 
     #[test]
     fn every_bad_property_is_told() {
-        let bad = plugin(&[
-            ("delimeter", "|"),
-            ("delimiter", "||"),
-            ("includeTags", "maybe"),
-        ]);
+        let bad = plugin(&[("delimeter", "|"), ("delimiter", "||"), ("includeTags", "maybe")]);
         let problems = Csv::from_def(&bad).unwrap_err();
         let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(
@@ -223,19 +194,10 @@ mod tests {
                 "`includeTags` is true or false, not `maybe`",
             ]
         );
-        assert_eq!(
-            problems[0].help.as_deref(),
-            Some("did you mean `delimiter`?")
-        );
+        assert_eq!(problems[0].help.as_deref(), Some("did you mean `delimiter`?"));
         assert!(Csv::from_def(&plugin(&[("delimiter", "\"")])).is_err());
         assert!(Csv::from_def(&plugin(&[("delimiter", "")])).is_err());
-        let other = PluginDef {
-            class: Text::new("json"),
-            ..plugin(&[])
-        };
-        assert_eq!(
-            Csv::from_def(&other).unwrap_err()[0].message,
-            "`json` is no encoder"
-        );
+        let other = PluginDef { class: Text::new("json"), ..plugin(&[]) };
+        assert_eq!(Csv::from_def(&other).unwrap_err()[0].message, "`json` is no encoder");
     }
 }

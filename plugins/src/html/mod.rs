@@ -20,10 +20,7 @@ pub struct TreeLimits {
 
 impl Default for TreeLimits {
     fn default() -> Self {
-        Self {
-            nodes_max: 500_000,
-            depth_max: 5_000,
-        }
+        Self { nodes_max: 500_000, depth_max: 5_000 }
     }
 }
 
@@ -211,9 +208,7 @@ impl Document {
 
     /// Attributes of an element, in document order. Empty for other nodes.
     pub fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&LocalName, &str)> + '_ {
-        let range = self
-            .element(id)
-            .map_or(0..0, |element| element.attributes.clone());
+        let range = self.element(id).map_or(0..0, |element| element.attributes.clone());
         self.attributes[range.start as usize..range.end as usize]
             .iter()
             .map(|attribute| (&attribute.name, self.slice(&attribute.value)))
@@ -221,9 +216,7 @@ impl Document {
 
     /// The value of an attribute by its lower-case name.
     pub fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
-        self.attributes(id)
-            .find(|(own, _)| &***own == name)
-            .map(|(_, value)| value)
+        self.attributes(id).find(|(own, _)| &***own == name).map(|(_, value)| value)
     }
 
     fn slice(&self, range: &Range<u32>) -> &str {
@@ -243,10 +236,7 @@ impl Document {
             return own.to_owned();
         }
         let mut all = String::new();
-        for node in self
-            .descendants(id)
-            .filter(|node| self.kind(*node) == NodeKind::Text)
-        {
+        for node in self.descendants(id).filter(|node| self.kind(*node) == NodeKind::Text) {
             all.push_str(self.text(node).unwrap_or_default());
         }
         all

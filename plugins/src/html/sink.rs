@@ -18,10 +18,7 @@ const CHUNK: usize = 16 * 1024;
 
 pub(super) fn parse(html: &str, limits: TreeLimits) -> Result<Document, TreeError> {
     let options = ParseOpts {
-        tree_builder: TreeBuilderOpts {
-            scripting_enabled: false,
-            ..Default::default()
-        },
+        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..Default::default() },
         ..Default::default()
     };
     let mut parser = html5ever::parse_document(Sink::default(), options);
@@ -76,14 +73,9 @@ struct Sink {
 
 impl Default for Sink {
     fn default() -> Self {
-        let mut tree = Tree {
-            nodes: Vec::with_capacity(1024),
-            depth: 0,
-        };
+        let mut tree = Tree { nodes: Vec::with_capacity(1024), depth: 0 };
         tree.add(Content::Document);
-        Self {
-            tree: RefCell::new(tree),
-        }
+        Self { tree: RefCell::new(tree) }
     }
 }
 
@@ -107,9 +99,7 @@ impl Tree {
     }
 
     fn detach(&mut self, id: u32) {
-        let Loose {
-            parent, prev, next, ..
-        } = *self.at(id);
+        let Loose { parent, prev, next, .. } = *self.at(id);
         if parent == NONE {
             return;
         }
@@ -144,12 +134,7 @@ impl Tree {
 
     fn insert_before(&mut self, sibling: u32, child: u32) {
         self.detach(child);
-        let Loose {
-            parent,
-            prev,
-            depth,
-            ..
-        } = *self.at(sibling);
+        let Loose { parent, prev, depth, .. } = *self.at(sibling);
         let node = self.at(child);
         (node.parent, node.prev, node.next, node.depth) = (parent, prev, sibling, depth);
         self.at(sibling).prev = child;
@@ -219,19 +204,14 @@ impl Document {
             Content::Document => (NodeKind::Document, 0, 0),
             Content::Doctype => (NodeKind::Doctype, 0, 0),
             Content::Text(words) => (NodeKind::Text, self.keep(words).start, words.len() as u32),
-            Content::Comment(words) => (
-                NodeKind::Comment,
-                self.keep(words).start,
-                words.len() as u32,
-            ),
+            Content::Comment(words) => {
+                (NodeKind::Comment, self.keep(words).start, words.len() as u32)
+            }
             Content::Element(name, attributes) => {
                 let first = self.attributes.len() as u32;
                 for attribute in attributes.drain(..) {
                     let value = self.keep(&attribute.value);
-                    self.attributes.push(Attribute {
-                        name: full_name(&attribute.name),
-                        value,
-                    });
+                    self.attributes.push(Attribute { name: full_name(&attribute.name), value });
                 }
                 self.elements.push(Element {
                     name: name.local.clone(),
@@ -241,15 +221,7 @@ impl Document {
                 (NodeKind::Element, self.elements.len() as u32 - 1, 0)
             }
         };
-        self.nodes.push(Node {
-            kind,
-            parent,
-            end: id + 1,
-            prev,
-            next: NONE,
-            at,
-            len,
-        });
+        self.nodes.push(Node { kind, parent, end: id + 1, prev, next: NONE, at, len });
         id
     }
 
@@ -296,12 +268,10 @@ impl TreeSink for Sink {
     }
 
     fn elem_name<'a>(&'a self, target: &'a u32) -> Name<'a> {
-        Name(Ref::map(self.tree.borrow(), |tree| {
-            match &tree.nodes[*target as usize].content {
-                Content::Element(name, _) => name,
-                other => {
-                    unreachable!("the tree builder asks names of elements alone, not {other:?}")
-                }
+        Name(Ref::map(self.tree.borrow(), |tree| match &tree.nodes[*target as usize].content {
+            Content::Element(name, _) => name,
+            other => {
+                unreachable!("the tree builder asks names of elements alone, not {other:?}")
             }
         }))
     }
@@ -434,20 +404,12 @@ mod tests {
     #[test]
     fn malformed_pages_get_the_tree_a_browser_builds() {
         assert_eq!(shape("<p>a<p>b"), r#"html(head()body(p("a")p("b")))"#);
-        assert_eq!(
-            shape("<table>x<tr><td>1"),
-            r#"html(head()body("x"table(tbody(tr(td("1"))))))"#
-        );
-        assert_eq!(
-            shape("<b>1<p>2</b>3</p>"),
-            r#"html(head()body(b("1")p(b("2")"3")))"#
-        );
+        assert_eq!(shape("<table>x<tr><td>1"), r#"html(head()body("x"table(tbody(tr(td("1"))))))"#);
+        assert_eq!(shape("<b>1<p>2</b>3</p>"), r#"html(head()body(b("1")p(b("2")"3")))"#);
         assert_eq!(
             shape("<noscript><i>n</i></noscript><template><u>t</u></template>"),
-            r#"html(head(noscript()) body()"#.replace(
-                "noscript()) body()",
-                "noscript())body(i(\"n\")template(u(\"t\"))))"
-            )
+            r#"html(head(noscript()) body()"#
+                .replace("noscript()) body()", "noscript())body(i(\"n\")template(u(\"t\"))))")
         );
     }
 
@@ -456,10 +418,7 @@ mod tests {
         let document =
             Document::parse("<div><b>x</b><i>y</i></div><p>z", TreeLimits::default()).unwrap();
         let find = |name: &str| {
-            document
-                .all()
-                .find(|id| document.name(*id).is_some_and(|own| &**own == name))
-                .unwrap()
+            document.all().find(|id| document.name(*id).is_some_and(|own| &**own == name)).unwrap()
         };
         let (div, bold, italic, paragraph) = (find("div"), find("b"), find("i"), find("p"));
         assert!(div < bold && bold < italic && italic < paragraph);
@@ -472,19 +431,10 @@ mod tests {
 
     #[test]
     fn limits_refuse_hostile_pages() {
-        let limits = TreeLimits {
-            nodes_max: 1_000,
-            depth_max: 100,
-        };
+        let limits = TreeLimits { nodes_max: 1_000, depth_max: 100 };
         let wide = "<i>x</i>".repeat(20_000);
-        assert_eq!(
-            Document::parse(&wide, limits).unwrap_err(),
-            TreeError::TooManyNodes(1_000)
-        );
+        assert_eq!(Document::parse(&wide, limits).unwrap_err(), TreeError::TooManyNodes(1_000));
         let deep = "<div>".repeat(500);
-        assert_eq!(
-            Document::parse(&deep, limits).unwrap_err(),
-            TreeError::TooDeep(100)
-        );
+        assert_eq!(Document::parse(&deep, limits).unwrap_err(), TreeError::TooDeep(100));
     }
 }

@@ -27,9 +27,7 @@ pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(body) {
         return encoding.decode_without_bom_handling(&body[mark..]).0;
     }
-    encoding_of(body, content_type)
-        .decode_without_bom_handling(body)
-        .0
+    encoding_of(body, content_type).decode_without_bom_handling(body).0
 }
 
 /// The encoding that [`decode`] uses.
@@ -126,27 +124,11 @@ mod tests {
         ] {
             check(page, Some(header), "windows-1252", "<meta charset=utf-8>é");
         }
-        for header in [
-            "text/html",
-            "text/html; charset=",
-            "text/html; charset=klingon",
-            "",
-            ";",
-        ] {
+        for header in ["text/html", "text/html; charset=", "text/html; charset=klingon", "", ";"] {
             check(page, Some(header), "UTF-8", "<meta charset=utf-8>\u{FFFD}");
         }
-        check(
-            "日本".as_bytes(),
-            Some("text/html; charset=utf8"),
-            "UTF-8",
-            "日本",
-        );
-        check(
-            b"\x93\xFA\x96\x7B",
-            Some("text/html; charset=Shift_JIS"),
-            "Shift_JIS",
-            "日本",
-        );
+        check("日本".as_bytes(), Some("text/html; charset=utf8"), "UTF-8", "日本");
+        check(b"\x93\xFA\x96\x7B", Some("text/html; charset=Shift_JIS"), "Shift_JIS", "日本");
     }
 
     #[test]
@@ -171,12 +153,7 @@ mod tests {
         check(b"plain", None, "UTF-8", "plain");
         check("Größe".as_bytes(), None, "UTF-8", "Größe");
         check(b"", None, "UTF-8", "");
-        check(
-            b"Gr\xF6\xDFe der Stra\xDFe",
-            None,
-            "windows-1252",
-            "Größe der Straße",
-        );
+        check(b"Gr\xF6\xDFe der Stra\xDFe", None, "windows-1252", "Größe der Straße");
         check(b"\x1B$BF|K\\8l\x1B(B", None, "ISO-2022-JP", "日本語");
         let terminal = b"\x1B[1mbold\x1B[0m caf\xC3\xA9";
         check(terminal, None, "UTF-8", "\u{1B}[1mbold\u{1B}[0m café");
@@ -188,12 +165,7 @@ mod tests {
         let page = [padding.as_bytes(), b"Gr\xF6\xDFe der Stra\xDFe"].concat();
         assert_eq!(encoding_of(&page, None).name(), "windows-1252");
         let cut = "Größe der Straße, ü".as_bytes();
-        check(
-            &cut[..cut.len() - 1],
-            None,
-            "UTF-8",
-            "Größe der Straße, \u{FFFD}",
-        );
+        check(&cut[..cut.len() - 1], None, "UTF-8", "Größe der Straße, \u{FFFD}");
     }
 
     #[test]
@@ -202,12 +174,7 @@ mod tests {
         check(b"a\xFFb\xC3", header, "UTF-8", "a\u{FFFD}b\u{FFFD}");
         check(b"a\0b", header, "UTF-8", "a\0b");
         // The web decodes this label to a single mark, which would lose the page.
-        check(
-            b"abc",
-            Some("text/html; charset=iso-2022-kr"),
-            "UTF-8",
-            "abc",
-        );
+        check(b"abc", Some("text/html; charset=iso-2022-kr"), "UTF-8", "abc");
     }
 
     #[test]

@@ -19,10 +19,7 @@ pub struct FileLoader {
 
 impl Default for FileLoader {
     fn default() -> Self {
-        Self {
-            resources_dir: None,
-            body_max: BODY_MAX,
-        }
+        Self { resources_dir: None, body_max: BODY_MAX }
     }
 }
 
@@ -167,10 +164,7 @@ mod tests {
         put("res/empty.html", "");
         put("res/exact.html", &"x".repeat(64));
         put("res/large.html", &"x".repeat(65));
-        let loader = FileLoader {
-            resources_dir: Some(dir.path().join("res")),
-            body_max: 64,
-        };
+        let loader = FileLoader { resources_dir: Some(dir.path().join("res")), body_max: 64 };
         Disk { dir, loader }
     }
 
@@ -206,10 +200,7 @@ mod tests {
             no file `DIR/res/Cargo.toml/x`",
         );
         // The working directory comes first.
-        let here = FileLoader {
-            body_max: 1 << 20,
-            ..disk.loader.clone()
-        };
+        let here = FileLoader { body_max: 1 << 20, ..disk.loader.clone() };
         assert_eq!(here.read("Cargo.toml").unwrap().final_url, "Cargo.toml");
     }
 
@@ -236,24 +227,15 @@ mod tests {
         let disk = disk();
         disk.check("empty.html", "cannot load `empty.html`: the file is empty");
         disk.check("exact.html", "64 from DIR/res/exact.html");
-        disk.check(
-            "large.html",
-            "cannot load `large.html`: body larger than 64 bytes",
-        );
+        disk.check("large.html", "cannot load `large.html`: body larger than 64 bytes");
     }
 
     #[test]
     fn resources_are_not_climbed_out_of() {
         let disk = disk();
         let refused = "it climbs out of resources.dir `DIR/res`";
-        disk.check(
-            "../out.html",
-            &format!("cannot load `../out.html`: {refused}"),
-        );
-        disk.check(
-            "/../out.html",
-            &format!("cannot load `/../out.html`: {refused}"),
-        );
+        disk.check("../out.html", &format!("cannot load `../out.html`: {refused}"));
+        disk.check("/../out.html", &format!("cannot load `/../out.html`: {refused}"));
         disk.check(
             "/defs/../../out.html",
             &format!("cannot load `/defs/../../out.html`: {refused}"),
@@ -266,10 +248,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn only_regular_files() {
-        disk().check(
-            "/dev/zero",
-            "cannot load `/dev/zero`: `/dev/zero` is not a regular file",
-        );
+        disk().check("/dev/zero", "cannot load `/dev/zero`: `/dev/zero` is not a regular file");
     }
 
     #[tokio::test]

@@ -45,12 +45,8 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {
-            user_agent: concat!(
-                "Spoonbill/",
-                env!("CARGO_PKG_VERSION"),
-                " (+web-scraping engine)"
-            )
-            .to_owned(),
+            user_agent: concat!("Spoonbill/", env!("CARGO_PKG_VERSION"), " (+web-scraping engine)")
+                .to_owned(),
             headers: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
@@ -97,11 +93,7 @@ impl HttpLoader {
     async fn follow(&self, asked: &Url) -> Result<Fetched, LoadError> {
         let mut here = asked.clone();
         for _ in 0..=self.settings.redirects_max {
-            let hop = Hop {
-                loader: self,
-                asked,
-                here: &here,
-            };
+            let hop = Hop { loader: self, asked, here: &here };
             let response = hop.ask().await?;
             match hop.redirect(&response)? {
                 None => return hop.receive(response).await,
@@ -171,10 +163,7 @@ impl Hop<'_> {
             }
             Err(_) => {
                 let silence = in_seconds(settings.idle_timeout);
-                Err(self.error(
-                    format_args!("timed out after {silence} of silence"),
-                    Retry::Soon,
-                ))
+                Err(self.error(format_args!("timed out after {silence} of silence"), Retry::Soon))
             }
         }
     }
@@ -189,18 +178,14 @@ impl Hop<'_> {
             return Ok(None);
         };
         let location = String::from_utf8_lossy(location.as_bytes());
-        let refuse = |cause: String| LoadError {
-            status: Some(status.as_u16()),
-            ..self.never(cause)
-        };
+        let refuse =
+            |cause: String| LoadError { status: Some(status.as_u16()), ..self.never(cause) };
         let mut next = self
             .here
             .join(&location)
             .map_err(|e| refuse(format!("redirect to `{location}` is not valid, {e}")))?;
         if !matches!(next.scheme(), "http" | "https") {
-            return Err(refuse(format!(
-                "redirect to `{location}` refused, it leaves the web"
-            )));
+            return Err(refuse(format!("redirect to `{location}` refused, it leaves the web")));
         }
         target::escape(&mut next);
         Ok(Some(next))
@@ -209,15 +194,12 @@ impl Hop<'_> {
     async fn receive(&self, response: Response) -> Result<Fetched, LoadError> {
         let status = response.status();
         self.judge(status, response.headers())
-            .map_err(|error| LoadError {
-                status: Some(status.as_u16()),
-                ..error
-            })?;
+            .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
         let headers = response.headers().clone();
-        let body = self.body(response).await.map_err(|error| LoadError {
-            status: Some(status.as_u16()),
-            ..error
-        })?;
+        let body = self
+            .body(response)
+            .await
+            .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
         Ok(Fetched {
             status: status.as_u16(),
             final_url: self.here.to_string(),
@@ -274,10 +256,7 @@ impl Hop<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        Err(self.never(format_args!(
-            "unsupported content-encoding `{}`",
-            left.join(", ")
-        )))
+        Err(self.never(format_args!("unsupported content-encoding `{}`", left.join(", "))))
     }
 
     /// Reads the decoded body and stops at the cap, however small the compressed one was.
@@ -324,9 +303,7 @@ fn request_headers(settings: &HttpSettings) -> Result<HeaderMap, LoadError> {
 /// Builds a client. A secure one reads the root certificates of the machine.
 fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<Client, String> {
     // An error means that someone installed a provider before us, which serves as well.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
+    rustls::crypto::ring::default_provider().install_default().ok();
     let mut builder = Client::builder()
         .default_headers(headers)
         .redirect(reqwest::redirect::Policy::none())

@@ -62,11 +62,7 @@ pub struct LoadError {
 
 impl LoadError {
     fn new(address: &str, cause: impl std::fmt::Display, retry: Retry) -> Self {
-        Self {
-            message: format!("cannot load `{address}`: {cause}"),
-            retry,
-            status: None,
-        }
+        Self { message: format!("cannot load `{address}`: {cause}"), retry, status: None }
     }
 
     fn never(address: &str, cause: impl std::fmt::Display) -> Self {

@@ -18,9 +18,7 @@ pub(super) fn encoding(body: &[u8]) -> Option<&'static Encoding> {
     if head.starts_with(b"\0<\0?\0x") {
         return Some(UTF_16BE);
     }
-    Scan { bytes: head, at: 0 }
-        .meta()
-        .or_else(|| xml_declaration(head))
+    Scan { bytes: head, at: 0 }.meta().or_else(|| xml_declaration(head))
 }
 
 /// A declaration that could be read byte by byte was not in 16-bit units, whatever it claims.
@@ -74,9 +72,7 @@ impl Scan<'_> {
     }
 
     fn skip_tag(&mut self) -> Option<()> {
-        let name = self.bytes[self.at..]
-            .iter()
-            .position(|&b| is_space(b) || b == b'>')?;
+        let name = self.bytes[self.at..].iter().position(|&b| is_space(b) || b == b'>')?;
         self.at += name;
         while self.attribute().is_some() {}
         Some(())
@@ -105,9 +101,7 @@ impl Scan<'_> {
             }
             seen.push(name);
         }
-        charset
-            .filter(|_| is_pragma || !needs_pragma)
-            .map(believable)
+        charset.filter(|_| is_pragma || !needs_pragma).map(believable)
     }
 
     /// Reads one attribute, in lower case; nothing at the end of the tag or of the bytes.
@@ -125,16 +119,10 @@ impl Scan<'_> {
                     if self.peek()? == b'=' {
                         break;
                     }
-                    return Some(Attribute {
-                        name,
-                        value: Vec::new(),
-                    });
+                    return Some(Attribute { name, value: Vec::new() });
                 }
                 b'/' | b'>' => {
-                    return Some(Attribute {
-                        name,
-                        value: Vec::new(),
-                    });
+                    return Some(Attribute { name, value: Vec::new() });
                 }
                 b => name.push(b.to_ascii_lowercase()),
             }
@@ -237,10 +225,7 @@ mod tests {
     #[test]
     fn charset_attribute() {
         check("<meta charset=koi8-r>", "KOI8-R");
-        check(
-            "<!doctype html><html lang=en><head><META  CharSet = 'KOI8-R' />",
-            "KOI8-R",
-        );
+        check("<!doctype html><html lang=en><head><META  CharSet = 'KOI8-R' />", "KOI8-R");
         check("<meta/charset=\"koi8-r\">", "KOI8-R");
         check("<meta name=x charset=koi8-r>", "KOI8-R");
         check("<meta charset=koi8-r charset=utf-8>", "KOI8-R");
@@ -250,47 +235,23 @@ mod tests {
 
     #[test]
     fn charset_in_content_needs_the_pragma() {
-        check(
-            "<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>",
-            "KOI8-R",
-        );
-        check(
-            "<meta content='text/html;charset=\"koi8-r\"' http-equiv='content-type'>",
-            "KOI8-R",
-        );
-        check(
-            "<meta http-equiv=content-type content='charset charset = koi8-r;x'>",
-            "KOI8-R",
-        );
+        check("<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>", "KOI8-R");
+        check("<meta content='text/html;charset=\"koi8-r\"' http-equiv='content-type'>", "KOI8-R");
+        check("<meta http-equiv=content-type content='charset charset = koi8-r;x'>", "KOI8-R");
         check("<meta content='text/html; charset=koi8-r'>", "none");
-        check(
-            "<meta http-equiv=refresh content='text/html; charset=koi8-r'>",
-            "none",
-        );
+        check("<meta http-equiv=refresh content='text/html; charset=koi8-r'>", "none");
         check("<meta http-equiv=content-type content='text/html'>", "none");
-        check(
-            "<meta http-equiv=content-type content='charset=\"koi8-r'>",
-            "none",
-        );
+        check("<meta http-equiv=content-type content='charset=\"koi8-r'>", "none");
         check("<meta content='charset=koi8-r' charset=utf-8>", "UTF-8");
     }
 
     #[test]
     fn what_only_looks_like_a_meta_tag_is_passed_over() {
-        check(
-            "<!-- <meta charset=koi8-r> --><meta charset=utf-8>",
-            "UTF-8",
-        );
+        check("<!-- <meta charset=koi8-r> --><meta charset=utf-8>", "UTF-8");
         check("<!--><meta charset=koi8-r>", "KOI8-R");
         check("<!-- <meta charset=koi8-r>", "none");
-        check(
-            "<p title='<meta charset=koi8-r>'><meta charset=utf-8>",
-            "UTF-8",
-        );
-        check(
-            "</p title='<meta charset=koi8-r>'><meta charset=utf-8>",
-            "UTF-8",
-        );
+        check("<p title='<meta charset=koi8-r>'><meta charset=utf-8>", "UTF-8");
+        check("</p title='<meta charset=koi8-r>'><meta charset=utf-8>", "UTF-8");
         check("<?php <meta charset=koi8-r>", "none");
         check("<metadata charset=koi8-r>", "none");
         check("a < b <meta charset=koi8-r>", "KOI8-R");
@@ -304,14 +265,8 @@ mod tests {
     #[test]
     fn only_the_first_1024_bytes() {
         let tag = "<meta charset=koi8-r>";
-        check(
-            &format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len())),
-            "KOI8-R",
-        );
-        check(
-            &format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len() + 1)),
-            "none",
-        );
+        check(&format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len())), "KOI8-R");
+        check(&format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len() + 1)), "none");
     }
 
     #[test]
@@ -325,10 +280,7 @@ mod tests {
     fn xml_declarations_come_last() {
         check("<?xml version='1.0' encoding='koi8-r'?><html>", "KOI8-R");
         check("<?xml version=\"1.0\" encoding = \"utf-16\" ?>", "UTF-8");
-        check(
-            "<?xml encoding='koi8-r'?><meta charset=windows-1251>",
-            "windows-1251",
-        );
+        check("<?xml encoding='koi8-r'?><meta charset=windows-1251>", "windows-1251");
         check(" <?xml encoding='koi8-r'?>", "none");
         check("<?xml encoding=koi8-r?>", "none");
         check("<?xml version='1.0'?>", "none");

@@ -26,13 +26,11 @@ fn http_date(text: &str) -> Option<Timestamp> {
     if let Ok(at) = rfc2822::DateTimeParser::new().parse_timestamp(text) {
         return Some(at);
     }
-    ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"]
-        .iter()
-        .find_map(|format| {
-            let parsed = strtime::parse(format, text).ok()?;
-            let civil: DateTime = parsed.to_datetime().ok()?;
-            Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
-        })
+    ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"].iter().find_map(|format| {
+        let parsed = strtime::parse(format, text).ok()?;
+        let civil: DateTime = parsed.to_datetime().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })
 }
 
 #[cfg(test)]

@@ -46,10 +46,7 @@ impl Target {
         match self {
             Self::Http(url) => format!(
                 "{}:{}",
-                url.host_str()
-                    .unwrap_or_default()
-                    .trim_end_matches('.')
-                    .to_ascii_lowercase(),
+                url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase(),
                 url.port_or_known_default().unwrap_or_default()
             ),
             Self::Path(_) => "local".to_owned(),
@@ -234,10 +231,7 @@ mod tests {
              mean `http://localhost:8080/x`?",
         );
         check("", "error cannot load ``: the address is empty");
-        check(
-            "http://",
-            "error cannot load `http://`: not a valid address, empty host",
-        );
+        check("http://", "error cannot load `http://`: not a valid address, empty host");
         check(
             "http://a b/",
             "error cannot load `http://a b/`: not a valid address, invalid international domain \
@@ -249,22 +243,13 @@ mod tests {
     fn illegal_characters_are_escaped_and_escapes_kept() {
         check("http://h/a b?c d", "http http://h/a%20b?c%20d");
         check("http://h/%41%20?q=%7e", "http http://h/%41%20?q=%7e");
-        check(
-            "http://h/100%?q=5%&r=%zz",
-            "http http://h/100%25?q=5%25&r=%25zz",
-        );
-        check(
-            "http://h/a|b^c?d[]={e}",
-            "http http://h/a%7Cb%5Ec?d%5B%5D=%7Be%7D",
-        );
+        check("http://h/100%?q=5%&r=%zz", "http http://h/100%25?q=5%25&r=%25zz");
+        check("http://h/a|b^c?d[]={e}", "http http://h/a%7Cb%5Ec?d%5B%5D=%7Be%7D");
         check("http://h/ü?ü", "http http://h/%C3%BC?%C3%BC");
         check("http://h/%ü1", "http http://h/%25%C3%BC1");
         check("http://H.example", "http http://h.example/");
         check("HTTPS://h:443/x#top", "http https://h/x#top");
-        check(
-            "http://bücher.example/",
-            "http http://xn--bcher-kva.example/",
-        );
+        check("http://bücher.example/", "http http://xn--bcher-kva.example/");
     }
 
     #[test]

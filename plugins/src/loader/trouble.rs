@@ -14,10 +14,7 @@ pub(super) fn explain(
 ) -> (String, Retry) {
     let chain = chain(error);
     if error.is_dns() {
-        return (
-            format!("dns failed for host `{host}`{}", because(&chain)),
-            Retry::Soon,
-        );
+        return (format!("dns failed for host `{host}`{}", because(&chain)), Retry::Soon);
     }
     if let Some(tls) = find::<rustls::Error>(&chain) {
         return tls_trouble(tls);
@@ -41,22 +38,13 @@ pub(super) fn explain(
         return (format!("no connection{}", because(&chain)), Retry::Soon);
     }
     if error.is_builder() {
-        return (
-            format!("the request cannot be made{}", because(&chain)),
-            Retry::Never,
-        );
+        return (format!("the request cannot be made{}", because(&chain)), Retry::Never);
     }
     // hyper gives this case no type of its own that we can see.
     if says(&chain, "connection closed before message completed") {
-        return (
-            "connection closed before an answer came".to_owned(),
-            Retry::Soon,
-        );
+        return ("connection closed before an answer came".to_owned(), Retry::Soon);
     }
-    (
-        format!("the exchange broke off{}", because(&chain)),
-        Retry::Soon,
-    )
+    (format!("the exchange broke off{}", because(&chain)), Retry::Soon)
 }
 
 fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
@@ -74,10 +62,7 @@ fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (St
         return ("the compressed body breaks off".to_owned(), Retry::Soon);
     }
     let cause = because(chain);
-    (
-        format!("the body cannot be decompressed{cause}"),
-        Retry::Never,
-    )
+    (format!("the body cannot be decompressed{cause}"), Retry::Never)
 }
 
 fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {

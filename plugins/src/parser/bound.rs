@@ -65,9 +65,7 @@ impl Bound {
 
     /// Whether the text changes with the index of an axis further right.
     pub(super) fn reaches_right(&self) -> bool {
-        self.pieces
-            .iter()
-            .any(|piece| matches!(piece, BoundPiece::Index(axis) if *axis > self.own))
+        self.pieces.iter().any(|piece| matches!(piece, BoundPiece::Index(axis) if *axis > self.own))
     }
 
     /// Variables that stay as written in every row.
@@ -174,12 +172,7 @@ impl<'h> Binder<'h> {
     }
 
     pub(super) fn finish(self) -> Bound {
-        Bound {
-            own: self.own,
-            nested: self.nested,
-            pieces: self.pieces,
-            unfilled: self.unfilled,
-        }
+        Bound { own: self.own, nested: self.nested, pieces: self.pieces, unfilled: self.unfilled }
     }
 
     pub(super) fn push_words(&mut self, words: &str) {
@@ -226,12 +219,7 @@ impl<'h> Binder<'h> {
         for stretch in stretches(text) {
             match stretch {
                 Stretch::Words(words) => self.push_words(words),
-                Stretch::Variable {
-                    whole,
-                    name,
-                    escaped,
-                    ..
-                } => {
+                Stretch::Variable { whole, name, escaped, .. } => {
                     let place = Variable::parse(name).and_then(|variable| {
                         Ok((variable.place(self.own, self.heads)?, variable.property))
                     });

@@ -27,11 +27,7 @@ impl<T> Default for Compiled<T> {
 impl<T> Compiled<T> {
     /// A store for so many queries, at least two.
     pub fn new(queries_max: usize) -> Self {
-        Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
-            half: (queries_max / 2).max(1),
-        }
+        Self { young: HashMap::new(), old: HashMap::new(), half: (queries_max / 2).max(1) }
     }
 
     /// The compiled form of `text`; made now if it is not known. Errors are not kept.

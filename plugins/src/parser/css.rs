@@ -33,12 +33,7 @@ pub struct CssQueries<'a> {
 impl<'a> CssQueries<'a> {
     /// Queries about `document`; `compiled` outlives the page.
     pub fn new(document: &'a Document, compiled: &'a mut Compiled<Selector>) -> Self {
-        Self {
-            document,
-            compiled,
-            blocks: HashMap::new(),
-            learnt: TextCache::default(),
-        }
+        Self { document, compiled, blocks: HashMap::new(), learnt: TextCache::default() }
     }
 
     fn blocks(&mut self, block: &str) -> Result<Rc<[NodeId]>, ParseError> {

@@ -111,17 +111,10 @@ impl Walk<'_> {
         let mut entangled = false;
         loop {
             self.check_time(row, &now)?;
-            let from = if entangled {
-                0
-            } else {
-                turned.min(row.reaches_right)
-            };
+            let from = if entangled { 0 } else { turned.min(row.reaches_right) };
             let ended = self.evaluate(row, &mut now, from)?;
             let still = &now[from..ended.unwrap_or(now.len())];
-            entangled |= still
-                .iter()
-                .filter_map(|axis| axis.value.as_deref())
-                .any(holds_variable);
+            entangled |= still.iter().filter_map(|axis| axis.value.as_deref()).any(holds_variable);
             match ended {
                 None => self.emit(row, &now)?,
                 Some(axis) => self.end_pass(row, &now, axis, &mut noted)?,
@@ -150,9 +143,7 @@ impl Walk<'_> {
                 }
                 Source::Sought { script, query } => (script, query),
             };
-            let found = self
-                .seeker
-                .seek(row, now, script.as_ref(), query.as_deref());
+            let found = self.seeker.seek(row, now, script.as_ref(), query.as_deref());
             let found = found.map_err(|problem| ParseError::Item {
                 data_def: self.plan.name.as_ref().to_owned(),
                 item: row.heads[own].item_name.as_ref().to_owned(),
@@ -221,8 +212,7 @@ impl Walk<'_> {
                  came up"
             )
         };
-        self.notes
-            .push(format!("dataDef `{plan}`: item `{item}` {why}"));
+        self.notes.push(format!("dataDef `{plan}`: item `{item}` {why}"));
         Ok(())
     }
 

@@ -105,18 +105,12 @@ const SHOWN_MAX: usize = 300;
 impl ParseError {
     /// An error about a query, shown shortened if it is long.
     pub fn query(query: &str, message: &dyn fmt::Display) -> Self {
-        Self::Query {
-            query: shorten(query),
-            message: message.to_string(),
-        }
+        Self::Query { query: shorten(query), message: message.to_string() }
     }
 
     /// An error about a script, shown shortened if it is long.
     pub fn script(script: &str, message: &dyn fmt::Display) -> Self {
-        Self::Script {
-            script: shorten(script),
-            message: message.to_string(),
-        }
+        Self::Script { script: shorten(script), message: message.to_string() }
     }
 }
 
@@ -143,10 +137,7 @@ mod tests {
     #[test]
     fn errors_show_the_start_of_a_long_query() {
         let error = ParseError::query(&"ä".repeat(1000), &"too long");
-        assert_eq!(
-            error.to_string(),
-            format!("query `{}...`: too long", "ä".repeat(300))
-        );
+        assert_eq!(error.to_string(), format!("query `{}...`: too long", "ä".repeat(300)));
         let error = ParseError::script("f(", &"unfinished");
         assert_eq!(error.to_string(), "script `f(`: unfinished");
     }

@@ -63,10 +63,7 @@ pub(super) enum Source {
     /// `value`, or `match` without backslashes: nothing is done to it.
     Constant(String),
     /// Asked of the script first, then of the page.
-    Sought {
-        script: Option<Bound>,
-        query: Option<Box<QueryPlan>>,
-    },
+    Sought { script: Option<Bound>, query: Option<Box<QueryPlan>> },
 }
 
 #[derive(Debug, Clone)]
@@ -79,20 +76,9 @@ pub(super) struct QueryPlan {
 impl Plan {
     /// Prepares a definition, or gives everything that is wrong with it.
     pub fn compile(def: &DataDef) -> Result<Self, Vec<PlanProblem>> {
-        let default_fact = [Item {
-            name: Text::new("fact"),
-            ..Item::default()
-        }];
-        let facts = if def.facts.is_empty() {
-            &default_fact[..]
-        } else {
-            &def.facts[..]
-        };
-        let mut compiler = Compiler {
-            def,
-            errors: duplicates(def),
-            warnings: Vec::new(),
-        };
+        let default_fact = [Item { name: Text::new("fact"), ..Item::default() }];
+        let facts = if def.facts.is_empty() { &default_fact[..] } else { &def.facts[..] };
+        let mut compiler = Compiler { def, errors: duplicates(def), warnings: Vec::new() };
         let mut rows = Vec::with_capacity(def.items.len() * facts.len());
         for item in &def.items {
             for fact in facts {
@@ -102,11 +88,7 @@ impl Plan {
         if !compiler.errors.is_empty() {
             return Err(compiler.errors);
         }
-        Ok(Self {
-            name: def.name.as_str().into(),
-            rows,
-            warnings: compiler.warnings,
-        })
+        Ok(Self { name: def.name.as_str().into(), rows, warnings: compiler.warnings })
     }
 
     /// What works, but hardly as its author meant it.
@@ -135,27 +117,19 @@ impl AxisPlan {
             Source::Sought { script, query } => (script.as_ref(), query.as_deref()),
         };
         let query = query.into_iter();
-        script.into_iter().chain(query.flat_map(|query| {
-            [&query.block, &query.selector]
-                .into_iter()
-                .chain(&query.attribute)
-        }))
+        script.into_iter().chain(
+            query.flat_map(|query| {
+                [&query.block, &query.selector].into_iter().chain(&query.attribute)
+            }),
+        )
     }
 }
 
 /// Entries that bear the name of one before them: variables could not tell them apart.
 fn duplicates(def: &DataDef) -> Vec<PlanProblem> {
-    let names: Vec<&Text> = def
-        .items
-        .iter()
-        .chain(&def.dims)
-        .chain(&def.facts)
-        .map(|item| &item.name)
-        .collect();
-    let twice = names
-        .iter()
-        .enumerate()
-        .filter(|(at, name)| names[..*at].contains(name));
+    let names: Vec<&Text> =
+        def.items.iter().chain(&def.dims).chain(&def.facts).map(|item| &item.name).collect();
+    let twice = names.iter().enumerate().filter(|(at, name)| names[..*at].contains(name));
     twice
         .map(|(_, name)| PlanProblem {
             at: name.at,
@@ -181,22 +155,14 @@ impl Compiler<'_> {
             .chain(dims)
             .chain(std::iter::once((AxisKind::Fact, fact)))
             .collect();
-        let heads: Vec<AxisHead> = entries
-            .iter()
-            .map(|(kind, entry)| head(*kind, entry))
-            .collect();
-        let axes: Vec<AxisPlan> = (0..entries.len())
-            .map(|own| self.axis(own, entries[own].1, &heads))
-            .collect();
+        let heads: Vec<AxisHead> = entries.iter().map(|(kind, entry)| head(*kind, entry)).collect();
+        let axes: Vec<AxisPlan> =
+            (0..entries.len()).map(|own| self.axis(own, entries[own].1, &heads)).collect();
         let reaches_right = axes
             .iter()
             .position(|axis| axis.bounds().any(Bound::reaches_right))
             .unwrap_or(axes.len());
-        RowPlan {
-            heads,
-            axes,
-            reaches_right,
-        }
+        RowPlan { heads, axes, reaches_right }
     }
 
     fn axis(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisPlan {

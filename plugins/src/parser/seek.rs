@@ -86,29 +86,23 @@ impl<'s> Seeker<'s> {
         let selector = query.selector.fill(&row.heads, now, &mut self.selector);
         let attribute = query.attribute.as_ref();
         let attribute = attribute.map(|name| name.fill(&row.heads, now, &mut self.attribute));
-        let known = self
-            .cells
-            .get(block)
-            .and_then(|selectors| selectors.get(selector))
-            .and_then(|cells| {
+        let known =
+            self.cells.get(block).and_then(|selectors| selectors.get(selector)).and_then(|cells| {
                 let same = |cell: &&Cell| cell.attribute.as_deref() == attribute;
                 cells.iter().find(same)
             });
         if let Some(cell) = known {
             return Ok(cell.found.clone());
         }
-        let found: Found = self
-            .queries
-            .query(block, selector, attribute)?
-            .map(Rc::from);
+        let found: Found = self.queries.query(block, selector, attribute)?.map(Rc::from);
         if !self.cells.contains_key(block) {
             self.cells.insert(block.into(), HashMap::new());
         }
         if let Some(selectors) = self.cells.get_mut(block) {
-            selectors.entry(selector.into()).or_default().push(Cell {
-                attribute: attribute.map(Box::from),
-                found: found.clone(),
-            });
+            selectors
+                .entry(selector.into())
+                .or_default()
+                .push(Cell { attribute: attribute.map(Box::from), found: found.clone() });
         }
         Ok(found)
     }

@@ -5,15 +5,8 @@ use spoonbill_defs::suggest;
 use super::bound::{AxisHead, Binder, Bound};
 use crate::data::AxisKind;
 
-const PROPERTIES: [&str; 7] = [
-    "index",
-    "match",
-    "value",
-    "order",
-    "itemName",
-    "axisName",
-    "nameString",
-];
+const PROPERTIES: [&str; 7] =
+    ["index", "match", "value", "order", "itemName", "axisName", "nameString"];
 
 const SEPARATOR: &str = " attribute: ";
 
@@ -82,12 +75,7 @@ impl Template {
     pub fn compile(text: &str) -> Result<Self, TemplateError> {
         let pieces = stretches(text).map(|stretch| match stretch {
             Stretch::Words(words) => Ok(Piece::Words(words.to_owned())),
-            Stretch::Variable {
-                whole,
-                name,
-                at,
-                escaped,
-            } => Ok(Piece::Variable {
+            Stretch::Variable { whole, name, at, escaped } => Ok(Piece::Variable {
                 variable: Variable::parse(name).map_err(|why| TemplateError {
                     message: format!("variable `{whole}`: {why}"),
                     at,
@@ -97,9 +85,7 @@ impl Template {
                 escaped,
             }),
         });
-        Ok(Self {
-            pieces: pieces.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { pieces: pieces.collect::<Result<_, _>>()? })
     }
 
     /// Whether the text is the same for every row.
@@ -118,12 +104,7 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Words(words) => binder.push_words(words),
-                Piece::Variable {
-                    variable,
-                    whole,
-                    at,
-                    escaped,
-                } => {
+                Piece::Variable { variable, whole, at, escaped } => {
                     let axis = variable.place(own, heads).map_err(|why| TemplateError {
                         message: format!("variable `{whole}`: {why}"),
                         at: *at,
@@ -156,10 +137,7 @@ impl Variable {
                 ));
             }
         };
-        Ok(Self {
-            axis,
-            property: parse_property(property)?,
-        })
+        Ok(Self { axis, property: parse_property(property)? })
     }
 
     /// The axis of the row that is meant.
@@ -209,12 +187,7 @@ fn parse_property(word: &str) -> Result<Property, String> {
 
 pub(super) enum Stretch<'t> {
     Words(&'t str),
-    Variable {
-        whole: &'t str,
-        name: &'t str,
-        at: usize,
-        escaped: bool,
-    },
+    Variable { whole: &'t str, name: &'t str, at: usize, escaped: bool },
 }
 
 /// Splits a text at its variables; `%{` without `}` is plain words.
@@ -235,12 +208,8 @@ pub(super) fn stretches(text: &str) -> impl Iterator<Item = Stretch<'_>> {
         let whole = &rest[open..=open + length];
         let escaped = rest[..open].ends_with('%');
         let words = &rest[..open - usize::from(escaped)];
-        let found = Stretch::Variable {
-            whole,
-            name: &whole[2..whole.len() - 1],
-            at: done + open,
-            escaped,
-        };
+        let found =
+            Stretch::Variable { whole, name: &whole[2..whole.len() - 1], at: done + open, escaped };
         done += open + length + 1;
         if words.is_empty() {
             return Some(found);

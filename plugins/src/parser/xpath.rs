@@ -36,12 +36,7 @@ impl<'a> XpathQueries<'a> {
         compiled: &'a mut Compiled<XPath>,
         limits: XPathLimits,
     ) -> Self {
-        Self {
-            document,
-            compiled,
-            limits,
-            blocks: HashMap::new(),
-        }
+        Self { document, compiled, limits, blocks: HashMap::new() }
     }
 
     fn block(&mut self, block: &str) -> Result<Option<XNode>, ParseError> {

@@ -50,20 +50,14 @@ impl ScriptChain {
         read_file: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, Vec<OptionProblem>> {
         let mut problems = Vec::new();
-        let links = plugins
-            .iter()
-            .map(|plugin| read_link(plugin, read_file, &mut problems))
-            .collect();
+        let links =
+            plugins.iter().map(|plugin| read_link(plugin, read_file, &mut problems)).collect();
         if plugins.is_empty() {
             let help = "add a plugin with class `script`".to_owned();
             let message = "a script step without plugins does nothing".to_owned();
             problems.push(problem(Span::default(), message, Some(help)));
         }
-        if problems.is_empty() {
-            Ok(Self { links })
-        } else {
-            Err(problems)
-        }
+        if problems.is_empty() { Ok(Self { links }) } else { Err(problems) }
     }
 }
 
@@ -148,10 +142,7 @@ fn read_script(
         problems.push(problem(name.at, error.to_string(), help));
         return None;
     }
-    Some(ScriptFile {
-        name: name.text.clone(),
-        source,
-    })
+    Some(ScriptFile { name: name.text.clone(), source })
 }
 
 fn has(plugin: &PluginDef, key: &str) -> bool {
@@ -162,9 +153,7 @@ fn has(plugin: &PluginDef, key: &str) -> bool {
 fn is_path(text: &str) -> bool {
     text.split('.').all(|name| {
         let mut letters = name.chars();
-        letters
-            .next()
-            .is_some_and(|first| first.is_alphabetic() || first == '_' || first == '$')
+        letters.next().is_some_and(|first| first.is_alphabetic() || first == '_' || first == '$')
             && letters.all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '$')
     })
 }

@@ -26,13 +26,9 @@ fn make<'js>(ctx: &Ctx<'js>, run: &Arc<RunFacts>) -> rquickjs::Result<Object<'js
     let facts = Arc::clone(run);
     getter(&configs, "getStage", move |_| Ok(facts.stage.clone()))?;
     let facts = Arc::clone(run);
-    getter(&configs, "getUserAgent", move |_| {
-        Ok(facts.user_agent.clone())
-    })?;
+    getter(&configs, "getUserAgent", move |_| Ok(facts.user_agent.clone()))?;
     let facts = Arc::clone(run);
-    getter(&configs, "getWebClientTimeout", move |_| {
-        Ok(facts.timeout.as_millis() as f64)
-    })?;
+    getter(&configs, "getWebClientTimeout", move |_| Ok(facts.timeout.as_millis() as f64))?;
     Ok(configs)
 }
 
@@ -49,24 +45,18 @@ fn install_dates<'js>(configs: &Object<'js>, run: &Arc<RunFacts>) -> rquickjs::R
             date_object(&ctx, &pick(&facts), &facts.date_text)
         })?;
     }
-    let texts: [(&str, Pick); 2] = [
-        ("getRunDateText", run_date),
-        ("getRunDateTimeText", |run| run.run_date_time.clone()),
-    ];
+    let texts: [(&str, Pick); 2] =
+        [("getRunDateText", run_date), ("getRunDateTimeText", |run| run.run_date_time.clone())];
     for (method, pick) in texts {
         let facts = Arc::clone(run);
-        getter(configs, method, move |_| {
-            Ok((facts.date_text)(&pick(&facts)))
-        })?;
+        getter(configs, method, move |_| Ok((facts.date_text)(&pick(&facts))))?;
     }
     Ok(())
 }
 
 /// The run's date-time cut to the day.
 pub(super) fn run_date(run: &RunFacts) -> Zoned {
-    run.run_date_time
-        .start_of_day()
-        .unwrap_or_else(|_| run.run_date_time.clone())
+    run.run_date_time.start_of_day().unwrap_or_else(|_| run.run_date_time.clone())
 }
 
 fn high_date(run: &RunFacts) -> Zoned {
@@ -74,15 +64,12 @@ fn high_date(run: &RunFacts) -> Zoned {
     let high: DateTime = text
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or_else(|| date(2037, 12, 31).at(23, 59, 59, 999_000_000));
-    high.to_zoned(TimeZone::system())
-        .unwrap_or_else(|_| run.run_date_time.clone())
+    high.to_zoned(TimeZone::system()).unwrap_or_else(|_| run.run_date_time.clone())
 }
 
 fn install_lookups(configs: &Object<'_>, run: &Arc<RunFacts>) -> rquickjs::Result<()> {
     add_lookup(configs, run, "getConfig", |ctx, text| {
-        rquickjs::String::from_str(ctx.clone(), text)
-            .ok()
-            .map(rquickjs::String::into_value)
+        rquickjs::String::from_str(ctx.clone(), text).ok().map(rquickjs::String::into_value)
     })?;
     add_lookup(configs, run, "getInt", |ctx, text| {
         let number: i32 = text.trim().parse().ok()?;
@@ -109,10 +96,7 @@ fn add_lookup<'js>(
             let value = text.as_deref().and_then(|text| read(&ctx, text));
             match (value.or(default.0), text) {
                 (Some(value), _) => Ok::<_, Error>(value),
-                (None, None) => Err(Exception::throw_message(
-                    &ctx,
-                    &format!("no setting `{key}`"),
-                )),
+                (None, None) => Err(Exception::throw_message(&ctx, &format!("no setting `{key}`"))),
                 (None, Some(text)) => Err(Exception::throw_message(
                     &ctx,
                     &format!("setting `{key}` is `{text}`, which {method} cannot read"),
@@ -125,9 +109,7 @@ fn add_lookup<'js>(
 
 fn find(run: &RunFacts, key: &str) -> Option<String> {
     (run.config)(key).or_else(|| {
-        let short = key
-            .strip_prefix("scoopi.")
-            .or_else(|| key.strip_prefix("spoonbill."))?;
+        let short = key.strip_prefix("scoopi.").or_else(|| key.strip_prefix("spoonbill."))?;
         (run.config)(short)
     })
 }

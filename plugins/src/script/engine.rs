@@ -43,11 +43,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            time: Duration::from_secs(2),
-            memory: 32 << 20,
-            stack: 512 << 10,
-        }
+        Self { time: Duration::from_secs(2), memory: 32 << 20, stack: 512 << 10 }
     }
 }
 
@@ -115,14 +111,7 @@ impl Engine {
         let watch = Rc::new(Watch::default());
         let clock = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || clock.is_over())));
-        Ok(Self {
-            host,
-            host_objects,
-            runtime,
-            limits,
-            watch,
-            spoiled: Cell::new(false),
-        })
+        Ok(Self { host, host_objects, runtime, limits, watch, spoiled: Cell::new(false) })
     }
 
     /// A fresh global object.
@@ -149,9 +138,7 @@ impl Engine {
         work: impl for<'js> FnOnce(&Ctx<'js>) -> Result<T, Fault>,
     ) -> Result<T, ScriptError> {
         self.watch.fired.set(false);
-        self.watch
-            .deadline
-            .set(Instant::now().checked_add(self.limits.time));
+        self.watch.deadline.set(Instant::now().checked_add(self.limits.time));
         let entered = catch_unwind(AssertUnwindSafe(|| {
             context.with(|ctx| {
                 let result = work(&ctx).map_err(|fault| match fault {
@@ -167,10 +154,9 @@ impl Engine {
         }));
         self.watch.deadline.set(None);
         let result = match entered {
-            Ok(_) if self.watch.fired.get() => Err(ScriptError::TimeLimit {
-                script: script.to_owned(),
-                limit: self.limits.time,
-            }),
+            Ok(_) if self.watch.fired.get() => {
+                Err(ScriptError::TimeLimit { script: script.to_owned(), limit: self.limits.time })
+            }
             Ok(result) => result,
             Err(_) => Err(ScriptError::Engine {
                 script: script.to_owned(),
@@ -200,10 +186,7 @@ impl Engine {
                         message: shorten(&error.to_string()),
                     }
                 }
-                _ => ScriptError::Engine {
-                    script: script.to_owned(),
-                    message: error.to_string(),
-                },
+                _ => ScriptError::Engine { script: script.to_owned(), message: error.to_string() },
             };
         }
         let thrown = ctx.catch();
@@ -227,17 +210,9 @@ impl Engine {
             return self.out_of_memory(script);
         }
         if name == "RangeError" && message == "Maximum call stack size exceeded" {
-            return ScriptError::StackLimit {
-                script: place,
-                at,
-                limit: self.limits.stack,
-            };
+            return ScriptError::StackLimit { script: place, at, limit: self.limits.stack };
         }
-        ScriptError::Thrown {
-            script: place,
-            at,
-            message: shorten(&format!("{name}: {message}")),
-        }
+        ScriptError::Thrown { script: place, at, message: shorten(&format!("{name}: {message}")) }
     }
 
     /// Counts the objects that are left when all contexts are gone; the engine is then done for.
@@ -258,10 +233,7 @@ impl Engine {
     }
 
     fn out_of_memory(&self, script: &str) -> ScriptError {
-        ScriptError::MemoryLimit {
-            script: script.to_owned(),
-            limit: self.limits.memory,
-        }
+        ScriptError::MemoryLimit { script: script.to_owned(), limit: self.limits.memory }
     }
 }
 
@@ -286,10 +258,7 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 fn engine_failed(error: &Error) -> ScriptError {
-    ScriptError::Engine {
-        script: "script".to_owned(),
-        message: error.to_string(),
-    }
+    ScriptError::Engine { script: "script".to_owned(), message: error.to_string() }
 }
 
 /// The first frame of a stack trace that is the user's own: file, line and column.

@@ -35,12 +35,7 @@ struct Stage {
 impl ItemScripts {
     /// Gets ready for the scripts of a page.
     pub fn new(facts: &ScriptFacts, limits: Limits) -> Self {
-        Self {
-            facts: Rc::new(facts.clone()),
-            limits,
-            log: Log::default(),
-            stage: None,
-        }
+        Self { facts: Rc::new(facts.clone()), limits, log: Log::default(), stage: None }
     }
 
     /// Evaluates an expression. Null and undefined give nothing, a date-time its text by the
@@ -113,9 +108,7 @@ fn document<'js>(ctx: &Ctx<'js>, facts: &Rc<ScriptFacts>) -> rquickjs::Result<Ob
         date_object(&ctx, &page.from_date, &page.run.date_text)
     })?;
     let page = Rc::clone(facts);
-    getter(&document, "getDocumentObject", move |ctx| {
-        TypedArray::<u8>::new_copy(ctx, &page.body)
-    })?;
+    getter(&document, "getDocumentObject", move |ctx| TypedArray::<u8>::new_copy(ctx, &page.body))?;
     getter(&document, "getId", |ctx| Ok(Value::new_null(ctx)))?;
     Ok(document)
 }

@@ -65,12 +65,7 @@ pub(super) fn pack<'js>(
             cells.push_or_null(axis.order)?;
         }
     }
-    pack.call((
-        data.name.as_str(),
-        data.data_def.as_str(),
-        tags.array,
-        cells.array,
-    ))
+    pack.call((data.name.as_str(), data.data_def.as_str(), tags.array, cells.array))
 }
 
 /// An array being filled. Names repeat on every row, so each becomes a JavaScript string once.
@@ -123,11 +118,7 @@ pub(super) fn unpack<'js>(unpack: &Function<'js>, value: Value<'js>) -> rquickjs
         return Ok(Unpacked::Other(parts.get()?));
     };
     let tags: Vec<String> = parts.get(2)?;
-    let mut cells = Reader {
-        cells: parts.get(3)?,
-        at: 0,
-        names: HashMap::new(),
-    };
+    let mut cells = Reader { cells: parts.get(3)?, at: 0, names: HashMap::new() };
     let mut rows = Vec::new();
     while cells.at < cells.cells.len() {
         rows.push(cells.row()?);
@@ -136,10 +127,7 @@ pub(super) fn unpack<'js>(unpack: &Function<'js>, value: Value<'js>) -> rquickjs
         name: parts.get(0)?,
         data_def: parts.get(1)?,
         rows,
-        tags: tags
-            .chunks_exact(2)
-            .map(|pair| (pair[0].clone(), pair[1].clone()))
-            .collect(),
+        tags: tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
     }))
 }
 
@@ -155,9 +143,7 @@ impl<'js> Reader<'js> {
         let name = self.name()?;
         let group = self.name()?;
         let count: u32 = self.next()?;
-        let axes = (0..count)
-            .map(|_| self.axis())
-            .collect::<Result<_, Error>>()?;
+        let axes = (0..count).map(|_| self.axis()).collect::<Result<_, Error>>()?;
         Ok(Row { name, group, axes })
     }
 

@@ -99,12 +99,7 @@ impl Scripter {
             let entry = start_link(&engine, &context, link)?;
             links.push(Started { entry, context });
         }
-        Ok(Stage {
-            pack,
-            unpack,
-            links,
-            engine,
-        })
+        Ok(Stage { pack, unpack, links, engine })
     }
 }
 
@@ -146,18 +141,17 @@ impl Stage {
             Ok(Persistent::save(ctx, model::pack(ctx, &pack, &data)?))
         })?;
         for (started, link) in self.links.iter().zip(chain) {
-            value = self.engine.call(&started.context, link.name(), |ctx| {
-                call_entry(ctx, started, link, value)
-            })?;
+            value = self
+                .engine
+                .call(&started.context, link.name(), |ctx| call_entry(ctx, started, link, value))?;
         }
         self.engine.call(&first.context, last.name(), |ctx| {
             let unpack = self.unpack.clone().restore(ctx)?;
             match model::unpack(&unpack, value.restore(ctx)?)? {
                 Unpacked::Data(data) => Ok(data),
-                Unpacked::Other(got) => Err(Fault::Ours(ScriptError::NotData {
-                    script: last.name().to_owned(),
-                    got,
-                })),
+                Unpacked::Other(got) => {
+                    Err(Fault::Ours(ScriptError::NotData { script: last.name().to_owned(), got }))
+                }
             }
         })
     }

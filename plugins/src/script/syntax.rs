@@ -43,11 +43,7 @@ pub(super) fn check_source(name: &str, source: &str) -> Result<(), ScriptError> 
         }
     });
     match outcome {
-        Err(ScriptError::Thrown {
-            script,
-            at,
-            message,
-        }) => {
+        Err(ScriptError::Thrown { script, at, message }) => {
             let (line, column) = at.unwrap_or((2, 1));
             Err(ScriptError::Syntax {
                 script,

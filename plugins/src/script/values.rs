@@ -36,10 +36,7 @@ pub(super) fn date_object<'js>(
         let text = date_from_millis(millis).map(|date| date_text(&date));
         Ok::<_, Error>(text.unwrap_or_else(|| "Invalid Date".to_owned()))
     })?;
-    object.prop(
-        "toString",
-        Property::from(to_string).writable().configurable(),
-    )?;
+    object.prop("toString", Property::from(to_string).writable().configurable())?;
     Ok(object)
 }
 
@@ -56,9 +53,7 @@ pub(super) fn text_of_date<'js>(
     if !class.is_function() || !object.is_instance_of(&class) {
         return Ok(None);
     }
-    let millis: f64 = object
-        .get::<_, Function<'js>>("getTime")?
-        .call((This(object.clone()),))?;
+    let millis: f64 = object.get::<_, Function<'js>>("getTime")?.call((This(object.clone()),))?;
     Ok(date_from_millis(millis).map(|date| date_text(&date)))
 }
 
@@ -81,17 +76,11 @@ where
     V: IntoJs<'js> + 'js,
     F: Fn(Ctx<'js>) -> rquickjs::Result<V> + Clone + 'js,
 {
-    let property = method
-        .strip_prefix("get")
-        .or_else(|| method.strip_prefix("is"))
-        .unwrap_or(method);
+    let property =
+        method.strip_prefix("get").or_else(|| method.strip_prefix("is")).unwrap_or(method);
     let mut letters = property.chars();
-    let property: String = letters
-        .next()
-        .map(|first| first.to_ascii_lowercase())
-        .into_iter()
-        .chain(letters)
-        .collect();
+    let property: String =
+        letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect();
     object.prop(property, Accessor::new_get(value.clone()).configurable())?;
     object.set(method, Function::new(object.ctx().clone(), value)?)
 }
@@ -107,10 +96,7 @@ where
 {
     let get = move |ctx: Ctx<'js>| {
         let object = make(&ctx)?;
-        let plain = Property::from(object.clone())
-            .writable()
-            .configurable()
-            .enumerable();
+        let plain = Property::from(object.clone()).writable().configurable().enumerable();
         ctx.globals().prop(name, plain)?;
         Ok::<_, Error>(object)
     };
@@ -118,6 +104,5 @@ where
         let plain = Property::from(value).writable().configurable().enumerable();
         ctx.globals().prop(name, plain)
     };
-    ctx.globals()
-        .prop(name, Accessor::new(get, set).configurable().enumerable())
+    ctx.globals().prop(name, Accessor::new(get, set).configurable().enumerable())
 }

@@ -162,9 +162,8 @@ impl<'d> Evaluator<'d> {
             let own = self.document.attribute(id, "xml:lang");
             if let Some(own) = own.or_else(|| self.document.attribute(id, "lang")) {
                 // `en` speaks for `en-GB`, but not for `eng`.
-                let speaks = own
-                    .get(..wanted.len())
-                    .is_some_and(|start| start.eq_ignore_ascii_case(wanted));
+                let speaks =
+                    own.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted));
                 let rest = own.get(wanted.len()..).unwrap_or_default();
                 return Ok(speaks && (rest.is_empty() || rest.starts_with('-')));
             }
@@ -251,7 +250,5 @@ fn translated(text: &str, from: &str, to: &str) -> String {
         let other = to.next();
         map.entry(c).or_insert(other);
     }
-    text.chars()
-        .filter_map(|c| map.get(&c).copied().unwrap_or(Some(c)))
-        .collect()
+    text.chars().filter_map(|c| map.get(&c).copied().unwrap_or(Some(c))).collect()
 }

@@ -58,9 +58,7 @@ impl Evaluator<'_> {
         if value.kind() == Kind::Text && comparison.is_equality() {
             let wanted = self.text(value, focus)?;
             let equal = comparison == Comparison::Equal;
-            return self.visit(nodes, focus, &mut |node| {
-                Ok(self.reads(node, &wanted)? == equal)
-            });
+            return self.visit(nodes, focus, &mut |node| Ok(self.reads(node, &wanted)? == equal));
         }
         let wanted = self.number(value, focus)?;
         self.visit(nodes, focus, &mut |node| {
@@ -158,11 +156,7 @@ impl Evaluator<'_> {
 
     /// Whether a text occurs on both sides. Keeps hashes, as the texts of nested nodes add up.
     fn share_text(&self, left: &[XNode], right: &[XNode]) -> Answer<bool> {
-        let (few, many) = if left.len() <= right.len() {
-            (left, right)
-        } else {
-            (right, left)
-        };
+        let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
         if let [only] = few {
             let text = self.string_value(*only)?;
             for node in many {

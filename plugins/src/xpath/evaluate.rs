@@ -35,11 +35,7 @@ pub(super) fn evaluate(
         steps_max: limits.steps_max,
         steps_left: Cell::new(limits.steps_max),
     };
-    let focus = Focus {
-        node: context,
-        position: 1,
-        size: 1,
-    };
+    let focus = Focus { node: context, position: 1, size: 1 };
     Ok(match expression.kind() {
         Kind::Nodes => Value::Nodes(evaluator.nodes(expression, focus)?),
         Kind::Text => Value::Text(evaluator.text(expression, focus)?.into_owned()),
@@ -458,19 +454,13 @@ impl<'d> Evaluator<'d> {
         position: usize,
         size: usize,
     ) -> Answer<bool> {
-        let focus = Focus {
-            node,
-            position,
-            size,
-        };
+        let focus = Focus { node, position, size };
         match predicate {
             Predicate::At(wanted) => Ok(*wanted == position),
             #[expect(clippy::float_cmp, reason = "a position is a whole number or none")]
-            Predicate::Test {
-                expression,
-                numeric: true,
-                ..
-            } => Ok(self.number(expression, focus)? == position as f64),
+            Predicate::Test { expression, numeric: true, .. } => {
+                Ok(self.number(expression, focus)? == position as f64)
+            }
             Predicate::Test { expression, .. } => self.truth(expression, focus),
         }
     }

@@ -31,10 +31,7 @@ pub(super) enum Expression {
 impl Expression {
     /// The context node, as `.` says it.
     pub(super) fn here() -> Self {
-        Self::Path(Path {
-            start: Start::Context,
-            steps: Vec::new(),
-        })
+        Self::Path(Path { start: Start::Context, steps: Vec::new() })
     }
 
     /// XPath has no variables here, so the kind of an expression never depends on the page.
@@ -75,10 +72,7 @@ impl Comparison {
         }
     }
 
-    #[expect(
-        clippy::float_cmp,
-        reason = "XPath compares numbers exactly, as IEEE 754 does"
-    )]
+    #[expect(clippy::float_cmp, reason = "XPath compares numbers exactly, as IEEE 754 does")]
     pub(super) fn of_numbers(self, left: f64, right: f64) -> bool {
         match self {
             Self::Equal => left == right,
@@ -197,11 +191,7 @@ pub(super) struct Step {
 
 impl Step {
     pub(super) fn plain(axis: Axis, test: NodeTest) -> Self {
-        Self {
-            axis,
-            test,
-            predicates: Vec::new(),
-        }
+        Self { axis, test, predicates: Vec::new() }
     }
 
     /// Whether it matters how many candidates came before one.

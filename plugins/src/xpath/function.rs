@@ -110,10 +110,7 @@ impl Function {
 
     /// Whether its argument must be nodes.
     pub(super) fn wants_nodes(self) -> bool {
-        matches!(
-            self,
-            Self::Count | Self::LocalName | Self::Name | Self::NamespaceUri | Self::Sum
-        )
+        matches!(self, Self::Count | Self::LocalName | Self::Name | Self::NamespaceUri | Self::Sum)
     }
 
     /// Whether a missing argument stands for the context node.

@@ -79,12 +79,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, XPathError> {
             LENGTH_MAX,
         ));
     }
-    let mut lexer = Lexer {
-        chars,
-        at: 0,
-        open: 0,
-        out: Vec::new(),
-    };
+    let mut lexer = Lexer { chars, at: 0, open: 0, out: Vec::new() };
     while let Some(c) = lexer.peek(0) {
         if is_space(c) {
             lexer.at += 1;
@@ -94,10 +89,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, XPathError> {
         let token = lexer.token(c)?;
         lexer.out.push(Placed { token, at });
     }
-    lexer.out.push(Placed {
-        token: Token::End,
-        at: lexer.at,
-    });
+    lexer.out.push(Placed { token: Token::End, at: lexer.at });
     Ok(lexer.out)
 }
 
@@ -116,9 +108,7 @@ impl Lexer {
 
     /// Whether an operand may stand here.
     fn operand_next(&self) -> bool {
-        self.out
-            .last()
-            .is_none_or(|last| last.token.wants_operand())
+        self.out.last().is_none_or(|last| last.token.wants_operand())
     }
 
     fn token(&mut self, c: char) -> Result<Token, XPathError> {
@@ -186,9 +176,7 @@ impl Lexer {
             return Err(XPathError::new(why, self.at));
         };
         self.at = start + length + 1;
-        Ok(Token::Literal(
-            self.chars[start..start + length].iter().collect(),
-        ))
+        Ok(Token::Literal(self.chars[start..start + length].iter().collect()))
     }
 
     fn number(&mut self) -> Result<Token, XPathError> {
@@ -226,11 +214,7 @@ impl Lexer {
             }
             let name = self.folded(self.chars[start..self.at].iter().collect());
             self.at += usize::from(star);
-            return Ok(if star {
-                Token::PrefixStar(name)
-            } else {
-                Token::Name(name)
-            });
+            return Ok(if star { Token::PrefixStar(name) } else { Token::Name(name) });
         }
         let word = self.folded(self.chars[start..self.at].iter().collect());
         match word.folded.as_str() {
@@ -248,10 +232,7 @@ impl Lexer {
     fn folded(&self, given: String) -> Name {
         let after_at = matches!(self.out.last(), Some(last) if last.token == Token::At);
         if self.open > 0 && !after_at {
-            return Name {
-                folded: given,
-                given: None,
-            };
+            return Name { folded: given, given: None };
         }
         let folded = given.to_ascii_lowercase();
         let given = (folded != given).then_some(given);

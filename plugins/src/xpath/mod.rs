@@ -32,9 +32,7 @@ pub struct XPathLimits {
 
 impl Default for XPathLimits {
     fn default() -> Self {
-        Self {
-            steps_max: 50_000_000,
-        }
+        Self { steps_max: 50_000_000 }
     }
 }
 
@@ -49,10 +47,7 @@ pub struct XPathError {
 
 impl XPathError {
     fn new(message: impl Into<String>, at: usize) -> Self {
-        Self {
-            message: message.into(),
-            at: Some(at),
-        }
+        Self { message: message.into(), at: Some(at) }
     }
 }
 
@@ -94,10 +89,9 @@ impl XNode {
     fn attribute_value(self, document: &Document) -> &str {
         match self {
             Self::Node(_) => "",
-            Self::Attribute(owner, index) => document
-                .attributes(owner)
-                .nth(index as usize)
-                .map_or("", |(_, value)| value),
+            Self::Attribute(owner, index) => {
+                document.attributes(owner).nth(index as usize).map_or("", |(_, value)| value)
+            }
         }
     }
 

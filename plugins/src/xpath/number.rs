@@ -10,11 +10,7 @@ pub fn number_to_string(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()
     } else if number.is_infinite() {
-        if number > 0.0 {
-            "Infinity".to_owned()
-        } else {
-            "-Infinity".to_owned()
-        }
+        if number > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() }
     } else if number == 0.0 {
         // Negative zero has no sign in XPath.
         "0".to_owned()
@@ -38,15 +34,7 @@ pub(super) fn number_from(text: &str) -> f64 {
 /// Rounds to the nearest whole number, halves towards positive infinity.
 pub(super) fn round(number: f64) -> f64 {
     let below = number.floor();
-    let rounded = if number - below >= 0.5 {
-        below + 1.0
-    } else {
-        below
-    };
+    let rounded = if number - below >= 0.5 { below + 1.0 } else { below };
     // From -0.5 up to zero the answer is negative zero, which division can tell from zero.
-    if rounded == 0.0 {
-        rounded.copysign(number)
-    } else {
-        rounded
-    }
+    if rounded == 0.0 { rounded.copysign(number) } else { rounded }
 }

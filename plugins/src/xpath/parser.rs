@@ -14,12 +14,7 @@ use super::simplify;
 const NESTING_MAX: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
-    let mut parser = Parser {
-        tokens: tokens(text)?,
-        next: 0,
-        depth: 0,
-        height: 0,
-    };
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, height: 0 };
     if *parser.peek() == Token::End {
         return Err(parser.wrong("the expression is empty"));
     }
@@ -115,9 +110,7 @@ impl Parser {
         if levels <= NESTING_MAX {
             return Ok(());
         }
-        Err(self.wrong(format!(
-            "expression is nested more than {NESTING_MAX} levels deep"
-        )))
+        Err(self.wrong(format!("expression is nested more than {NESTING_MAX} levels deep")))
     }
 
     fn expression(&mut self) -> Result<Expression, XPathError> {
@@ -141,11 +134,7 @@ impl Parser {
                 (operator, &left),
                 (Infix::Or, Expression::Or(_)) | (Infix::And, Expression::And(_))
             );
-            height = if flat {
-                height.max(self.height + 1)
-            } else {
-                height.max(self.height) + 1
-            };
+            height = if flat { height.max(self.height + 1) } else { height.max(self.height) + 1 };
             self.check_nesting(height)?;
             left = match operator {
                 Infix::Or => simplify::or(left, right),
@@ -238,10 +227,7 @@ impl Parser {
     fn filter(&mut self) -> Result<Expression, XPathError> {
         let at = self.next;
         let primary = self.primary()?;
-        let goes_on = matches!(
-            self.peek(),
-            Token::OpenBracket | Token::Slash | Token::SlashSlash
-        );
+        let goes_on = matches!(self.peek(), Token::OpenBracket | Token::Slash | Token::SlashSlash);
         if !goes_on {
             return Ok(primary);
         }
@@ -362,11 +348,7 @@ impl Parser {
         let axis = self.axis()?;
         let test = self.node_test()?;
         let predicates = self.predicates()?;
-        Ok(Step {
-            axis,
-            test,
-            predicates,
-        })
+        Ok(Step { axis, test, predicates })
     }
 
     fn axis(&mut self) -> Result<Axis, XPathError> {
@@ -402,10 +384,7 @@ impl Parser {
                 NodeTest::Name(LocalName::from(folded), given.map(LocalName::from))
             }
             other => {
-                let why = format!(
-                    "expected a name, `*` or `text()`, found {}",
-                    described(&other)
-                );
+                let why = format!("expected a name, `*` or `text()`, found {}", described(&other));
                 return Err(self.wrong(why));
             }
         };

@@ -96,10 +96,7 @@ pub(super) fn path(start: Start, steps: Vec<Step>) -> Expression {
         if is_plain(&step, Axis::Itself) {
             continue;
         }
-        if kept
-            .last()
-            .is_some_and(|last| is_plain(last, Axis::DescendantOrSelf))
-        {
+        if kept.last().is_some_and(|last| is_plain(last, Axis::DescendantOrSelf)) {
             fuse(&mut kept, &mut step);
         }
         kept.push(step);
@@ -143,10 +140,7 @@ pub(super) fn predicate(condition: Expression) -> Predicate {
         Expression::Compare(Comparison::Equal, sides)
             if matches!(
                 *sides,
-                (
-                    Expression::Call(Function::Position, _),
-                    Expression::Number(_)
-                )
+                (Expression::Call(Function::Position, _), Expression::Number(_))
             ) =>
         {
             match sides.1 {

@@ -60,9 +60,7 @@ fn ancestors(document: &Document, first: Option<NodeId>) -> impl Iterator<Item =
 
 /// The next node in document order.
 fn onward(document: &Document, id: NodeId) -> Option<NodeId> {
-    document
-        .first_child(id)
-        .or_else(|| document.after_subtree(id))
+    document.first_child(id).or_else(|| document.after_subtree(id))
 }
 
 fn onwards(document: &Document, first: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
@@ -78,10 +76,7 @@ fn preceding<B>(
     let mut at = id;
     loop {
         if let Some(before) = document.prev_sibling(at) {
-            document
-                .descendants(before)
-                .rev()
-                .try_for_each(&mut visit)?;
+            document.descendants(before).rev().try_for_each(&mut visit)?;
             visit(before)?;
             at = before;
         } else if let Some(parent) = document.parent(at) {
@@ -142,10 +137,9 @@ fn parent(document: &Document, context: XNode, axis: Axis) -> (Option<NodeId>, b
     match context {
         XNode::Node(id) => (document.parent(id), false),
         // An attribute has a parent, but is no sibling of that parent's children.
-        XNode::Attribute(owner, _) => (
-            Some(owner),
-            matches!(axis, Axis::FollowingSibling | Axis::PrecedingSibling),
-        ),
+        XNode::Attribute(owner, _) => {
+            (Some(owner), matches!(axis, Axis::FollowingSibling | Axis::PrecedingSibling))
+        }
     }
 }
 
@@ -158,9 +152,9 @@ pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
         NodeTest::Nothing => false,
         NodeTest::Holder => document.first_child(id).is_some(),
         NodeTest::Named => document.is_element(id),
-        NodeTest::Name(..) | NodeTest::Prefix(..) => document
-            .name(id)
-            .is_some_and(|name| admits_name(test, name)),
+        NodeTest::Name(..) | NodeTest::Prefix(..) => {
+            document.name(id).is_some_and(|name| admits_name(test, name))
+        }
     }
 }
 

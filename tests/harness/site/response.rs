@@ -13,10 +13,7 @@ pub struct Request {
 
 impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 }
@@ -58,10 +55,7 @@ impl Response {
     pub fn raw(headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Self {
         Self {
             status: 200,
-            headers: headers
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect(),
+            headers: headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             body: Body::Bytes(body.into()),
             framing: Framing::Length,
             delay: Duration::ZERO,
@@ -79,10 +73,7 @@ impl Response {
     /// A page in UTF-8, sent as gzip.
     pub fn gzip(body: &[u8]) -> Self {
         Self::raw(
-            &[
-                ("Content-Type", "text/html; charset=utf-8"),
-                ("Content-Encoding", "gzip"),
-            ],
+            &[("Content-Type", "text/html; charset=utf-8"), ("Content-Encoding", "gzip")],
             gzip(body),
         )
     }
@@ -192,11 +183,7 @@ impl Response {
             return Vec::new();
         }
         let mut lines = vec![format!("HTTP/1.1 {} {}", self.status, reason(self.status))];
-        lines.extend(
-            self.headers
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}")),
-        );
+        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         match self.framing {
             Framing::Length if matches!(self.status, 204 | 304) => {}
             Framing::Length => lines.push(format!("Content-Length: {}", self.length())),
@@ -237,9 +224,7 @@ pub fn gzip(body: &[u8]) -> Vec<u8> {
 
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| (crc >> 1) ^ (0xEDB8_8320 & 0_u32.wrapping_sub(crc & 1));
-    !bytes
-        .iter()
-        .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+    !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
 
 fn reason(status: u16) -> &'static str {

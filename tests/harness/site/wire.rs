@@ -35,10 +35,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
         return Ok(None);
     }
     let mut words = line.split_whitespace();
-    let (method, path) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
-    );
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (method, path) = (method.to_owned(), path.to_owned());
     let mut headers = Vec::new();
     loop {
@@ -51,15 +48,8 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
             None => break,
         }
     }
-    let request = Request {
-        method,
-        path,
-        headers,
-    };
-    let length = request
-        .header("content-length")
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0);
+    let request = Request { method, path, headers };
+    let length = request.header("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
     io::copy(&mut reader.take(length), &mut io::sink())?;
     Ok(Some(request))
 }
@@ -80,9 +70,7 @@ impl<'a> Flight<'a> {
         let count = state.counts.entry(request.path.clone()).or_default();
         *count += 1;
         let nth = *count;
-        state
-            .hits
-            .push((request.path.clone(), Instant::now(), None, in_flight));
+        state.hits.push((request.path.clone(), Instant::now(), None, in_flight));
         let hit = state.hits.len() - 1;
         Self { shared, hit, nth }
     }
@@ -92,10 +80,7 @@ impl<'a> Flight<'a> {
         let bare = request.path.split('?').next().unwrap_or_default();
         let behaviour = {
             let state = self.shared.state();
-            let known = state
-                .behaviours
-                .get(&request.path)
-                .or_else(|| state.behaviours.get(bare));
+            let known = state.behaviours.get(&request.path).or_else(|| state.behaviours.get(bare));
             known.or(state.otherwise.as_ref()).cloned()
         };
         behaviour.map_or_else(|| Response::status(404), |b| b(request, self.nth))

@@ -20,19 +20,11 @@ fn a_higher_source_wins() {
             .map(|entry| entry.source.clone());
         (config.fetch.delay.as_secs(), entry.unwrap())
     };
-    assert_eq!(
-        delay(&inputs),
-        (1, Source::File(inputs.config_file.clone().unwrap(), 1))
-    );
+    assert_eq!(delay(&inputs), (1, Source::File(inputs.config_file.clone().unwrap(), 1)));
     inputs.env = vars(&[("SPOONBILL_LOADER__FETCH__DELAY", "2s"), ("PATH", "/bin")]);
-    assert_eq!(
-        delay(&inputs),
-        (2, Source::Env("SPOONBILL_LOADER__FETCH__DELAY".to_owned()))
-    );
-    inputs.sets = vec![
-        "loader.fetch.delay=3s".to_owned(),
-        "scoopi.loader.fetch.delay=4s".to_owned(),
-    ];
+    assert_eq!(delay(&inputs), (2, Source::Env("SPOONBILL_LOADER__FETCH__DELAY".to_owned())));
+    inputs.sets =
+        vec!["loader.fetch.delay=3s".to_owned(), "scoopi.loader.fetch.delay=4s".to_owned()];
     assert_eq!(delay(&inputs), (4, Source::Set));
     inputs.flags = vec![("loader.fetch.delay".to_owned(), "5s".to_owned())];
     assert_eq!(delay(&inputs), (5, Source::Flag));
@@ -44,10 +36,7 @@ fn the_settings_file_lies_beside_the_definitions() {
     let dir = tempfile::tempdir().unwrap();
     let defs = dir.path().join("defs");
     fs::create_dir_all(defs.join("deep")).unwrap();
-    let inputs = |defs_dir: PathBuf| Inputs {
-        defs_dir: Some(defs_dir),
-        ..Inputs::default()
-    };
+    let inputs = |defs_dir: PathBuf| Inputs { defs_dir: Some(defs_dir), ..Inputs::default() };
     assert_eq!(inputs(defs.clone()).settings_file(), None);
     // Inside the directory it is a definition.
     fs::write(defs.join("spoonbill.yml"), "job.takeLimit: 8").unwrap();
@@ -125,23 +114,14 @@ fn all_problems_of_a_file_are_told_with_their_places() {
     let Err(Problems(all)) = Config::resolve(&inputs) else {
         panic!("no problem");
     };
-    let lines: Vec<_> = all
-        .iter()
-        .filter_map(|p| Some(&p.place.as_ref()?.source))
-        .collect();
-    assert!(
-        lines.iter().any(|line| *line == "api.token: ***"),
-        "{lines:?}"
-    );
+    let lines: Vec<_> = all.iter().filter_map(|p| Some(&p.place.as_ref()?.source)).collect();
+    assert!(lines.iter().any(|line| *line == "api.token: ***"), "{lines:?}");
     assert!(!format!("{all:?}").contains("hush"));
 }
 
 #[test]
 fn a_file_must_be_there_and_be_a_mapping() {
-    let gone = Inputs {
-        config_file: Some("/no/such/file.yml".into()),
-        ..Inputs::default()
-    };
+    let gone = Inputs { config_file: Some("/no/such/file.yml".into()), ..Inputs::default() };
     assert!(problems(&gone).starts_with("settings file `/no/such/file.yml` cannot be read"));
     let told = |text: &str| {
         let (_dir, inputs) = file(text);

@@ -24,22 +24,9 @@ fn durations() {
     ] {
         assert_eq!(delay(text), Duration::from_millis(ms), "{text}");
     }
-    for text in [
-        "",
-        "fast",
-        "-1s",
-        "-5",
-        "1.5",
-        "P1M",
-        "1y",
-        "99999999999999999999",
-        "40000000d",
-    ] {
+    for text in ["", "fast", "-1s", "-5", "1.5", "P1M", "1y", "99999999999999999999", "40000000d"] {
         let problem = problems(&sets(&[&format!("loader.fetch.delay={text}")]));
-        assert!(
-            problem.contains("must be a duration, or a number of milliseconds ("),
-            "{problem}"
-        );
+        assert!(problem.contains("must be a duration, or a number of milliseconds ("), "{problem}");
     }
     insta::assert_snapshot!(
         problems(&sets(&["loader.connect.timeout=10", "loader.idle.timeout=0s"])),
@@ -48,10 +35,7 @@ fn durations() {
         `--set`: `loader.idle.timeout` is `0s`, but must be a duration with its unit, at least 1ms (such as `500ms`, `2s`, `1m30s`, `7d` or `PT30S`)
         "#
     );
-    assert_eq!(
-        value_of("store.commit.interval=0").store.commit_interval,
-        Duration::ZERO
-    );
+    assert_eq!(value_of("store.commit.interval=0").store.commit_interval, Duration::ZERO);
 }
 
 #[test]
@@ -59,69 +43,38 @@ fn a_bare_timeout_counts_in_its_unit() {
     let timeout = |given: &[&str]| resolve(&sets(given)).run.shutdown_timeout.as_secs();
     assert_eq!(timeout(&[]), 18);
     assert_eq!(timeout(&["shutdown.timeout=10"]), 10);
-    assert_eq!(
-        timeout(&["shutdown.timeout=2", "shutdown.timeoutUnit=minutes"]),
-        120
-    );
-    assert_eq!(
-        timeout(&["shutdown.timeout=2s", "shutdown.timeoutUnit=HOURS"]),
-        2
-    );
+    assert_eq!(timeout(&["shutdown.timeout=2", "shutdown.timeoutUnit=minutes"]), 120);
+    assert_eq!(timeout(&["shutdown.timeout=2s", "shutdown.timeoutUnit=HOURS"]), 2);
     assert_eq!(timeout(&["shutdown.timeoutUnit=HOURS"]), 18);
     let (_dir, mut inputs) = file("shutdown.timeout: 1500\n");
     inputs.sets = vec!["scoopi.shutdown.timeoutUnit=MILLISECONDS".to_owned()];
-    assert_eq!(
-        resolve(&inputs).run.shutdown_timeout,
-        Duration::from_millis(1500)
-    );
+    assert_eq!(resolve(&inputs).run.shutdown_timeout, Duration::from_millis(1500));
 }
 
 #[test]
 fn sizes() {
-    let size = |text: &str| {
-        value_of(&format!("loader.body.max={text}"))
-            .fetch
-            .body_bytes_max
-    };
+    let size = |text: &str| value_of(&format!("loader.body.max={text}")).fetch.body_bytes_max;
     assert_eq!(size("16MiB"), 16 << 20);
     assert_eq!(size("1GB"), 1_000_000_000);
     assert_eq!(size("4096"), 4096);
     assert_eq!(size("2 kib"), 2048);
     for text in ["", "0", "16M", "-1", "1.5GiB", "99999999999TiB", "MiB"] {
         let problem = problems(&sets(&[&format!("loader.body.max={text}")]));
-        assert!(
-            problem.contains("must be a size in bytes (such as `16MiB`"),
-            "{problem}"
-        );
+        assert!(problem.contains("must be a size in bytes (such as `16MiB`"), "{problem}");
     }
 }
 
 #[test]
 fn booleans_integers_choices_and_paths() {
-    for (text, expect) in [
-        ("true", true),
-        ("YES", true),
-        ("on", true),
-        ("no", false),
-        ("Off", false),
-    ] {
-        assert_eq!(
-            value_of(&format!("fact.blank.replace={text}"))
-                .fact
-                .blank_replace,
-            expect
-        );
+    for (text, expect) in
+        [("true", true), ("YES", true), ("on", true), ("no", false), ("Off", false)]
+    {
+        assert_eq!(value_of(&format!("fact.blank.replace={text}")).fact.blank_replace, expect);
     }
     assert!(!value_of("datastore.enable=false").store.persist_pages);
     assert!(value_of("persist.locator=false").store.persist_data);
-    assert_eq!(
-        value_of("store.durability=NONE").store.durability,
-        Durability::None
-    );
-    assert_eq!(
-        value_of("resources.dir=a b").fetch.resources_dir,
-        Some(PathBuf::from("a b"))
-    );
+    assert_eq!(value_of("store.durability=NONE").store.durability, Durability::None);
+    assert_eq!(value_of("resources.dir=a b").fetch.resources_dir, Some(PathBuf::from("a b")));
     insta::assert_snapshot!(
         problems(&sets(&[
             "fact.blank.replace=1",
@@ -154,10 +107,7 @@ fn an_empty_value_unsets_what_has_no_default() {
     let config = resolve(&inputs);
     assert_eq!(config.output.dir, PathBuf::from("b"));
     assert_eq!(config.get("output.dir"), Some("b"));
-    inputs.sets = vec![
-        "resources.dir=".to_owned(),
-        "appender.file.baseDir=".to_owned(),
-    ];
+    inputs.sets = vec!["resources.dir=".to_owned(), "appender.file.baseDir=".to_owned()];
     let config = resolve(&inputs);
     assert_eq!(config.fetch.resources_dir, None);
     assert_eq!(config.output.dir, PathBuf::from("output"));
@@ -168,10 +118,7 @@ fn an_empty_value_unsets_what_has_no_default() {
 fn our_names_win_over_scoopis_older_ones() {
     let config = value_of("webClient.timeout=5000");
     assert_eq!(config.fetch.total_timeout, Duration::from_secs(5));
-    let config = resolve(&sets(&[
-        "webClient.timeout=5000",
-        "loader.total.timeout=7s",
-    ]));
+    let config = resolve(&sets(&["webClient.timeout=5000", "loader.total.timeout=7s"]));
     assert_eq!(config.fetch.total_timeout, Duration::from_secs(7));
     let config = resolve(&sets(&["appender.file.baseDir=a", "output.dir=b"]));
     assert_eq!(config.output.dir, PathBuf::from("b"));

@@ -58,10 +58,7 @@ fn a_query_that_cannot_be_understood_is_named() {
     let mut compiled = Compiled::default();
     let mut queries = CssQueries::new(&page, &mut compiled);
     let error = queries.query("p", "td:nth-child(", None).unwrap_err();
-    assert!(
-        error.to_string().starts_with("query `td:nth-child(`: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("query `td:nth-child(`: "), "{error}");
     let error = queries.query("p[", "td", None).unwrap_err();
     assert!(error.to_string().starts_with("query `p[`: "), "{error}");
 }

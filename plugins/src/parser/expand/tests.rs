@@ -12,10 +12,7 @@ struct Fake<F> {
 
 impl<F: FnMut(&str) -> Option<String>> Fake<F> {
     fn new(answer: F) -> Self {
-        Self {
-            answer,
-            asked: Vec::new(),
-        }
+        Self { answer, asked: Vec::new() }
     }
 
     fn ask(&mut self, question: String) -> Result<Option<String>, ParseError> {
@@ -37,10 +34,7 @@ impl<F: FnMut(&str) -> Option<String>> Queries for Fake<F> {
         attribute: Option<&str>,
     ) -> Result<Option<String>, ParseError> {
         let attribute = attribute.map(|name| format!("|{name}"));
-        self.ask(format!(
-            "{block}|{selector}{}",
-            attribute.unwrap_or_default()
-        ))
+        self.ask(format!("{block}|{selector}{}", attribute.unwrap_or_default()))
     }
 }
 
@@ -60,21 +54,11 @@ fn texts(words: &[&str]) -> Vec<Text> {
 }
 
 fn item(name: &str) -> Item {
-    Item {
-        name: Text::new(name),
-        ..Item::default()
-    }
+    Item { name: Text::new(name), ..Item::default() }
 }
 
 fn seek(name: &str, selector: &str, first: u32, last: impl Into<Option<u32>>) -> Item {
-    Item {
-        selector: text(selector),
-        range: Range {
-            first,
-            last: last.into(),
-        },
-        ..item(name)
-    }
+    Item { selector: text(selector), range: Range { first, last: last.into() }, ..item(name) }
 }
 
 fn breaking(mut item: Item, values: &[&str]) -> Item {
@@ -85,27 +69,17 @@ fn breaking(mut item: Item, values: &[&str]) -> Item {
 fn def(items: Vec<Item>, dims: Vec<Item>) -> DataDef {
     DataDef {
         name: Text::new("bs"),
-        query: Query {
-            block: Text::new("B"),
-            selector: text("%{item.index},%{index}"),
-        },
+        query: Query { block: Text::new("B"), selector: text("%{item.index},%{index}") },
         items,
         dims,
         facts: vec![item("fact")],
     }
 }
 
-const LIMITS: ExpandLimits = ExpandLimits {
-    rows_max: 1000,
-    deadline: None,
-};
+const LIMITS: ExpandLimits = ExpandLimits { rows_max: 1000, deadline: None };
 
 fn context() -> Context {
-    Context {
-        locator: "acme".into(),
-        group: "bsGroup".into(),
-        label: "acme:bsTask:bs".to_owned(),
-    }
+    Context { locator: "acme".into(), group: "bsGroup".into(), label: "acme:bsTask:bs".to_owned() }
 }
 
 fn fact_text() -> FactText {
@@ -151,10 +125,7 @@ fn echo(question: &str) -> Option<String> {
 #[test]
 fn the_rightmost_axis_turns_fastest_and_items_come_one_after_the_other() {
     let items = vec![seek("a", "a%{index}", 1, 2), seek("b", "b%{index}", 7, 7)];
-    let mut def = def(
-        items,
-        vec![seek("x", "x%{index}", 1, 2), seek("y", "y%{index}", 4, 5)],
-    );
+    let mut def = def(items, vec![seek("x", "x%{index}", 1, 2), seek("y", "y%{index}", 4, 5)]);
     def.query.selector = text("%{item.index}.%{dim.x.index}.%{dim.y.index}");
     let expansion = check(
         &def,
@@ -174,12 +145,7 @@ fn the_rightmost_axis_turns_fastest_and_items_come_one_after_the_other() {
             "b7|x2|y5|7.2.5",
         ],
     );
-    let Data {
-        name,
-        data_def,
-        rows,
-        ..
-    } = &expansion.data;
+    let Data { name, data_def, rows, .. } = &expansion.data;
     assert_eq!((&**name, &**data_def), ("acme:bsTask:bs", "bs"));
     assert_eq!((&*rows[0].name, &*rows[0].group), ("acme", "bsGroup"));
     let indexes: Vec<_> = rows[5].axes.iter().map(|axis| axis.index).collect();
@@ -196,10 +162,7 @@ fn constants_take_part_in_nothing() {
         match_text: text("not this"),
         prefix: texts(&["p"]),
         break_after: Some(texts(&[r"a\b"])),
-        range: Range {
-            first: 1,
-            last: Some(2),
-        },
+        range: Range { first: 1, last: Some(2) },
         ..item("c")
     };
     let matching = Item {
@@ -210,11 +173,7 @@ fn constants_take_part_in_nothing() {
     };
     let mut def = def(vec![constant, matching], vec![]);
     def.facts[0].value = text(" ");
-    let expansion = check(
-        &def,
-        |_| panic!("nothing to ask"),
-        &["a\\b| ", "a\\b| ", "EPS (TTM)| "],
-    );
+    let expansion = check(&def, |_| panic!("nothing to ask"), &["a\\b| ", "a\\b| ", "EPS (TTM)| "]);
     let eps = &expansion.data.rows[2].axes[0];
     assert_eq!(eps.match_text.as_deref(), Some(r"EPS \(TTM\)"));
 }
@@ -247,14 +206,8 @@ fn facts_not_found_or_blank_are_replaced_but_labels_never() {
         "B|5" | "B|5,1" => Some(String::new()),
         _ => Some("6".to_owned()),
     };
-    let expect = [
-        "null|(none)",
-        " \n|(blank)",
-        " Null |(none)",
-        "\u{a0}|\u{a0}",
-        "|(blank)",
-        "6|6",
-    ];
+    let expect =
+        ["null|(none)", " \n|(blank)", " Null |(none)", "\u{a0}|\u{a0}", "|(blank)", "6|6"];
     check(&def, page, &expect);
 }
 
@@ -265,9 +218,7 @@ fn blank_facts_stay_unless_they_are_to_be_replaced() {
     facts.blank_replace = false;
     let mut page = Fake::new(|_: &str| Some(" ".to_owned()));
     let mut scripts = Fake::new(|_: &str| None);
-    let expansion = plan
-        .expand(&context(), &mut page, &mut scripts, &facts, &LIMITS)
-        .unwrap();
+    let expansion = plan.expand(&context(), &mut page, &mut scripts, &facts, &LIMITS).unwrap();
     assert_eq!(lines(&expansion), [" | "]);
 }
 
@@ -286,33 +237,20 @@ fn scripts_come_first_and_null_falls_through() {
     });
     let mut page = Fake::new(echo);
     let expansion = run(&def, &mut page, &mut scripts).unwrap();
-    assert_eq!(
-        lines(&expansion),
-        ["p-q1|(none)", "p-|(none)", "p-f(3)|(none)"]
-    );
+    assert_eq!(lines(&expansion), ["p-q1|(none)", "p-|(none)", "p-f(3)|(none)"]);
     assert_eq!(page.asked, ["B|q1"]);
-    assert_eq!(
-        scripts.asked,
-        ["f(1)", "g()", "f(2)", "f(3)"],
-        "g() once a page"
-    );
+    assert_eq!(scripts.asked, ["f(1)", "g()", "f(2)", "f(3)"], "g() once a page");
 }
 
 #[test]
 fn a_cell_is_looked_up_once_and_an_absent_one_too() {
-    let mut def = def(
-        vec![seek("a", "%{index}", 1, 3)],
-        vec![seek("x", "x%{index}", 1, 2)],
-    );
+    let mut def = def(vec![seek("a", "%{index}", 1, 3)], vec![seek("x", "x%{index}", 1, 2)]);
     def.dims.push(seek("href", "x1 attribute: href", 1, 1));
     def.query.selector = text("none");
     let mut page = Fake::new(|question: &str| (question != "B|none").then(|| echo(question))?);
     let mut scripts = Fake::new(|_: &str| None);
     run(&def, &mut page, &mut scripts).unwrap();
-    assert_eq!(
-        page.asked,
-        ["B|1", "B|x1", "B|x1|href", "B|none", "B|x2", "B|2", "B|3"]
-    );
+    assert_eq!(page.asked, ["B|1", "B|x1", "B|x1|href", "B|none", "B|x2", "B|2", "B|3"]);
 }
 
 #[test]
@@ -336,10 +274,7 @@ fn an_axis_sees_no_value_of_one_further_right() {
 
 #[test]
 fn a_value_that_holds_a_variable_is_filled_in_for_every_row() {
-    let dims = vec![
-        seek("x", "%{item.value}", 1, 1),
-        seek("y", "y%{index}", 1, 2),
-    ];
+    let dims = vec![seek("x", "%{item.value}", 1, 1), seek("y", "y%{index}", 1, 2)];
     let mut def = def(vec![seek("a", "a", 1, 1)], dims);
     def.query.selector = text("f");
     let page = |question: &str| match question {
@@ -390,18 +325,12 @@ fn errors_name_definition_and_item() {
     let def = def(vec![seek("a", "a", 1, 1)], vec![]);
     let mut page = Fake::new(|_: &str| Some("!".to_owned()));
     let error = run(&def, &mut page, &mut Fake::new(|_: &str| None)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "dataDef `bs`, item `a`: query `B|a`: broken"
-    );
+    assert_eq!(error.to_string(), "dataDef `bs`, item `a`: query `B|a`: broken");
 }
 
 #[test]
 fn a_plan_tells_everything_that_is_wrong() {
-    let mut items = vec![
-        seek("a", "%{idex}", 1, 1),
-        seek("b", "%{item.a.index}", 1, 1),
-    ];
+    let mut items = vec![seek("a", "%{idex}", 1, 1), seek("b", "%{item.a.index}", 1, 1)];
     items.push(seek("b", "%{dim.index}", 1, 1));
     items[1].script = text("%{a.b.c.d}");
     let mut def = def(items, vec![]);

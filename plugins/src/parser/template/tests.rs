@@ -2,13 +2,7 @@ use super::*;
 use crate::parser::bound::AxisNow;
 
 fn head(kind: AxisKind, name: &str) -> AxisHead {
-    AxisHead {
-        kind,
-        item_name: name.into(),
-        match_text: None,
-        order: None,
-        constant: None,
-    }
+    AxisHead { kind, item_name: name.into(), match_text: None, order: None, constant: None }
 }
 
 /// Item `MC` (match `EPS \(TTM\)`, order 7, index 5, value `five`), dim `year` (index 2, value
@@ -24,11 +18,8 @@ fn row() -> (Vec<AxisHead>, Vec<AxisNow>) {
     heads[0].order = Some(7);
     heads[2].constant = Some("Rs".into());
     let now = [(5, Some("five")), (2, Some("two")), (9, None), (1, None)];
-    let now = now.map(|(index, value)| AxisNow {
-        index,
-        value: value.map(str::to_owned),
-        last: None,
-    });
+    let now =
+        now.map(|(index, value)| AxisNow { index, value: value.map(str::to_owned), last: None });
     (heads, now.to_vec())
 }
 
@@ -44,9 +35,7 @@ fn check(text: &str, expect: &str) {
 
 fn check_error(text: &str, expect: &str, at: usize) {
     let (heads, _) = row();
-    let error = Template::compile(text)
-        .and_then(|template| template.bind(3, &heads))
-        .unwrap_err();
+    let error = Template::compile(text).and_then(|template| template.bind(3, &heads)).unwrap_err();
     assert!(error.message.contains(expect), "{text}: {error}");
     assert_eq!(error.at, at, "{text}");
 }
@@ -57,14 +46,8 @@ fn variables_of_one_two_and_three_parts() {
     check("", "");
     check("tr[%{item.index}]/td[%{dim.index}]", "tr[5]/td[2]");
     check("%{dim.unit.index}%{index}", "91");
-    check(
-        "%{item.MC.value}|%{item.MC.order}|%{item.MC.itemName}",
-        "five|7|MC",
-    );
-    check(
-        "%{item.axisName} %{dim.nameString} %{axisName}",
-        "item dim fact",
-    );
+    check("%{item.MC.value}|%{item.MC.order}|%{item.MC.itemName}", "five|7|MC");
+    check("%{item.axisName} %{dim.nameString} %{axisName}", "item dim fact");
     assert_eq!(fill(1, "td:nth-child(%{index})"), "td:nth-child(2)");
 }
 
@@ -78,11 +61,7 @@ fn a_property_without_a_value_leaves_the_variable() {
     check("a %{dim.match} b %{order}", "a %{dim.match} b %{order}");
     assert_eq!(fill(0, "%{dim.value}"), "%{dim.value}", "further right");
     assert_eq!(fill(1, "%{value}"), "%{value}", "its own");
-    assert_eq!(
-        fill(0, "%{dim.unit.value}"),
-        "Rs",
-        "a constant is known anywhere"
-    );
+    assert_eq!(fill(0, "%{dim.unit.value}"), "Rs", "a constant is known anywhere");
 }
 
 #[test]
@@ -150,15 +129,9 @@ fn only_an_index_further_right_reaches_right() {
 
 #[test]
 fn the_attribute_is_split_off() {
-    assert_eq!(
-        split_attribute("h3 > a attribute: href"),
-        ("h3 > a", Some("href"))
-    );
+    assert_eq!(split_attribute("h3 > a attribute: href"), ("h3 > a", Some("href")));
     assert_eq!(split_attribute("a[attribute:x]"), ("a[attribute:x]", None));
-    assert_eq!(
-        split_attribute("a attribute: b attribute: c"),
-        ("a", Some("b"))
-    );
+    assert_eq!(split_attribute("a attribute: b attribute: c"), ("a", Some("b")));
     assert_eq!(split_attribute("a attribute: "), ("a", Some("")));
 }
 

@@ -6,11 +6,7 @@ fn ask(page: &str, block: &str, selector: &str) -> Result<Option<String>, ParseE
     let mut compiled = Compiled::default();
     let mut queries = XpathQueries::new(&page, &mut compiled, XPathLimits::default());
     let first = queries.query(block, selector, None);
-    assert_eq!(
-        queries.query(block, selector, Some("href")),
-        first,
-        "attribute"
-    );
+    assert_eq!(queries.query(block, selector, Some("href")), first, "attribute");
     first
 }
 
@@ -52,17 +48,11 @@ fn attributes_and_strings_are_values_but_numbers_and_booleans_are_not() {
 #[test]
 fn a_block_must_be_nodes() {
     let error = ask("<p>", "string(//p)", "p").unwrap_err();
-    assert!(
-        error.to_string().contains("a block must give nodes"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("a block must give nodes"), "{error}");
 }
 
 #[test]
 fn a_query_that_cannot_be_understood_is_named() {
     let error = ask("<p>", "//p", "p['it's']").unwrap_err();
-    assert!(
-        error.to_string().starts_with("query `p['it's']`: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("query `p['it's']`: "), "{error}");
 }

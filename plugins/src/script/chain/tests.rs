@@ -4,15 +4,7 @@ use super::ScriptChain;
 use crate::options::OptionProblem;
 
 fn text(text: &str, line: u32) -> Text {
-    Text {
-        text: text.to_owned(),
-        at: Span {
-            file: 0,
-            line,
-            column: 1,
-            width: 1,
-        },
-    }
+    Text { text: text.to_owned(), at: Span { file: 0, line, column: 1, width: 1 } }
 }
 
 fn plugin(class: &str, options: &[(&str, &[&str])]) -> PluginDef {
@@ -52,33 +44,17 @@ fn check(plugin: &PluginDef, line: u32, message: &str, help: &str) {
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].at.line, line, "{problems:?}");
     assert!(problems[0].message.contains(message), "{problems:?}");
-    assert!(
-        problems[0]
-            .help
-            .as_deref()
-            .unwrap_or_default()
-            .contains(help),
-        "{problems:?}"
-    );
+    assert!(problems[0].help.as_deref().unwrap_or_default().contains(help), "{problems:?}");
 }
 
 #[test]
 fn the_four_classes_are_known() {
     for class in super::CLASSES {
-        let plugin = plugin(
-            class,
-            &[
-                ("script", &["main.js"]),
-                ("scripts", &["lib.js", "wild.js"]),
-            ],
-        );
+        let plugin =
+            plugin(class, &[("script", &["main.js"]), ("scripts", &["lib.js", "wild.js"])]);
         let chain = ScriptChain::from_def(&[plugin], &read).unwrap();
         assert_eq!(chain.links[0].entry_point, "execute");
-        let files: Vec<_> = chain.links[0]
-            .files
-            .iter()
-            .map(|file| file.name.as_str())
-            .collect();
+        let files: Vec<_> = chain.links[0].files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(files, ["main.js", "lib.js", "wild.js"]);
     }
     check(
@@ -92,12 +68,7 @@ fn the_four_classes_are_known() {
 #[test]
 fn properties_are_checked() {
     let main: (&str, &[&str]) = ("script", &["main.js"]);
-    check(
-        &plugin("script", &[]),
-        1,
-        "`convert` has no `script`",
-        "main.js",
-    );
+    check(&plugin("script", &[]), 1, "`convert` has no `script`", "main.js");
     check(
         &plugin("script", &[main, ("entrypoint", &["run"])]),
         4,
@@ -137,12 +108,7 @@ fn properties_are_checked() {
 #[test]
 fn files_are_checked_for_syntax() {
     let file = |name: &str| plugin("script", &[("script", &[name])]);
-    check(
-        &file("broken.js"),
-        3,
-        "`broken.js` line 2, column 9: SyntaxError",
-        "plain JavaScript",
-    );
+    check(&file("broken.js"), 3, "`broken.js` line 2, column 9: SyntaxError", "plain JavaScript");
     check(&file("module.js"), 3, "`module.js` line 1", "no modules");
     check(&file("strict.js"), 3, "`strict.js` line 1", "");
 }
@@ -151,11 +117,7 @@ fn files_are_checked_for_syntax() {
 fn all_problems_come_at_once() {
     let plugin = plugin(
         "basic",
-        &[
-            ("script", &["broken.js"]),
-            ("scripts", &["gone.js", "module.js"]),
-            ("x", &["y"]),
-        ],
+        &[("script", &["broken.js"]), ("scripts", &["gone.js", "module.js"]), ("x", &["y"])],
     );
     assert_eq!(problems(&plugin).len(), 5);
 }

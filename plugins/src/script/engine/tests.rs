@@ -7,30 +7,19 @@ use super::super::{ItemScripts, Limits, ScriptError};
 use super::Engine;
 
 fn limits() -> Limits {
-    Limits {
-        time: Duration::from_millis(200),
-        memory: 8 << 20,
-        ..Limits::default()
-    }
+    Limits { time: Duration::from_millis(200), memory: 8 << 20, ..Limits::default() }
 }
 
 /// For tests of the other limits: a busy machine must not make them hit this one.
 fn patient() -> Limits {
-    Limits {
-        time: Duration::from_secs(20),
-        ..limits()
-    }
+    Limits { time: Duration::from_secs(20), ..limits() }
 }
 
 /// Runs a script that must fail, then one that must work: the engine has to recover by itself.
 fn fail(expression: &str, limits: Limits) -> ScriptError {
     let mut scripts = ItemScripts::new(&page_facts(), limits);
     let error = scripts.eval(expression).unwrap_err();
-    assert_eq!(
-        scripts.eval("1 + 1"),
-        Ok(Some("2".to_owned())),
-        "after {expression}"
-    );
+    assert_eq!(scripts.eval("1 + 1"), Ok(Some("2".to_owned())), "after {expression}");
     error
 }
 
@@ -50,10 +39,7 @@ fn an_endless_loop_ends_at_the_time_limit() {
     ] {
         let start = Instant::now();
         let error = fail(expression, limits());
-        assert!(
-            matches!(error, ScriptError::TimeLimit { .. }),
-            "{expression}: {error}"
-        );
+        assert!(matches!(error, ScriptError::TimeLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("`script.time.max`"));
         assert!(start.elapsed() < Duration::from_secs(2), "{expression}");
     }
@@ -77,10 +63,7 @@ fn a_memory_bomb_ends_at_the_memory_limit() {
         "JSON.stringify(Array(1e6).fill('xxxxxxxxxxx'))",
     ] {
         let error = fail(expression, patient());
-        assert!(
-            matches!(error, ScriptError::MemoryLimit { .. }),
-            "{expression}: {error}"
-        );
+        assert!(matches!(error, ScriptError::MemoryLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("`script.memory.max`"));
     }
 }
@@ -104,10 +87,7 @@ fn a_caught_memory_error_leaves_no_engine_that_cannot_be_freed() {
 fn a_string_that_only_claims_to_be_huge_is_refused() {
     let error = fail("var s = 'x'; for (;;) s += s + s", patient());
     assert!(error.to_string().contains("string too long"), "{error}");
-    let error = fail(
-        "var s = 'x'; for (var i = 0; i < 26; i++) s += s; s",
-        patient(),
-    );
+    let error = fail("var s = 'x'; for (var i = 0; i < 26; i++) s += s; s", patient());
     assert!(matches!(error, ScriptError::MemoryLimit { .. }), "{error}");
 }
 
@@ -143,27 +123,17 @@ fn deep_recursion_ends_at_the_stack_limit() {
         "eval('('.repeat(1e5))",
     ] {
         let error = fail(expression, patient());
-        assert!(
-            matches!(error, ScriptError::StackLimit { .. }),
-            "{expression}: {error}"
-        );
+        assert!(matches!(error, ScriptError::StackLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("nest too deeply"));
     }
 }
 
 #[test]
 fn limits_of_nothing_are_raised_to_what_the_engine_needs() {
-    let nothing = Limits {
-        time: Duration::from_secs(2),
-        memory: 0,
-        stack: 0,
-    };
+    let nothing = Limits { time: Duration::from_secs(2), memory: 0, stack: 0 };
     let mut scripts = ItemScripts::new(&page_facts(), nothing);
     assert_eq!(scripts.eval("[1, 2].join('-')"), Ok(Some("1-2".to_owned())));
-    assert!(matches!(
-        scripts.eval("'x'.repeat(2e6)"),
-        Err(ScriptError::MemoryLimit { .. })
-    ));
+    assert!(matches!(scripts.eval("'x'.repeat(2e6)"), Err(ScriptError::MemoryLimit { .. })));
     assert!(matches!(
         scripts.eval("(function f() { return f() + 1 })()"),
         Err(ScriptError::StackLimit { .. })
@@ -216,9 +186,5 @@ fn the_host_is_out_of_reach() {
                    function () { why = 'refused' }); why";
     assert_eq!(scripts.eval(refused), Ok(Some("pending".to_owned())));
     assert_eq!(scripts.eval("why"), Ok(Some("refused".to_owned())));
-    assert!(
-        scripts
-            .eval("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)")
-            .is_err()
-    );
+    assert!(scripts.eval("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)").is_err());
 }

@@ -3,9 +3,7 @@ use super::super::{ItemScripts, Limits, ScriptError, check_expression};
 
 fn eval(expression: &str) -> Option<String> {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
-    scripts
-        .eval(expression)
-        .unwrap_or_else(|error| panic!("{expression}: {error}"))
+    scripts.eval(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
 }
 
 fn check(expression: &str, expect: &str) {
@@ -90,24 +88,15 @@ fn dates_print_by_the_pattern_and_can_be_reckoned_with() {
     let millis = zoned("2019-01-02T03:04:05").timestamp().as_millisecond();
     check("document.getFromDate().getTime()", &millis.to_string());
     check("document.getFromDate().getFullYear()", "2019");
-    check(
-        "new Date(document.getFromDate().getTime() + 1000)",
-        "2019-01-02T03:04:06",
-    );
+    check("new Date(document.getFromDate().getTime() + 1000)", "2019-01-02T03:04:06");
     check("new Date(2021, 0, 31)", "2021-01-31T00:00:00");
-    check(
-        "var d = document.getFromDate(); d.setDate(9); 'd ' + d",
-        "d 2019-01-09T03:04:05",
-    );
+    check("var d = document.getFromDate(); d.setDate(9); 'd ' + d", "d 2019-01-09T03:04:05");
     check("document.getFromDate() < configs.getRunDateTime()", "true");
     check("document.getFromDate() instanceof Date", "true");
     check("new Date(NaN)", "Invalid Date");
     check("Object.create(Date.prototype).constructor === Date", "true");
     check("Date = 5; document.getName()", "acme");
-    check(
-        "document === document && configs === globalThis.configs",
-        "true",
-    );
+    check("document === document && configs === globalThis.configs", "true");
     check("document = 5; document", "5");
     check("var configs = 5; configs", "5");
 }
@@ -115,10 +104,7 @@ fn dates_print_by_the_pattern_and_can_be_reckoned_with() {
 #[test]
 fn sloppy_code_is_legal_and_globals_stay_with_the_page() {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
-    assert_eq!(
-        scripts.eval("count = 1; with ({ a: 010 }) a"),
-        Ok(Some("8".to_owned()))
-    );
+    assert_eq!(scripts.eval("count = 1; with ({ a: 010 }) a"), Ok(Some("8".to_owned())));
     assert_eq!(scripts.eval("count += 1"), Ok(Some("2".to_owned())));
     let mut other = ItemScripts::new(&page_facts(), Limits::default());
     assert_eq!(other.eval("typeof count"), Ok(Some("undefined".to_owned())));
@@ -134,17 +120,12 @@ fn errors_name_the_place_and_leave_the_engine_usable() {
         "`script` line 2, column 3: ReferenceError: missing is not defined"
     );
     assert_eq!(scripts.eval("kept"), Ok(Some("1".to_owned())));
-    assert_eq!(
-        scripts.eval("throw 'my words'").unwrap_err().to_string(),
-        "`script`: my words"
-    );
+    assert_eq!(scripts.eval("throw 'my words'").unwrap_err().to_string(), "`script`: my words");
     assert!(scripts.eval("1 +").is_err());
     assert!(scripts.eval("1 \0 2").is_err());
     assert!(scripts.eval("Symbol('x')").is_err());
     assert!(scripts.eval("Object.create(null)").is_err());
-    let error = scripts
-        .eval("throw new Error('x'.repeat(1e6))")
-        .unwrap_err();
+    let error = scripts.eval("throw new Error('x'.repeat(1e6))").unwrap_err();
     assert!(error.to_string().len() < 1200);
     assert!(matches!(error, ScriptError::Thrown { .. }));
     assert_eq!(scripts.eval("kept"), Ok(Some("1".to_owned())));
@@ -155,9 +136,7 @@ fn log_is_kept_and_bounded() {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
     scripts.eval("log('a', 1, null); print('b')").unwrap();
     assert_eq!(scripts.take_log(), ["a 1 null", "b"]);
-    scripts
-        .eval("for (var i = 0; i < 1e4; i++) log('x'.repeat(2000))")
-        .unwrap();
+    scripts.eval("for (var i = 0; i < 1e4; i++) log('x'.repeat(2000))").unwrap();
     let lines = scripts.take_log();
     assert_eq!(lines.len(), 200);
     assert!(lines[0].len() < 1100);

@@ -78,11 +78,7 @@ fn check(expression: &str, expect: &str) {
         "var row = data.getItems().get(0), axis = row.getAxes().get(1);
          axis.setValue({expression})"
     ));
-    assert_eq!(
-        result.rows[0].axes[1].value.as_deref(),
-        Some(expect),
-        "{expression}"
-    );
+    assert_eq!(result.rows[0].axes[1].value.as_deref(), Some(expect), "{expression}");
 }
 
 #[test]
@@ -96,9 +92,7 @@ fn data_comes_back_as_it_went_in() {
     assert_eq!(same, Ok(whole.clone()));
     let copy = scripter("function execute(data) { return data.copy() }").run(whole.clone());
     assert_eq!(copy, Ok(whole));
-    let none = scripter("function execute(data) { return data }")
-        .run(data(0))
-        .unwrap();
+    let none = scripter("function execute(data) { return data }").run(data(0)).unwrap();
     assert_eq!(none.rows, []);
 }
 
@@ -112,10 +106,7 @@ fn data_has_the_methods_of_the_table() {
     check("String(data.getTagValue('b'))", "null");
     assert_eq!(
         run("data.addTag('b', 2); data.addTag('a', 3)").tags,
-        [
-            ("a".to_owned(), "3".to_owned()),
-            ("b".to_owned(), "2".to_owned()),
-        ]
+        [("a".to_owned(), "3".to_owned()), ("b".to_owned(), "2".to_owned()),]
     );
     let added = run(
         "var row = data.getItems().get(0).copy(); row.setValue('item', 'new'); data.addItem(row)",
@@ -145,25 +136,17 @@ fn rows_have_the_methods_of_the_table() {
     check("row.getItemNames().get(2)", "fact");
     check("row.getItemNames()", "item,year,fact");
     check("row.getAxisMap().get('year') === axis", "true");
-    check(
-        "row.getAxisMap().size() + ' ' + row.getAxisMap().keySet()",
-        "3 item,year,fact",
-    );
+    check("row.getAxisMap().size() + ' ' + row.getAxisMap().keySet()", "3 item,year,fact");
     check("row.getValue('item')", "Item 0");
     check("row.getParent() === data", "true");
-    let row = run(
-        "var row = data.getItems().get(0); row.setName('n'); row.setGroup('g');
+    let row = run("var row = data.getItems().get(0); row.setName('n'); row.setGroup('g');
          row.setValue('dim', 2016); var more = row.getAxis('dim').copy(); more.setValue('x');
-         row.addAxis(more)",
-    )
+         row.addAxis(more)")
     .rows
     .remove(0);
     assert_eq!((&*row.name, &*row.group), ("n", "g"));
     let values: Vec<_> = row.axes.iter().map(|axis| axis.value.as_deref()).collect();
-    assert_eq!(
-        values,
-        [Some("Item 0"), Some("2016"), Some("0.50"), Some("x")]
-    );
+    assert_eq!(values, [Some("Item 0"), Some("2016"), Some("0.50"), Some("x")]);
 }
 
 #[test]
@@ -179,10 +162,7 @@ fn axes_have_the_methods_of_the_table() {
     );
     let (item, dim) = (&axis.rows[1].axes[0], &axis.rows[1].axes[1]);
     assert_eq!(item.match_text.as_deref(), Some("m"));
-    assert_eq!(
-        (item.index, item.order, item.value.as_deref()),
-        (Some(5), Some(6), None)
-    );
+    assert_eq!((item.index, item.order, item.value.as_deref()), (Some(5), Some(6), None));
     assert_eq!(dim.value.as_deref(), Some("3"));
 }
 
@@ -206,10 +186,7 @@ fn lists_answer_as_java_and_as_javascript() {
     check("data.getItems()[1].getValue('item')", "Item 1");
     check("data.getItems().length + data.getItems().size()", "4");
     check("data.getItems().isEmpty()", "false");
-    check(
-        "data.getItems().contains(row) + ' ' + data.getItems().indexOf(row)",
-        "true 0",
-    );
+    check("data.getItems().contains(row) + ' ' + data.getItems().indexOf(row)", "true 0");
     check(
         "(function () { var it = data.getItems().iterator(), n = 0; while (it.hasNext()) { it.next(); n++ } return n })()",
         "2",
@@ -224,16 +201,9 @@ fn lists_answer_as_java_and_as_javascript() {
     );
     assert_eq!(run("data.getItems().remove(0)").rows.len(), 1);
     assert_eq!(run("data.getItems().clear()").rows.len(), 0);
+    assert_eq!(run("data.getItems().add(data.getItems().get(0).copy())").rows.len(), 3);
     assert_eq!(
-        run("data.getItems().add(data.getItems().get(0).copy())")
-            .rows
-            .len(),
-        3
-    );
-    assert_eq!(
-        run("for (i = data.items.size() - 1; i >= 0; i--) data.items.remove(i)")
-            .rows
-            .len(),
+        run("for (i = data.items.size() - 1; i >= 0; i--) data.items.remove(i)").rows.len(),
         0
     );
 }
@@ -280,10 +250,7 @@ fn plugins_hand_on_what_they_return_and_keep_their_globals_apart() {
     let mut scripter = Scripter::new(&chain, &run_facts(), Limits::default());
     for _ in 0..2 {
         let result = scripter.run(data(1)).unwrap();
-        assert_eq!(
-            result.rows[0].axes[0].value.as_deref(),
-            Some("from firstundefined")
-        );
+        assert_eq!(result.rows[0].axes[0].value.as_deref(), Some("from firstundefined"));
     }
 }
 
@@ -296,13 +263,8 @@ fn a_date_of_a_later_plugin_prints_by_the_pattern_too() {
         &[plugin(&["first.js"]), plugin(&["second.js"])],
         &[("first.js", first), ("second.js", second)],
     );
-    let result = Scripter::new(&chain, &run_facts(), Limits::default())
-        .run(data(1))
-        .unwrap();
-    assert_eq!(
-        result.rows[0].axes[1].value.as_deref(),
-        Some("2021-01-31T00:00:00")
-    );
+    let result = Scripter::new(&chain, &run_facts(), Limits::default()).run(data(1)).unwrap();
+    assert_eq!(result.rows[0].axes[1].value.as_deref(), Some("2021-01-31T00:00:00"));
 }
 
 #[test]
@@ -312,9 +274,7 @@ fn another_entry_point_may_be_named() {
     plugin.options.push((Text::new("entryPoint"), entry));
     let source = "var app = { word: 'x', start: function (d) { d.items[0].setValue('item', this.word); return d } }";
     let chain = chain(&[plugin], &[("main.js", source)]);
-    let result = Scripter::new(&chain, &run_facts(), Limits::default())
-        .run(data(1))
-        .unwrap();
+    let result = Scripter::new(&chain, &run_facts(), Limits::default()).run(data(1)).unwrap();
     assert_eq!(result.rows[0].axes[0].value.as_deref(), Some("x"));
 }
 
@@ -373,20 +333,11 @@ fn what_is_no_data_is_refused() {
 #[test]
 fn errors_name_file_and_line() {
     let error = fail("function execute(data) {\n  return data.getItem();\n}");
-    assert_eq!(
-        error,
-        "`main.js` line 2, column 15: TypeError: not a function"
-    );
+    assert_eq!(error, "`main.js` line 2, column 15: TypeError: not a function");
     let error = fail("function execute(data) {\n  data.items.get(9);\n}");
-    assert_eq!(
-        error,
-        "`main.js` line 2, column 14: RangeError: index 9 of a list of 1"
-    );
+    assert_eq!(error, "`main.js` line 2, column 14: RangeError: index 9 of a list of 1");
     let error = fail("\n\nmissing();");
-    assert_eq!(
-        error,
-        "`main.js` line 3, column 1: ReferenceError: missing is not defined"
-    );
+    assert_eq!(error, "`main.js` line 3, column 1: ReferenceError: missing is not defined");
 }
 
 #[test]
@@ -401,28 +352,16 @@ fn after_a_limit_the_next_call_starts_afresh() {
             return data;
         }";
     let chain = chain(&[plugin(&["main.js"])], &[("main.js", source)]);
-    let limits = Limits {
-        time: Duration::from_secs(1),
-        ..Limits::default()
-    };
+    let limits = Limits { time: Duration::from_secs(1), ..Limits::default() };
     let mut scripter = Scripter::new(&chain, &run_facts(), limits);
     let calls = |data: Data| data.rows[0].axes[2].value.clone().unwrap();
     assert_eq!(calls(scripter.run(data(1)).unwrap()), "1");
     assert_eq!(calls(scripter.run(data(1)).unwrap()), "2");
-    assert!(matches!(
-        scripter.run(data(2)),
-        Err(ScriptError::TimeLimit { .. })
-    ));
+    assert!(matches!(scripter.run(data(2)), Err(ScriptError::TimeLimit { .. })));
     assert_eq!(calls(scripter.run(data(1)).unwrap()), "1");
-    assert!(matches!(
-        scripter.run(data(3)),
-        Err(ScriptError::MemoryLimit { .. })
-    ));
+    assert!(matches!(scripter.run(data(3)), Err(ScriptError::MemoryLimit { .. })));
     assert_eq!(calls(scripter.run(data(1)).unwrap()), "1");
-    assert!(matches!(
-        scripter.run(data(4)),
-        Err(ScriptError::StackLimit { .. })
-    ));
+    assert!(matches!(scripter.run(data(4)), Err(ScriptError::StackLimit { .. })));
     assert_eq!(calls(scripter.run(data(1)).unwrap()), "1");
 }
 

@@ -13,9 +13,7 @@ fn a_break_keeps_its_own_index_and_ends_there() {
     let expect = ["5|x|y|5,1", "6|x|y|6,1", "7|x|y|7,1"];
     check(&def(vec![open.clone()], dims), echo, &expect);
     let dims = vec![seek("x", "x%{index}", 1, 2)];
-    let expect = [
-        "5|x1|5,1", "5|x2|5,1", "6|x1|6,1", "6|x2|6,1", "7|x1|7,1", "7|x2|7,1",
-    ];
+    let expect = ["5|x1|5,1", "5|x2|5,1", "6|x1|6,1", "6|x2|6,1", "7|x1|7,1", "7|x2|7,1"];
     check(&def(vec![open], dims), echo, &expect);
 }
 
@@ -30,11 +28,7 @@ fn a_break_looks_at_the_value_before_its_prefix_and_exactly() {
 fn a_break_on_a_bounded_range_does_nothing() {
     let bounded = breaking(seek("a", "%{index}", 1, 3), &["2"]);
     let page = |question: &str| (question != "B|1").then(|| echo(question))?;
-    let expansion = check(
-        &def(vec![bounded], vec![]),
-        page,
-        &["null|1,1", "2|2,1", "3|3,1"],
-    );
+    let expansion = check(&def(vec![bounded], vec![]), page, &["null|1,1", "2|2,1", "3|3,1"]);
     assert!(expansion.notes.is_empty());
 }
 
@@ -44,9 +38,7 @@ fn a_break_of_a_dim_holds_for_the_rest_of_its_item_only() {
     let items = vec![seek("a", "a%{index}", 1, 2), seek("b", "b%{index}", 7, 7)];
     let mut def = def(items, vec![dim]);
     def.query.selector = text("f");
-    let expect = [
-        "a1|11|f", "a1|12|f", "a2|21|f", "a2|22|f", "b7|71|f", "b7|72|f", "b7|73|f",
-    ];
+    let expect = ["a1|11|f", "a1|12|f", "a2|21|f", "a2|22|f", "b7|71|f", "b7|72|f", "b7|73|f"];
     check(&def, echo, &expect);
 }
 
@@ -56,21 +48,12 @@ fn an_open_range_ends_where_nothing_is_found_and_keeps_its_rows() {
     let other = seek("b", "b%{index}", 1, 1);
     let page = |question: &str| (question != "B|3").then(|| echo(question))?;
     let def = def(vec![open, other], vec![seek("x", "x%{index}", 1, 2)]);
-    let expect = [
-        "1|x1|1,1",
-        "1|x2|1,1",
-        "2|x1|2,1",
-        "2|x2|2,1",
-        "b1|x1|1,1",
-        "b1|x2|1,1",
-    ];
+    let expect = ["1|x1|1,1", "1|x2|1,1", "2|x1|2,1", "2|x2|2,1", "b1|x1|1,1", "b1|x2|1,1"];
     let expansion = check(&def, page, &expect);
     assert_eq!(
         expansion.notes,
-        [
-            "dataDef `bs`: item `a` ends before index 3, where nothing was found; \
-          none of its breakAfter values came up"
-        ]
+        ["dataDef `bs`: item `a` ends before index 3, where nothing was found; \
+          none of its breakAfter values came up"]
     );
 }
 
@@ -107,10 +90,7 @@ fn endless_ranges_fail_with_a_reason() {
     let plan = Plan::compile(&endless).unwrap();
     assert!(plan.warnings()[0].message.contains("cannot end"));
 
-    let wide = def(
-        vec![seek("a", "a", 1, 2)],
-        vec![seek("x", "x", 1, 4_000_000_000)],
-    );
+    let wide = def(vec![seek("a", "a", 1, 2)], vec![seek("x", "x", 1, 4_000_000_000)]);
     let error = run(&wide, &mut Fake::new(echo), &mut none).unwrap_err();
     assert!(error.to_string().contains("item `x`"), "{error}");
 }
@@ -133,20 +113,11 @@ fn a_deadline_ends_the_page_with_a_reason() {
     };
     let mut scripts = Fake::new(|_: &str| None);
     let error = plan
-        .expand(
-            &context(),
-            &mut Fake::new(echo),
-            &mut scripts,
-            &fact_text(),
-            &limits,
-        )
+        .expand(&context(), &mut Fake::new(echo), &mut scripts, &fact_text(), &limits)
         .unwrap_err();
     let message = error.to_string();
     assert!(message.contains("dataDef `bs`: out of time"), "{message}");
-    assert!(
-        message.contains("item `a` (setting `parser.time.max`)"),
-        "{message}"
-    );
+    assert!(message.contains("item `a` (setting `parser.time.max`)"), "{message}");
 }
 
 #[test]
@@ -161,15 +132,7 @@ fn a_scripted_value_can_break_an_open_range() {
 
 #[test]
 fn the_range_0_and_reversed_bounds() {
-    check(
-        &def(vec![seek("a", "%{index}", 0, 0)], vec![]),
-        echo,
-        &["0|0,1"],
-    );
+    check(&def(vec![seek("a", "%{index}", 0, 0)], vec![]), echo, &["0|0,1"]);
     let expect = ["2|2,1", "3|3,1", "4|4,1"];
-    check(
-        &def(vec![seek("a", "%{index}", 4, 2)], vec![]),
-        echo,
-        &expect,
-    );
+    check(&def(vec![seek("a", "%{index}", 4, 2)], vec![]), echo, &expect);
 }
