@@ -35,7 +35,7 @@ impl JavaRegex {
             .backtrack_limit(BACKTRACKS_MAX)
             .build()
             .map_err(|error| JavaRegexError {
-                message: format!("regex `{pattern}` cannot be read: {}", first_line(&error)),
+                message: format!("regex `{pattern}` cannot be read: {}", fault(&error)),
                 at: 0,
             })?;
         Ok(Self {
@@ -48,7 +48,7 @@ impl JavaRegex {
     pub fn is_match(&self, text: &str) -> Result<bool, String> {
         self.regex
             .is_match(text)
-            .map_err(|error| first_line(&error))
+            .map_err(|error| fault(&error))
     }
 
     /// The pattern as written.
@@ -58,7 +58,7 @@ impl JavaRegex {
 }
 
 /// The engine draws its errors over several lines; the last one names the fault.
-fn first_line(error: &fancy_regex::Error) -> String {
+fn fault(error: &fancy_regex::Error) -> String {
     let text = error.to_string();
     let words = text.lines().rfind(|line| !line.trim().is_empty());
     words.unwrap_or_default().trim().to_owned()
@@ -205,7 +205,8 @@ impl Translator {
             self.out.push(c);
         } else if c.is_ascii_whitespace() || c.is_ascii_control() {
             // Spelled out, since the flag `x` would swallow it.
-            self.out.push_str(&format!("\\x{:02X}", u32::from(c)));
+            let spelled = format!("\\x{:02X}", u32::from(c));
+            self.out.push_str(&spelled);
         } else {
             self.out.push(c);
         }

@@ -14,7 +14,7 @@ use super::{MatchError, Selector};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 /// Compounds tried in one search; some seconds of work.
-const STEPS_MAX: u64 = 100_000_000;
+const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
 /// Bytes a regex may read for the price of one step.
 const BYTES_PER_STEP: usize = 64;
 
@@ -192,6 +192,13 @@ impl<'a> Matcher<'a> {
                 return Ok(false);
             }
         }
+        if let Some(host) = self.document.parent(node).filter(|_| compound.on_host > 0) {
+            for test in compound.tests.iter().rev().take(compound.on_host) {
+                if !self.test(scope, test, host)? {
+                    return Ok(false);
+                }
+            }
+        }
         Ok(true)
     }
 
@@ -337,6 +344,14 @@ impl<'a> Matcher<'a> {
         let document = self.document;
         if group.rooted {
             let mut scope = Scope::new(node, self.selector.group.slots.walks);
+            if group.only_children {
+                for child in document.children(node) {
+                    if self.group(&mut scope, group, child)? {
+                        return Ok(true);
+                    }
+                }
+                return Ok(false);
+            }
             for inner in document.descendants(node) {
                 if self.group(&mut scope, group, inner)? {
                     return Ok(true);

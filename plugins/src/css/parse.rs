@@ -83,9 +83,17 @@ impl Parser<'_> {
         let rooted = chains
             .iter()
             .any(|chain| !chain.links.is_empty() || chain.subject.tests.iter().any(Test::rooted));
+        let only_children = chains.iter().all(|chain| match chain.links.as_slice() {
+            [link] => {
+                link.combinator == Combinator::Child
+                    && matches!(link.compound.tests.as_slice(), [Test::Scope])
+            }
+            _ => false,
+        });
         Ok(Group {
             chains,
             rooted,
+            only_children,
             slots: self.slots,
         })
     }
