@@ -46,9 +46,7 @@ impl JavaRegex {
 
     /// Whether the pattern is found anywhere in `text`; the error says why the search was given up.
     pub fn is_match(&self, text: &str) -> Result<bool, String> {
-        self.regex
-            .is_match(text)
-            .map_err(|error| fault(&error))
+        self.regex.is_match(text).map_err(|error| fault(&error))
     }
 
     /// The pattern as written.
