@@ -24,16 +24,21 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Elements of this lower-case name, in document order.
-    pub(super) fn get(&mut self, document: &Document, name: &LocalName) -> &[NodeId] {
-        if !self.is_filled {
-            self.is_filled = true;
-            for node in document.all() {
-                if let Some(name) = document.name(node) {
-                    self.add(document, node, name);
-                }
+    /// Sorts the elements by name, the first time it is called.
+    pub(super) fn fill(&mut self, document: &Document) {
+        if self.is_filled {
+            return;
+        }
+        self.is_filled = true;
+        for node in document.all() {
+            if let Some(name) = document.name(node) {
+                self.add(document, node, name);
             }
         }
+    }
+
+    /// Elements of this lower-case name, in document order.
+    pub(super) fn get(&self, name: &LocalName) -> &[NodeId] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 

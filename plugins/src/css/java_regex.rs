@@ -35,15 +35,18 @@ impl JavaRegex {
             .backtrack_limit(BACKTRACKS_MAX)
             .build()
             .map_err(|error| JavaRegexError {
-                message: format!("regex `{pattern}` cannot be read: {}", first_line(&error)),
+                message: format!("regex `{pattern}` cannot be read: {}", fault(&error)),
                 at: 0,
             })?;
-        Ok(Self { regex, pattern: pattern.to_owned() })
+        Ok(Self {
+            regex,
+            pattern: pattern.to_owned(),
+        })
     }
 
     /// Whether the pattern is found anywhere in `text`; the error says why the search was given up.
     pub fn is_match(&self, text: &str) -> Result<bool, String> {
-        self.regex.is_match(text).map_err(|error| first_line(&error))
+        self.regex.is_match(text).map_err(|error| fault(&error))
     }
 
     /// The pattern as written.
@@ -53,7 +56,7 @@ impl JavaRegex {
 }
 
 /// The engine draws its errors over several lines; the last one names the fault.
-fn first_line(error: &fancy_regex::Error) -> String {
+fn fault(error: &fancy_regex::Error) -> String {
     let text = error.to_string();
     let words = text.lines().rfind(|line| !line.trim().is_empty());
     words.unwrap_or_default().trim().to_owned()
@@ -89,7 +92,10 @@ impl Translator {
     }
 
     fn error(&self, message: String) -> JavaRegexError {
-        JavaRegexError { message, at: self.at }
+        JavaRegexError {
+            message,
+            at: self.at,
+        }
     }
 
     fn translate_one(&mut self, next: char) -> Result<(), JavaRegexError> {
@@ -132,7 +138,11 @@ impl Translator {
         self.at += 2;
         self.out.push_str("(?");
         let mut end = self.at;
-        while self.chars.get(end).is_some_and(|c| c.is_ascii_alphabetic() || *c == '-') {
+        while self
+            .chars
+            .get(end)
+            .is_some_and(|c| c.is_ascii_alphabetic() || *c == '-')
+        {
             end += 1;
         }
         if !matches!(self.chars.get(end), Some(')' | ':')) || end == self.at {
@@ -193,7 +203,8 @@ impl Translator {
             self.out.push(c);
         } else if c.is_ascii_whitespace() || c.is_ascii_control() {
             // Spelled out, since the flag `x` would swallow it.
-            self.out.push_str(&format!("\\x{:02X}", u32::from(c)));
+            let spelled = format!("\\x{:02X}", u32::from(c));
+            self.out.push_str(&spelled);
         } else {
             self.out.push(c);
         }
@@ -242,7 +253,10 @@ impl Translator {
                 return Err(self.error("`}` is missing after `\\p{`".to_owned()));
             };
             let start = self.at + 3;
-            (self.chars[start..start + len].iter().collect(), start + len + 1)
+            (
+                self.chars[start..start + len].iter().collect(),
+                start + len + 1,
+            )
         } else if let Some(letter) = self.peek(2) {
             (letter.to_string(), self.at + 3)
         } else {
@@ -382,12 +396,19 @@ mod tests {
     #[test]
     fn bad_patterns_say_what_is_wrong() {
         let message = |pattern| JavaRegex::parse(pattern).expect_err(pattern).to_string();
-        assert_eq!(message(r"a\y"), r"regex has `\y`, which is not known (at character 2)");
+        assert_eq!(
+            message(r"a\y"),
+            r"regex has `\y`, which is not known (at character 2)"
+        );
         assert_eq!(
             message(r"\p{InGreek}"),
             "regex property `InGreek` is not supported (at character 1)"
         );
-        assert!(message("a(b").starts_with("regex `a(b` cannot be read: "), "{}", message("a(b"));
+        assert!(
+            message("a(b").starts_with("regex `a(b` cannot be read: "),
+            "{}",
+            message("a(b")
+        );
     }
 
     #[test]

@@ -3,20 +3,24 @@
 //! Walks to ancestors and siblings remember their outcome, so that a selector takes a number of
 //! steps that grows with the page and not with its depth times itself.
 
-use html5ever::{local_name, ns};
+use html5ever::local_name;
 
 use super::cache::Facts;
+use super::element::{attribute, attribute_holds, has_class, is_empty, is_named, is_root};
 use super::java_regex::JavaRegex;
 use super::select::is_candidate;
-use super::test::{AttributeIs, Chain, Combinator, Compound, Group, Link, Reads, Test};
+use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Test};
 use super::text::{TextIndex, is_data, own_text_into, trimmed};
 use super::{MatchError, Selector};
-use crate::html::{Document, LocalName, NodeId, NodeKind};
+use crate::html::{Document, NodeId, NodeKind};
 
 /// Compounds tried in one search; some seconds of work.
-const STEPS_MAX: u64 = 100_000_000;
+const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
 /// Bytes a regex may read for the price of one step.
 const BYTES_PER_STEP: usize = 64;
+
+/// Whether something matches; the error is boxed to keep the many good answers small.
+pub(super) type Verdict = Result<bool, Box<MatchError>>;
 
 /// One search: where it starts, and what its walks have found.
 pub(super) struct Scope {
@@ -35,7 +39,10 @@ enum Walk {
 
 impl Scope {
     pub(super) fn new(root: NodeId, walks: usize) -> Self {
-        Self { root, walks: vec![Vec::new(); walks] }
+        Self {
+            root,
+            walks: vec![Vec::new(); walks],
+        }
     }
 }
 
@@ -72,12 +79,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    pub(super) fn group(
-        &mut self,
-        scope: &mut Scope,
-        group: &Group,
-        node: NodeId,
-    ) -> Result<bool, MatchError> {
+    pub(super) fn group(&mut self, scope: &mut Scope, group: &Group, node: NodeId) -> Verdict {
         for chain in &group.chains {
             if is_candidate(self.document, chain, node) && self.chain(scope, chain, node)? {
                 return Ok(true);
@@ -86,21 +88,22 @@ impl<'a> Matcher<'a> {
         Ok(false)
     }
 
-    pub(super) fn chain(
-        &mut self,
-        scope: &mut Scope,
-        chain: &Chain,
-        node: NodeId,
-    ) -> Result<bool, MatchError> {
-        Ok(self.compound(scope, &chain.subject, node)? && self.links(scope, &chain.links, node)?)
+    pub(super) fn chain(&mut self, scope: &mut Scope, chain: &Chain, node: NodeId) -> Verdict {
+        self.part(scope, &chain.subject, &chain.links, node)
     }
 
-    fn links(
+    /// A compound, and what lies to its left.
+    pub(super) fn part(
         &mut self,
         scope: &mut Scope,
+        compound: &Compound,
         links: &[Link],
         node: NodeId,
-    ) -> Result<bool, MatchError> {
+    ) -> Verdict {
+        Ok(self.compound(scope, compound, node)? && self.links(scope, links, node)?)
+    }
+
+    fn links(&mut self, scope: &mut Scope, links: &[Link], node: NodeId) -> Verdict {
         let Some((link, rest)) = links.split_first() else {
             return Ok(true);
         };
@@ -121,13 +124,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Tries one ancestor or sibling after the other.
-    fn walk(
-        &mut self,
-        scope: &mut Scope,
-        link: &Link,
-        rest: &[Link],
-        node: NodeId,
-    ) -> Result<bool, MatchError> {
+    fn walk(&mut self, scope: &mut Scope, link: &Link, rest: &[Link], node: NodeId) -> Verdict {
         let root = scope.root;
         if scope.walks[link.slot].is_empty() {
             let end = self.document.after_subtree(root);
@@ -146,7 +143,7 @@ impl<'a> Matcher<'a> {
             let Some(other) = self.step(link.combinator, last) else {
                 break Walk::Fails;
             };
-            if self.compound(scope, &link.compound, other)? && self.links(scope, rest, other)? {
+            if self.part(scope, &link.compound, rest, other)? {
                 break Walk::Holds;
             }
             last = other;
@@ -177,35 +174,37 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn compound(
-        &mut self,
-        scope: &mut Scope,
-        compound: &Compound,
-        node: NodeId,
-    ) -> Result<bool, MatchError> {
+    fn compound(&mut self, scope: &mut Scope, compound: &Compound, node: NodeId) -> Verdict {
         self.spend(1)?;
         for test in &compound.tests {
             if !self.test(scope, test, node)? {
                 return Ok(false);
             }
         }
+        if let Some(host) = self.document.parent(node).filter(|_| compound.on_host > 0) {
+            for test in compound.tests.iter().rev().take(compound.on_host) {
+                if !self.test(scope, test, host)? {
+                    return Ok(false);
+                }
+            }
+        }
         Ok(true)
     }
 
-    fn spend(&mut self, steps: u64) -> Result<(), MatchError> {
+    fn spend(&mut self, steps: u64) -> Result<(), Box<MatchError>> {
         match self.steps_left.checked_sub(steps) {
             Some(left) => {
                 self.steps_left = left;
                 Ok(())
             }
-            None => Err(MatchError::TooMuchWork {
+            None => Err(Box::new(MatchError::TooMuchWork {
                 selector: self.selector.as_str().to_owned(),
                 steps_max: STEPS_MAX,
-            }),
+            })),
         }
     }
 
-    fn test(&mut self, scope: &mut Scope, test: &Test, node: NodeId) -> Result<bool, MatchError> {
+    fn test(&mut self, scope: &mut Scope, test: &Test, node: NodeId) -> Verdict {
         // A text found by `:matchText` passes for an element like the one it stands in.
         let host = match self.document.kind(node) {
             NodeKind::Text => self.document.parent(node).unwrap_or(node),
@@ -237,7 +236,9 @@ impl<'a> Matcher<'a> {
                 attribute_holds(attribute(document, host, key), *is, value)
             }
             Test::AttributeMatches { key, regex } => match attribute(document, host, key) {
-                Some(value) => regex.is_match(value).map_err(|reason| astray(regex, reason))?,
+                Some(value) => regex
+                    .is_match(value)
+                    .map_err(|reason| Box::new(astray(regex, reason)))?,
                 None => false,
             },
             Test::IndexEqual(index) => self.index(node) == *index,
@@ -251,7 +252,11 @@ impl<'a> Matcher<'a> {
             Test::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
             Test::Empty => document.kind(node) != NodeKind::Text && is_empty(document, node),
             Test::Root => is_root(document, scope.root, node),
-            Test::Contains { needle, reads, slot } => self.contains(needle, *reads, *slot, node),
+            Test::Contains {
+                needle,
+                reads,
+                slot,
+            } => self.contains(needle, *reads, *slot, node),
             Test::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
             Test::Not(group) => !self.group(scope, group, node)?,
             Test::Is(group) => self.group(scope, group, node)?,
@@ -293,21 +298,21 @@ impl<'a> Matcher<'a> {
             Reads::Whole | Reads::Own => index.trimmed_span(node),
         };
         let next = places.partition_point(|place| *place < start);
-        places.get(next).is_some_and(|place| place + needle.len() <= end)
+        places
+            .get(next)
+            .is_some_and(|place| place + needle.len() <= end)
     }
 
-    fn text_matches(
-        &mut self,
-        regex: &JavaRegex,
-        reads: Reads,
-        node: NodeId,
-    ) -> Result<bool, MatchError> {
+    fn text_matches(&mut self, regex: &JavaRegex, reads: Reads, node: NodeId) -> Verdict {
         let document = self.document;
         let (steps, found) = if reads == Reads::Own {
             let own = &mut self.facts.own;
             own.set_folds(false);
             own_text_into(document, node, own);
-            (own.out.len() / BYTES_PER_STEP, regex.is_match(trimmed(&own.out)))
+            (
+                own.out.len() / BYTES_PER_STEP,
+                regex.is_match(trimmed(&own.out)),
+            )
         } else {
             let index = self.facts.plain(document);
             let (start, end) = index.trimmed_span(node);
@@ -315,14 +320,22 @@ impl<'a> Matcher<'a> {
             (steps, regex.is_match(&index.text[start..end]))
         };
         self.spend(steps as u64)?;
-        found.map_err(|reason| astray(regex, reason))
+        found.map_err(|reason| Box::new(astray(regex, reason)))
     }
 
     /// Whether something below `node` matches, with the search starting at `node`.
-    fn has(&mut self, group: &Group, slot: usize, node: NodeId) -> Result<bool, MatchError> {
+    fn has(&mut self, group: &Group, slot: usize, node: NodeId) -> Verdict {
         let document = self.document;
         if group.rooted {
             let mut scope = Scope::new(node, self.selector.group.slots.walks);
+            if group.only_children {
+                for child in document.children(node) {
+                    if self.group(&mut scope, group, child)? {
+                        return Ok(true);
+                    }
+                }
+                return Ok(false);
+            }
             for inner in document.descendants(node) {
                 if self.group(&mut scope, group, inner)? {
                     return Ok(true);
@@ -343,12 +356,17 @@ impl<'a> Matcher<'a> {
         }
         let list = self.lists[slot].as_deref().unwrap_or_default();
         let next = list.partition_point(|found| *found <= node);
-        Ok(list.get(next).is_some_and(|found| document.is_inside(*found, node)))
+        Ok(list
+            .get(next)
+            .is_some_and(|found| document.is_inside(*found, node)))
     }
 }
 
 fn astray(regex: &JavaRegex, reason: String) -> MatchError {
-    MatchError::Regex { pattern: regex.as_str().to_owned(), reason }
+    MatchError::Regex {
+        pattern: regex.as_str().to_owned(),
+        reason,
+    }
 }
 
 /// Every place of `needle` in the text of `reach`, overlapping ones too.
@@ -361,65 +379,4 @@ fn occurrences(index: &TextIndex, needle: &str, reach: NodeId) -> Vec<usize> {
         start += found + first_len;
     }
     places
-}
-
-fn is_named(document: &Document, node: NodeId, name: &LocalName) -> bool {
-    document.name(node).is_some_and(|own| {
-        own == name
-            || document.namespace(node) != Some(&ns!(html)) && own.eq_ignore_ascii_case(name)
-    })
-}
-
-/// The value of an attribute; SVG has names such as `viewBox`, selectors know no upper case.
-fn attribute<'a>(document: &'a Document, node: NodeId, key: &LocalName) -> Option<&'a str> {
-    document
-        .attributes(node)
-        .find(|(name, _)| *name == key || name.eq_ignore_ascii_case(key))
-        .map(|(_, value)| value)
-}
-
-fn has_class(document: &Document, node: NodeId, class: &str) -> bool {
-    attribute(document, node, &local_name!("class"))
-        .is_some_and(|all| all.split_whitespace().any(|own| same_letters(own, class)))
-}
-
-/// Whether `text` in lower case is `lower`.
-fn same_letters(text: &str, lower: &str) -> bool {
-    if text.is_ascii() {
-        return text.eq_ignore_ascii_case(lower);
-    }
-    text.to_lowercase() == lower
-}
-
-fn attribute_holds(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
-    if is == AttributeIs::NotEqual {
-        return !same_letters(value.unwrap_or_default(), wanted);
-    }
-    let Some(value) = value else {
-        return false;
-    };
-    match is {
-        AttributeIs::Equal => same_letters(trimmed(value), wanted),
-        AttributeIs::Starting => match value.get(..wanted.len()) {
-            Some(start) if start.is_ascii() => start.eq_ignore_ascii_case(wanted),
-            _ => value.to_lowercase().starts_with(wanted),
-        },
-        AttributeIs::Ending => value.to_lowercase().ends_with(wanted),
-        AttributeIs::Containing | AttributeIs::NotEqual => value.to_lowercase().contains(wanted),
-    }
-}
-
-/// Whether there is nothing but comments inside; even a blank text counts as something.
-fn is_empty(document: &Document, node: NodeId) -> bool {
-    document
-        .children(node)
-        .all(|child| matches!(document.kind(child), NodeKind::Comment | NodeKind::Doctype))
-}
-
-/// `:root` is the root of the search, or the page's first element if that is the document.
-fn is_root(document: &Document, root: NodeId, node: NodeId) -> bool {
-    if document.kind(root) == NodeKind::Document {
-        return document.child_elements(root).next() == Some(node);
-    }
-    node == root
 }

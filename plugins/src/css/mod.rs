@@ -4,8 +4,10 @@
 //! positions among siblings) is kept in a [`TextCache`] of the caller's. Nothing here recurses with
 //! the depth of a page.
 
+mod argument;
 mod cache;
 mod cursor;
+mod element;
 mod java_regex;
 mod matcher;
 mod parse;
@@ -90,7 +92,8 @@ impl Selector {
     ///
     /// `root` itself is a candidate, also when it is the document node. Combinators never look
     /// above `root`; positions among siblings are those of the real document. `cache` must have
-    /// served no other page.
+    /// served no other page. With `:matchText` the matches are text nodes, which pass for elements
+    /// of the tag and attributes around them.
     pub fn select(
         &self,
         document: &Document,

@@ -1,16 +1,15 @@
 //! Compiles the text of a selector.
 //!
-//! What jsoup 1.13 accepts means the same here; some of what it refuses is accepted besides (a lone
-//! quote, `:is`, spaces in `2n + 1`).
+//! What jsoup 1.13 accepts means the same here, but for slips of its parser: a tab or line break is
+//! white space everywhere, and `*|a` also finds a plain `a`. Some of what it refuses is accepted
+//! besides: a lone quote, `:is`, `2n + 1`, a combinator after a comma.
 
 use std::ops::Range;
 
 use super::SelectorError;
+use super::argument::{attribute, first, index, matches_regex, nth, search_text};
 use super::cursor::{Cursor, is_space};
-use super::java_regex::{JavaRegex, JavaRegexError};
-use super::test::{AttributeIs, Chain, Combinator, Compound, Group, Link, Nth, Reads, Slots, Test};
-use super::text::fold;
-use crate::html::LocalName;
+use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Slots, Test};
 
 /// Selectors inside selectors; bounds our own recursion.
 const NESTING_MAX: usize = 16;
@@ -47,7 +46,12 @@ const PSEUDO_CLASSES: [&str; 24] = [
 
 pub(super) fn parse(text: &str) -> Result<Group, SelectorError> {
     let chars: Vec<char> = text.chars().collect();
-    let mut parser = Parser { chars: &chars, nesting: 0, compounds: 0, slots: Slots::default() };
+    let mut parser = Parser {
+        chars: &chars,
+        nesting: 0,
+        compounds: 0,
+        slots: Slots::default(),
+    };
     let mut group = parser.group(0..chars.len())?;
     group.slots = parser.slots;
     Ok(group)
@@ -78,7 +82,19 @@ impl Parser<'_> {
         let rooted = chains
             .iter()
             .any(|chain| !chain.links.is_empty() || chain.subject.tests.iter().any(Test::rooted));
-        Ok(Group { chains, rooted, slots: self.slots })
+        let only_children = chains.iter().all(|chain| match chain.links.as_slice() {
+            [link] => {
+                link.combinator == Combinator::Child
+                    && matches!(link.compound.tests.as_slice(), [Test::Scope])
+            }
+            _ => false,
+        });
+        Ok(Group {
+            chains,
+            rooted,
+            only_children,
+            slots: self.slots,
+        })
     }
 
     /// Reads up to a comma or the end.
@@ -104,7 +120,11 @@ impl Parser<'_> {
             .map(|(compound, combinator)| {
                 let slot = self.slots.walks;
                 self.slots.walks += 1;
-                Link { combinator, compound, slot }
+                Link {
+                    combinator,
+                    compound,
+                    slot,
+                }
             })
             .collect();
         Ok(Chain { subject, links })
@@ -139,7 +159,9 @@ impl Parser<'_> {
     fn test(&mut self, cursor: &mut Cursor<'_>, next: char) -> Result<Test, SelectorError> {
         match next {
             '#' => Ok(Test::Id(identifier(cursor, "an id")?)),
-            '.' => Ok(Test::Class(identifier(cursor, "a class name")?.to_lowercase())),
+            '.' => Ok(Test::Class(
+                identifier(cursor, "a class name")?.to_lowercase(),
+            )),
             '[' => attribute(cursor),
             ':' => self.pseudo_class(cursor),
             '*' if cursor.peek_at(1) == Some('|') => tag(cursor),
@@ -203,18 +225,25 @@ impl Parser<'_> {
     }
 
     fn contains(&mut self, cursor: &mut Cursor<'_>, reads: Reads) -> Result<Test, SelectorError> {
-        let argument = argument(cursor, "a text")?;
-        let needle = fold(&unescaped(&argument));
+        let needle = search_text(cursor)?;
         let slot = self.slots.needles;
         self.slots.needles += 1;
-        Ok(Test::Contains { needle, reads, slot })
+        Ok(Test::Contains {
+            needle,
+            reads,
+            slot,
+        })
     }
 }
 
 fn takes_argument(lower: &str) -> bool {
     matches!(lower, "eq" | "lt" | "gt" | "not" | "is" | "has")
-        || ["nth-", "contains", "matches"].iter().any(|start| lower.starts_with(start))
-            && PSEUDO_CLASSES.iter().any(|known| known.eq_ignore_ascii_case(lower))
+        || ["nth-", "contains", "matches"]
+            .iter()
+            .any(|start| lower.starts_with(start))
+            && PSEUDO_CLASSES
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(lower))
 }
 
 /// The range without white space and control characters at its ends.
@@ -266,174 +295,18 @@ fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
     // A prefix is written `fb|name` here and `fb:name` in the page.
     let name = name.to_lowercase().replace('|', ":");
     if name.is_empty() {
-        return Err(SelectorError::new(start, "a tag name is missing after `*|`"));
+        return Err(SelectorError::new(
+            start,
+            "a tag name is missing after `*|`",
+        ));
     }
     if any_prefix {
-        return Ok(Test::AnyPrefix { suffix: format!(":{name}"), name: name.into() });
+        return Ok(Test::AnyPrefix {
+            suffix: format!(":{name}"),
+            name: name.into(),
+        });
     }
     Ok(Test::Tag(name.into()))
-}
-
-fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
-    let within = cursor.take_balanced('[', ']')?;
-    let mut inside = cursor.narrowed(within.clone());
-    let start = within.start;
-    while let Some(next) = inside.peek() {
-        if next == '=' || (inside.peek_at(1) == Some('=') && "!^$*~".contains(next)) {
-            break;
-        }
-        inside.bump();
-    }
-    let key = inside.text(start..inside.at());
-    if key.is_empty() {
-        return Err(SelectorError::new(start, "an attribute name is missing"));
-    }
-    let Some(sign) = inside.peek() else {
-        return attribute_is_there(start, &key);
-    };
-    inside.bump();
-    if sign != '=' {
-        inside.bump();
-    }
-    let value_at = inside.at();
-    let value = inside.text(inside.range_to_end());
-    if value.is_empty() {
-        return Err(SelectorError::new(value_at, "a value is missing after `=`"));
-    }
-    let key = attribute_key(key.trim_matches(|c| c <= ' '));
-    let is = match sign {
-        '!' => AttributeIs::NotEqual,
-        '^' => AttributeIs::Starting,
-        '$' => AttributeIs::Ending,
-        '*' => AttributeIs::Containing,
-        '~' => {
-            let regex = regex(&value, value_at)?;
-            return Ok(Test::AttributeMatches { key, regex });
-        }
-        _ => AttributeIs::Equal,
-    };
-    let value = attribute_value(&value, is);
-    Ok(Test::Attribute { key, is, value })
-}
-
-fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
-    match key.strip_prefix('^') {
-        Some("") => Err(SelectorError::new(at, "an attribute name is missing after `^`")),
-        Some(prefix) => Ok(Test::AttributePrefix(prefix.to_lowercase())),
-        None => Ok(Test::HasAttribute(attribute_key(key))),
-    }
-}
-
-/// Pages have no base address, so `abs:href` can mean no more than `href`.
-fn attribute_key(key: &str) -> LocalName {
-    let key = key.to_lowercase();
-    key.strip_prefix("abs:").unwrap_or(&key).into()
-}
-
-/// Quotes are dropped if they are the very first and last character; spaces inside them count only
-/// where the start or the end of the value is compared.
-fn attribute_value(value: &str, is: AttributeIs) -> String {
-    let quoted = ['\'', '"']
-        .into_iter()
-        .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
-    let lower = quoted.unwrap_or(value).to_lowercase();
-    let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
-    if quoted.is_some() && keeps_space {
-        return lower;
-    }
-    lower.trim_matches(|c| c <= ' ').to_owned()
-}
-
-/// Reads an argument in parentheses that must not be empty.
-fn argument(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError> {
-    let within = cursor.take_balanced('(', ')')?;
-    if within.is_empty() {
-        let message = format!("{what} is missing in the parentheses");
-        return Err(SelectorError::new(within.start, message));
-    }
-    Ok(cursor.text(within))
-}
-
-fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut last = '\0';
-    for next in text.chars() {
-        if next != '\\' || last == '\\' {
-            out.push(next);
-        }
-        last = next;
-    }
-    out
-}
-
-fn matches_regex(cursor: &mut Cursor<'_>, reads: Reads) -> Result<Test, SelectorError> {
-    let at = cursor.at() + 1;
-    let pattern = argument(cursor, "a regex")?;
-    let regex = regex(&pattern, at)?;
-    Ok(Test::Matches { regex, reads })
-}
-
-fn regex(pattern: &str, at: usize) -> Result<Box<JavaRegex>, SelectorError> {
-    JavaRegex::parse(pattern)
-        .map(Box::new)
-        .map_err(|JavaRegexError { message, at: inner }| SelectorError::new(at + inner, message))
-}
-
-fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
-    cursor.bump();
-    let within = cursor.take_to(')')?;
-    let start = within.start;
-    let text = cursor.text(within);
-    let digits = text.trim();
-    digits.parse().ok().filter(|_| digits.chars().all(|c| c.is_ascii_digit())).ok_or_else(|| {
-        let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
-        SelectorError::new(start, message)
-    })
-}
-
-fn first(from_end: bool, of_type: bool) -> Test {
-    Test::Nth(Nth { step: 0, offset: 1, from_end, of_type })
-}
-
-fn nth(cursor: &mut Cursor<'_>, from_end: bool, of_type: bool) -> Result<Test, SelectorError> {
-    cursor.bump();
-    let within = cursor.take_to(')')?;
-    let start = within.start;
-    let text = cursor.text(within);
-    let (step, offset) = nth_formula(&text).ok_or_else(|| {
-        let message = format!("`{text}` is not a position: use `3`, `2n+1`, `odd` or `even`");
-        SelectorError::new(start, message)
-    })?;
-    Ok(Test::Nth(Nth { step, offset, from_end, of_type }))
-}
-
-fn nth_formula(text: &str) -> Option<(i32, i32)> {
-    let lower = text.trim().to_ascii_lowercase();
-    match lower.as_str() {
-        "odd" => return Some((2, 1)),
-        "even" => return Some((2, 0)),
-        _ => {}
-    }
-    let Some((step, offset)) = lower.split_once('n') else {
-        return signed(&lower).map(|offset| (0, offset));
-    };
-    let step = match step {
-        // jsoup drops the sign of a bare `-n`, and definitions were written against what it does.
-        "" | "+" | "-" => 1,
-        number => signed(number)?,
-    };
-    let offset: String = offset.chars().filter(|c| !c.is_whitespace()).collect();
-    let offset = if offset.is_empty() { 0 } else { signed(&offset)? };
-    Some((step, offset))
-}
-
-/// A whole number with an optional sign.
-fn signed(text: &str) -> Option<i32> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
 }
 
 fn unknown_pseudo_class(name: &str) -> String {
@@ -441,8 +314,10 @@ fn unknown_pseudo_class(name: &str) -> String {
         return "a pseudo-class is missing after `:`".to_owned();
     }
     let lower = name.to_lowercase();
-    let nearest =
-        PSEUDO_CLASSES.iter().map(|known| (distance(&lower, &known.to_lowercase()), known)).min();
+    let nearest = PSEUDO_CLASSES
+        .iter()
+        .map(|known| (distance(&lower, &known.to_lowercase()), known))
+        .min();
     match nearest {
         Some((steps, known)) if steps <= 1 + name.len() / 4 => {
             format!("`:{name}` is not known; did you mean `:{known}`?")

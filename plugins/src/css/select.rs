@@ -1,10 +1,10 @@
 //! Finds candidates and has them matched.
 
-use super::cache::TextCache;
+use super::cache::{Names, TextCache};
 use super::matcher::{Matcher, Scope};
-use super::test::Chain;
+use super::test::{Chain, Combinator};
 use super::{MatchError, Selector};
-use crate::html::{Document, NodeId, NodeKind};
+use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 pub(super) fn select(
     selector: &Selector,
@@ -13,40 +13,113 @@ pub(super) fn select(
     cache: &mut TextCache,
 ) -> Result<Vec<NodeId>, MatchError> {
     let group = &*selector.group;
-    let mut matcher = Matcher::new(document, &mut cache.facts, root, selector);
-    let mut scope = Scope::new(root, group.slots.walks);
-    let mut found = Vec::new();
+    cache.names.fill(document);
+    let mut search = Search {
+        document,
+        names: &cache.names,
+        matcher: Matcher::new(document, &mut cache.facts, root, selector),
+        scope: Scope::new(root, group.slots.walks),
+        root,
+        found: Vec::new(),
+    };
+    let mut is_sorted = group.chains.len() == 1;
     for chain in &group.chains {
-        let mut try_node = |node| {
-            if matcher.chain(&mut scope, chain, node)? {
-                found.push(node);
-            }
-            Ok(())
+        let parents_are_fewer = search.parents_are_fewer(chain);
+        is_sorted &= !parents_are_fewer;
+        let outcome = if parents_are_fewer {
+            search.by_parents(chain)
+        } else {
+            search.by_subject(chain)
         };
-        match chain.subject.tag() {
-            Some(tag) if !chain.subject.wants_text => {
-                let named = cache.names.get(document, tag);
-                let start = named.partition_point(|node| *node < root);
-                for node in &named[start..] {
-                    if *node != root && !document.is_inside(*node, root) {
-                        break;
-                    }
-                    try_node(*node)?;
-                }
-            }
-            _ => {
-                let all = std::iter::once(root).chain(document.descendants(root));
-                for node in all.filter(|node| is_candidate(document, chain, *node)) {
-                    try_node(node)?;
-                }
-            }
-        }
+        outcome.map_err(|error| *error)?;
     }
-    if group.chains.len() > 1 {
+    let mut found = search.found;
+    if !is_sorted {
         found.sort_unstable();
         found.dedup();
     }
     Ok(found)
+}
+
+struct Search<'a> {
+    document: &'a Document,
+    names: &'a Names,
+    matcher: Matcher<'a>,
+    scope: Scope,
+    root: NodeId,
+    found: Vec<NodeId>,
+}
+
+impl<'a> Search<'a> {
+    /// The elements of a name in the root, the root among them.
+    fn named(&self, name: &LocalName) -> &'a [NodeId] {
+        let all = self.names.get(name);
+        let start = all.partition_point(|node| *node < self.root);
+        let len = all[start..].partition_point(|node| {
+            *node == self.root || self.document.is_inside(*node, self.root)
+        });
+        &all[start..start + len]
+    }
+
+    /// Whether parents are fewer than candidates, as `tr` are fewer than `td` in `tr > td`.
+    fn parents_are_fewer(&self, chain: &Chain) -> bool {
+        let Some(link) = chain.links.first() else {
+            return false;
+        };
+        if link.combinator != Combinator::Child || chain.subject.wants_text {
+            return false;
+        }
+        match (link.compound.tag(), chain.subject.tag()) {
+            (Some(parent), Some(child)) => self.named(parent).len() < self.named(child).len(),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    fn by_parents(&mut self, chain: &Chain) -> Result<(), Box<MatchError>> {
+        let Some((link, rest)) = chain.links.split_first() else {
+            return Ok(());
+        };
+        for parent in link.compound.tag().map_or(&[][..], |name| self.named(name)) {
+            if self
+                .matcher
+                .part(&mut self.scope, &link.compound, rest, *parent)?
+            {
+                for child in self.document.child_elements(*parent) {
+                    if self
+                        .matcher
+                        .part(&mut self.scope, &chain.subject, &[], child)?
+                    {
+                        self.found.push(child);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn by_subject(&mut self, chain: &Chain) -> Result<(), Box<MatchError>> {
+        if let Some(name) = chain.subject.tag().filter(|_| !chain.subject.wants_text) {
+            for node in self.named(name) {
+                self.try_node(chain, *node)?;
+            }
+            return Ok(());
+        }
+        self.try_node(chain, self.root)?;
+        for node in self.document.descendants(self.root) {
+            self.try_node(chain, node)?;
+        }
+        Ok(())
+    }
+
+    fn try_node(&mut self, chain: &Chain, node: NodeId) -> Result<(), Box<MatchError>> {
+        if is_candidate(self.document, chain, node)
+            && self.matcher.chain(&mut self.scope, chain, node)?
+        {
+            self.found.push(node);
+        }
+        Ok(())
+    }
 }
 
 pub(super) fn matches(
@@ -61,7 +134,9 @@ pub(super) fn matches(
     }
     let group = &*selector.group;
     let mut matcher = Matcher::new(document, &mut cache.facts, root, selector);
-    matcher.group(&mut Scope::new(root, group.slots.walks), group, node)
+    matcher
+        .group(&mut Scope::new(root, group.slots.walks), group, node)
+        .map_err(|error| *error)
 }
 
 /// The document node is a candidate like any element, as in jsoup, but only ever as the root.

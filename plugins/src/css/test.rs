@@ -9,6 +9,8 @@ pub(super) struct Group {
     pub(super) chains: Vec<Chain>,
     /// Whether the verdict on a node depends on where the search starts.
     pub(super) rooted: bool,
+    /// Whether all matches are children of where the search starts (`> a`).
+    pub(super) only_children: bool,
     /// Memo slots that this group and all groups inside it use.
     pub(super) slots: Slots,
 }
@@ -49,19 +51,31 @@ pub(super) enum Combinator {
     Later,
 }
 
-/// Tests that must all hold, the cheap ones first.
+/// Tests that must all hold: the cheap ones first, but in the order written around `:matchText`.
 #[derive(Debug)]
 pub(super) struct Compound {
     pub(super) tests: Vec<Test>,
     /// Whether it is about text nodes (`:matchText`) and not about elements.
     pub(super) wants_text: bool,
+    /// How many tests, the last ones, the element around a text must pass too.
+    pub(super) on_host: usize,
 }
 
 impl Compound {
     pub(super) fn new(mut tests: Vec<Test>) -> Self {
-        tests.sort_by_key(Test::cost);
-        let wants_text = tests.iter().any(|test| matches!(test, Test::MatchText));
-        Self { tests, wants_text }
+        let text_at = tests
+            .iter()
+            .position(|test| matches!(test, Test::MatchText));
+        if text_at.is_none() {
+            tests.sort_by_key(Test::cost);
+        }
+        Self {
+            wants_text: text_at.is_some(),
+            // jsoup reads a compound from its end and makes elements of texts when it comes to
+            // `:matchText`: what is written after that has by then been asked of the element.
+            on_host: text_at.map_or(0, |at| tests.len() - at - 1),
+            tests,
+        }
     }
 
     /// The tag name every match has, if the compound asks for one.

@@ -1,0 +1,202 @@
+//! Reads what stands in the brackets of a selector.
+
+use super::SelectorError;
+use super::cursor::Cursor;
+use super::java_regex::{JavaRegex, JavaRegexError};
+use super::test::{AttributeIs, Nth, Reads, Test};
+use super::text::fold;
+use crate::html::LocalName;
+
+pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
+    let within = cursor.take_balanced('[', ']')?;
+    let mut inside = cursor.narrowed(within.clone());
+    let start = within.start;
+    while let Some(next) = inside.peek() {
+        if next == '=' || (inside.peek_at(1) == Some('=') && "!^$*~".contains(next)) {
+            break;
+        }
+        inside.bump();
+    }
+    let key = inside.text(start..inside.at());
+    if key.is_empty() {
+        return Err(SelectorError::new(start, "an attribute name is missing"));
+    }
+    let Some(sign) = inside.peek() else {
+        return attribute_is_there(start, &key);
+    };
+    inside.bump();
+    if sign != '=' {
+        inside.bump();
+    }
+    let value_at = inside.at();
+    let value = inside.text(inside.range_to_end());
+    if value.is_empty() {
+        return Err(SelectorError::new(value_at, "a value is missing after `=`"));
+    }
+    let key = attribute_key(key.trim_matches(|c| c <= ' '));
+    let is = match sign {
+        '!' => AttributeIs::NotEqual,
+        '^' => AttributeIs::Starting,
+        '$' => AttributeIs::Ending,
+        '*' => AttributeIs::Containing,
+        '~' => {
+            let regex = regex(&value, value_at)?;
+            return Ok(Test::AttributeMatches { key, regex });
+        }
+        _ => AttributeIs::Equal,
+    };
+    let value = attribute_value(&value, is);
+    Ok(Test::Attribute { key, is, value })
+}
+
+fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
+    match key.strip_prefix('^') {
+        Some("") => Err(SelectorError::new(
+            at,
+            "an attribute name is missing after `^`",
+        )),
+        Some(prefix) => Ok(Test::AttributePrefix(prefix.to_lowercase())),
+        None => Ok(Test::HasAttribute(attribute_key(key))),
+    }
+}
+
+/// Pages have no base address, so `abs:href` can mean no more than `href`.
+fn attribute_key(key: &str) -> LocalName {
+    let key = key.to_lowercase();
+    key.strip_prefix("abs:").unwrap_or(&key).into()
+}
+
+/// Quotes are dropped if they are the very first and last character; spaces inside them count only
+/// where the start or the end of the value is compared.
+fn attribute_value(value: &str, is: AttributeIs) -> String {
+    let quoted = ['\'', '"'].into_iter().find_map(|quote| {
+        value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    });
+    let lower = quoted.unwrap_or(value).to_lowercase();
+    let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
+    if quoted.is_some() && keeps_space {
+        return lower;
+    }
+    lower.trim_matches(|c| c <= ' ').to_owned()
+}
+
+/// Reads an argument in parentheses that must not be empty.
+fn argument(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError> {
+    let within = cursor.take_balanced('(', ')')?;
+    if within.is_empty() {
+        let message = format!("{what} is missing in the parentheses");
+        return Err(SelectorError::new(within.start, message));
+    }
+    Ok(cursor.text(within))
+}
+
+/// Reads the text to look for, folded as the texts of the page are.
+pub(super) fn search_text(cursor: &mut Cursor<'_>) -> Result<String, SelectorError> {
+    Ok(fold(&unescaped(&argument(cursor, "a text")?)))
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut last = '\0';
+    for next in text.chars() {
+        if next != '\\' || last == '\\' {
+            out.push(next);
+        }
+        last = next;
+    }
+    out
+}
+
+pub(super) fn matches_regex(cursor: &mut Cursor<'_>, reads: Reads) -> Result<Test, SelectorError> {
+    let at = cursor.at() + 1;
+    let pattern = argument(cursor, "a regex")?;
+    let regex = regex(&pattern, at)?;
+    Ok(Test::Matches { regex, reads })
+}
+
+fn regex(pattern: &str, at: usize) -> Result<Box<JavaRegex>, SelectorError> {
+    JavaRegex::parse(pattern)
+        .map(Box::new)
+        .map_err(|JavaRegexError { message, at: inner }| SelectorError::new(at + inner, message))
+}
+
+pub(super) fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
+    cursor.bump();
+    let within = cursor.take_to(')')?;
+    let start = within.start;
+    let text = cursor.text(within);
+    let digits = text.trim();
+    digits
+        .parse()
+        .ok()
+        .filter(|_| digits.chars().all(|c| c.is_ascii_digit()))
+        .ok_or_else(|| {
+            let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
+            SelectorError::new(start, message)
+        })
+}
+
+pub(super) fn first(from_end: bool, of_type: bool) -> Test {
+    Test::Nth(Nth {
+        step: 0,
+        offset: 1,
+        from_end,
+        of_type,
+    })
+}
+
+pub(super) fn nth(
+    cursor: &mut Cursor<'_>,
+    from_end: bool,
+    of_type: bool,
+) -> Result<Test, SelectorError> {
+    cursor.bump();
+    let within = cursor.take_to(')')?;
+    let start = within.start;
+    let text = cursor.text(within);
+    let (step, offset) = nth_formula(&text).ok_or_else(|| {
+        let message = format!("`{text}` is not a position: use `3`, `2n+1`, `odd` or `even`");
+        SelectorError::new(start, message)
+    })?;
+    Ok(Test::Nth(Nth {
+        step,
+        offset,
+        from_end,
+        of_type,
+    }))
+}
+
+fn nth_formula(text: &str) -> Option<(i32, i32)> {
+    let lower = text.trim().to_ascii_lowercase();
+    match lower.as_str() {
+        "odd" => return Some((2, 1)),
+        "even" => return Some((2, 0)),
+        _ => {}
+    }
+    let Some((step, offset)) = lower.split_once('n') else {
+        return signed(&lower).map(|offset| (0, offset));
+    };
+    let step = match step {
+        // jsoup drops the sign of a bare `-n`, and definitions were written against what it does.
+        "" | "+" | "-" => 1,
+        number => signed(number)?,
+    };
+    let offset: String = offset.chars().filter(|c| !c.is_whitespace()).collect();
+    let offset = if offset.is_empty() {
+        0
+    } else {
+        signed(&offset)?
+    };
+    Some((step, offset))
+}
+
+/// A whole number with an optional sign.
+fn signed(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}

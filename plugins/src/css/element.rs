@@ -1,0 +1,72 @@
+//! What an element says of itself: its name, its attributes, what is in it.
+
+use html5ever::{local_name, ns};
+
+use super::test::AttributeIs;
+use super::text::trimmed;
+use crate::html::{Document, LocalName, NodeId, NodeKind};
+
+pub(super) fn is_named(document: &Document, node: NodeId, name: &LocalName) -> bool {
+    document.name(node).is_some_and(|own| {
+        own == name
+            || document.namespace(node) != Some(&ns!(html)) && own.eq_ignore_ascii_case(name)
+    })
+}
+
+/// The value of an attribute; SVG has names such as `viewBox`, selectors know no upper case.
+pub(super) fn attribute<'a>(
+    document: &'a Document,
+    node: NodeId,
+    key: &LocalName,
+) -> Option<&'a str> {
+    document
+        .attributes(node)
+        .find(|(name, _)| *name == key || name.eq_ignore_ascii_case(key))
+        .map(|(_, value)| value)
+}
+
+pub(super) fn has_class(document: &Document, node: NodeId, class: &str) -> bool {
+    attribute(document, node, &local_name!("class"))
+        .is_some_and(|all| all.split_whitespace().any(|own| same_letters(own, class)))
+}
+
+/// Whether `text` in lower case is `lower`.
+fn same_letters(text: &str, lower: &str) -> bool {
+    if text.is_ascii() {
+        return text.eq_ignore_ascii_case(lower);
+    }
+    text.to_lowercase() == lower
+}
+
+pub(super) fn attribute_holds(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
+    if is == AttributeIs::NotEqual {
+        return !same_letters(value.unwrap_or_default(), wanted);
+    }
+    let Some(value) = value else {
+        return false;
+    };
+    match is {
+        AttributeIs::Equal => same_letters(trimmed(value), wanted),
+        AttributeIs::Starting => match value.get(..wanted.len()) {
+            Some(start) if start.is_ascii() => start.eq_ignore_ascii_case(wanted),
+            _ => value.to_lowercase().starts_with(wanted),
+        },
+        AttributeIs::Ending => value.to_lowercase().ends_with(wanted),
+        AttributeIs::Containing | AttributeIs::NotEqual => value.to_lowercase().contains(wanted),
+    }
+}
+
+/// Whether there is nothing but comments inside; even a blank text counts as something.
+pub(super) fn is_empty(document: &Document, node: NodeId) -> bool {
+    document
+        .children(node)
+        .all(|child| matches!(document.kind(child), NodeKind::Comment | NodeKind::Doctype))
+}
+
+/// `:root` is the root of the search, or the page's first element if that is the document.
+pub(super) fn is_root(document: &Document, root: NodeId, node: NodeId) -> bool {
+    if document.kind(root) == NodeKind::Document {
+        return document.child_elements(root).next() == Some(node);
+    }
+    node == root
+}
