@@ -2,7 +2,7 @@
 
 use super::SelectorError;
 use super::cursor::Cursor;
-use super::java_regex::{JavaRegex, JavaRegexError};
+use super::regex::Pattern;
 use super::test::{AttributeIs, Nth, Reads, Test};
 use super::text::fold;
 use crate::html::LocalName;
@@ -51,10 +51,7 @@ pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> 
 
 fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
     match key.strip_prefix('^') {
-        Some("") => Err(SelectorError::new(
-            at,
-            "an attribute name is missing after `^`",
-        )),
+        Some("") => Err(SelectorError::new(at, "an attribute name is missing after `^`")),
         Some(prefix) => Ok(Test::AttributePrefix(prefix.to_lowercase())),
         None => Ok(Test::HasAttribute(attribute_key(key))),
     }
@@ -69,11 +66,9 @@ fn attribute_key(key: &str) -> LocalName {
 /// Quotes are dropped if they are the very first and last character; spaces inside them count only
 /// where the start or the end of the value is compared.
 fn attribute_value(value: &str, is: AttributeIs) -> String {
-    let quoted = ['\'', '"'].into_iter().find_map(|quote| {
-        value
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-    });
+    let quoted = ['\'', '"']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
     let lower = quoted.unwrap_or(value).to_lowercase();
     let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
     if quoted.is_some() && keeps_space {
@@ -116,10 +111,8 @@ pub(super) fn matches_regex(cursor: &mut Cursor<'_>, reads: Reads) -> Result<Tes
     Ok(Test::Matches { regex, reads })
 }
 
-fn regex(pattern: &str, at: usize) -> Result<Box<JavaRegex>, SelectorError> {
-    JavaRegex::parse(pattern)
-        .map(Box::new)
-        .map_err(|JavaRegexError { message, at: inner }| SelectorError::new(at + inner, message))
+fn regex(pattern: &str, at: usize) -> Result<Box<Pattern>, SelectorError> {
+    Pattern::parse(pattern).map(Box::new).map_err(|message| SelectorError::new(at, message))
 }
 
 pub(super) fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
@@ -128,23 +121,14 @@ pub(super) fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
     let start = within.start;
     let text = cursor.text(within);
     let digits = text.trim();
-    digits
-        .parse()
-        .ok()
-        .filter(|_| digits.chars().all(|c| c.is_ascii_digit()))
-        .ok_or_else(|| {
-            let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
-            SelectorError::new(start, message)
-        })
+    digits.parse().ok().filter(|_| digits.chars().all(|c| c.is_ascii_digit())).ok_or_else(|| {
+        let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
+        SelectorError::new(start, message)
+    })
 }
 
 pub(super) fn first(from_end: bool, of_type: bool) -> Test {
-    Test::Nth(Nth {
-        step: 0,
-        offset: 1,
-        from_end,
-        of_type,
-    })
+    Test::Nth(Nth { step: 0, offset: 1, from_end, of_type })
 }
 
 pub(super) fn nth(
@@ -160,12 +144,7 @@ pub(super) fn nth(
         let message = format!("`{text}` is not a position: use `3`, `2n+1`, `odd` or `even`");
         SelectorError::new(start, message)
     })?;
-    Ok(Test::Nth(Nth {
-        step,
-        offset,
-        from_end,
-        of_type,
-    }))
+    Ok(Test::Nth(Nth { step, offset, from_end, of_type }))
 }
 
 fn nth_formula(text: &str) -> Option<(i32, i32)> {
@@ -184,11 +163,7 @@ fn nth_formula(text: &str) -> Option<(i32, i32)> {
         number => signed(number)?,
     };
     let offset: String = offset.chars().filter(|c| !c.is_whitespace()).collect();
-    let offset = if offset.is_empty() {
-        0
-    } else {
-        signed(&offset)?
-    };
+    let offset = if offset.is_empty() { 0 } else { signed(&offset)? };
     Some((step, offset))
 }
 

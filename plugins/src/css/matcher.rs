@@ -7,7 +7,7 @@ use html5ever::local_name;
 
 use super::cache::Facts;
 use super::element::{attribute, attribute_holds, has_class, is_empty, is_named, is_root};
-use super::java_regex::JavaRegex;
+use super::regex::Pattern;
 use super::select::is_candidate;
 use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Test};
 use super::text::{TextIndex, is_data, own_text_into, trimmed};
@@ -39,10 +39,7 @@ enum Walk {
 
 impl Scope {
     pub(super) fn new(root: NodeId, walks: usize) -> Self {
-        Self {
-            root,
-            walks: vec![Vec::new(); walks],
-        }
+        Self { root, walks: vec![Vec::new(); walks] }
     }
 }
 
@@ -236,9 +233,9 @@ impl<'a> Matcher<'a> {
                 attribute_holds(attribute(document, host, key), *is, value)
             }
             Test::AttributeMatches { key, regex } => match attribute(document, host, key) {
-                Some(value) => regex
-                    .is_match(value)
-                    .map_err(|reason| Box::new(astray(regex, reason)))?,
+                Some(value) => {
+                    regex.is_match(value).map_err(|reason| Box::new(astray(regex, reason)))?
+                }
                 None => false,
             },
             Test::IndexEqual(index) => self.index(node) == *index,
@@ -252,11 +249,7 @@ impl<'a> Matcher<'a> {
             Test::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
             Test::Empty => document.kind(node) != NodeKind::Text && is_empty(document, node),
             Test::Root => is_root(document, scope.root, node),
-            Test::Contains {
-                needle,
-                reads,
-                slot,
-            } => self.contains(needle, *reads, *slot, node),
+            Test::Contains { needle, reads, slot } => self.contains(needle, *reads, *slot, node),
             Test::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
             Test::Not(group) => !self.group(scope, group, node)?,
             Test::Is(group) => self.group(scope, group, node)?,
@@ -298,21 +291,16 @@ impl<'a> Matcher<'a> {
             Reads::Whole | Reads::Own => index.trimmed_span(node),
         };
         let next = places.partition_point(|place| *place < start);
-        places
-            .get(next)
-            .is_some_and(|place| place + needle.len() <= end)
+        places.get(next).is_some_and(|place| place + needle.len() <= end)
     }
 
-    fn text_matches(&mut self, regex: &JavaRegex, reads: Reads, node: NodeId) -> Verdict {
+    fn text_matches(&mut self, regex: &Pattern, reads: Reads, node: NodeId) -> Verdict {
         let document = self.document;
         let (steps, found) = if reads == Reads::Own {
             let own = &mut self.facts.own;
             own.set_folds(false);
             own_text_into(document, node, own);
-            (
-                own.out.len() / BYTES_PER_STEP,
-                regex.is_match(trimmed(&own.out)),
-            )
+            (own.out.len() / BYTES_PER_STEP, regex.is_match(trimmed(&own.out)))
         } else {
             let index = self.facts.plain(document);
             let (start, end) = index.trimmed_span(node);
@@ -356,17 +344,12 @@ impl<'a> Matcher<'a> {
         }
         let list = self.lists[slot].as_deref().unwrap_or_default();
         let next = list.partition_point(|found| *found <= node);
-        Ok(list
-            .get(next)
-            .is_some_and(|found| document.is_inside(*found, node)))
+        Ok(list.get(next).is_some_and(|found| document.is_inside(*found, node)))
     }
 }
 
-fn astray(regex: &JavaRegex, reason: String) -> MatchError {
-    MatchError::Regex {
-        pattern: regex.as_str().to_owned(),
-        reason,
-    }
+fn astray(regex: &Pattern, reason: String) -> MatchError {
+    MatchError::Regex { pattern: regex.as_str().to_owned(), reason }
 }
 
 /// Every place of `needle` in the text of `reach`, overlapping ones too.

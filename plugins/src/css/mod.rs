@@ -8,9 +8,9 @@ mod argument;
 mod cache;
 mod cursor;
 mod element;
-mod java_regex;
 mod matcher;
 mod parse;
+mod regex;
 mod select;
 mod test;
 #[cfg(test)]
@@ -23,7 +23,6 @@ use std::sync::Arc;
 use crate::html::{Document, NodeId};
 
 pub use cache::TextCache;
-pub use java_regex::{JavaRegex, JavaRegexError};
 pub use text::{own_text, text};
 
 /// A selector that cannot be read.

@@ -46,12 +46,7 @@ const PSEUDO_CLASSES: [&str; 24] = [
 
 pub(super) fn parse(text: &str) -> Result<Group, SelectorError> {
     let chars: Vec<char> = text.chars().collect();
-    let mut parser = Parser {
-        chars: &chars,
-        nesting: 0,
-        compounds: 0,
-        slots: Slots::default(),
-    };
+    let mut parser = Parser { chars: &chars, nesting: 0, compounds: 0, slots: Slots::default() };
     let mut group = parser.group(0..chars.len())?;
     group.slots = parser.slots;
     Ok(group)
@@ -89,12 +84,7 @@ impl Parser<'_> {
             }
             _ => false,
         });
-        Ok(Group {
-            chains,
-            rooted,
-            only_children,
-            slots: self.slots,
-        })
+        Ok(Group { chains, rooted, only_children, slots: self.slots })
     }
 
     /// Reads up to a comma or the end.
@@ -120,11 +110,7 @@ impl Parser<'_> {
             .map(|(compound, combinator)| {
                 let slot = self.slots.walks;
                 self.slots.walks += 1;
-                Link {
-                    combinator,
-                    compound,
-                    slot,
-                }
+                Link { combinator, compound, slot }
             })
             .collect();
         Ok(Chain { subject, links })
@@ -159,9 +145,7 @@ impl Parser<'_> {
     fn test(&mut self, cursor: &mut Cursor<'_>, next: char) -> Result<Test, SelectorError> {
         match next {
             '#' => Ok(Test::Id(identifier(cursor, "an id")?)),
-            '.' => Ok(Test::Class(
-                identifier(cursor, "a class name")?.to_lowercase(),
-            )),
+            '.' => Ok(Test::Class(identifier(cursor, "a class name")?.to_lowercase())),
             '[' => attribute(cursor),
             ':' => self.pseudo_class(cursor),
             '*' if cursor.peek_at(1) == Some('|') => tag(cursor),
@@ -228,22 +212,14 @@ impl Parser<'_> {
         let needle = search_text(cursor)?;
         let slot = self.slots.needles;
         self.slots.needles += 1;
-        Ok(Test::Contains {
-            needle,
-            reads,
-            slot,
-        })
+        Ok(Test::Contains { needle, reads, slot })
     }
 }
 
 fn takes_argument(lower: &str) -> bool {
     matches!(lower, "eq" | "lt" | "gt" | "not" | "is" | "has")
-        || ["nth-", "contains", "matches"]
-            .iter()
-            .any(|start| lower.starts_with(start))
-            && PSEUDO_CLASSES
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(lower))
+        || ["nth-", "contains", "matches"].iter().any(|start| lower.starts_with(start))
+            && PSEUDO_CLASSES.iter().any(|known| known.eq_ignore_ascii_case(lower))
 }
 
 /// The range without white space and control characters at its ends.
@@ -295,16 +271,10 @@ fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
     // A prefix is written `fb|name` here and `fb:name` in the page.
     let name = name.to_lowercase().replace('|', ":");
     if name.is_empty() {
-        return Err(SelectorError::new(
-            start,
-            "a tag name is missing after `*|`",
-        ));
+        return Err(SelectorError::new(start, "a tag name is missing after `*|`"));
     }
     if any_prefix {
-        return Ok(Test::AnyPrefix {
-            suffix: format!(":{name}"),
-            name: name.into(),
-        });
+        return Ok(Test::AnyPrefix { suffix: format!(":{name}"), name: name.into() });
     }
     Ok(Test::Tag(name.into()))
 }
@@ -314,10 +284,8 @@ fn unknown_pseudo_class(name: &str) -> String {
         return "a pseudo-class is missing after `:`".to_owned();
     }
     let lower = name.to_lowercase();
-    let nearest = PSEUDO_CLASSES
-        .iter()
-        .map(|known| (distance(&lower, &known.to_lowercase()), known))
-        .min();
+    let nearest =
+        PSEUDO_CLASSES.iter().map(|known| (distance(&lower, &known.to_lowercase()), known)).min();
     match nearest {
         Some((steps, known)) if steps <= 1 + name.len() / 4 => {
             format!("`:{name}` is not known; did you mean `:{known}`?")

@@ -26,11 +26,8 @@ pub(super) fn select(
     for chain in &group.chains {
         let parents_are_fewer = search.parents_are_fewer(chain);
         is_sorted &= !parents_are_fewer;
-        let outcome = if parents_are_fewer {
-            search.by_parents(chain)
-        } else {
-            search.by_subject(chain)
-        };
+        let outcome =
+            if parents_are_fewer { search.by_parents(chain) } else { search.by_subject(chain) };
         outcome.map_err(|error| *error)?;
     }
     let mut found = search.found;
@@ -81,15 +78,9 @@ impl<'a> Search<'a> {
             return Ok(());
         };
         for parent in link.compound.tag().map_or(&[][..], |name| self.named(name)) {
-            if self
-                .matcher
-                .part(&mut self.scope, &link.compound, rest, *parent)?
-            {
+            if self.matcher.part(&mut self.scope, &link.compound, rest, *parent)? {
                 for child in self.document.child_elements(*parent) {
-                    if self
-                        .matcher
-                        .part(&mut self.scope, &chain.subject, &[], child)?
-                    {
+                    if self.matcher.part(&mut self.scope, &chain.subject, &[], child)? {
                         self.found.push(child);
                     }
                 }
@@ -134,9 +125,7 @@ pub(super) fn matches(
     }
     let group = &*selector.group;
     let mut matcher = Matcher::new(document, &mut cache.facts, root, selector);
-    matcher
-        .group(&mut Scope::new(root, group.slots.walks), group, node)
-        .map_err(|error| *error)
+    matcher.group(&mut Scope::new(root, group.slots.walks), group, node).map_err(|error| *error)
 }
 
 /// The document node is a candidate like any element, as in jsoup, but only ever as the root.

@@ -1,6 +1,6 @@
 //! A compiled selector: groups of chains of compounds of tests.
 
-use super::java_regex::JavaRegex;
+use super::regex::Pattern;
 use crate::html::LocalName;
 
 /// Alternatives, written with `,`.
@@ -63,9 +63,7 @@ pub(super) struct Compound {
 
 impl Compound {
     pub(super) fn new(mut tests: Vec<Test>) -> Self {
-        let text_at = tests
-            .iter()
-            .position(|test| matches!(test, Test::MatchText));
+        let text_at = tests.iter().position(|test| matches!(test, Test::MatchText));
         if text_at.is_none() {
             tests.sort_by_key(Test::cost);
         }
@@ -154,7 +152,7 @@ pub(super) enum Test {
     },
     AttributeMatches {
         key: LocalName,
-        regex: Box<JavaRegex>,
+        regex: Box<Pattern>,
     },
     /// `:eq`, 0-based like the two below.
     IndexEqual(u32),
@@ -174,7 +172,7 @@ pub(super) enum Test {
         slot: usize,
     },
     Matches {
-        regex: Box<JavaRegex>,
+        regex: Box<Pattern>,
         reads: Reads,
     },
     Not(Box<Group>),

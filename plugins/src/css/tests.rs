@@ -24,24 +24,18 @@ fn found_in(html: &str, root: &str, selector: &str) -> String {
         roots.select(&page, page.root(), &mut cache).expect(root)[0]
     };
     let selector = Selector::parse(selector).expect(selector);
-    let found = selector
-        .select(&page, root, &mut cache)
-        .expect("a small page");
+    let found = selector.select(&page, root, &mut cache).expect("a small page");
     for node in &found {
         assert_eq!(selector.matches(&page, root, *node, &mut cache), Ok(true));
     }
     let name = |node| match page.kind(node) {
         crate::html::NodeKind::Text => "#text".to_owned(),
-        _ => page
-            .name(node)
-            .map_or("#root".to_owned(), ToString::to_string),
+        _ => page.name(node).map_or("#root".to_owned(), ToString::to_string),
     };
-    let words = found
-        .iter()
-        .map(|node| match own_text(&page, *node).as_str() {
-            "" => name(*node),
-            text => format!("{}={text}", name(*node)),
-        });
+    let words = found.iter().map(|node| match own_text(&page, *node).as_str() {
+        "" => name(*node),
+        text => format!("{}={text}", name(*node)),
+    });
     words.collect::<Vec<_>>().join("|")
 }
 
@@ -52,11 +46,7 @@ fn check(selector: &str, expected: &str) {
 
 #[track_caller]
 fn check_from(root: &str, selector: &str, expected: &str) {
-    assert_eq!(
-        found_in(PAGE, root, selector),
-        expected,
-        "{selector} from {root}"
-    );
+    assert_eq!(found_in(PAGE, root, selector), expected, "{selector} from {root}");
 }
 
 #[test]
@@ -75,23 +65,10 @@ fn tags_ids_and_classes() {
 
 #[test]
 fn attributes() {
-    for selector in [
-        "[a]",
-        "[A=X y]",
-        "[a= x y ]",
-        "[a=' x y ']",
-        "[a^=' x']",
-        "[a$='y ']",
-    ] {
+    for selector in ["[a]", "[A=X y]", "[a= x y ]", "[a=' x y ']", "[a^=' x']", "[a$='y ']"] {
         check(selector, "p=One'One tail");
     }
-    for selector in [
-        "[a*=' y']",
-        "[title=\"'q'\"]",
-        "[ a=x y]",
-        r"[a~=x\sy]",
-        "p[a!=q][a]",
-    ] {
+    for selector in ["[a*=' y']", "[title=\"'q'\"]", "[ a=x y]", r"[a~=x\sy]", "p[a!=q][a]"] {
         check(selector, "p=One'One tail");
     }
     for selector in ["[a^=x]", "[a = 'x y']", "[ a ]", "[title='q']", "[a~=^x]"] {
@@ -155,10 +132,7 @@ fn structure() {
     check("ul:has(ul), p:has(p)", "");
     check("div:has(> b)", "");
     check("body:has(div > p + p)", "body");
-    check(
-        "p:not(.two):not(:has(b)):not(:empty)",
-        "p=Two (2) lines\\x|p=Three|p",
-    );
+    check("p:not(.two):not(:has(b)):not(:empty)", "p=Two (2) lines\\x|p=Three|p");
     check("p:is(.two, [a])", "p=One'One tail|p");
     check("li:not(ul > :nth-child(n+2))", "li=1");
     check(":has(:has(b))", "#root|html|body|div");
@@ -170,26 +144,17 @@ fn texts() {
     check(r"p:contains(One\'One)", "p=One'One tail");
     check("p:contains(Two (2))", "p=Two (2) lines\\x");
     check(r"p:contains(two \(2\) LINES\\x)", "p=Two (2) lines\\x");
-    check(
-        "p:containsOwn(bold), p:containsOwn(one tail)",
-        "p=One'One tail",
-    );
+    check("p:containsOwn(bold), p:containsOwn(one tail)", "p=One'One tail");
     check("p:contains(\"Three\"), p:contains(three )", "");
     check("p:contains( ):not(:has(*))", "");
     check("a:contains(l k)", "a=l k");
     check(":containsData(HELLO)", "#root|html|head|script");
     check("body:containsData(note me)", "body");
-    check(
-        r"p:matches(\(\d\)), p:matches(^Th)",
-        "p=Two (2) lines\\x|p=Three",
-    );
+    check(r"p:matches(\(\d\)), p:matches(^Th)", "p=Two (2) lines\\x|p=Three");
     check(r"p:matches(\Q(2\E)", "p=Two (2) lines\\x");
     check("p:matchesOwn(bold), p:matchesOwn(tail$)", "p=One'One tail");
     check(r"pre:matches(keep\n +this$)", "pre=keep\n  this");
-    check(
-        "p:matchText",
-        "#text=One'One|#text=tail|#text=Two (2)|#text=lines\\x|#text=Three|#text",
-    );
+    check("p:matchText", "#text=One'One|#text=tail|#text=Two (2)|#text=lines\\x|#text=Three|#text");
     check("h1:matchText:contains(t1), i", "#text=t1|i=i");
     check("h1 > :matchText", "#text=t1|#text=t2");
 }
@@ -199,15 +164,9 @@ fn own_text_and_text() {
     #[track_caller]
     fn check(html: &str, own: &str, whole: &str) {
         let page = page(&format!("<x-root>{html}</x-root>"));
-        let at = page
-            .all()
-            .find(|node| page.name(*node).is_some_and(|name| &**name == "x-root"));
+        let at = page.all().find(|node| page.name(*node).is_some_and(|name| &**name == "x-root"));
         let at = at.expect("the root");
-        assert_eq!(
-            (&*own_text(&page, at), &*text(&page, at)),
-            (own, whole),
-            "{html}"
-        );
+        assert_eq!((&*own_text(&page, at), &*text(&page, at)), (own, whole), "{html}");
         let wrapped = format!("<x-root>{html}</x-root>");
         let needle = format!("x-root:contains({whole})");
         assert_ne!(found_in(&wrapped, "", &needle), "", "{html}");
@@ -217,22 +176,10 @@ fn own_text_and_text() {
     check("a<br>b<br/> c", "a b c", "a b c");
     check("a<i>b</i>c", "ac", "abc");
     check("a<div>b</div>c<hr>d", "acd", "a b c d");
-    check(
-        "<script>no</script><style>no</style>yes<!-- no -->",
-        "yes",
-        "yes",
-    );
+    check("<script>no</script><style>no</style>yes<!-- no -->", "yes", "yes");
     check("<pre> a  b\n</pre>c", "c", "a  b\n c");
-    check(
-        "<pre><b><b><b><b><b>x  y</b></b></b></b></b></pre>z",
-        "z",
-        "x  y z",
-    );
-    check(
-        "<pre><b><b><b><b><b><b>x  y</b></b></b></b></b></b></pre>z",
-        "z",
-        "x y z",
-    );
+    check("<pre><b><b><b><b><b>x  y</b></b></b></b></b></pre>z", "z", "x  y z");
+    check("<pre><b><b><b><b><b><b>x  y</b></b></b></b></b></b></pre>z", "z", "x y z");
     check("<td>1<td>2", "12", "12");
     check("ΟΔΟΣ straße", "ΟΔΟΣ straße", "ΟΔΟΣ straße");
 }
@@ -248,10 +195,7 @@ fn svg_names_are_matched_in_any_case() {
 fn a_lone_quote_is_a_letter() {
     let html = "<table><td>Dec '16<td>Mar '17";
     assert_eq!(found_in(html, "", "td:contains(Dec '16)"), "td=Dec '16");
-    assert_eq!(
-        found_in(html, "", "td:contains(Dec '16) + td"),
-        "td=Mar '17"
-    );
+    assert_eq!(found_in(html, "", "td:contains(Dec '16) + td"), "td=Mar '17");
 }
 
 #[test]
@@ -284,10 +228,7 @@ fn bad_selectors_say_what_is_wrong() {
         r":matches(a\y)",
         ":matches(a(b)",
     ];
-    let report: Vec<String> = bad
-        .iter()
-        .map(|bad| format!("{bad:16}{}", message(bad)))
-        .collect();
+    let report: Vec<String> = bad.iter().map(|bad| format!("{bad:16}{}", message(bad))).collect();
     insta::assert_snapshot!(report.join("\n"), @r"
                     a selector is missing (at character 1)
     p >             a selector is missing at the end (at character 4)
@@ -321,10 +262,7 @@ fn bad_selectors_say_what_is_wrong() {
 fn limits_on_a_selector() {
     let nested = format!("{}p{}", ":not(".repeat(40), ")".repeat(40));
     let error = Selector::parse(&nested).expect_err("nested");
-    assert_eq!(
-        error.message,
-        "selectors are nested more than 16 levels deep"
-    );
+    assert_eq!(error.message, "selectors are nested more than 16 levels deep");
     let long = "a ".repeat(600);
     let error = Selector::parse(&long).expect_err("long");
     assert_eq!(error.message, "selector has more than 500 parts");
@@ -340,10 +278,7 @@ fn a_deep_page_neither_overflows_nor_stalls() {
         let mut cache = TextCache::default();
         let mut count = |selector: &str| {
             let selector = Selector::parse(selector).expect(selector);
-            selector
-                .select(&page, page.root(), &mut cache)
-                .expect("in time")
-                .len()
+            selector.select(&page, page.root(), &mut cache).expect("in time").len()
         };
         assert_eq!(count("em div div div div div div"), 0);
         assert_eq!(count("div div > div div p"), 1);
@@ -354,11 +289,7 @@ fn a_deep_page_neither_overflows_nor_stalls() {
         assert_eq!(text(&page, page.root()), "x");
     };
     let small = std::thread::Builder::new().stack_size(2 << 20);
-    small
-        .spawn(run)
-        .expect("a thread")
-        .join()
-        .expect("no overflow");
+    small.spawn(run).expect("a thread").join().expect("no overflow");
 }
 
 #[test]
@@ -366,10 +297,7 @@ fn a_search_without_end_is_given_up() {
     let page = page(&"<div>".repeat(3_000));
     let selector = Selector::parse("div:has(> div:has(> div:has(em div)))").expect("valid");
     let result = selector.select(&page, page.root(), &mut TextCache::default());
-    assert!(
-        matches!(result, Err(MatchError::TooMuchWork { .. })),
-        "{result:?}"
-    );
+    assert!(matches!(result, Err(MatchError::TooMuchWork { .. })), "{result:?}");
 }
 
 /// Another engine must agree wherever both speak standard CSS.

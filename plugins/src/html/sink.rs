@@ -18,7 +18,12 @@ const CHUNK: usize = 16 * 1024;
 
 pub(super) fn parse(html: &str, limits: TreeLimits) -> Result<Document, TreeError> {
     let options = ParseOpts {
-        tree_builder: TreeBuilderOpts { scripting_enabled: false, ..Default::default() },
+        tree_builder: TreeBuilderOpts {
+            scripting_enabled: false,
+            // Never quirks mode: a table closes an open paragraph, doctype or not, as in jsoup.
+            iframe_srcdoc: true,
+            ..Default::default()
+        },
         ..Default::default()
     };
     let mut parser = html5ever::parse_document(Sink::default(), options);
