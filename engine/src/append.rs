@@ -26,7 +26,7 @@ struct End;
 
 /// One appender's end.
 #[derive(Debug)]
-pub struct Appended {
+pub(crate) struct Appended {
     /// The file.
     pub path: PathBuf,
     /// Why not everything is in it; the rows stay in the store.
@@ -35,7 +35,7 @@ pub struct Appended {
 
 /// What one appender needs.
 #[derive(Debug, Clone)]
-pub struct AppendOrder {
+pub(crate) struct AppendOrder {
     /// Its number.
     pub number: u32,
     /// Its file.
@@ -50,13 +50,13 @@ pub struct AppendOrder {
 
 /// Appenders at work.
 #[derive(Debug)]
-pub struct AppenderMediator {
+pub(crate) struct AppenderMediator {
     threads: Vec<(Sender<End>, JoinHandle<Appended>)>,
 }
 
 impl AppenderMediator {
     /// Starts a thread for each appender.
-    pub fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
+    pub(crate) fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
         let mut threads = Vec::new();
         for order in orders {
             let (end, ended) = bounded(1);
@@ -78,7 +78,7 @@ impl AppenderMediator {
     }
 
     /// Sends the end-of-stream mark and waits until everything committed is written.
-    pub fn close(self) -> Vec<Appended> {
+    pub(crate) fn close(self) -> Vec<Appended> {
         let ended = self.threads.into_iter().filter_map(|(end, thread)| {
             // A thread that has given up listens no more; its report says why.
             drop(end.send(End));
@@ -141,7 +141,7 @@ impl Pen {
         self.file = Some(self.open()?);
         loop {
             self.catch_up()?;
-            let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_secs(3600) };
+            let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_hours(1) };
             select! {
                 recv(ended) -> _ => break,
                 recv(bell) -> _ => if ended.recv_timeout(BREATH).is_ok() { break },

@@ -13,7 +13,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Runs `work` on exactly one node and gives every node its result. In solo the barricade opens
 /// at once.
-pub async fn cross<F, W>(
+pub(crate) async fn cross<F, W>(
     store: &Arc<dyn Store>,
     session: SessionId,
     name: &str,

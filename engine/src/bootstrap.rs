@@ -11,7 +11,7 @@ use crate::store::{
 };
 
 /// Where the engine asks for the time of day; the ledger never does.
-pub trait Clock: Interface {
+pub(crate) trait Clock: Interface {
     /// Now.
     fn now(&self) -> jiff::Timestamp;
 }
@@ -19,7 +19,7 @@ pub trait Clock: Interface {
 /// The machine's clock.
 #[derive(Debug, Component)]
 #[shaku(interface = Clock)]
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> jiff::Timestamp {
@@ -35,7 +35,7 @@ module! {
 }
 
 /// A wired node: what the run needs, whichever module it came from.
-pub struct Node {
+pub(crate) struct Node {
     /// Where the ledger is kept.
     pub store: Arc<dyn Store>,
     /// The time of day.
@@ -47,7 +47,7 @@ pub struct Node {
 
 impl Node {
     /// Opens the data directory and wires a solo node.
-    pub fn solo(config: &Config) -> Result<Self, StoreError> {
+    pub(crate) fn solo(config: &Config) -> Result<Self, StoreError> {
         let options = OpenOptions {
             dir: config.store.data_dir.clone(),
             in_memory: config.store.durability == Durability::None,
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// Ends the store after everything is durable.
-    pub fn close(self) {
+    pub(crate) fn close(self) {
         let Self { store, thread, .. } = self;
         drop(store);
         thread.close();

@@ -11,7 +11,7 @@ use crate::prepare::{self, RunDate};
 
 /// What the elected node publishes and every node reads back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Published {
+pub(crate) struct Published {
     /// The effective definitions.
     pub defs: Defs,
     /// Script files by the names they have in the definitions.
@@ -20,7 +20,7 @@ pub struct Published {
 
 /// A checked set of definitions with its settings.
 #[derive(Debug, Clone)]
-pub struct Composed {
+pub(crate) struct Composed {
     /// What is published.
     pub published: Published,
     /// The settings it was checked with.
@@ -32,7 +32,7 @@ pub struct Composed {
 }
 
 /// Reads and checks everything; nothing is fetched or written. Gives all problems at once.
-pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
+pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
     let mut problems = Problems::default();
     let date = RunDate::of(config).map_err(|problem| problems.push(problem)).ok();
     let options = Options { default_steps: config.defs.default_steps.clone() };
@@ -63,7 +63,7 @@ pub fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
 }
 
 /// Everything that decides the rows; politeness and places on this machine do not.
-pub fn identity(composed: &Composed) -> [u8; 32] {
+pub(crate) fn identity(composed: &Composed) -> [u8; 32] {
     const DECIDING: [&str; 6] = [
         "fact.blank.replace",
         "fact.blank.replaceWith",
@@ -82,7 +82,7 @@ pub fn identity(composed: &Composed) -> [u8; 32] {
 }
 
 /// The bytes that are published.
-pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     // Plain data with string keys: encoding cannot fail but by a mistake of ours.
     postcard::to_stdvec(value).unwrap_or_default()
 }
@@ -110,7 +110,7 @@ fn script_names(plugin: &PluginDef) -> impl Iterator<Item = &str> {
 
 /// Where a file named in a definition may lie: as it is, below the resources, beside the
 /// definitions.
-pub fn places(name: &str, dir: &Path, config: &Config) -> Vec<PathBuf> {
+pub(crate) fn places(name: &str, dir: &Path, config: &Config) -> Vec<PathBuf> {
     let inner = name.trim_start_matches('/');
     let mut places = vec![PathBuf::from(name)];
     places.extend(config.fetch.resources_dir.iter().map(|resources| resources.join(inner)));

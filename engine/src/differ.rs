@@ -6,7 +6,7 @@ use crate::compose::{Published, encode};
 use crate::ledger::OpenMode;
 
 /// The choice a person has when the data directory holds another run.
-pub fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
+pub(crate) fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
     let changes = match postcard::from_bytes::<Published>(old) {
         Ok(old) => changes(&old, new),
         Err(_) => vec!["its definitions cannot be read".to_owned()],
@@ -61,7 +61,7 @@ fn compare(
         match old.iter().find(|(known, _)| known == name) {
             None => found.push(format!("{kind} `{name}` is new")),
             Some((_, known)) if known != bytes => {
-                found.push(format!("{kind} `{name}` has changed"))
+                found.push(format!("{kind} `{name}` has changed"));
             }
             Some(_) => {}
         }

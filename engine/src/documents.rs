@@ -13,11 +13,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
 /// Names a page: the hash of locator name, group and URL.
-pub type Fingerprint = [u8; 16];
+pub(crate) type Fingerprint = [u8; 16];
 
 /// A page as it was loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredPage {
+pub(crate) struct StoredPage {
     /// Address it was asked for.
     pub url: String,
     /// Date-time of the run that fetched it, as text with its zone.
@@ -33,7 +33,7 @@ pub struct StoredPage {
 }
 
 /// What was found for a page: itself, and data parsed from it, by key.
-pub type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
+pub(crate) type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
 enum Request {
     Find(Fingerprint, oneshot::Sender<Found>),
@@ -44,7 +44,7 @@ enum Request {
 
 /// A handle on the saved pages.
 #[derive(Debug, Clone)]
-pub struct Documents {
+pub(crate) struct Documents {
     requests: Sender<Request>,
 }
 
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
 
 impl Documents {
     /// Opens `pages.db` in the data directory, or one in memory.
-    pub fn open(dir: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, String> {
         let file = dir.map(|dir| dir.join("pages.db"));
         let name = file.as_ref().map_or("(memory)".into(), |file| file.display().to_string());
         let open = || -> rusqlite::Result<Connection> {
@@ -94,21 +94,21 @@ impl Documents {
     }
 
     /// Looks a page up. A damaged one counts as not there: it will be fetched again.
-    pub async fn find(&self, fingerprint: Fingerprint) -> Found {
+    pub(crate) async fn find(&self, fingerprint: Fingerprint) -> Found {
         let (answer, found) = oneshot::channel();
         self.send(Request::Find(fingerprint, answer));
         found.await.unwrap_or_default()
     }
 
     /// Saves a page in place of an older one and of everything parsed from that.
-    pub async fn keep(&self, fingerprint: Fingerprint, page: StoredPage) -> Result<(), String> {
+    pub(crate) async fn keep(&self, fingerprint: Fingerprint, page: StoredPage) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, Box::new(page), answer));
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
     /// Saves data parsed from a page.
-    pub async fn keep_data(
+    pub(crate) async fn keep_data(
         &self,
         fingerprint: Fingerprint,
         data: Vec<(Vec<u8>, Vec<u8>)>,
@@ -119,7 +119,7 @@ impl Documents {
     }
 
     /// Ends the thread once everything before is saved.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.send(Request::Close);
     }
 

@@ -8,7 +8,7 @@ use crate::store::StoreError;
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RunError {
+pub(crate) enum RunError {
     /// Definitions or settings are invalid.
     #[error("definitions or settings are invalid")]
     Problems(Problems),
@@ -31,12 +31,12 @@ pub enum RunError {
 
 impl RunError {
     /// The ledger gave an answer that fits no question of ours.
-    pub fn unexpected(asked: &str, reply: &Reply) -> Self {
+    pub(crate) fn unexpected(asked: &str, reply: &Reply) -> Self {
         Self::Internal(format!("the ledger answered a {asked} with {reply:?}"))
     }
 
     /// The exit code of `cli.md`.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) => 3,
             Self::Store(StoreError::InUse(_) | StoreError::Newer { .. }) => 10,

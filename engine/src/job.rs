@@ -17,7 +17,7 @@ use crate::store::{Store, StoreError};
 use crate::task::TaskMediator;
 
 /// Takes jobs and sees them to their end.
-pub struct JobMediator {
+pub(crate) struct JobMediator {
     store: Arc<dyn Store>,
     session: SessionId,
     tasks: Arc<TaskMediator>,
@@ -33,7 +33,7 @@ pub struct JobMediator {
 }
 
 /// What the mediator watches and tells.
-pub struct Wires {
+pub(crate) struct Wires {
     /// The node's phase.
     pub phase: watch::Receiver<Phase>,
     /// Whether somebody asks to stop.
@@ -44,7 +44,7 @@ pub struct Wires {
 
 impl JobMediator {
     /// A mediator that holds at most `limit` jobs and, asked to stop, waits `drain_max` for them.
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         session: SessionId,
         tasks: Arc<TaskMediator>,
@@ -69,7 +69,7 @@ impl JobMediator {
     }
 
     /// Takes and works until the monitor says shutdown, then drains.
-    pub async fn run(mut self) -> Result<(), RunError> {
+    pub(crate) async fn run(mut self) -> Result<(), RunError> {
         let result = self.work().await;
         let drained = self.drain().await;
         self.in_hand.send_replace(0);
@@ -85,7 +85,7 @@ impl JobMediator {
             self.in_hand.send_if_modified(|known| {
                 std::mem::replace(known, self.running.len()) != self.running.len()
             });
-            let timer = next_due.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            let timer = next_due.unwrap_or_else(|| Instant::now() + Duration::from_hours(1));
             tokio::select! {
                 Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
                 changed = self.phase.changed() => if changed.is_err() { return Ok(()) },

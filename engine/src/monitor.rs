@@ -7,7 +7,7 @@ use crate::shutdown::Stop;
 
 /// What the monitor looks at.
 #[derive(Debug)]
-pub struct Monitor {
+pub(crate) struct Monitor {
     /// The ledger's few numbers.
     pub standing: watch::Receiver<Standing>,
     /// Whether somebody asks to stop.
@@ -20,7 +20,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Watches until the node's work has ended.
-    pub async fn watch(mut self) {
+    pub(crate) async fn watch(mut self) {
         let mut store_lost = false;
         loop {
             let vitals = Vitals {

@@ -9,13 +9,13 @@ type Work<W> = Box<dyn FnOnce(&mut W) + Send>;
 
 /// A fixed set of threads, each with a worker of its own (caches, script engines).
 #[derive(Debug)]
-pub struct Pool<W> {
+pub(crate) struct Pool<W> {
     work: Sender<Work<W>>,
 }
 
 /// Why a piece of work gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PoolError {
+pub(crate) enum PoolError {
     /// The work panicked; the thread goes on with a new worker.
     #[error("internal error while working on the page: {0}")]
     Panicked(String),
@@ -26,7 +26,7 @@ pub enum PoolError {
 
 impl<W: 'static> Pool<W> {
     /// Starts `threads` threads; at most `queue` pieces of work wait for them.
-    pub fn start<F>(threads: usize, queue: usize, worker: F) -> std::io::Result<Self>
+    pub(crate) fn start<F>(threads: usize, queue: usize, worker: F) -> std::io::Result<Self>
     where
         F: Fn() -> W + Send + Clone + 'static,
     {
@@ -48,7 +48,7 @@ impl<W: 'static> Pool<W> {
 
     /// Runs `job` on a thread and waits for its answer. The caller bounds how many are under way,
     /// so that the channel never makes an async thread wait.
-    pub async fn run<R, F>(&self, job: F) -> Result<R, PoolError>
+    pub(crate) async fn run<R, F>(&self, job: F) -> Result<R, PoolError>
     where
         R: Send + 'static,
         F: FnOnce(&mut W) -> R + Send + 'static,

@@ -20,15 +20,15 @@ use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
 use crate::compose::Published;
 use crate::config::Config;
 
-pub use queries::Dialect;
-pub use sinks::{AppenderSpec, Sink};
+pub(crate) use queries::Dialect;
+pub(crate) use sinks::{AppenderSpec, Sink};
 
 /// The date-time of a run, to the second.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunDate(pub Zoned);
+pub(crate) struct RunDate(pub Zoned);
 
 /// Everything a run needs in memory, shared by all threads.
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Task groups by name.
     pub groups: BTreeMap<String, Group>,
     /// Appenders, by number.
@@ -43,7 +43,7 @@ pub struct Prepared {
 
 /// A task group, ready.
 #[derive(Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// Its name.
     pub name: Arc<str>,
     /// How long stored pages stay usable, as written.
@@ -54,7 +54,7 @@ pub struct Group {
 
 /// A task, ready.
 #[derive(Debug)]
-pub struct ReadyTask {
+pub(crate) struct ReadyTask {
     /// Its name.
     pub name: String,
     /// Its number in the run: script engines and canonical order go by it.
@@ -73,7 +73,7 @@ pub struct ReadyTask {
 
 /// A step, ready.
 #[derive(Debug)]
-pub enum ReadyStep {
+pub(crate) enum ReadyStep {
     /// Page to data.
     Parse(Dialect),
     /// Questions typed at a terminal.
@@ -91,11 +91,11 @@ pub enum ReadyStep {
 }
 
 /// For each item name: the group its links go to, and the links that are not followed.
-pub type LinkRules = BTreeMap<String, (String, Vec<String>)>;
+pub(crate) type LinkRules = BTreeMap<String, (String, Vec<String>)>;
 
 impl RunDate {
     /// The date-time the settings fix, or now.
-    pub fn of(config: &Config) -> Result<Self, Problem> {
+    pub(crate) fn of(config: &Config) -> Result<Self, Problem> {
         let nowhere = Sources::default();
         let problem = |message: String| Problem::error(&nowhere, Span::default(), message);
         let pattern = Pattern::compile(&config.dates.pattern)
@@ -117,19 +117,19 @@ impl RunDate {
 
     /// The date as a pattern writes it; the ISO form when the pattern is bad, which compose has
     /// ruled out.
-    pub fn text(&self, pattern: &str) -> String {
+    pub(crate) fn text(&self, pattern: &str) -> String {
         Pattern::compile(pattern)
             .map_or_else(|_| self.0.to_string(), |pattern| pattern.format(&self.0))
     }
 
     /// The date back from its ISO form.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
     }
 }
 
 /// Compiles everything, or gives everything that is wrong.
-pub fn prepare(
+pub(crate) fn prepare(
     published: &Published,
     config: &Config,
     date: &RunDate,

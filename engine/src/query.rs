@@ -8,7 +8,7 @@ use crate::prepare::Dialect;
 
 /// The answers to a query, in document order: the folded text of an element, or an attribute of
 /// it; the value of an attribute node or of a string, number or boolean result.
-pub fn ask(
+pub(crate) fn ask(
     document: &Document,
     dialect: Dialect,
     query: &str,

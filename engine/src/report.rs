@@ -10,7 +10,7 @@ use serde::Serialize;
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum FinishReason {
+pub(crate) enum FinishReason {
     /// All work is over.
     Finished,
     /// A signal ended it; it can be continued.
@@ -22,7 +22,7 @@ pub enum FinishReason {
 /// The report of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub(crate) struct Report {
     /// How it ended.
     pub finish_reason: FinishReason,
     /// Why, when it failed.
@@ -62,7 +62,7 @@ pub struct Report {
 /// What became of pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pages {
+pub(crate) struct Pages {
     /// Loaded over the network or from files.
     pub fetched: u64,
     /// Taken from the store.
@@ -76,7 +76,7 @@ pub struct Pages {
 /// What became of jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Jobs {
+pub(crate) struct Jobs {
     /// Ended with all their rows.
     pub done: u64,
     /// Ended without.
@@ -88,7 +88,7 @@ pub struct Jobs {
 /// A failed job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub(crate) struct Failure {
     /// Locator name.
     pub name: String,
     /// Group.
@@ -102,7 +102,7 @@ pub struct Failure {
 /// A file that rows went to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
+pub(crate) struct Output {
     /// Where.
     pub path: String,
     /// Why not all rows are in it.
@@ -111,7 +111,7 @@ pub struct Output {
 
 impl Report {
     /// The exit code of `cli.md`.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         if self.outputs.iter().any(|output| output.error.is_some()) {
             8
         } else if self.jobs.failed > 0 {
@@ -122,7 +122,7 @@ impl Report {
     }
 
     /// The report in words, for a terminal.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         let mut line = |name: &str, words: String| {
             // Writing to a string cannot fail.
@@ -197,7 +197,7 @@ impl Report {
 }
 
 fn seconds(time: Duration) -> String {
-    if time < Duration::from_secs(60) {
+    if time < Duration::from_mins(1) {
         return format!("{:.2} s", time.as_secs_f64());
     }
     let whole = time.as_secs();
@@ -214,7 +214,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The largest memory this process ever had, as the kernel counts it.
-pub fn peak_memory() -> u64 {
+pub(crate) fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = peak.and_then(|words| words.split_whitespace().next()?.parse::<u64>().ok());

@@ -36,7 +36,7 @@ use crate::task::{Patience, TaskMediator};
 const FAILURES_SHOWN: usize = 10;
 
 /// Runs composed definitions on a wired node until the work is over or `stop` ends it.
-pub async fn run(
+pub(crate) async fn run(
     node: &Node,
     composed: &Composed,
     mode: OpenMode,

@@ -14,7 +14,7 @@ use crate::store::Store;
 const CHUNK: usize = 500;
 
 /// Seeds all groups side by side and waits until the last of them is in.
-pub async fn seed(
+pub(crate) async fn seed(
     store: &Arc<dyn Store>,
     session: SessionId,
     epoch: Epoch,
@@ -58,7 +58,7 @@ async fn seed_group(
 
 /// A job for a locator. Its key holds the seeded locator it descends from: below one of them a
 /// page is loaded once for each group, below another it is other work.
-pub fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
+pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
     // An address that cannot be loaded still becomes a job: it fails with its reason.
     let lane = Target::of(url).map_or_else(|_| "local".to_owned(), |target| target.lane());
     NewJob {
@@ -78,7 +78,7 @@ fn hex(key: JobKey) -> Vec<u8> {
 }
 
 /// 128 bits of a hash over the parts and their lengths.
-pub fn key(parts: &[&str]) -> JobKey {
+pub(crate) fn key(parts: &[&str]) -> JobKey {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// How urgently the run is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// Not at all.
     #[default]
     No,
@@ -18,7 +18,7 @@ pub enum Stop {
 
 /// Which signal asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Signal {
+pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// `kill`, or Kubernetes.
@@ -27,7 +27,7 @@ pub enum Signal {
 
 impl Signal {
     /// The exit code of a run that it ended.
-    pub fn exit_code(self) -> u8 {
+    pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
             Self::Terminate => 143,
@@ -36,7 +36,7 @@ impl Signal {
 }
 
 /// The token, fed by the process's signals.
-pub fn on_signals() -> std::io::Result<watch::Receiver<Stop>> {
+pub(crate) fn on_signals() -> std::io::Result<watch::Receiver<Stop>> {
     let (tell, stop) = watch::channel(Stop::No);
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {

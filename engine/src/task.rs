@@ -20,7 +20,7 @@ use crate::steps::{Delivery, Worker, Workshop};
 
 /// How loads are retried.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub(crate) struct Patience {
     /// Pause before the second try; doubled for each further one.
     pub backoff: Duration,
     /// Longest pause.
@@ -28,7 +28,7 @@ pub struct Patience {
 }
 
 /// Works on jobs, one page each.
-pub struct TaskMediator {
+pub(crate) struct TaskMediator {
     /// What holds for every page.
     pub shop: Arc<Workshop>,
     /// The threads.
@@ -59,7 +59,7 @@ struct Brought {
 
 impl TaskMediator {
     /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
-    pub async fn work(&self, grant: Grant) -> Outcome {
+    pub(crate) async fn work(&self, grant: Grant) -> Outcome {
         let attempt = grant.attempts;
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         let brought = match self.bring(&grant, fingerprint).await {

@@ -157,7 +157,7 @@ impl Flattener<'_> {
                 frame.next = Next::Value { name, at };
             }
             Next::Value { name, at: name_at } => {
-                self.leaves.push(Leaf { name, name_at, text, text_at: at })
+                self.leaves.push(Leaf { name, name_at, text, text_at: at });
             }
             Next::Refused => {}
         }

@@ -109,7 +109,7 @@ impl Gathered {
                 at: Span::default(),
             }),
             None => {
-                self.complain(format!("{source}: unknown setting `{name}`"), Some(advice(bare)))
+                self.complain(format!("{source}: unknown setting `{name}`"), Some(advice(bare)));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::{Ledger, TableResult, Tables};
 
 /// A grant that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// Who holds it.
     pub session: SessionId,
     /// Proof of the grant.

@@ -11,7 +11,7 @@ use super::command::{NewJob, Policy};
 use super::tables::LaneId;
 
 /// The lane of jobs that keep killing their workers; served last, one job at a time.
-pub const ISOLATION: LaneId = LaneId(0);
+pub(super) const ISOLATION: LaneId = LaneId(0);
 
 /// One lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl Lane {
 
 /// All lanes and which of them may be served.
 #[derive(Debug, Clone, Default)]
-pub struct Lanes {
+pub(super) struct Lanes {
     lanes: BTreeMap<LaneId, Lane>,
     by_name: BTreeMap<String, LaneId>,
     due: BTreeSet<(u64, LaneId)>,
@@ -51,7 +51,7 @@ pub struct Lanes {
 
 impl Lanes {
     /// Lanes as they were stored.
-    pub fn restore(stored: impl IntoIterator<Item = (LaneId, Lane)>) -> Self {
+    pub(super) fn restore(stored: impl IntoIterator<Item = (LaneId, Lane)>) -> Self {
         let mut lanes = Self::default();
         for (id, lane) in stored {
             lanes.by_name.insert(lane.name.clone(), id);
@@ -61,7 +61,7 @@ impl Lanes {
     }
 
     /// Puts every lane into the set where it belongs, as after a restart or a change of policy.
-    pub fn arrange_all(&mut self, policy: &Policy) {
+    pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
         for id in self.lanes.keys().copied().collect::<Vec<_>>() {
@@ -70,7 +70,7 @@ impl Lanes {
     }
 
     /// The lane of a job, made when it is the first of its host.
-    pub fn lane_of(&mut self, job: &NewJob) -> LaneId {
+    pub(super) fn lane_of(&mut self, job: &NewJob) -> LaneId {
         if let Some(id) = self.by_name.get(&job.lane) {
             return *id;
         }
@@ -83,7 +83,7 @@ impl Lanes {
     }
 
     /// Changes a lane and puts it where it now belongs.
-    pub fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
+    pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id);
         let lane =
             self.lanes.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
@@ -109,7 +109,7 @@ impl Lanes {
     }
 
     /// The lane whose turn it is at `now`, if any.
-    pub fn next_due(&mut self, now: u64) -> Option<LaneId> {
+    pub(super) fn next_due(&mut self, now: u64) -> Option<LaneId> {
         while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
             self.waiting.remove(&(at, id));
             self.due.insert((self.lanes[&id].last_grant, id));
@@ -118,23 +118,23 @@ impl Lanes {
     }
 
     /// When the next waiting lane will be due.
-    pub fn next_at(&self) -> Option<u64> {
+    pub(super) fn next_at(&self) -> Option<u64> {
         self.waiting.first().map(|(at, _)| *at)
     }
 
     /// Jobs queued in isolation.
-    pub fn isolated(&self) -> u64 {
+    pub(super) fn isolated(&self) -> u64 {
         self.lanes.get(&ISOLATION).map_or(0, |lane| lane.pending)
     }
 
     /// Lanes changed since the last call, to be stored.
-    pub fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
+    pub(super) fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
         let dirty = std::mem::take(&mut self.dirty);
         dirty.into_iter().filter_map(|id| self.lanes.get(&id).map(|lane| (id, lane))).collect()
     }
 
     /// All lanes.
-    pub fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
         self.lanes.iter().map(|(id, lane)| (*id, lane))
     }
 }

@@ -8,7 +8,7 @@ use super::Maker;
 
 /// The language of a task's queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     /// CSS selectors as jsoup reads them.
     Css,
     /// XPath 1.0.

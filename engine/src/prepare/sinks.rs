@@ -10,14 +10,14 @@ use super::Maker;
 
 /// An appender of the run.
 #[derive(Debug, Clone)]
-pub struct AppenderSpec {
+pub(crate) struct AppenderSpec {
     /// Where its rows go.
     pub file: FileOptions,
 }
 
 /// Where an append step sends rows: an encoder, then an appender.
 #[derive(Debug, Clone)]
-pub struct Sink {
+pub(crate) struct Sink {
     /// Number of the appender.
     pub appender: u32,
     /// What makes bytes of rows.

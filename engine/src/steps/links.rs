@@ -9,7 +9,7 @@ use crate::seed::new_job;
 
 /// An address found on a page, and the group that will work on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub(crate) struct Link {
     /// Task group.
     pub group: String,
     /// Address.

@@ -22,18 +22,18 @@ use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
-pub use links::Link;
+pub(crate) use links::Link;
 
 /// What a thread keeps from page to page.
 #[derive(Default)]
-pub struct Worker {
+pub(crate) struct Worker {
     pub(crate) selectors: Compiled<Selector>,
     pub(crate) xpaths: Compiled<XPath>,
     scripters: HashMap<(u32, usize), Scripter>,
 }
 
 /// What holds for every page of a run.
-pub struct Workshop {
+pub(crate) struct Workshop {
     /// The definitions, ready.
     pub prepared: Prepared,
     /// Bounds on parsing.
@@ -49,7 +49,7 @@ pub struct Workshop {
 }
 
 /// A page with its job and what was parsed from it before.
-pub struct Delivery {
+pub(crate) struct Delivery {
     /// The job.
     pub grant: Grant,
     /// The page.
@@ -63,7 +63,7 @@ pub struct Delivery {
 }
 
 /// What a page gave, and data worth keeping.
-pub struct Yield {
+pub(crate) struct Yield {
     /// For the ledger.
     pub harvest: Harvest,
     /// For the documents: parsed data by key.
@@ -82,7 +82,7 @@ struct TaskYield {
 
 impl Workshop {
     /// A workshop for one run.
-    pub fn new(
+    pub(crate) fn new(
         prepared: Prepared,
         parse: ParseConfig,
         script: ScriptConfig,
@@ -93,7 +93,7 @@ impl Workshop {
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
-    pub fn work(&self, worker: &mut Worker, delivery: Delivery) -> Yield {
+    pub(crate) fn work(&self, worker: &mut Worker, delivery: Delivery) -> Yield {
         let mut harvest = Harvest { tally: delivery.tally.clone(), ..Harvest::default() };
         let mut parsed = Vec::new();
         let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {

@@ -193,10 +193,7 @@ impl Keeper {
             }
             // An answer that somebody waits for is not kept back for company.
             let patience = if self.held.is_empty() { self.interval } else { Duration::ZERO };
-            next = match self.inbox.recv_timeout(patience) {
-                Ok(request) => Some(request),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            next = self.inbox.recv_timeout(patience).ok();
         }
         self.commit()?;
         Ok(open)
