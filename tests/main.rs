@@ -1,1 +1,1 @@
-
+//! The engine from the outside: the real binary, real servers, real signals.

@@ -37,7 +37,7 @@ where
         }
     };
     let result = work(epoch).await;
-    let told = result.as_ref().map(|()| ()).map_err(ToString::to_string);
+    let told = result.as_ref().copied().map_err(ToString::to_string);
     let release = Command::Release { session, name: name.to_owned(), epoch, result: told };
     store.submit(release).await?;
     result

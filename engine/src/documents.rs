@@ -101,7 +101,11 @@ impl Documents {
     }
 
     /// Saves a page in place of an older one and of everything parsed from that.
-    pub(crate) async fn keep(&self, fingerprint: Fingerprint, page: StoredPage) -> Result<(), String> {
+    pub(crate) async fn keep(
+        &self,
+        fingerprint: Fingerprint,
+        page: StoredPage,
+    ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, Box::new(page), answer));
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))

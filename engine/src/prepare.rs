@@ -44,8 +44,6 @@ pub(crate) struct Prepared {
 /// A task group, ready.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Its name.
-    pub name: Arc<str>,
     /// How long stored pages stay usable, as written.
     pub live: Option<String>,
     /// Its tasks, in document order.
@@ -148,11 +146,7 @@ pub(crate) fn prepare(
     for group in &published.defs.task_groups {
         maker.check_live(group.live.as_ref());
         let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
-        let ready = Group {
-            name: group.name.as_str().into(),
-            live: group.live.as_ref().map(|live| live.text.clone()),
-            tasks,
-        };
+        let ready = Group { live: group.live.as_ref().map(|live| live.text.clone()), tasks };
         groups.insert(group.name.text.clone(), ready);
     }
     maker.check_settings();
@@ -235,9 +229,11 @@ impl Maker<'_> {
         let mut steps = Vec::new();
         let mut complete = true;
         for step in &task.steps {
+            if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader) {
+                continue;
+            }
             match self.step(step, &def) {
-                Some(Some(step)) => steps.push(step),
-                Some(None) => {}
+                Some(step) => steps.push(step),
                 None => complete = false,
             }
         }
@@ -257,10 +253,10 @@ impl Maker<'_> {
         })
     }
 
-    /// The step, ready; `Some(None)` for one that has no work of its own, `None` after a problem.
-    fn step(&mut self, step: &Step, def: &DataDef) -> Option<Option<ReadyStep>> {
-        let ready = match step.kind {
-            StepKind::LocatorSeeder | StepKind::PageLoader => return Some(None),
+    /// A step that works on a page or its data, ready; `None` after a problem.
+    fn step(&mut self, step: &Step, def: &DataDef) -> Option<ReadyStep> {
+        Some(match step.kind {
+            StepKind::LocatorSeeder | StepKind::PageLoader => return None,
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
                 let message =
@@ -297,8 +293,7 @@ impl Maker<'_> {
             }
             StepKind::LocatorCreator => ReadyStep::CreateLocators(link_rules(def)),
             StepKind::DataAppender => ReadyStep::Append(self.sinks(step)?),
-        };
-        Some(Some(ready))
+        })
     }
 
     fn converters(&mut self, plugins: &[PluginDef], def: &DataDef) -> Option<Vec<ItemConverter>> {

@@ -1,11 +1,12 @@
 //! The end-of-run report: what happened, in numbers and in words.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
+
+use crate::ledger::Standing;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -15,7 +16,7 @@ pub(crate) enum FinishReason {
     Finished,
     /// A signal ended it; it can be continued.
     Cancelled,
-    /// It could not go on.
+    /// It could not go on; what was committed is kept.
     Failed,
 }
 
@@ -110,6 +111,34 @@ pub(crate) struct Output {
 }
 
 impl Report {
+    /// The report of a run that could not go on: what is known of it without its store.
+    pub(crate) fn failed(start: Timestamp, standing: Standing, error: String) -> Self {
+        let end = Timestamp::now();
+        Self {
+            finish_reason: FinishReason::Failed,
+            error: Some(error),
+            continued: false,
+            start,
+            end,
+            elapsed_seconds: end.duration_since(start).as_secs_f64(),
+            pages: Pages::default(),
+            http_status: BTreeMap::new(),
+            retries: 0,
+            bytes: 0,
+            rows: BTreeMap::new(),
+            jobs: Jobs {
+                done: standing.done,
+                failed: standing.failed,
+                pending: standing.pending + standing.taken,
+            },
+            failures: Vec::new(),
+            notes: BTreeMap::new(),
+            outputs: Vec::new(),
+            peak_memory_bytes: peak_memory(),
+            node: 1,
+        }
+    }
+
     /// The exit code of `cli.md`.
     pub(crate) fn exit_code(&self) -> u8 {
         if self.outputs.iter().any(|output| output.error.is_some()) {
@@ -123,11 +152,8 @@ impl Report {
 
     /// The report in words, for a terminal.
     pub(crate) fn text(&self) -> String {
-        let mut out = String::new();
-        let mut line = |name: &str, words: String| {
-            // Writing to a string cannot fail.
-            drop(writeln!(out, "{name:>10}  {words}"));
-        };
+        let mut lines = Vec::new();
+        let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
         let elapsed = Duration::try_from_secs_f64(self.elapsed_seconds).unwrap_or_default();
         line("run", format!("{} after {}", self.ending(), seconds(elapsed)));
         line("jobs", self.job_words());
@@ -163,7 +189,7 @@ impl Report {
             }
         }
         line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
-        out
+        lines.concat()
     }
 
     fn ending(&self) -> String {

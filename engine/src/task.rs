@@ -76,7 +76,7 @@ impl TaskMediator {
         };
         let shop = Arc::clone(&self.shop);
         let delivery = Delivery { grant, page, parsed, keep_data: lives, tally: tally.clone() };
-        let worked = self.pool.run(move |worker| shop.work(worker, delivery));
+        let worked = self.pool.run(move |worker| shop.work(worker, &delivery));
         let (saved, worked) = tokio::join!(saved, worked);
         let made = match worked {
             Ok(made) => made,
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn pauses_grow_stay_bounded_and_differ() {
         let patience =
-            Patience { backoff: Duration::from_millis(500), backoff_max: Duration::from_secs(60) };
+            Patience { backoff: Duration::from_millis(500), backoff_max: Duration::from_mins(1) };
         let pauses: Vec<u64> = (0..12).map(|attempt| pause_ms(patience, attempt, 7)).collect();
         assert!(pauses[0] >= 250 && pauses[0] <= 500);
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));

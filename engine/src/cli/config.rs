@@ -4,18 +4,17 @@ use std::path::PathBuf;
 
 use super::SettingArgs;
 
-pub(super) fn config(settings: &SettingArgs, defs_dir: Option<PathBuf>) -> u8 {
-    let config = match settings.resolve(defs_dir.as_ref(), None) {
+pub(super) fn config(settings: &SettingArgs, defs_dir: Option<&PathBuf>) -> u8 {
+    let config = match settings.resolve(defs_dir, None) {
         Ok(config) => config,
         Err(code) => return code,
     };
     let entries: Vec<_> = config.entries().collect();
     let width = entries.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for entry in entries {
+    let lines = entries.iter().map(|entry| {
         let value = entry.value.unwrap_or("(none)");
         let note = if entry.effective { "" } else { ", accepted without effect" };
-        text.push_str(&format!("{:width$} = {value}  ({}{note})\n", entry.key, entry.source));
-    }
-    u8::from(super::print_out(&text).is_err())
+        format!("{:width$} = {value}  ({}{note})\n", entry.key, entry.source)
+    });
+    u8::from(super::print_out(&lines.collect::<Vec<_>>().concat()).is_err())
 }

@@ -44,15 +44,15 @@ fn list(node: &Node) -> Result<(), StoreError> {
             return Ok(());
         };
         after = Some(*last);
-        let mut text = String::new();
-        for (_, failed) in &batch {
+        let lines = batch.iter().map(|(_, failed)| {
             let job = &failed.job.new;
             let line = serde_json::json!({
                 "name": job.name, "group": job.group, "url": job.url, "depth": job.depth,
                 "tasks": failed.job.tasks, "reasons": failed.reasons,
             });
-            text.push_str(&format!("{line}\n"));
-        }
-        print_out(&text).map_err(|error| StoreError::Failed(error.to_string()))?;
+            format!("{line}\n")
+        });
+        print_out(&lines.collect::<Vec<_>>().concat())
+            .map_err(|error| StoreError::Failed(error.to_string()))?;
     }
 }

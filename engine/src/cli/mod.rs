@@ -130,7 +130,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Query(args) => query::query(&args),
         Command::Failed { settings } => failed::failed(&settings),
-        Command::Config { settings, defs_dir } => config::config(&settings, defs_dir),
+        Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
     };
     ExitCode::from(code)
 }

@@ -1,6 +1,5 @@
 //! Problems on stderr: place, source line, caret, advice.
 
-use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use spoonbill_defs::{Problem, Severity};
@@ -45,14 +44,15 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
         Severity::Warning => ("warning", "\x1b[1;33m"),
     };
     let (paint, plain) = if colour { (paint, "\x1b[0m") } else { ("", "") };
-    let mut out = format!("{paint}{word}{plain}: {}\n", problem.message);
-    // Writing to a string cannot fail.
+    let mut lines = vec![format!("{paint}{word}{plain}: {}", problem.message)];
     if let Some(place) = &problem.place {
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
-        drop(writeln!(out, "{margin}--> {}:{}:{}", place.file.display(), place.line, place.column));
-        let line: String = place.source.chars().take(200).collect();
-        drop(writeln!(out, "{margin} |\n{number} | {line}"));
+        let file = place.file.display();
+        lines.push(format!("{margin}--> {file}:{}:{}", place.line, place.column));
+        let source: String = place.source.chars().take(200).collect();
+        lines.push(format!("{margin} |"));
+        lines.push(format!("{number} | {source}"));
         // Tabs stay tabs below the line, so that the caret stands where the eye looks.
         let before = place.source.chars().take(place.column.saturating_sub(1) as usize);
         let pad: String =
@@ -61,9 +61,10 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
         let carets = "^".repeat((place.width as usize).min(room).min(100));
         let help = problem.help.as_deref().unwrap_or_default();
         let caret_line = format!("{margin} | {pad}{paint}{carets}{plain} {help}");
-        drop(writeln!(out, "{}", caret_line.trim_end()));
+        lines.push(caret_line.trim_end().to_owned());
     } else if let Some(help) = &problem.help {
-        drop(writeln!(out, "  {help}"));
+        lines.push(format!("  {help}"));
     }
-    out
+    lines.push(String::new());
+    lines.join("\n")
 }

@@ -62,8 +62,8 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
     match answers {
         Ok(answers) => {
             let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));
-            let text: String = lines.map(|line| format!("{line}\n")).collect();
-            u8::from(print_out(&text).is_err())
+            let lines: Vec<String> = lines.map(|line| format!("{line}\n")).collect();
+            u8::from(print_out(&lines.concat()).is_err())
         }
         Err((code, message)) => {
             print_err(&format!("error: {message}\n"));

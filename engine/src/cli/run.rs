@@ -67,7 +67,8 @@ fn perform(
         .enable_all()
         .build()
         .map_err(|error| internal("no async runtime", error))?;
-    let node = Node::solo(&composed.config)?;
+    let (node, start) = (Node::solo(&composed.config)?, jiff::Timestamp::now());
+    let standing = node.store.standing();
     let result = runtime.block_on(async {
         let running = crate::run::run(&node, composed, mode, stop.clone());
         if args.logging.quiet {
@@ -84,6 +85,10 @@ fn perform(
     node.close();
     let asked = *stop.borrow();
     runtime.shutdown_background();
+    if let (Err(error), Some(path)) = (&result, &args.report) {
+        let report = Report::failed(start, *standing.borrow(), error.to_string());
+        report_to(path, &report);
+    }
     result.map(|report| (report, asked))
 }
 
@@ -96,9 +101,8 @@ fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
         print_err(&report.text());
     }
     if let Some(path) = &args.report
-        && let Err(error) = write_report(path, report)
+        && !report_to(path, report)
     {
-        print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
         return 8;
     }
     match (report.finish_reason, stop) {
@@ -107,8 +111,12 @@ fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
     }
 }
 
-fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
-    let mut text = serde_json::to_string_pretty(report).map_err(std::io::Error::other)?;
-    text.push('\n');
-    std::fs::write(path, text)
+/// Writes the report as JSON; says so if it cannot.
+fn report_to(path: &Path, report: &Report) -> bool {
+    let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
+    let written = text.and_then(|text| std::fs::write(path, text + "\n"));
+    if let Err(error) = &written {
+        print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
+    }
+    written.is_ok()
 }

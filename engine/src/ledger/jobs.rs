@@ -343,7 +343,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Puts every failed job of the last, closed run back; nothing else runs again.
-    pub(super) fn retry_failed(&mut self, plan: RunPlan) -> TableResult<Reply> {
+    pub(super) fn retry_failed(&mut self, plan: &RunPlan) -> TableResult<Reply> {
         let Some(run) = &mut self.core.run else {
             return Ok(Reply::NothingToRetry);
         };

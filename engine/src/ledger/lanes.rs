@@ -42,7 +42,7 @@ impl Lane {
 /// All lanes and which of them may be served.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
-    lanes: BTreeMap<LaneId, Lane>,
+    all: BTreeMap<LaneId, Lane>,
     by_name: BTreeMap<String, LaneId>,
     due: BTreeSet<(u64, LaneId)>,
     waiting: BTreeSet<(u64, LaneId)>,
@@ -55,7 +55,7 @@ impl Lanes {
         let mut lanes = Self::default();
         for (id, lane) in stored {
             lanes.by_name.insert(lane.name.clone(), id);
-            lanes.lanes.insert(id, lane);
+            lanes.all.insert(id, lane);
         }
         lanes
     }
@@ -64,7 +64,7 @@ impl Lanes {
     pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
-        for id in self.lanes.keys().copied().collect::<Vec<_>>() {
+        for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.arrange(id, policy);
         }
     }
@@ -74,9 +74,9 @@ impl Lanes {
         if let Some(id) = self.by_name.get(&job.lane) {
             return *id;
         }
-        let last = self.lanes.keys().next_back().map_or(0, |id| id.0);
+        let last = self.all.keys().next_back().map_or(0, |id| id.0);
         let id = LaneId(last + 1);
-        self.lanes.insert(id, Lane::new(job.lane.clone(), job.polite));
+        self.all.insert(id, Lane::new(job.lane.clone(), job.polite));
         self.by_name.insert(job.lane.clone(), id);
         self.dirty.insert(id);
         id
@@ -86,21 +86,21 @@ impl Lanes {
     pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id);
         let lane =
-            self.lanes.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
+            self.all.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
         change(lane);
         self.dirty.insert(id);
         self.arrange(id, policy);
     }
 
     fn withdraw(&mut self, id: LaneId) {
-        if let Some(lane) = self.lanes.get(&id) {
+        if let Some(lane) = self.all.get(&id) {
             self.due.remove(&(lane.last_grant, id));
             self.waiting.remove(&(lane.next_at.max(lane.head_at), id));
         }
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
-        let Some(lane) = self.lanes.get(&id) else {
+        let Some(lane) = self.all.get(&id) else {
             return;
         };
         if id != ISOLATION && lane.pending > 0 && lane.held < lane.slots(policy) {
@@ -112,7 +112,7 @@ impl Lanes {
     pub(super) fn next_due(&mut self, now: u64) -> Option<LaneId> {
         while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
             self.waiting.remove(&(at, id));
-            self.due.insert((self.lanes[&id].last_grant, id));
+            self.due.insert((self.all[&id].last_grant, id));
         }
         self.due.first().map(|(_, id)| *id)
     }
@@ -124,18 +124,18 @@ impl Lanes {
 
     /// Jobs queued in isolation.
     pub(super) fn isolated(&self) -> u64 {
-        self.lanes.get(&ISOLATION).map_or(0, |lane| lane.pending)
+        self.all.get(&ISOLATION).map_or(0, |lane| lane.pending)
     }
 
     /// Lanes changed since the last call, to be stored.
     pub(super) fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
         let dirty = std::mem::take(&mut self.dirty);
-        dirty.into_iter().filter_map(|id| self.lanes.get(&id).map(|lane| (id, lane))).collect()
+        dirty.into_iter().filter_map(|id| self.all.get(&id).map(|lane| (id, lane))).collect()
     }
 
     /// All lanes.
     pub(super) fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
-        self.lanes.iter().map(|(id, lane)| (*id, lane))
+        self.all.iter().map(|(id, lane)| (*id, lane))
     }
 }
 

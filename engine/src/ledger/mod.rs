@@ -231,7 +231,7 @@ impl<T: Tables> Ledger<T> {
         }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
-            (OpenMode::Retry, None) => return self.retry_failed(plan),
+            (OpenMode::Retry, None) => return self.retry_failed(&plan),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
                     self.adopt_policy(plan.policy);

@@ -93,7 +93,7 @@ impl Workshop {
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
-    pub(crate) fn work(&self, worker: &mut Worker, delivery: Delivery) -> Yield {
+    pub(crate) fn work(&self, worker: &mut Worker, delivery: &Delivery) -> Yield {
         let mut harvest = Harvest { tally: delivery.tally.clone(), ..Harvest::default() };
         let mut parsed = Vec::new();
         let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
@@ -103,7 +103,7 @@ impl Workshop {
         };
         let mut tree = None;
         for task in wanted(group, &delivery.grant) {
-            match self.walk(worker, task, &delivery, &mut tree) {
+            match self.walk(worker, task, delivery, &mut tree) {
                 Ok(made) => {
                     harvest.blocks.extend(made.blocks);
                     parsed.extend(made.parsed);

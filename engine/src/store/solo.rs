@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
@@ -33,7 +33,13 @@ pub struct OpenOptions {
 }
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
+/// An answer that waits for the commit.
+type Held = Respond<()>;
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "commands are moved once; a box each would cost more"
+)]
 enum Request {
     Submit(Command, Respond<Reply>),
     Ask(Question, Respond<Answer>),
@@ -57,6 +63,7 @@ impl std::fmt::Debug for SoloHandle {
 /// The component that `SoloModule` binds to [`Store`].
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
+#[allow(missing_docs, reason = "the derive makes a parameter struct without docs")]
 pub struct SoloStore {
     handle: SoloHandle,
 }
@@ -163,7 +170,7 @@ struct Keeper {
     began: Instant,
     stamp: Stamp,
     /// Answers that wait for the commit.
-    held: Vec<Box<dyn FnOnce(Result<(), StoreError>) + Send>>,
+    held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
     /// Held as long as the thread lives.
@@ -226,7 +233,7 @@ impl Keeper {
                 if reads_output {
                     self.commit()?;
                 }
-                let answer = self.answer(question).map_err(|error| damaged_or_full(&error))?;
+                let answer = self.answer(&question).map_err(|error| damaged_or_full(&error))?;
                 respond(Ok(answer));
                 Ok(true)
             }
@@ -234,9 +241,9 @@ impl Keeper {
         }
     }
 
-    fn answer(&mut self, question: Question) -> Result<Answer, TableError> {
+    fn answer(&mut self, question: &Question) -> Result<Answer, TableError> {
         let tables = self.ledger.tables_mut();
-        Ok(match question {
+        Ok(match *question {
             Question::Run => Answer::Run(self.ledger.core().run.clone().map(Box::new)),
             Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
             Question::Output { appender, after, bytes_max } => {
