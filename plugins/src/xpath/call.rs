@@ -26,7 +26,13 @@ impl<'d> Evaluator<'d> {
             (Function::Lang, [wanted]) => self.lang(&self.text(wanted, focus)?, focus.node),
             (Function::Contains, [text, part]) => {
                 let part = self.text(part, focus)?;
-                Ok(self.text(text, focus)?.contains(&*part))
+                if text.kind() != Kind::Nodes {
+                    return Ok(self.text(text, focus)?.contains(&*part));
+                }
+                match self.first(text, focus)? {
+                    Some(node) => self.mentions(node, &part),
+                    None => Ok(part.is_empty()),
+                }
             }
             (Function::StartsWith, [text, part]) => {
                 let part = self.text(part, focus)?;

@@ -61,6 +61,33 @@ impl Token {
                 | Self::Arithmetic(_)
         )
     }
+
+    /// The token as an error message names it.
+    pub(super) fn described(&self) -> String {
+        match self {
+            Self::End => "the end".to_owned(),
+            Self::Name(name) | Self::PrefixStar(name) => format!("`{}`", name.folded),
+            Self::Literal(text) => format!("the text '{text}'"),
+            Self::Number(number) => format!("the number {number}"),
+            Self::Slash => "`/`".to_owned(),
+            Self::SlashSlash => "`//`".to_owned(),
+            Self::OpenParen => "`(`".to_owned(),
+            Self::CloseParen => "`)`".to_owned(),
+            Self::OpenBracket => "`[`".to_owned(),
+            Self::CloseBracket => "`]`".to_owned(),
+            Self::At => "`@`".to_owned(),
+            Self::Comma => "`,`".to_owned(),
+            Self::Colons => "`::`".to_owned(),
+            Self::Dot => "`.`".to_owned(),
+            Self::DotDot => "`..`".to_owned(),
+            Self::Pipe => "`|`".to_owned(),
+            Self::Star => "`*`".to_owned(),
+            Self::Or => "`or`".to_owned(),
+            Self::And => "`and`".to_owned(),
+            Self::Compare(_) => "a comparison".to_owned(),
+            Self::Arithmetic(_) => "an arithmetic operator".to_owned(),
+        }
+    }
 }
 
 /// A token and the character it starts at.

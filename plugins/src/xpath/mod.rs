@@ -9,8 +9,10 @@ mod evaluate;
 mod expression;
 mod function;
 mod lexer;
+mod location;
 mod number;
 mod parser;
+mod path;
 mod simplify;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,10 @@
 //! Builds an [`Expression`] from tokens and checks the kinds of all operands.
 
-use crate::html::LocalName;
-
 use super::XPathError;
-use super::expression::{
-    Arithmetic, Axis, Comparison, Expression, Kind, NodeTest, Predicate, Start, Step,
-};
+use super::expression::{Arithmetic, Comparison, Expression, Kind, Start};
 use super::function::{FUNCTIONS, Function, nearest};
-use super::lexer::{Name, Placed, Token, tokens};
+use super::lexer::{Placed, Token, tokens};
+use super::location::is_node_type;
 use super::simplify;
 
 /// Deepest nesting of an expression. Parsing and evaluating recurse as deep, on a small stack.
@@ -24,19 +21,19 @@ pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
         Token::OpenBracket => Err(parser
             .wrong("a condition in `[ ]` cannot follow here; after `.` write `self::node()[ ]`")),
         other => {
-            let why = format!("the expression should end before {}", described(other));
+            let why = format!("the expression should end before {}", other.described());
             Err(parser.wrong(why))
         }
     }
 }
 
-struct Parser {
+pub(super) struct Parser {
     tokens: Vec<Placed>,
     next: usize,
     /// How deep the parser itself is.
     depth: usize,
     /// How deep the expression last parsed is: `1+1+1` nests without the parser doing so.
-    height: usize,
+    pub(super) height: usize,
 }
 
 /// An operator between two operands, by how strongly it binds.
@@ -72,21 +69,21 @@ impl Infix {
 }
 
 impl Parser {
-    fn peek(&self) -> &Token {
+    pub(super) fn peek(&self) -> &Token {
         &self.tokens[self.next].token
     }
 
-    fn peek_after(&self) -> &Token {
+    pub(super) fn peek_after(&self) -> &Token {
         let after = (self.next + 1).min(self.tokens.len() - 1);
         &self.tokens[after].token
     }
 
     /// Moves on, but never past the end.
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
 
-    fn skip_if(&mut self, wanted: &Token) -> bool {
+    pub(super) fn skip_if(&mut self, wanted: &Token) -> bool {
         let found = self.peek() == wanted;
         if found {
             self.skip();
@@ -94,15 +91,15 @@ impl Parser {
         found
     }
 
-    fn expect(&mut self, wanted: &Token, after: &str) -> Result<(), XPathError> {
+    pub(super) fn expect(&mut self, wanted: &Token, after: &str) -> Result<(), XPathError> {
         if self.skip_if(wanted) {
             return Ok(());
         }
-        let (wanted, found) = (described(wanted), described(self.peek()));
+        let (wanted, found) = (wanted.described(), self.peek().described());
         Err(self.wrong(format!("expected {wanted} {after}, found {found}")))
     }
 
-    fn wrong(&self, message: impl Into<String>) -> XPathError {
+    pub(super) fn wrong(&self, message: impl Into<String>) -> XPathError {
         XPathError::new(message, self.tokens[self.next].at)
     }
 
@@ -113,7 +110,7 @@ impl Parser {
         Err(self.wrong(format!("expression is nested more than {NESTING_MAX} levels deep")))
     }
 
-    fn expression(&mut self) -> Result<Expression, XPathError> {
+    pub(super) fn expression(&mut self) -> Result<Expression, XPathError> {
         self.depth += 1;
         self.check_nesting(self.depth)?;
         let expression = self.infix(0)?;
@@ -295,7 +292,7 @@ impl Parser {
         })
     }
 
-    fn unknown<'n>(
+    pub(super) fn unknown<'n>(
         &self,
         what: &str,
         name: &str,
@@ -304,155 +301,5 @@ impl Parser {
         let hint =
             nearest(name, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         self.wrong(format!("XPath 1.0 has no {what} `{name}`{hint}"))
-    }
-
-    fn step_follows(&self) -> bool {
-        matches!(
-            self.peek(),
-            Token::Dot
-                | Token::DotDot
-                | Token::At
-                | Token::Star
-                | Token::Name(_)
-                | Token::PrefixStar(_)
-        )
-    }
-
-    /// Steps one after the other, the first without a slash before it.
-    fn steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
-        let step = self.step()?;
-        steps.push(step);
-        self.more_steps(steps)
-    }
-
-    /// Steps each with a slash before it, as many as there are.
-    fn more_steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
-        loop {
-            if self.skip_if(&Token::SlashSlash) {
-                steps.push(Step::plain(Axis::DescendantOrSelf, NodeTest::Any));
-            } else if !self.skip_if(&Token::Slash) {
-                return Ok(());
-            }
-            let step = self.step()?;
-            steps.push(step);
-        }
-    }
-
-    fn step(&mut self) -> Result<Step, XPathError> {
-        if self.skip_if(&Token::Dot) {
-            return Ok(Step::plain(Axis::Itself, NodeTest::Any));
-        }
-        if self.skip_if(&Token::DotDot) {
-            return Ok(Step::plain(Axis::Parent, NodeTest::Any));
-        }
-        let axis = self.axis()?;
-        let test = self.node_test()?;
-        let predicates = self.predicates()?;
-        Ok(Step { axis, test, predicates })
-    }
-
-    fn axis(&mut self) -> Result<Axis, XPathError> {
-        if self.skip_if(&Token::At) {
-            return Ok(Axis::Attribute);
-        }
-        let Token::Name(name) = self.peek() else {
-            return Ok(Axis::Child);
-        };
-        if *self.peek_after() != Token::Colons {
-            return Ok(Axis::Child);
-        }
-        let found = Axis::ALL.iter().find(|(known, _)| *known == name.folded);
-        let Some((_, axis)) = found else {
-            let known = Axis::ALL.iter().map(|(known, _)| *known);
-            return Err(self.unknown("axis", &name.folded, known));
-        };
-        self.skip();
-        self.skip();
-        Ok(*axis)
-    }
-
-    fn node_test(&mut self) -> Result<NodeTest, XPathError> {
-        let test = match self.peek().clone() {
-            Token::Star => NodeTest::Named,
-            Token::PrefixStar(Name { folded, given }) => {
-                NodeTest::Prefix(folded.into(), given.map(Into::into))
-            }
-            Token::Name(name) if *self.peek_after() == Token::OpenParen => {
-                return self.node_type(&name.folded);
-            }
-            Token::Name(Name { folded, given }) => {
-                NodeTest::Name(LocalName::from(folded), given.map(LocalName::from))
-            }
-            other => {
-                let why = format!("expected a name, `*` or `text()`, found {}", described(&other));
-                return Err(self.wrong(why));
-            }
-        };
-        self.skip();
-        Ok(test)
-    }
-
-    fn node_type(&mut self, name: &str) -> Result<NodeTest, XPathError> {
-        let test = match name {
-            "node" => NodeTest::Any,
-            "text" => NodeTest::Text,
-            "comment" => NodeTest::Comment,
-            "processing-instruction" => NodeTest::Nothing,
-            _ => {
-                let why = format!("`{name}()` cannot stand in a path after `/` or `::`");
-                return Err(self.wrong(why));
-            }
-        };
-        self.skip();
-        self.skip();
-        if test == NodeTest::Nothing && matches!(self.peek(), Token::Literal(_)) {
-            self.skip();
-        }
-        self.expect(&Token::CloseParen, "to close `(`")?;
-        Ok(test)
-    }
-
-    /// Leaves `height` at the highest of what was there before and the predicates read.
-    fn predicates(&mut self) -> Result<Vec<Predicate>, XPathError> {
-        let mut height = self.height;
-        let mut predicates = Vec::new();
-        while self.skip_if(&Token::OpenBracket) {
-            let condition = self.expression()?;
-            height = height.max(self.height);
-            self.expect(&Token::CloseBracket, "to close `[`")?;
-            predicates.push(simplify::predicate(condition));
-        }
-        self.height = height;
-        Ok(predicates)
-    }
-}
-
-fn is_node_type(name: &str) -> bool {
-    matches!(name, "node" | "text" | "comment" | "processing-instruction")
-}
-
-fn described(token: &Token) -> String {
-    match token {
-        Token::End => "the end".to_owned(),
-        Token::Name(name) | Token::PrefixStar(name) => format!("`{}`", name.folded),
-        Token::Literal(text) => format!("the text '{text}'"),
-        Token::Number(number) => format!("the number {number}"),
-        Token::Slash => "`/`".to_owned(),
-        Token::SlashSlash => "`//`".to_owned(),
-        Token::OpenParen => "`(`".to_owned(),
-        Token::CloseParen => "`)`".to_owned(),
-        Token::OpenBracket => "`[`".to_owned(),
-        Token::CloseBracket => "`]`".to_owned(),
-        Token::At => "`@`".to_owned(),
-        Token::Comma => "`,`".to_owned(),
-        Token::Colons => "`::`".to_owned(),
-        Token::Dot => "`.`".to_owned(),
-        Token::DotDot => "`..`".to_owned(),
-        Token::Pipe => "`|`".to_owned(),
-        Token::Star => "`*`".to_owned(),
-        Token::Or => "`or`".to_owned(),
-        Token::And => "`and`".to_owned(),
-        Token::Compare(_) => "a comparison".to_owned(),
-        Token::Arithmetic(_) => "an arithmetic operator".to_owned(),
     }
 }

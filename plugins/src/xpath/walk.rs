@@ -118,21 +118,46 @@ pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) ->
             contexts = first.into_iter().collect();
         }
         Axis::Preceding => contexts = contexts.pop().into_iter().collect(),
-        Axis::Parent | Axis::Ancestor | Axis::FollowingSibling => {
-            let mut seen = HashSet::new();
-            contexts.retain(|context| seen.insert(parent(document, *context, axis)));
+        Axis::Ancestor | Axis::AncestorOrSelf => {
+            // All that lies above a node lies above what is inside it as well.
+            let mut inner: Option<XNode> = None;
+            contexts.reverse();
+            contexts.retain(|context| {
+                let covered = inner.is_some_and(|at| holds(document, *context, at));
+                inner = Some(*context);
+                !covered
+            });
+            if axis == Axis::Ancestor {
+                one_per_parent(document, axis, &mut contexts);
+            }
+        }
+        Axis::Parent | Axis::FollowingSibling => {
+            one_per_parent(document, axis, &mut contexts);
         }
         Axis::PrecedingSibling => {
-            let mut seen = HashSet::new();
             contexts.reverse();
-            contexts.retain(|context| seen.insert(parent(document, *context, axis)));
+            one_per_parent(document, axis, &mut contexts);
         }
-        Axis::AncestorOrSelf | Axis::Attribute | Axis::Child | Axis::Itself | Axis::Namespace => {}
+        Axis::Attribute | Axis::Child | Axis::Itself | Axis::Namespace => {}
     }
     contexts
 }
 
-/// What contexts must share to reach the same nodes.
+/// Whether `inner` is below `outer`, or an attribute of it.
+fn holds(document: &Document, outer: XNode, inner: XNode) -> bool {
+    let is_attribute = matches!(inner, XNode::Attribute(..));
+    match outer {
+        XNode::Attribute(..) => false,
+        XNode::Node(id) => document.is_inside(inner.id(), id) || (is_attribute && inner.id() == id),
+    }
+}
+
+fn one_per_parent(document: &Document, axis: Axis, contexts: &mut Vec<XNode>) {
+    let mut seen = HashSet::new();
+    contexts.retain(|context| seen.insert(parent(document, *context, axis)));
+}
+
+/// What contexts must share for the first of them to reach all that the others do.
 fn parent(document: &Document, context: XNode, axis: Axis) -> (Option<NodeId>, bool) {
     match context {
         XNode::Node(id) => (document.parent(id), false),

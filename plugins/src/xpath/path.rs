@@ -1,0 +1,331 @@
+//! Paths: from step to step, each with its predicates.
+//!
+//! Sets of nodes are kept in document order, each node once. Where only the first node or the mere
+//! presence of one matters, the last step stops early.
+
+use std::ops::ControlFlow;
+
+use super::XNode;
+use super::evaluate::{Answer, Evaluator, Focus};
+use super::expression::{Axis, Expression, Kind, NodeTest, Path, Predicate, Start, Step};
+use super::walk::{admits, admits_name, thin, walk};
+
+/// Predicates of one step that are tested as candidates come by, without a list of these.
+const STREAMED_MAX: usize = 4;
+
+/// What to do with a node that was found; answers whether that is enough.
+pub(super) type Found<'f> = &'f mut dyn FnMut(XNode) -> Answer<bool>;
+
+/// How a candidate fared with the predicates of its step.
+struct Verdict {
+    passed: bool,
+    /// No later candidate can pass.
+    last: bool,
+}
+
+impl Evaluator<'_> {
+    /// The nodes of an expression, in document order, each once.
+    pub(super) fn nodes(&self, expression: &Expression, focus: Focus) -> Answer<Vec<XNode>> {
+        match expression {
+            Expression::Path(path) => {
+                let mut nodes = self.start(path, focus)?;
+                for step in &path.steps {
+                    nodes = self.step(step, nodes)?;
+                }
+                Ok(nodes)
+            }
+            Expression::Union(parts) => {
+                let mut nodes = Vec::new();
+                for part in parts {
+                    nodes.append(&mut self.nodes(part, focus)?);
+                }
+                put_in_order(&mut nodes);
+                Ok(nodes)
+            }
+            Expression::Call(_, arguments) if expression.kind() == Kind::Nodes => {
+                self.by_id(arguments, focus)
+            }
+            // The parser lets nothing else stand where nodes are wanted.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn start(&self, path: &Path, focus: Focus) -> Answer<Vec<XNode>> {
+        match &path.start {
+            Start::Filter(primary, predicates) => {
+                let nodes = self.nodes(primary, focus)?;
+                self.narrow(nodes, predicates)
+            }
+            Start::Context => Ok(vec![focus.node]),
+            Start::Root => Ok(vec![XNode::Node(self.document.root())]),
+        }
+    }
+
+    /// Visits nodes in no promised order, some perhaps twice; answers whether it was told enough.
+    pub(super) fn visit(
+        &self,
+        expression: &Expression,
+        focus: Focus,
+        found: Found<'_>,
+    ) -> Answer<bool> {
+        let Expression::Path(path) = expression else {
+            return visit_all(self.nodes(expression, focus)?, found);
+        };
+        let single = match path.start {
+            Start::Context => focus.node,
+            Start::Root => XNode::Node(self.document.root()),
+            Start::Filter(..) => return visit_all(self.nodes(expression, focus)?, found),
+        };
+        match path.steps.as_slice() {
+            [] => found(single),
+            [only] => self.each(only, single, found),
+            [first @ .., last] => {
+                let mut nodes = vec![single];
+                for step in first {
+                    nodes = self.step(step, nodes)?;
+                }
+                if nodes.len() > 1 && !last.is_positional() {
+                    nodes = thin(self.document, last.axis, nodes);
+                }
+                for node in nodes {
+                    if self.each(last, node, found)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// The first node in document order.
+    pub(super) fn first(&self, expression: &Expression, focus: Focus) -> Answer<Option<XNode>> {
+        // From one node forwards, the first found is the first there is.
+        let ordered = matches!(expression, Expression::Path(path)
+            if path.steps.len() <= 1 && path.steps.iter().all(|step| !step.axis.is_reverse()));
+        let mut first: Option<XNode> = None;
+        self.visit(expression, focus, &mut |node| {
+            first = Some(first.map_or(node, |known| known.min(node)));
+            Ok(ordered)
+        })?;
+        Ok(first)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn count(&self, expression: &Expression, focus: Focus) -> Answer<usize> {
+        // From one node, one step finds no node twice.
+        let distinct = matches!(expression, Expression::Path(path) if path.steps.len() <= 1);
+        if !distinct {
+            return Ok(self.nodes(expression, focus)?.len());
+        }
+        let mut count = 0;
+        self.visit(expression, focus, &mut |_| {
+            count += 1;
+            Ok(false)
+        })?;
+        Ok(count)
+    }
+
+    /// Takes `step` from every context.
+    fn step(&self, step: &Step, mut contexts: Vec<XNode>) -> Answer<Vec<XNode>> {
+        let mut nodes = Vec::new();
+        if let [only] = contexts.as_slice() {
+            self.each(step, *only, &mut |node| {
+                nodes.push(node);
+                Ok(false)
+            })?;
+            if step.axis.is_reverse() {
+                nodes.reverse();
+            }
+            return Ok(nodes);
+        }
+        if !step.is_positional() {
+            contexts = thin(self.document, step.axis, contexts);
+        }
+        // Contexts may share nodes: doubles go early, or a page could fill the memory with them.
+        let mut room = self.document.len().max(1024);
+        for context in contexts {
+            self.each(step, context, &mut |node| {
+                nodes.push(node);
+                Ok(false)
+            })?;
+            if nodes.len() > room {
+                put_in_order(&mut nodes);
+                room = nodes.len() + self.document.len().max(1024);
+            }
+        }
+        put_in_order(&mut nodes);
+        Ok(nodes)
+    }
+
+    /// Gives to `found` what one step finds from one node; answers whether it was told enough.
+    fn each(&self, step: &Step, from: XNode, found: Found<'_>) -> Answer<bool> {
+        let listed =
+            step.predicates.len() > STREAMED_MAX || step.predicates.iter().any(Predicate::is_sized);
+        if listed {
+            let mut nodes = Vec::new();
+            self.candidates(step, from, |node| {
+                nodes.push(node);
+                ControlFlow::Continue(())
+            })?;
+            return visit_all(self.narrow(nodes, &step.predicates)?, found);
+        }
+        let mut seen = [0; STREAMED_MAX];
+        self.candidates(step, from, |node| {
+            let verdict = match self.judge(&step.predicates, &mut seen, node) {
+                Ok(verdict) => verdict,
+                Err(error) => return ControlFlow::Break(Err(error)),
+            };
+            if verdict.passed {
+                match found(node) {
+                    Ok(false) => {}
+                    enough => return ControlFlow::Break(enough),
+                }
+            }
+            if verdict.last {
+                return ControlFlow::Break(Ok(false));
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Offers the nodes that pass the node test, nearest first, until told to break.
+    fn candidates(
+        &self,
+        step: &Step,
+        from: XNode,
+        mut offer: impl FnMut(XNode) -> ControlFlow<Answer<bool>>,
+    ) -> Answer<bool> {
+        let (document, test) = (self.document, &step.test);
+        let flow = match (step.axis, from) {
+            (Axis::Attribute, XNode::Node(id)) => {
+                let mut attributes = document.attributes(id).zip(0..);
+                attributes.try_for_each(|((name, _), index)| {
+                    self.paid(|| {
+                        if admits_name(test, name) {
+                            offer(XNode::Attribute(id, index))
+                        } else {
+                            ControlFlow::Continue(())
+                        }
+                    })
+                })
+            }
+            // Of the names, an attribute is found by those of its own axis only.
+            (
+                Axis::Itself | Axis::DescendantOrSelf | Axis::AncestorOrSelf,
+                XNode::Attribute(..),
+            ) if *test == NodeTest::Any => match offer(from) {
+                ControlFlow::Continue(()) => self.tree_candidates(step, from, offer),
+                stop @ ControlFlow::Break(_) => stop,
+            },
+            _ => self.tree_candidates(step, from, offer),
+        };
+        match flow {
+            ControlFlow::Break(answer) => answer,
+            ControlFlow::Continue(()) => Ok(false),
+        }
+    }
+
+    fn tree_candidates(
+        &self,
+        step: &Step,
+        from: XNode,
+        mut offer: impl FnMut(XNode) -> ControlFlow<Answer<bool>>,
+    ) -> ControlFlow<Answer<bool>> {
+        walk(self.document, step.axis, from, |id| {
+            self.paid(|| {
+                if admits(self.document, &step.test, id) {
+                    offer(XNode::Node(id))
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
+        })
+    }
+
+    fn paid(&self, look: impl FnOnce() -> ControlFlow<Answer<bool>>) -> ControlFlow<Answer<bool>> {
+        match self.spend(1) {
+            Ok(()) => look(),
+            Err(error) => ControlFlow::Break(Err(error)),
+        }
+    }
+
+    /// Tests a candidate; `seen` counts, for each predicate, the candidates that reached it.
+    fn judge(&self, predicates: &[Predicate], seen: &mut [usize], node: XNode) -> Answer<Verdict> {
+        let mut last = false;
+        for (predicate, seen) in predicates.iter().zip(seen) {
+            *seen += 1;
+            let passed = match predicate {
+                Predicate::At(position) => {
+                    last |= *seen >= *position;
+                    *seen == *position
+                }
+                Predicate::Test { .. } => self.holds(predicate, node, *seen, 0)?,
+            };
+            if !passed {
+                return Ok(Verdict { passed, last });
+            }
+        }
+        Ok(Verdict { passed: true, last })
+    }
+
+    fn holds(
+        &self,
+        predicate: &Predicate,
+        node: XNode,
+        position: usize,
+        size: usize,
+    ) -> Answer<bool> {
+        let focus = Focus {
+            node,
+            position,
+            size,
+        };
+        match predicate {
+            Predicate::At(wanted) => Ok(*wanted == position),
+            #[expect(clippy::float_cmp, reason = "a position is a whole number or none")]
+            Predicate::Test {
+                expression,
+                numeric: true,
+                ..
+            } => Ok(self.number(expression, focus)? == position as f64),
+            Predicate::Test { expression, .. } => self.truth(expression, focus),
+        }
+    }
+
+    /// Keeps of a whole list what passes the predicates, one after the other.
+    fn narrow(&self, mut nodes: Vec<XNode>, predicates: &[Predicate]) -> Answer<Vec<XNode>> {
+        for predicate in predicates {
+            if let Predicate::At(position) = predicate {
+                let kept = position.checked_sub(1).and_then(|at| nodes.get(at));
+                nodes = kept.copied().into_iter().collect();
+                continue;
+            }
+            let size = nodes.len();
+            self.spend(size)?;
+            let mut kept = Vec::new();
+            for (before, node) in nodes.into_iter().enumerate() {
+                if self.holds(predicate, node, before + 1, size)? {
+                    kept.push(node);
+                }
+            }
+            nodes = kept;
+        }
+        Ok(nodes)
+    }
+}
+
+fn visit_all(nodes: Vec<XNode>, found: Found<'_>) -> Answer<bool> {
+    for node in nodes {
+        if found(node)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn put_in_order(nodes: &mut Vec<XNode>) {
+    if !nodes.is_sorted_by(|before, after| before < after) {
+        nodes.sort_unstable();
+        nodes.dedup();
+    }
+}
