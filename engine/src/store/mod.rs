@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, Standing};
 
-pub use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
+pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
 
 /// Where the ledger is kept.
 pub trait Store: Interface {

@@ -19,7 +19,7 @@ use crate::ledger::{Command, Ledger, Reply, Stamp, Standing, TableError, Tables}
 
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
-pub struct OpenOptions {
+pub(crate) struct OpenOptions {
     /// Data directory; made when it is not there.
     pub dir: PathBuf,
     /// Keep everything in memory: for measuring.
@@ -48,7 +48,7 @@ enum Request {
 
 /// A running store; cheap to clone.
 #[derive(Clone)]
-pub struct SoloHandle {
+pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
@@ -63,22 +63,21 @@ impl std::fmt::Debug for SoloHandle {
 /// The component that `SoloModule` binds to [`Store`].
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
-#[allow(missing_docs, reason = "the derive makes a parameter struct without docs")]
-pub struct SoloStore {
+pub(crate) struct SoloStore {
     handle: SoloHandle,
 }
 
 /// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
 /// with the process.
 #[derive(Debug)]
-pub struct SoloThread {
+pub(crate) struct SoloThread {
     handle: SoloHandle,
     thread: JoinHandle<()>,
 }
 
 impl SoloHandle {
     /// Opens the store and starts its thread.
-    pub fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
+    pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(lock(&options.dir)?) };
         let file = options.dir.join("state.db");
         let mut tables =
@@ -117,7 +116,7 @@ impl SoloHandle {
 
 impl SoloThread {
     /// Ends the thread after everything before is durable.
-    pub fn close(self) {
+    pub(crate) fn close(self) {
         self.handle.send(Request::Close);
         drop(self.thread.join());
     }
@@ -273,7 +272,7 @@ impl Keeper {
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
                 // A full bell has rung already.
-                drop(bell.try_send(()));
+                let _rang = bell.try_send(()).is_ok();
             }
         }
         Ok(())

@@ -30,15 +30,13 @@ pub(super) fn evaluate(
         steps_left: Cell::new(limits.steps_max),
         scratch: Cell::new(String::new()),
     };
-    evaluator
-        .value(expression, context)
-        .map_err(|Exhausted| XPathError {
-            message: format!(
-                "gave up after looking at {} nodes; the expression asks too much of this page",
-                limits.steps_max
-            ),
-            at: None,
-        })
+    evaluator.value(expression, context).map_err(|Exhausted| XPathError {
+        message: format!(
+            "gave up after looking at {} nodes; the expression asks too much of this page",
+            limits.steps_max
+        ),
+        at: None,
+    })
 }
 
 /// What `.`, `position()` and `last()` stand for.
@@ -58,11 +56,7 @@ pub(super) struct Evaluator<'d> {
 
 impl<'d> Evaluator<'d> {
     fn value(&self, expression: &Expression, context: XNode) -> Answer<Value> {
-        let focus = Focus {
-            node: context,
-            position: 1,
-            size: 1,
-        };
+        let focus = Focus { node: context, position: 1, size: 1 };
         Ok(match expression.kind() {
             Kind::Nodes => Value::Nodes(self.nodes(expression, focus)?),
             Kind::Text => Value::Text(self.text(expression, focus)?.into_owned()),

@@ -51,11 +51,7 @@ impl Parser {
         let axis = self.axis()?;
         let test = self.node_test()?;
         let predicates = self.predicates()?;
-        Ok(Step {
-            axis,
-            test,
-            predicates,
-        })
+        Ok(Step { axis, test, predicates })
     }
 
     fn axis(&mut self) -> Result<Axis, XPathError> {
@@ -91,10 +87,7 @@ impl Parser {
                 NodeTest::Name(LocalName::from(folded), given.map(LocalName::from))
             }
             other => {
-                let why = format!(
-                    "expected a name, `*` or `text()`, found {}",
-                    other.described()
-                );
+                let why = format!("expected a name, `*` or `text()`, found {}", other.described());
                 return Err(self.wrong(why));
             }
         };

@@ -275,19 +275,13 @@ impl Evaluator<'_> {
         position: usize,
         size: usize,
     ) -> Answer<bool> {
-        let focus = Focus {
-            node,
-            position,
-            size,
-        };
+        let focus = Focus { node, position, size };
         match predicate {
             Predicate::At(wanted) => Ok(*wanted == position),
             #[expect(clippy::float_cmp, reason = "a position is a whole number or none")]
-            Predicate::Test {
-                expression,
-                numeric: true,
-                ..
-            } => Ok(self.number(expression, focus)? == position as f64),
+            Predicate::Test { expression, numeric: true, .. } => {
+                Ok(self.number(expression, focus)? == position as f64)
+            }
             Predicate::Test { expression, .. } => self.truth(expression, focus),
         }
     }
