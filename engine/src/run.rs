@@ -291,10 +291,10 @@ fn task_mediator(
         shop: Arc::new(shop),
         pool,
         http: HttpLoader::new(&settings).map_err(|error: LoadError| internal(error.message))?,
-        files: FileLoader {
+        files: Arc::new(FileLoader {
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,
-        },
+        }),
         documents,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         date,

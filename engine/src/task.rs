@@ -36,7 +36,7 @@ pub(crate) struct TaskMediator {
     /// Loads over the network.
     pub http: HttpLoader,
     /// Loads files.
-    pub files: FileLoader,
+    pub files: Arc<FileLoader>,
     /// Saved pages, unless the settings switch them off.
     pub documents: Option<Documents>,
     /// How loads are retried.
@@ -122,7 +122,7 @@ impl TaskMediator {
         let target = Target::of(&job.url)?;
         let fetched = match &target {
             Target::Http(url) => self.http.load(url).await?,
-            Target::Path(path) => self.files.load(path).await?,
+            Target::Path(path) => self.read(path.clone()).await?,
         };
         let web = matches!(target, Target::Http(_));
         let mut tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
@@ -134,6 +134,15 @@ impl TaskMediator {
             (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
         let page = page(fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// Reads a file on the worker threads: they are few, so that few files are open and in memory.
+    async fn read(&self, path: String) -> Result<Fetched, LoadError> {
+        let files = Arc::clone(&self.files);
+        let read = self.pool.run(move |_| files.read(&path)).await;
+        read.unwrap_or_else(|error| {
+            Err(LoadError { message: error.to_string(), retry: Retry::Never, status: None })
+        })
     }
 
     /// Whether a page from that date is still good in this run.
