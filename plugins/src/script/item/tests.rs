@@ -1,5 +1,5 @@
 use super::super::testing::{page_facts, zoned};
-use super::super::{ItemScripts, Limits, ScriptError, check_expression};
+use super::super::{ItemScripts, Limits, ScriptError};
 
 fn eval(expression: &str) -> Option<String> {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
