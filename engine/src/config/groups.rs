@@ -56,8 +56,6 @@ pub struct OutputConfig {
     pub order: OutputOrder,
     /// `output.lag.max`: bytes of rows that may wait to be written.
     pub lag_bytes_max: u64,
-    /// `appender.queueSize`: rows that may wait for one appender.
-    pub queue_size: usize,
 }
 
 /// How jobs are taken.
@@ -81,7 +79,7 @@ pub struct LinksConfig {
 /// How politely and how patiently pages are fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// `resources.dir`: what a URL that begins with `/` is resolved against.
+    /// `resources.dir`: what a path is resolved against.
     pub resources_dir: Option<PathBuf>,
     /// `loader.fetch.delay`: pause between two fetches from one host.
     pub delay: Duration,
@@ -162,8 +160,6 @@ pub struct StoreConfig {
 pub struct RunConfig {
     /// `progress.interval`: time between two lines of progress.
     pub progress_interval: Duration,
-    /// `monitor.timerPeriod`: time between two looks at the state of the run.
-    pub monitor_period: Duration,
     /// `shutdown.timeout`: how long a cancelled run waits for the jobs in flight.
     pub shutdown_timeout: Duration,
 }
@@ -201,7 +197,6 @@ impl Values<'_> {
                 _ => OutputOrder::Arrival,
             },
             lag_bytes_max: self.number("output.lag.max"),
-            queue_size: self.number("appender.queueSize") as usize,
         }
     }
 
@@ -271,7 +266,6 @@ impl Values<'_> {
     pub(super) fn run(&self) -> RunConfig {
         RunConfig {
             progress_interval: self.duration("progress.interval"),
-            monitor_period: self.duration("monitor.timerPeriod"),
             shutdown_timeout: self.duration("shutdown.timeout"),
         }
     }

@@ -78,6 +78,10 @@ pub(super) struct Gathered {
 impl Gathered {
     pub(super) fn from_inputs(inputs: &Inputs) -> Self {
         let mut gathered = Self::default();
+        if let Some(dir) = &inputs.defs_dir {
+            // Lowest of all: a folder of definitions holds its pages and scripts, unless told.
+            gathered.add("resources.dir", &dir.display().to_string(), Source::Default);
+        }
         if let Some(path) = inputs.settings_file() {
             gathered.add_file(&path);
         }

@@ -59,8 +59,8 @@ pub(super) const TABLE: &[Key] = &[
         "Order of rows: as jobs finish, or always the same for the same pages."),
     row("output.lag.max", OUTPUT, size(1), is("1GiB"),
         "Rows that wait to be written, in bytes; above it no new jobs are taken."),
-    row("appender.queueSize", OUTPUT, integer(1, 1_000_000), is("4096"),
-        "Rows that wait in memory for one appender, unless its definition says `queueSize`."),
+    accepted("appender.queueSize", OUTPUT, integer(1, 1_000_000), is("4096"),
+        "Appenders read committed rows in bounded portions instead."),
 
     row("job.takeLimit", JOBS, integer(1, 100_000), is("64"),
         "Jobs in flight at the same time on one node."),
@@ -72,8 +72,8 @@ pub(super) const TABLE: &[Key] = &[
         "Locators made from one page."),
 
     row("resources.dir", FETCHING, Kind::Path, Preset::Unset,
-        "What the URL of a locator that begins with `/` is resolved against when no such file \
-         exists."),
+        "What the path of a locator is resolved against when no such file exists; the directory of \
+         the definitions, unless set."),
     row("loader.fetch.delay", FETCHING, millis(0), is("1000ms"),
         "Pause between two fetches from one host."),
     row("loader.fetch.parallelism", FETCHING, integer(1, 1000), is("1"),
@@ -147,8 +147,8 @@ pub(super) const TABLE: &[Key] = &[
 
     row("progress.interval", RUN, with_unit(1), is("30s"),
         "Time between two lines of progress where there is no terminal."),
-    row("monitor.timerPeriod", RUN, millis(1), is("1000ms"),
-        "Time between two looks at the state of the run."),
+    accepted("monitor.timerPeriod", RUN, millis(1), is("1000ms"),
+        "The monitor wakes on facts, not on a timer."),
     row("shutdown.timeout", RUN, named_by("shutdown.timeoutUnit"), is("18s"),
         "How long a cancelled run waits for the jobs in flight."),
     row("shutdown.timeoutUnit", RUN, Kind::Choice(UNITS), is("SECONDS"),
