@@ -173,7 +173,8 @@ impl Pen {
         loop {
             let blocks = self.read(false, self.position.seq)?;
             let Some(last) = blocks.last() else {
-                return Ok(());
+                // Whoever follows the file sees rows as soon as they are committed.
+                return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
             };
             self.position.seq = last.seq;
             for output in &blocks {

@@ -155,7 +155,7 @@ impl Report {
         let mut lines = Vec::new();
         let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
         let elapsed = Duration::try_from_secs_f64(self.elapsed_seconds).unwrap_or_default();
-        line("run", format!("{} after {}", self.ending(), seconds(elapsed)));
+        line("run", self.ending(&seconds(elapsed)));
         line("jobs", self.job_words());
         line("pages", self.page_words());
         let statuses = self.http_status.iter().map(|(status, count)| format!("{status}: {count}"));
@@ -192,17 +192,21 @@ impl Report {
         lines.concat()
     }
 
-    fn ending(&self) -> String {
-        let pending = self.jobs.pending;
+    fn ending(&self, time: &str) -> String {
+        let Jobs { failed, pending, .. } = self.jobs;
         match self.finish_reason {
-            FinishReason::Finished if self.jobs.failed == 0 => "finished".to_owned(),
-            FinishReason::Finished => format!("finished, with {} failed jobs", self.jobs.failed),
-            FinishReason::Cancelled if pending == 0 => "cancelled".to_owned(),
+            FinishReason::Finished if failed == 0 => format!("finished after {time}"),
+            FinishReason::Finished => {
+                format!("finished after {time}, with {}", count(failed, "failed job"))
+            }
+            FinishReason::Cancelled if pending == 0 => format!("cancelled after {time}"),
             FinishReason::Cancelled => {
-                format!("cancelled with {pending} jobs to go; run again to continue")
+                let left = count(pending, "job");
+                format!("cancelled after {time} with {left} to go; run again to continue")
             }
             FinishReason::Failed => {
-                format!("failed: {}", self.error.as_deref().unwrap_or("no reason known"))
+                let error = self.error.as_deref().unwrap_or("no reason known");
+                format!("failed after {time}: {error}")
             }
         }
     }
@@ -220,6 +224,11 @@ impl Report {
             size(self.bytes)
         )
     }
+}
+
+/// A number and its noun, in the singular where it is one.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

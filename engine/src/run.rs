@@ -57,6 +57,8 @@ pub(crate) async fn run(
 
     cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
 
+    // From here on the numbers that are watched are this run's.
+    store.ask(Question::Flush).await?;
     let run = current(store).await?;
     let appenders = start_appenders(store, &plan, &run)?;
     let documents = open_documents(&plan.config)?;

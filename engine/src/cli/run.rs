@@ -42,10 +42,14 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         (Which::All, false) => OpenMode::Continue,
     };
     match perform(args, &composed, mode) {
-        Ok((report, stop)) => conclude(args, &report, stop),
+        Ok((report, stop)) => conclude(args, which, &report, stop),
         Err(RunError::Problems(found)) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
+        }
+        Err(error @ RunError::NothingToRetry) => {
+            print_err(&format!("{error}\n"));
+            error.exit_code()
         }
         Err(error) => {
             print_err(&format!("error: {error}\n"));
@@ -93,10 +97,14 @@ fn perform(
 }
 
 /// Prints and writes the report; its exit code.
-fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
+fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     if !args.logging.quiet {
-        if report.continued {
-            print_err("continued the unfinished run of this data directory\n");
+        match (which, report.continued) {
+            (Which::Failed, _) => print_err("tried the failed jobs of the last run again\n"),
+            (Which::All, true) => {
+                print_err("continued the unfinished run of this data directory\n");
+            }
+            (Which::All, false) => {}
         }
         print_err(&report.text());
     }
@@ -107,6 +115,8 @@ fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
     }
     match (report.finish_reason, stop) {
         (FinishReason::Cancelled, Stop::Drain(signal) | Stop::Now(signal)) => signal.exit_code(),
+        // Nobody asked for it: something is wrong with us.
+        (FinishReason::Cancelled, Stop::No) if report.exit_code() == 0 => 1,
         _ => report.exit_code(),
     }
 }

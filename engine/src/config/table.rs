@@ -134,8 +134,7 @@ pub(super) const TABLE: &[Key] = &[
     row("persist.data", STORE, Kind::Boolean, ON,
         "Whether parsed data is kept and, while its page is live, not parsed again."),
     row("store.durability", STORE, Kind::Choice(&["strict", "none"]), is("strict"),
-        "Whether a commit waits for the disk; `none` may lose the last work when the machine \
-         stops, never when the process does."),
+        "Whether work survives the process; `none` keeps everything in memory, for measuring only."),
     row("store.commit.interval", STORE, with_unit(0), is("5ms"),
         "How long commands gather before they are committed together."),
     row("store.commit.max", STORE, integer(1, 1_000_000), is("1000"),

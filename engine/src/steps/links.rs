@@ -24,16 +24,16 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             continue;
         };
         let Some((group, stops)) = rules.get(&*axis.item_name) else {
-            skip("item without linkGroup");
+            skip("rows of an item without linkGroup");
             continue;
         };
         // No address is the natural end of paging.
         let Some(url) = axis.value.as_deref().filter(|url| !url.trim().is_empty()) else {
-            skip("no link on the page");
+            skip("rows without a link");
             continue;
         };
         if stops.iter().any(|stop| stop == url) {
-            skip("linkBreakOn");
+            skip("links stopped by linkBreakOn");
             continue;
         }
         made.links.push(Link { group: group.clone(), url: url.to_owned() });
@@ -46,9 +46,9 @@ impl Workshop {
         let parent = &grant.job;
         for link in links {
             let reason = if parent.depth >= self.links.depth_max {
-                Some("links.depth.max")
+                Some("links beyond links.depth.max")
             } else if harvest.children.len() >= self.links.page_max {
-                Some("links.page.max")
+                Some("links beyond links.page.max")
             } else {
                 None
             };

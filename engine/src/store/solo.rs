@@ -263,9 +263,6 @@ impl Keeper {
             let core = self.ledger.core().clone();
             self.ledger.tables_mut().commit(&core).map_err(|error| damaged_or_full(&error))?;
         }
-        for respond in self.held.drain(..) {
-            respond(Ok(()));
-        }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
         self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
@@ -274,6 +271,10 @@ impl Keeper {
                 // A full bell has rung already.
                 let _rang = bell.try_send(()).is_ok();
             }
+        }
+        // Who waits for a commit finds it published.
+        for respond in self.held.drain(..) {
+            respond(Ok(()));
         }
         Ok(())
     }
