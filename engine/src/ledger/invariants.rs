@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tables::MemoryTables;
-use super::{Barricade, Ledger};
+use super::{Barricade, JobId, Ledger};
 
 /// Every invariant of the ledger that does not hold, in words; empty when all is well.
 pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
@@ -39,7 +39,20 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
         let pending = tables.queue.iter().filter(|(own, ..)| *own == id).count();
         check(lane.held as usize == held, "a lane counts the jobs it holds");
         check(lane.pending as usize == pending, "a lane counts the jobs that wait");
+        let head = tables.queue.range((id, 0, JobId(0))..).next().filter(|(own, ..)| *own == id);
+        check(
+            head.is_none_or(|(_, ready_at, _)| *ready_at == lane.head_at),
+            "a lane knows when its first job is ready",
+        );
     }
+    check(ledger.lanes_in_order(), "a lane that may be served is due or waiting, once");
+    let alone = core.taken.values().filter(|taken| taken.alone);
+    check(
+        alone.clone().all(|one| {
+            core.taken.values().filter(|taken| taken.session == one.session).count() == 1
+        }),
+        "T7: who works on an isolated job works on nothing else",
+    );
     for gate in core.barricades.values() {
         if let Barricade::Crossing { owner, .. } = gate {
             check(core.sessions.contains_key(owner), "I9: only a living session is crossing");

@@ -8,6 +8,7 @@ mod flipper;
 mod invariants;
 mod jobs;
 mod lanes;
+mod returns;
 mod sessions;
 mod tables;
 
@@ -79,6 +80,8 @@ pub struct Core {
     next_session: u64,
     next_epoch: u64,
     grants: u64,
+    /// When a process last found that the one before it had died.
+    gap_from: Option<u64>,
     /// The current or last run.
     pub run: Option<Run>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
@@ -116,7 +119,8 @@ pub struct Ledger<T> {
 impl<T: Tables> Ledger<T> {
     /// A ledger over empty or stored state.
     pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
-        let mut ledger = Self { core, lanes: Lanes::restore(lanes), tables };
+        let gap_from = core.gap_from;
+        let mut ledger = Self { core, lanes: Lanes::restore(lanes, gap_from), tables };
         let policy = ledger.policy();
         ledger.lanes.arrange_all(&policy);
         ledger
@@ -141,9 +145,7 @@ impl<T: Tables> Ledger<T> {
                 self.seed(session, epoch, group, jobs, last)
             }
             Command::Take { session, number, limit } => self.take(session, number, limit),
-            Command::Finish { session, job, token, outcome } => {
-                self.finish(session, job, token, outcome)
-            }
+            Command::Finish { job, token, outcome, .. } => self.finish(job, token, outcome),
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
@@ -214,6 +216,10 @@ impl<T: Tables> Ledger<T> {
         })
     }
 
+    fn lanes_in_order(&self) -> bool {
+        self.lanes.in_order(&self.policy())
+    }
+
     fn policy(&self) -> Policy {
         self.core.run.as_ref().map_or_else(Policy::default, |run| run.plan.policy)
     }
@@ -244,7 +250,7 @@ impl<T: Tables> Ledger<T> {
         self.tables.clear()?;
         self.tables.put_blob(plan.defs, &publish.defs)?;
         self.tables.put_blob(plan.config, &publish.config)?;
-        self.lanes = Lanes::default();
+        self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
         let positions = vec![Position::default(); plan.appenders as usize];
         self.core.run = Some(Run {
@@ -276,7 +282,7 @@ impl<T: Tables> Ledger<T> {
             return Reply::Stale;
         };
         match run.positions.get_mut(appender as usize) {
-            Some(known) if known.seq <= position.seq => {
+            Some(known) if known.seq <= position.seq && position.seq <= run.output_seq => {
                 *known = position;
                 Reply::Ok
             }

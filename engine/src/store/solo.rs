@@ -208,7 +208,11 @@ impl Keeper {
     fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
         match request {
             Request::Submit(command, respond) => {
-                let wait = matches!(command, Command::Finish { .. } | Command::Close { .. });
+                // A join too: after a crash the next process must know that one was at work.
+                let wait = matches!(
+                    command,
+                    Command::Join { .. } | Command::Finish { .. } | Command::Close { .. }
+                );
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self
