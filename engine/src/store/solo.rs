@@ -99,6 +99,7 @@ impl SoloHandle {
             began: Instant::now(),
             held: Vec::new(),
             changed: false,
+            rung: 0,
             _lock: lock,
         };
         let thread = std::thread::Builder::new()
@@ -172,6 +173,8 @@ struct Keeper {
     held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
+    /// The output that appenders were called for last.
+    rung: u64,
     /// Held as long as the thread lives.
     _lock: Option<File>,
 }
@@ -209,12 +212,17 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = matches!(command, Command::Finish { .. } | Command::Close { .. });
+                let opens = matches!(command, Command::OpenRun { .. } | Command::Seed { .. });
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self
                     .ledger
                     .apply(self.stamp, command)
                     .map_err(|error| damaged_or_full(&error))?;
+                if opens {
+                    // Who opens a run looks at its standing next, and must not see the last run's.
+                    self.tell();
+                }
                 if wait {
                     self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
                 } else {
@@ -263,12 +271,13 @@ impl Keeper {
             let core = self.ledger.core().clone();
             self.ledger.tables_mut().commit(&core).map_err(|error| damaged_or_full(&error))?;
         }
+        let output = self.ledger.standing().output_seq;
+        let grown = std::mem::replace(&mut self.rung, output) != output;
+        // Before the answers: who has one may look at the standing at once.
+        self.tell();
         for respond in self.held.drain(..) {
             respond(Ok(()));
         }
-        let standing = self.ledger.standing();
-        let grown = standing.output_seq != self.publish.borrow().output_seq;
-        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
                 // A full bell has rung already.
@@ -276,6 +285,11 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    fn tell(&self) {
+        let standing = self.ledger.standing();
+        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
     }
 
     /// Nothing after a failed write is certain: everybody is told, and the thread ends.
