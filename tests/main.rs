@@ -1,6 +1,11 @@
 //! The engine from the outside: the real binary, real servers, real signals.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
+#![allow(unreachable_pub, clippy::needless_raw_string_hashes)]
+
+mod harness;
 
 mod examples;
+mod loading;
+mod solo;
 mod tidy;

@@ -143,6 +143,9 @@ impl Report {
     pub(crate) fn exit_code(&self) -> u8 {
         if self.outputs.iter().any(|output| output.error.is_some()) {
             8
+        } else if self.finish_reason != FinishReason::Finished {
+            // A signal has its own code; whatever else kept jobs from being done is no success.
+            1
         } else if self.jobs.failed > 0 {
             4
         } else {

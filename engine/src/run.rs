@@ -7,7 +7,7 @@ use spoonbill_defs::Sources;
 use spoonbill_plugins::dates::Pattern;
 use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
 
 use crate::append::{AppendOrder, Appended, AppenderMediator};
@@ -267,16 +267,6 @@ fn task_mediator(
     documents: Option<Documents>,
 ) -> Result<TaskMediator, RunError> {
     let fetch = &config.fetch;
-    let settings = HttpSettings {
-        user_agent: fetch.user_agent.clone(),
-        connect_timeout: fetch.connect_timeout,
-        idle_timeout: fetch.idle_timeout,
-        total_timeout: fetch.total_timeout,
-        redirects_max: fetch.redirects_max as usize,
-        body_max: fetch.body_bytes_max,
-        retry_after_max: fetch.retry_after_max,
-        ..HttpSettings::default()
-    };
     let internal = |what: String| RunError::Internal(what);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
@@ -292,7 +282,7 @@ fn task_mediator(
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
-        http: HttpLoader::new(&settings).map_err(|error: LoadError| internal(error.message))?,
+        http: HttpLoader::new(&fetch.http()).map_err(|error: LoadError| internal(error.message))?,
         files: Arc::new(FileLoader {
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,

@@ -3,7 +3,7 @@
 use clap::Args;
 use spoonbill_plugins::html::{Document, TreeLimits};
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::http::HttpLoader;
 use spoonbill_plugins::loader::{Fetched, Target, charset};
 
 use super::{SettingArgs, print_err, print_out};
@@ -82,16 +82,11 @@ fn load(source: &str, config: &Config) -> Result<Fetched, String> {
             files.read(&path).map_err(|error| error.message)
         }
         Target::Http(url) => {
-            let settings = HttpSettings {
-                user_agent: config.fetch.user_agent.clone(),
-                body_max: config.fetch.body_bytes_max,
-                ..HttpSettings::default()
-            };
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .map_err(|error| format!("no async runtime: {error}"))?;
-            let loader = HttpLoader::new(&settings).map_err(|error| error.message)?;
+            let loader = HttpLoader::new(&config.fetch.http()).map_err(|error| error.message)?;
             runtime.block_on(loader.load(&url)).map_err(|error| error.message)
         }
     }

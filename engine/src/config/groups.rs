@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use spoonbill_plugins::loader::http::HttpSettings;
+
 use super::Setting;
 use super::value::Value;
 
@@ -103,6 +105,22 @@ pub struct FetchConfig {
     pub body_bytes_max: u64,
     /// `webClient.userAgent`: what servers are told.
     pub user_agent: String,
+}
+
+impl FetchConfig {
+    /// The part that concerns one fetch over the network.
+    pub(crate) fn http(&self) -> HttpSettings {
+        HttpSettings {
+            user_agent: self.user_agent.clone(),
+            connect_timeout: self.connect_timeout,
+            idle_timeout: self.idle_timeout,
+            total_timeout: self.total_timeout,
+            redirects_max: self.redirects_max as usize,
+            body_max: self.body_bytes_max,
+            retry_after_max: self.retry_after_max,
+            ..HttpSettings::default()
+        }
+    }
 }
 
 /// What parsing one page may cost.

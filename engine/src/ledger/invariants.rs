@@ -13,6 +13,13 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
             broken.push(words.to_owned());
         }
     };
+    check_jobs(ledger, &mut check);
+    check_lanes(ledger, &mut check);
+    check_run(ledger, &mut check);
+    broken
+}
+
+fn check_jobs(ledger: &Ledger<MemoryTables>, check: &mut impl FnMut(bool, &str)) {
     let core = ledger.core();
     let tables = ledger.tables();
     let taken: BTreeSet<_> = core.taken.keys().copied().collect();
@@ -34,6 +41,16 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
     );
     let tokens: BTreeSet<_> = core.taken.values().map(|taken| taken.token).collect();
     check(tokens.len() == core.taken.len(), "I4: no two grants share a token");
+    for gate in core.barricades.values() {
+        if let Barricade::Crossing { owner, .. } = gate {
+            check(core.sessions.contains_key(owner), "I9: only a living session is crossing");
+        }
+    }
+}
+
+fn check_lanes(ledger: &Ledger<MemoryTables>, check: &mut impl FnMut(bool, &str)) {
+    let core = ledger.core();
+    let tables = ledger.tables();
     for (id, lane) in ledger.lanes() {
         let held = core.taken.values().filter(|taken| taken.lane == id).count();
         let pending = tables.queue.iter().filter(|(own, ..)| *own == id).count();
@@ -53,14 +70,14 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
         }),
         "T7: who works on an isolated job works on nothing else",
     );
-    for gate in core.barricades.values() {
-        if let Barricade::Crossing { owner, .. } = gate {
-            check(core.sessions.contains_key(owner), "I9: only a living session is crossing");
-        }
-    }
+}
+
+fn check_run(ledger: &Ledger<MemoryTables>, check: &mut impl FnMut(bool, &str)) {
+    let core = ledger.core();
+    let tables = ledger.tables();
     if let Some(run) = &core.run {
         let ended = run.done + run.failed;
-        check(run.pending as usize == queued.len(), "I3: the run counts what is pending");
+        check(run.pending as usize == tables.queue.len(), "I3: the run counts what is pending");
         check(run.failed as usize == tables.failed.len(), "I3: the run counts what failed");
         check(
             run.pending + core.taken.len() as u64 + ended == run.known
@@ -80,5 +97,4 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
             "I13: no appender is ahead of the output",
         );
     }
-    broken
 }
