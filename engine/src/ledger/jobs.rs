@@ -23,6 +23,10 @@ pub(crate) struct Taken {
     pub lane: LaneId,
     /// Whether its worker has nothing else in hand: a death is then the job's own.
     pub alone: bool,
+    /// Number of the grant.
+    pub grant: u64,
+    /// When its lane could have started before this grant.
+    pub start_before: u64,
 }
 
 impl<T: Tables> Ledger<T> {
@@ -229,15 +233,18 @@ impl<T: Tables> Ledger<T> {
         self.core.next_token += 1;
         self.core.grants += 1;
         let token = Token(self.core.next_token);
-        self.core.taken.insert(id, Taken { session, token, lane, alone });
         let (policy, clock, grants) = (self.policy(), self.core.clock, self.core.grants);
+        let mut start_before = 0;
         self.lanes.change(lane, &policy, |lane| {
             lane.held += 1;
+            start_before = lane.next_at;
             lane.last_grant = grants;
             if lane.polite {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
+        let taken = Taken { session, token, lane, alone, grant: grants, start_before };
+        self.core.taken.insert(id, taken);
         grant(id, token, job)
     }
 
@@ -251,7 +258,12 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Stale);
         };
         match self.core.taken.get(&id).copied() {
-            Some(taken) if taken.token == token => self.let_go(id, taken),
+            Some(taken) if taken.token == token => {
+                if matches!(&outcome, Outcome::Done(harvest) if harvest.tally.stored > 0) {
+                    self.give_start_back(taken);
+                }
+                self.let_go(id, taken);
+            }
             // Its session expired, but nobody else got the job: the work counts.
             None if job.last_token == token && token != NEVER => {
                 self.unqueue(id, job.lane, job.ready_at)?;
@@ -296,6 +308,9 @@ impl<T: Tables> Ledger<T> {
         for block in harvest.blocks {
             let Some(run) = &mut self.core.run else { break };
             run.output_seq += 1;
+            if let Some(bytes) = run.output_bytes.get_mut(block.appender as usize) {
+                *bytes += block.bytes.len() as u64;
+            }
             *run.tally.rows.entry(block.data_def.clone()).or_default() += u64::from(block.rows);
             self.tables.append_output(&OutputBlock {
                 seq: run.output_seq,

@@ -60,12 +60,21 @@ pub struct Run {
     pub known: u64,
     /// Last block of the output.
     pub output_seq: u64,
+    /// Bytes of the output, for each appender.
+    pub output_bytes: Vec<u64>,
     /// How far each appender has come.
     pub positions: Vec<Position>,
     /// Everything is written; the next run may begin.
     pub closed: bool,
     /// Figures for the report.
     pub tally: Tally,
+}
+
+impl Run {
+    fn lag_bytes(&self) -> u64 {
+        let behind = self.output_bytes.iter().zip(&self.positions);
+        behind.map(|(all, written)| all.saturating_sub(written.length)).max().unwrap_or(0)
+    }
 }
 
 /// The ledger's small state, kept in memory and stored whole with every commit.
@@ -104,6 +113,8 @@ pub struct Standing {
     pub rows: u64,
     /// Last block of the committed output.
     pub output_seq: u64,
+    /// Bytes committed and not yet written by the appender that is furthest behind.
+    pub lag_bytes: u64,
     /// Everything seeded, nothing pending, nothing taken.
     pub over: bool,
 }
@@ -203,6 +214,7 @@ impl<T: Tables> Ledger<T> {
             failed: run.failed,
             rows: run.tally.rows.values().sum(),
             output_seq: run.output_seq,
+            lag_bytes: run.lag_bytes(),
             over: self.over(),
         }
     }
@@ -253,6 +265,7 @@ impl<T: Tables> Ledger<T> {
         self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
         let positions = vec![Position::default(); plan.appenders as usize];
+        let output_bytes = vec![0; plan.appenders as usize];
         self.core.run = Some(Run {
             plan,
             seeded: Vec::new(),
@@ -261,6 +274,7 @@ impl<T: Tables> Ledger<T> {
             failed: 0,
             known: 0,
             output_seq: 0,
+            output_bytes,
             positions,
             closed: false,
             tally: Tally::default(),

@@ -15,6 +15,20 @@ impl<T: Tables> Ledger<T> {
         self.lanes.change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
     }
 
+    /// A page that came from the store has not troubled its host: the next start need not wait,
+    /// unless somebody else has started or been held up since.
+    pub(super) fn give_start_back(&mut self, taken: Taken) {
+        let (policy, clock) = (self.policy(), self.core.clock);
+        self.lanes.change(taken.lane, &policy, |lane| {
+            if lane.polite
+                && lane.last_grant == taken.grant
+                && lane.next_at <= clock + policy.delay_ms
+            {
+                lane.next_at = taken.start_before;
+            }
+        });
+    }
+
     pub(super) fn give_back(
         &mut self,
         session: SessionId,
@@ -94,6 +108,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
         }
         run.failed = 0;
+        run.tally.failed = 0;
         run.closed = false;
         let mut after = None;
         loop {
