@@ -199,10 +199,13 @@ impl Report {
         let pending = self.jobs.pending;
         match self.finish_reason {
             FinishReason::Finished if self.jobs.failed == 0 => "finished".to_owned(),
-            FinishReason::Finished => format!("finished, with {} failed jobs", self.jobs.failed),
+            FinishReason::Finished => {
+                format!("finished, with {}", counted(self.jobs.failed, "failed job"))
+            }
             FinishReason::Cancelled if pending == 0 => "cancelled".to_owned(),
             FinishReason::Cancelled => {
-                format!("cancelled with {pending} jobs to go; run again to continue")
+                let jobs = counted(pending, "job");
+                format!("cancelled with {jobs} to go; run again to continue")
             }
             FinishReason::Failed => {
                 format!("failed: {}", self.error.as_deref().unwrap_or("no reason known"))
@@ -218,11 +221,20 @@ impl Report {
     fn page_words(&self) -> String {
         let Pages { fetched, from_store, failed, .. } = &self.pages;
         format!(
-            "{fetched} fetched, {from_store} from store, {failed} failed, {} retries, {}",
-            self.retries,
+            "{fetched} fetched, {from_store} from store, {failed} failed, {}, {}",
+            if self.retries == 1 {
+                "1 retry".to_owned()
+            } else {
+                format!("{} retries", self.retries)
+            },
             size(self.bytes)
         )
     }
+}
+
+/// A number of things: `1 job`, `2 jobs`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

@@ -42,10 +42,16 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         (Which::All, false) => OpenMode::Continue,
     };
     match perform(args, &composed, mode) {
-        Ok((report, stop)) => conclude(args, &report, stop),
+        Ok((report, stop)) => conclude(args, which, &report, stop),
         Err(RunError::Problems(found)) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
+        }
+        Err(error) if error.exit_code() == 0 => {
+            if !args.logging.quiet {
+                print_err(&format!("{error}\n"));
+            }
+            0
         }
         Err(error) => {
             print_err(&format!("error: {error}\n"));
@@ -93,10 +99,14 @@ fn perform(
 }
 
 /// Prints and writes the report; its exit code.
-fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
+fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     if !args.logging.quiet {
-        if report.continued {
-            print_err("continued the unfinished run of this data directory\n");
+        match which {
+            Which::Failed => print_err("tried the failed jobs of the last run again\n"),
+            Which::All if report.continued => {
+                print_err("continued the unfinished run of this data directory\n");
+            }
+            Which::All => {}
         }
         print_err(&report.text());
     }
