@@ -5,5 +5,6 @@
 
 mod harness;
 
+mod cli;
 mod loading;
 mod solo;
