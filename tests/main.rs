@@ -5,6 +5,8 @@
 
 mod harness;
 
+mod bad_pages;
 mod cli;
 mod loading;
+mod signals;
 mod solo;
