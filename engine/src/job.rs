@@ -48,11 +48,11 @@ pub(crate) struct Wires {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Jobs in hand.
-    pub jobs_max: usize,
+    pub jobs: usize,
     /// Bytes committed and not yet written: above it nothing is taken.
-    pub lag_max: u64,
+    pub lag_bytes: u64,
     /// Wait for what is in hand, once asked to stop.
-    pub drain_max: Duration,
+    pub drain_time: Duration,
 }
 
 impl JobMediator {
@@ -90,7 +90,7 @@ impl JobMediator {
 
     async fn work(&mut self) -> Result<(), RunError> {
         loop {
-            let lag = self.standing.borrow().lag_bytes > self.bounds.lag_max;
+            let lag = self.standing.borrow().lag_bytes > self.bounds.lag_bytes;
             if *self.phase.borrow_and_update() >= Phase::Shutdown || lag && *self.broken.borrow() {
                 return Ok(());
             }
@@ -116,9 +116,9 @@ impl JobMediator {
 
     /// Fills the free places; tells when the next job may be due, if one waits for its time.
     async fn take(&mut self) -> Result<Option<Instant>, RunError> {
-        let free = self.bounds.jobs_max.max(1).saturating_sub(self.running.len());
+        let free = self.bounds.jobs.max(1).saturating_sub(self.running.len());
         let standing = *self.standing.borrow_and_update();
-        if free == 0 || standing.pending == 0 || standing.lag_bytes > self.bounds.lag_max {
+        if free == 0 || standing.pending == 0 || standing.lag_bytes > self.bounds.lag_bytes {
             return Ok(None);
         }
         self.takes += 1;
@@ -172,7 +172,7 @@ impl JobMediator {
 
     /// Lets what is in hand end; past the deadline or at a second signal, gives the rest back.
     async fn drain(&mut self) -> Result<(), RunError> {
-        let deadline = Instant::now() + self.bounds.drain_max;
+        let deadline = Instant::now() + self.bounds.drain_time;
         while !self.running.is_empty() {
             if matches!(*self.stop.borrow_and_update(), Stop::Now(_)) {
                 break;

@@ -200,11 +200,11 @@ impl Report {
         match self.finish_reason {
             FinishReason::Finished if failed == 0 => format!("finished after {time}"),
             FinishReason::Finished => {
-                format!("finished after {time}, with {}", count(failed, "failed job"))
+                format!("finished after {time}, with {}", counted(failed, "failed job"))
             }
             FinishReason::Cancelled if pending == 0 => format!("cancelled after {time}"),
             FinishReason::Cancelled => {
-                let left = count(pending, "job");
+                let left = counted(pending, "job");
                 format!("cancelled after {time} with {left} to go; run again to continue")
             }
             FinishReason::Failed => {
@@ -222,16 +222,20 @@ impl Report {
     fn page_words(&self) -> String {
         let Pages { fetched, from_store, failed, .. } = &self.pages;
         format!(
-            "{fetched} fetched, {from_store} from store, {failed} failed, {} retries, {}",
-            self.retries,
+            "{fetched} fetched, {from_store} from store, {failed} failed, {}, {}",
+            if self.retries == 1 {
+                "1 retry".to_owned()
+            } else {
+                format!("{} retries", self.retries)
+            },
             size(self.bytes)
         )
     }
 }
 
-/// A number and its noun, in the singular where it is one.
-pub(crate) fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+/// A number of things: `1 job`, `2 jobs`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

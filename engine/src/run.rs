@@ -251,13 +251,13 @@ async fn work(
 ) -> Result<(), RunError> {
     let Agreed { config, prepared, date, .. } = plan;
     let bounds = Bounds {
-        jobs_max: config.job.take_limit,
+        jobs: config.job.take_limit,
         // Sorted output is written at the end alone: it may lag as far as the run goes.
-        lag_max: match config.output.order {
+        lag_bytes: match config.output.order {
             OutputOrder::Arrival => config.output.lag_bytes_max,
             OutputOrder::Canonical => u64::MAX,
         },
-        drain_max: config.run.shutdown_timeout,
+        drain_time: config.run.shutdown_timeout,
     };
     let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
     let (phase, phase_seen) = watch::channel(Phase::Ready);

@@ -22,7 +22,7 @@ const QUICK: [&str; 3] = [
 ];
 
 /// Waits for a fact; the test fails if it does not come true.
-pub fn wait_until(what: &str, fact: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut fact: impl FnMut() -> bool) {
     let start = Instant::now();
     while !fact() {
         assert!(start.elapsed() < DEADLINE, "waited in vain until {what}");
@@ -50,7 +50,7 @@ pub struct Running {
     ended: Receiver<ExitStatus>,
     stdout: PathBuf,
     stderr: PathBuf,
-    over: bool,
+    status: Option<ExitStatus>,
 }
 
 impl Workdir {
@@ -132,7 +132,7 @@ impl Workdir {
             // A test that gave up listens no more.
             tell.send(child.wait().unwrap()).ok();
         });
-        Running { pid, ended, stdout, stderr, over: false }
+        Running { pid, ended, stdout, stderr, status: None }
     }
 
     /// Runs the binary with exactly these arguments.
@@ -201,18 +201,27 @@ impl Running {
     /// Waits for the end; past the deadline the process is killed and the test fails.
     pub fn end(mut self) -> Ending {
         use std::os::unix::process::ExitStatusExt;
-        let status = self.ended.recv_timeout(DEADLINE);
+        let status = self.status.or_else(|| self.ended.recv_timeout(DEADLINE).ok());
         let (stdout, stderr) = (self.stdout(), self.stderr());
-        let Ok(status) = status else {
+        let Some(status) = status else {
             panic!("the process hangs; it said:\n{stdout}\n{stderr}");
         };
-        self.over = true;
+        self.status = Some(status);
         let code = status.code().or_else(|| status.signal().map(|number| 128 + number));
         Ending { code: code.unwrap(), stdout, stderr }
     }
 
-    pub fn is_over(&mut self) -> bool {
-        self.over
+    /// Sends a signal unless the process has ended meanwhile.
+    pub fn signal_if_there(&self, name: &str) {
+        let kill = Command::new("kill").args(["-s", name, &self.pid.to_string()]).output();
+        drop(kill.unwrap());
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.ended.try_recv().ok();
+        }
+        self.status.is_some()
     }
 
     pub fn stdout(&self) -> String {
@@ -226,7 +235,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.over {
+        if self.status.is_none() {
             // Gone already is as good.
             Command::new("kill").args(["-9", &self.pid.to_string()]).status().ok();
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs};
 use crate::compose::compose;
-use crate::report::count;
+use crate::report::counted;
 
 pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) -> u8 {
     logging.start();
@@ -22,10 +22,10 @@ pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) 
             let tasks: usize = defs.task_groups.iter().map(|group| group.tasks.len()).sum();
             super::print_err(&format!(
                 "ok: {} in {}, {}, {}\n",
-                count(locators as u64, "locator"),
-                count(defs.locator_groups.len() as u64, "group"),
-                count(tasks as u64, "task"),
-                count(defs.data_defs.len() as u64, "data definition")
+                counted(locators as u64, "locator"),
+                counted(defs.locator_groups.len() as u64, "group"),
+                counted(tasks as u64, "task"),
+                counted(defs.data_defs.len() as u64, "data definition"),
             ));
             0
         }

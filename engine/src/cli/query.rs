@@ -12,16 +12,12 @@ use crate::prepare::Dialect;
 use crate::query::ask;
 
 #[derive(Debug, Args)]
+#[group(id = "question", required = true, multiple = false, args = ["css", "xpath"])]
 pub(super) struct QueryArgs {
     /// File or URL of the page
     source: String,
     /// CSS selector, as jsoup reads it
-    #[arg(
-        long,
-        value_name = "SELECTOR",
-        required_unless_present = "xpath",
-        conflicts_with = "xpath"
-    )]
+    #[arg(long, value_name = "SELECTOR")]
     css: Option<String>,
     /// XPath 1.0 expression
     #[arg(long, value_name = "EXPRESSION")]

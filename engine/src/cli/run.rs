@@ -47,9 +47,11 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
         }
-        Err(error @ RunError::NothingToRetry) => {
-            print_err(&format!("{error}\n"));
-            error.exit_code()
+        Err(error) if error.exit_code() == 0 => {
+            if !args.logging.quiet {
+                print_err(&format!("{error}\n"));
+            }
+            0
         }
         Err(error) => {
             print_err(&format!("error: {error}\n"));
@@ -99,12 +101,12 @@ fn perform(
 /// Prints and writes the report; its exit code.
 fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     if !args.logging.quiet {
-        match (which, report.continued) {
-            (Which::Failed, _) => print_err("tried the failed jobs of the last run again\n"),
-            (Which::All, true) => {
+        match which {
+            Which::Failed => print_err("tried the failed jobs of the last run again\n"),
+            Which::All if report.continued => {
                 print_err("continued the unfinished run of this data directory\n");
             }
-            (Which::All, false) => {}
+            Which::All => {}
         }
         print_err(&report.text());
     }
