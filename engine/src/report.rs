@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::ledger::Standing;
 
+/// Failed jobs that the text names.
+const FAILURES_IN_WORDS: usize = 10;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -177,13 +180,14 @@ impl Report {
         for (note, count) in &self.notes {
             line("note", format!("{note} ({count})"));
         }
-        for failure in &self.failures {
+        for failure in self.failures.iter().take(FAILURES_IN_WORDS) {
             let words = failure.reasons.join("; ");
             line("failed", format!("{} ({}): {words}", failure.name, failure.group));
         }
-        let hidden = self.jobs.failed.saturating_sub(self.failures.len() as u64);
+        let shown = self.failures.len().min(FAILURES_IN_WORDS);
+        let hidden = self.jobs.failed.saturating_sub(shown as u64);
         if hidden > 0 {
-            line("failed", format!("and {hidden} more"));
+            line("failed", format!("and {hidden} more; `spoonbill failed` lists them"));
         }
         for output in &self.outputs {
             match &output.error {

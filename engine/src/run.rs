@@ -33,7 +33,7 @@ use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, TaskMediator};
 
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
-const FAILURES_SHOWN: usize = 10;
+const FAILURES_SHOWN: usize = 100;
 
 /// Runs composed definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(

@@ -61,6 +61,7 @@ impl TaskMediator {
     /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
     pub(crate) async fn work(&self, grant: Grant) -> Outcome {
         let attempt = grant.attempts;
+        let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         let brought = match self.bring(&grant, fingerprint).await {
             Ok(brought) => brought,
@@ -85,6 +86,8 @@ impl TaskMediator {
             }
         };
         let mut harvest = made.harvest;
+        let (rows, links) = (harvest.tally.rows.values().sum::<u64>(), harvest.children.len());
+        tracing::debug!(%url, rows, links, failed = harvest.failures.len(), "page worked on");
         let kept = match (&self.documents, saved) {
             (Some(documents), Ok(())) if !made.parsed.is_empty() => {
                 documents.keep_data(fingerprint, made.parsed).await
@@ -169,6 +172,7 @@ impl TaskMediator {
             tally.statuses.insert(status, 1);
         }
         let reason = error.message.clone();
+        tracing::debug!(url = %grant.job.url, attempt, error = %reason, "page not loaded");
         let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
         match error.retry {
             Retry::Never => Outcome::Failed { reason, tally },

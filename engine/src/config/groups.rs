@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use spoonbill_plugins::html::TreeLimits;
 
 use spoonbill_plugins::loader::http::HttpSettings;
 
@@ -136,6 +138,17 @@ pub struct ParseConfig {
     pub time_max: Duration,
     /// `parser.threads`: threads that parse; 0 is one per core.
     pub threads: usize,
+}
+
+impl ParseConfig {
+    /// Bounds on the tree of a page that is read from now on.
+    pub(crate) fn tree_limits(&self) -> TreeLimits {
+        TreeLimits {
+            nodes_max: self.nodes_max,
+            depth_max: self.depth_max,
+            deadline: Instant::now().checked_add(self.time_max),
+        }
+    }
 }
 
 /// What scripts may cost.

@@ -114,7 +114,7 @@ pub(super) const TABLE: &[Key] = &[
         "Nodes of one page; a larger page fails."),
     row("parser.depth.max", PARSING, integer(1, 1_000_000), is("5000"),
         "Elements inside each other on one page."),
-    row("parser.rows.max", PARSING, integer(1, 1_000_000_000), is("1000000"),
+    row("parser.rows.max", PARSING, integer(1, 1_000_000_000), is("100000"),
         "Rows one task may take from one page."),
     row("parser.time.max", PARSING, with_unit(1), is("30s"),
         "Time one task may take on one page."),

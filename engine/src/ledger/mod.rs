@@ -249,10 +249,10 @@ impl<T: Tables> Ledger<T> {
         }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
-            (OpenMode::Retry, None) => return self.retry_failed(&plan),
+            (OpenMode::Retry, None) => return self.retry_failed(plan, publish),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
-                    self.adopt_policy(plan.policy);
+                    self.adopt(plan, publish)?;
                     return Ok(Reply::Opened { continued: true });
                 }
                 return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
@@ -282,13 +282,18 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Opened { continued: false })
     }
 
-    /// Politeness may change from start to start; what decides the rows may not.
-    fn adopt_policy(&mut self, policy: Policy) {
+    /// Goes on with the definitions and settings of now. The run keeps its date, its folder and its
+    /// groups; politeness, limits and places may change from start to start.
+    fn adopt(&mut self, plan: RunPlan, publish: &Publication) -> TableResult<()> {
+        self.tables.put_blob(plan.defs, &publish.defs)?;
+        self.tables.put_blob(plan.config, &publish.config)?;
         if let Some(run) = &mut self.core.run {
-            run.plan.policy = policy;
+            let old = std::mem::replace(&mut run.plan, plan);
+            (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
         }
         let policy = self.policy();
         self.lanes.arrange_all(&policy);
+        Ok(())
     }
 
     fn ack(&mut self, appender: u32, position: Position) -> Reply {

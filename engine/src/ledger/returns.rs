@@ -1,6 +1,6 @@
 //! How jobs come back: held lanes, returned grants, dead workers, and the retry of failed jobs.
 
-use super::command::{JobId, NewJob, Reply, RunPlan, SessionId, Token};
+use super::command::{JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
 use super::tables::Job;
@@ -96,15 +96,20 @@ impl<T: Tables> Ledger<T> {
         });
     }
 
-    /// Puts every failed job of the last, closed run back; nothing else runs again.
-    pub(super) fn retry_failed(&mut self, plan: &RunPlan) -> TableResult<Reply> {
+    /// Puts every failed job of the last, closed run back; nothing else runs again. The
+    /// definitions may have been mended since, as long as the rows go to the same files.
+    pub(super) fn retry_failed(
+        &mut self,
+        plan: RunPlan,
+        publish: &Publication,
+    ) -> TableResult<Reply> {
         let Some(run) = &mut self.core.run else {
             return Ok(Reply::NothingToRetry);
         };
         if run.failed == 0 {
             return Ok(Reply::NothingToRetry);
         }
-        if run.plan.identity != plan.identity {
+        if run.plan.appenders != plan.appenders {
             return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
         }
         run.failed = 0;
@@ -124,7 +129,7 @@ impl<T: Tables> Ledger<T> {
                 self.queue(id, &job)?;
             }
         }
-        self.adopt_policy(plan.policy);
+        self.adopt(plan, publish)?;
         Ok(Reply::Opened { continued: true })
     }
 }

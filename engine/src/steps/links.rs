@@ -1,6 +1,7 @@
 //! Rows to locators: the value of the first axis is an address, its item says for which group.
 
 use spoonbill_plugins::data::Data;
+use spoonbill_plugins::loader::Target;
 
 use super::{TaskYield, Workshop};
 use crate::ledger::{Grant, Harvest};
@@ -40,12 +41,19 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
     }
 }
 
+fn is_local(url: &str) -> bool {
+    matches!(Target::of(url), Ok(Target::Path(_)))
+}
+
 impl Workshop {
     /// Turns links into jobs, within the bounds on depth and number.
     pub(super) fn follow(&self, harvest: &mut Harvest, grant: &Grant, links: Vec<Link>) {
         let parent = &grant.job;
         for link in links {
-            let reason = if parent.depth >= self.links.depth_max {
+            let reason = if parent.polite && is_local(&link.url) {
+                // What a web page says must not make us read the disk.
+                Some("links of web pages that name a file (missing prefix?)")
+            } else if parent.depth >= self.links.depth_max {
                 Some("links beyond links.depth.max")
             } else if harvest.children.len() >= self.links.page_max {
                 Some("links beyond links.page.max")

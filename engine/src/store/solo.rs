@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,6 +52,8 @@ pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
+    /// Why the thread has given up, for everybody who asks later.
+    fate: Arc<OnceLock<StoreError>>,
 }
 
 impl std::fmt::Debug for SoloHandle {
@@ -87,13 +89,16 @@ impl SoloHandle {
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
+        let fate = Arc::new(OnceLock::new());
+        let handle =
+            Self { requests, standing, bells: Arc::clone(&bells), fate: Arc::clone(&fate) };
         let keeper = Keeper {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
             inbox,
             publish,
             bells,
+            fate,
             interval: options.commit_interval,
             commit_max: options.commit_max.max(1),
             began: Instant::now(),
@@ -164,6 +169,7 @@ struct Keeper {
     inbox: Receiver<Request>,
     publish: watch::Sender<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
+    fate: Arc<OnceLock<StoreError>>,
     interval: Duration,
     commit_max: usize,
     began: Instant,
@@ -285,6 +291,8 @@ impl Keeper {
 
     /// Nothing after a failed write is certain: everybody is told, and the thread ends.
     fn give_up(mut self, error: &StoreError) {
+        // Set once, before anybody can notice that the thread has ended.
+        self.fate.get_or_init(|| error.clone());
         for respond in self.held.drain(..) {
             respond(Err(error.clone()));
         }
@@ -299,36 +307,47 @@ impl Keeper {
     }
 }
 
-fn await_answer<T: Send + 'static>(
-    send: impl FnOnce(Respond<T>),
-) -> BoxFuture<'static, Result<T, StoreError>> {
-    let (answer, question) = oneshot::channel();
-    // A caller that no longer waits needs no answer.
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
-}
+impl SoloHandle {
+    fn closed(&self) -> StoreError {
+        self.fate.get().cloned().unwrap_or(StoreError::Closed)
+    }
 
-fn block_on_answer<T: Send + 'static>(send: impl FnOnce(Respond<T>)) -> Result<T, StoreError> {
-    let (answer, question) = bounded(1);
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.recv().unwrap_or(Err(StoreError::Closed))
+    fn await_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let (answer, question) = oneshot::channel();
+        // A caller that no longer waits needs no answer.
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        let handle = self.clone();
+        question.map(move |result| result.unwrap_or_else(|_| Err(handle.closed()))).boxed()
+    }
+
+    fn block_on_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, question) = bounded(1);
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        question.recv().unwrap_or_else(|_| Err(self.closed()))
+    }
 }
 
 impl Store for SoloStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.await_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.await_answer(|respond| Request::Ask(question, respond))
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.block_on_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.block_on_answer(|respond| Request::Ask(question, respond))
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {
