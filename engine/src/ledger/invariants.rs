@@ -34,6 +34,12 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
     );
     let tokens: BTreeSet<_> = core.taken.values().map(|taken| taken.token).collect();
     check(tokens.len() == core.taken.len(), "I4: no two grants share a token");
+    let lanes: BTreeSet<_> = ledger.lanes().map(|(id, _)| id).collect();
+    check(
+        tables.queue.iter().all(|(lane, ..)| lanes.contains(lane))
+            && core.taken.values().all(|taken| lanes.contains(&taken.lane)),
+        "every lane in use is there",
+    );
     for (id, lane) in ledger.lanes() {
         let held = core.taken.values().filter(|taken| taken.lane == id).count();
         let pending = tables.queue.iter().filter(|(own, ..)| *own == id).count();
