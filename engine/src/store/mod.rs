@@ -4,6 +4,8 @@
 mod seal;
 mod solo;
 mod sqlite;
+#[cfg(test)]
+mod suite;
 
 use std::fmt;
 

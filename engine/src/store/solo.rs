@@ -64,7 +64,7 @@ impl std::fmt::Debug for SoloHandle {
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
 pub(crate) struct SoloStore {
-    handle: SoloHandle,
+    pub(super) handle: SoloHandle,
 }
 
 /// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
