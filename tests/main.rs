@@ -9,6 +9,7 @@ mod harness;
 mod bad_pages;
 mod cli;
 mod examples;
+mod kill;
 mod loading;
 mod signals;
 mod solo;

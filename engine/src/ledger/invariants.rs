@@ -41,6 +41,12 @@ fn check_jobs(ledger: &Ledger<MemoryTables>, check: &mut impl FnMut(bool, &str))
     );
     let tokens: BTreeSet<_> = core.taken.values().map(|taken| taken.token).collect();
     check(tokens.len() == core.taken.len(), "I4: no two grants share a token");
+    let lanes: BTreeSet<_> = ledger.lanes().map(|(id, _)| id).collect();
+    check(
+        tables.queue.iter().all(|(lane, ..)| lanes.contains(lane))
+            && core.taken.values().all(|taken| lanes.contains(&taken.lane)),
+        "every lane in use is there",
+    );
     for gate in core.barricades.values() {
         if let Barricade::Crossing { owner, .. } = gate {
             check(core.sessions.contains_key(owner), "I9: only a living session is crossing");

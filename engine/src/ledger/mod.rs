@@ -13,6 +13,8 @@ mod sessions;
 mod tables;
 
 #[cfg(test)]
+mod sim;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

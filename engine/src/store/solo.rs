@@ -66,7 +66,7 @@ impl std::fmt::Debug for SoloHandle {
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
 pub(crate) struct SoloStore {
-    handle: SoloHandle,
+    pub(super) handle: SoloHandle,
 }
 
 /// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
@@ -163,6 +163,19 @@ fn damaged_or_full(error: &TableError) -> StoreError {
     }
 }
 
+/// Whether something outside the store follows from the answer, which must not be undone by a
+/// crash: rows are counted on, files are made for a run, and after a crash the next process must
+/// know that one was at work.
+fn is_relied_on(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Join { .. }
+            | Command::OpenRun { .. }
+            | Command::Finish { .. }
+            | Command::Close { .. }
+    )
+}
+
 /// The thread's own state.
 struct Keeper {
     ledger: Ledger<SqliteTables>,
@@ -214,11 +227,7 @@ impl Keeper {
     fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
         match request {
             Request::Submit(command, respond) => {
-                // A join too: after a crash the next process must know that one was at work.
-                let wait = matches!(
-                    command,
-                    Command::Join { .. } | Command::Finish { .. } | Command::Close { .. }
-                );
+                let wait = is_relied_on(&command);
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self
