@@ -292,17 +292,18 @@ impl Keeper {
         self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
     }
 
-    /// Nothing after a failed write is certain: everybody is told, and the thread ends.
+    /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
+    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for ever.
     fn give_up(mut self, error: &StoreError) {
         for respond in self.held.drain(..) {
             respond(Err(error.clone()));
         }
         drop(self.publish);
-        while let Ok(request) = self.inbox.try_recv() {
+        while let Ok(request) = self.inbox.recv() {
             match request {
                 Request::Submit(_, respond) => respond(Err(error.clone())),
                 Request::Ask(_, respond) => respond(Err(error.clone())),
-                Request::Close => {}
+                Request::Close => return,
             }
         }
     }
