@@ -75,7 +75,7 @@ fn scripted(body: &str) -> String {
 fn an_item_script_that_never_ends() {
     let data_def = scripted("for (;;) {}");
     let reason = reason("<h1>x</h1>", &data_def, "", &["script.time.max=1s"], GOOD);
-    check(&["script", "1 s"], &reason);
+    check(&["ran longer than", "script.time.max"], &reason);
 }
 
 #[test]

@@ -140,6 +140,7 @@ impl Pen {
         };
         let error = result.err().map(|broken| match broken {
             Broken::File(error) => {
+                self.cut_back();
                 format!("`{}` could not be written: {error}", self.order.path.display())
             }
             Broken::Store(error) => error.to_string(),
@@ -181,6 +182,22 @@ impl Pen {
         }
         self.position = Position::default();
         Ok(FileAppender::create(&self.order.path)?)
+    }
+
+    /// Leaves whole rows alone in a file that could not be written to its end; the ledger has the
+    /// rest.
+    fn cut_back(&mut self) {
+        // What is still buffered goes to the file now or never.
+        drop(self.file.take());
+        let cut = if self.order.canonical {
+            std::fs::remove_file(part_of(&self.order.path))
+        } else {
+            let file = std::fs::File::options().write(true).open(&self.order.path);
+            file.and_then(|file| file.set_len(self.position.length))
+        };
+        if let Err(error) = cut {
+            tracing::debug!(%error, "the unfinished file stays as it is");
+        }
     }
 
     fn catch_up(&mut self) -> Result<(), Broken> {

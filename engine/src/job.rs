@@ -103,7 +103,7 @@ impl JobMediator {
                 Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
                 changed = self.phase.changed() => if changed.is_err() { return Ok(()) },
                 changed = self.standing.changed() => if changed.is_err() {
-                    // The store has ended; asked again, it says why.
+                    // A store that tells nothing more still tells why.
                     self.store.ask(Question::Flush).await?;
                     return Err(StoreError::Closed.into());
                 },

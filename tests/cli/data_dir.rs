@@ -1,8 +1,10 @@
 //! The data directory: one process at a time, one run at a time, nothing lost when output fails.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::defs::{TITLE, indent, job, job_with, titled};
 use crate::harness::{Response, Running, Site, Workdir, wait_until};
 
 /// A run that hangs on a silent page.
@@ -132,26 +134,89 @@ fn unwritable_output_keeps_the_rows_for_the_next_run() {
     assert_eq!(site.log().len(), 2);
 }
 
+/// A task with an appender of the default kind and one with a file of its own.
+fn two_appenders(second: &Path) -> String {
+    let encoder = "plugins: [ plugin: { name: c, class: csv } ]";
+    let plugins = format!(
+        "- plugin: {{ name: a, class: file, file: a.txt, {encoder} }}\n\
+         - plugin: {{ name: b, class: file, file: \"{}\", {encoder} }}\n",
+        second.display()
+    );
+    "steps:\n  jsoupDefault:\n    appender:\n      class: data_appender\n      previous: filter\n      \
+     next: end\n      plugins:\n"
+        .to_owned()
+        + &indent(&plugins, 8)
+}
+
 #[test]
 fn one_appender_that_fails_does_not_cost_the_other_its_rows() {
     let work = Workdir::new();
     work.write("blocked", "a file");
     work.write("page.html", titled("x"));
-    let blocked = work.path("blocked/deep/b.txt");
-    let task = format!(
-        "steps:\n  jsoupDefault:\n    appender:\n      class: data_appender\n      previous: filter\n      \
-         next: end\n      plugins:\n        - plugin: {{ name: a, class: file, file: a.txt, plugins: [ \
-         plugin: {{ name: c, class: csv }} ] }}\n        - plugin: {{ name: b, class: file, file: \"{}\", \
-         plugins: [ plugin: {{ name: c, class: csv }} ] }}\n",
-        blocked.display()
-    );
-    work.write("defs/job.yml", crate::harness::defs::job_with(&[("p", "page.html")], &task, TITLE));
+    let task = two_appenders(&work.path("blocked/deep/b.txt"));
+    work.write("defs/job.yml", job_with(&[("p", "page.html")], &task, TITLE));
     assert_eq!(work.run(&[]).code, 8);
     assert_eq!(work.lines("output/latest/a.txt"), ["p,g,title,x"]);
     fs::remove_file(work.path("blocked")).unwrap();
     assert_eq!(work.run(&[]).code, 0);
     assert_eq!(work.lines("output/latest/a.txt"), ["p,g,title,x"], "not written twice");
     assert_eq!(work.lines("blocked/deep/2020Jul01-102005/b.txt"), ["p,g,title,x"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_below_the_output() {
+    let work = Workdir::new();
+    work.write("page.html", titled("x"));
+    work.write("defs/job.yml", {
+        let task = two_appenders(&work.path("full/b.txt"));
+        job_with(&[("p", "page.html")], &task, TITLE)
+    });
+    fs::create_dir_all(work.path("full/2020Jul01-102005")).unwrap();
+    let file = work.path("full/2020Jul01-102005/b.txt");
+    symlink("/dev/full", &file).unwrap();
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 8, "{ending:?}");
+    assert!(ending.stderr.contains("No space left"), "{}", ending.stderr);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "p,g,title,x\n");
+}
+
+#[test]
+fn a_ledger_that_cannot_grow_ends_the_run_with_its_reason_and_loses_nothing() {
+    let data_def = r#"
+        query: { block: body, selector: h1 }
+        items: [ item: { name: i, script: "new Array(200).join('x')", indexRange: 1-1000 } ]
+    "#;
+    let locators: Vec<(String, &str)> = (0..8).map(|n| (format!("n{n}"), "page.html")).collect();
+    let locators: Vec<(&str, &str)> = locators.iter().map(|(name, url)| (&**name, *url)).collect();
+    let work = Workdir::with_defs(&job(&locators, data_def));
+    work.write("page.html", titled("x"));
+    // No file may grow beyond half a megabyte; the rows are more than one.
+    let limited = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" run defs --report report.json";
+    let binary = env!("CARGO_BIN_EXE_spoonbill");
+    let ending = work.start_program("sh", &["-c", limited, binary], &[]).end();
+    assert!(ending.code == 1 || ending.code == 9, "{ending:?}");
+    assert!(ending.stderr.contains("state.db"), "{}", ending.stderr);
+    assert_eq!(work.report()["finishReason"], "failed");
+    let ending = work.spoonbill(&["run", "defs"]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert_eq!(work.latest().len(), 8000);
+}
+
+#[test]
+fn a_directory_of_a_newer_version_is_refused() {
+    let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
+    work.write("a.html", titled("a"));
+    assert_eq!(work.run(&[]).code, 0);
+    let ledger = rusqlite::Connection::open(work.path("data/state.db")).unwrap();
+    ledger.execute_batch("PRAGMA user_version=1000").unwrap();
+    drop(ledger);
+    insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
+    exit 10
+    --- stderr
+    error: data directory `data/state.db` was written by a newer version (format 1000, this is 1)
+    "#);
 }
 
 #[test]

@@ -105,6 +105,11 @@ impl Workdir {
     }
 
     pub fn start_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Running {
+        self.start_program(env!("CARGO_BIN_EXE_spoonbill"), arguments, env)
+    }
+
+    /// Starts any program, such as a shell that starts the binary.
+    pub fn start_program(&self, name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Running {
         // Beside the directory's own files, but for each process its own.
         let log = |stream: &str| {
             let number = self.list(".logs").len();
@@ -115,7 +120,7 @@ impl Workdir {
         let out = File::create(&stdout).unwrap();
         let stderr = log("stderr");
         let err = File::create(&stderr).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_spoonbill"))
+        let mut child = Command::new(name)
             .args(arguments)
             .current_dir(self.root())
             .env_clear()

@@ -3,7 +3,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -52,8 +52,6 @@ pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
-    /// Why the thread has given up, for everybody who asks later.
-    fate: Arc<OnceLock<StoreError>>,
 }
 
 impl std::fmt::Debug for SoloHandle {
@@ -89,16 +87,13 @@ impl SoloHandle {
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let fate = Arc::new(OnceLock::new());
-        let handle =
-            Self { requests, standing, bells: Arc::clone(&bells), fate: Arc::clone(&fate) };
+        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
         let keeper = Keeper {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
             inbox,
             publish,
             bells,
-            fate,
             interval: options.commit_interval,
             commit_max: options.commit_max.max(1),
             began: Instant::now(),
@@ -182,7 +177,6 @@ struct Keeper {
     inbox: Receiver<Request>,
     publish: watch::Sender<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
-    fate: Arc<OnceLock<StoreError>>,
     interval: Duration,
     commit_max: usize,
     began: Instant,
@@ -298,29 +292,25 @@ impl Keeper {
         Ok(())
     }
 
-    /// Nothing after a failed write is certain: everybody is told, and the thread ends.
+    /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
+    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
+    /// ever.
     fn give_up(mut self, error: &StoreError) {
-        // Set once, before anybody can notice that the thread has ended.
-        self.fate.get_or_init(|| error.clone());
         for respond in self.held.drain(..) {
             respond(Err(error.clone()));
         }
         drop(self.publish);
-        while let Ok(request) = self.inbox.try_recv() {
+        while let Ok(request) = self.inbox.recv() {
             match request {
                 Request::Submit(_, respond) => respond(Err(error.clone())),
                 Request::Ask(_, respond) => respond(Err(error.clone())),
-                Request::Close => {}
+                Request::Close => return,
             }
         }
     }
 }
 
 impl SoloHandle {
-    fn closed(&self) -> StoreError {
-        self.fate.get().cloned().unwrap_or(StoreError::Closed)
-    }
-
     fn await_answer<T: Send + 'static>(
         &self,
         request: impl FnOnce(Respond<T>) -> Request,
@@ -328,8 +318,7 @@ impl SoloHandle {
         let (answer, question) = oneshot::channel();
         // A caller that no longer waits needs no answer.
         self.send(request(Box::new(move |result| drop(answer.send(result)))));
-        let handle = self.clone();
-        question.map(move |result| result.unwrap_or_else(|_| Err(handle.closed()))).boxed()
+        question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
     }
 
     fn block_on_answer<T: Send + 'static>(
@@ -338,7 +327,7 @@ impl SoloHandle {
     ) -> Result<T, StoreError> {
         let (answer, question) = bounded(1);
         self.send(request(Box::new(move |result| drop(answer.send(result)))));
-        question.recv().unwrap_or_else(|_| Err(self.closed()))
+        question.recv().unwrap_or(Err(StoreError::Closed))
     }
 }
 
