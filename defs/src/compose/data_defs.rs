@@ -44,13 +44,10 @@ fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
     if let Some(node) = fields.get("dims") {
         def.dims = items("dims", node, findings);
     }
-    match fields.get("facts") {
-        Some(node) => def.facts = items("facts", node, findings),
-        None => {
-            let fact = Item { name: Text::new("fact"), order: Some(1), ..Item::default() };
-            def.facts.push(fact);
-        }
-    }
+    def.facts = match fields.get("facts") {
+        Some(node) => items("facts", node, findings),
+        None => vec![Item { name: Text::new("fact"), order: Some(1), ..Item::default() }],
+    };
     def
 }
 
