@@ -22,16 +22,13 @@ fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
 #[test]
 fn a_host_has_its_pause_also_for_pages_that_others_send_there() {
     let (from, to) = two_sites();
-    for path in ["/a", "/b", "/c"] {
-        from.answer(path, Response::redirect(&to.url(path)));
+    // The first one comes late, so that the pause of one host does not space them for the other.
+    for (path, delay_ms) in [("/a", 700), ("/b", 0), ("/c", 0)] {
+        let there = Response::redirect(&to.url(path));
+        from.answer(path, there.delay(Duration::from_millis(delay_ms)));
         to.page(path, titled(path));
     }
     let work = pages_of(&from, &["a", "b", "c"]);
-    // So that the pause of the first host does not space them for the second.
-    from.on("/a", {
-        let there = to.url("/a");
-        move |_, _| Response::redirect(&there).delay(Duration::from_millis(700))
-    });
     let settings = ["loader.fetch.delay=300ms", "loader.fetch.parallelism=3"];
     assert_eq!(work.rows(&settings).len(), 3);
     assert_eq!(work.latest(), ["a|g|title|/a", "b|g|title|/b", "c|g|title|/c"]);
@@ -48,13 +45,16 @@ fn a_host_has_its_pause_also_for_pages_that_others_send_there() {
 #[test]
 fn a_host_is_not_asked_for_more_at_once_by_way_of_others() {
     let (from, to) = two_sites();
-    let paths = ["a", "b", "c", "d", "e", "f"];
-    for path in paths {
-        from.answer(&format!("/{path}"), Response::redirect(&to.url(&format!("/{path}"))));
-    }
+    let there = to.url("/x");
+    from.otherwise(move |_, _| Response::redirect(&there));
     to.otherwise(|_, _| Response::html(titled("x")).delay(Duration::from_millis(50)));
-    assert_eq!(pages_of(&from, &paths).rows(&[]).len(), 6);
-    assert_eq!((from.max_parallel(), to.max_parallel()), (1, 1));
+    let urls: Vec<(String, String)> =
+        (0..8).map(|n| (format!("n{n}"), [&from, &to][n % 2].url(&format!("/{n}")))).collect();
+    let locators: Vec<(&str, &str)> =
+        urls.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    assert_eq!(work.rows(&[]).len(), 8);
+    assert_eq!((from.max_parallel(), to.max_parallel(), to.hits("/x")), (1, 1, 4));
 }
 
 #[test]

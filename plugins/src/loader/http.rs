@@ -135,13 +135,10 @@ impl HttpLoader {
     pub async fn load_in_lane(&self, way: &mut Way) -> Result<Loaded, LoadError> {
         let total = self.settings.total_timeout;
         way.statuses.clear();
-        match timeout(total, self.follow(way)).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                let cause = format!("timed out, not complete after {}", in_seconds(total));
-                Err(way.error(cause, Retry::Soon))
-            }
-        }
+        timeout(total, self.follow(way)).await.unwrap_or_else(|_| {
+            let cause = format!("timed out, not complete after {}", in_seconds(total));
+            Err(way.error(cause, Retry::Soon))
+        })
     }
 
     async fn follow(&self, way: &mut Way) -> Result<Loaded, LoadError> {
@@ -294,11 +291,15 @@ impl Hop<'_> {
         let Some(asked) = asked.filter(|asked| !asked.min(&longest).is_zero()) else {
             return self.error(format_args!("status {words}"), Retry::Soon);
         };
-        let mut cause = format!("status {words}, the host asks to wait {}", in_seconds(asked));
-        if asked > longest {
-            cause += &format!(", more than the {} that are allowed", in_seconds(longest));
+        let cause = format!("status {words}, the host asks to wait {}", in_seconds(asked));
+        if asked <= longest {
+            return self.error(cause, Retry::HostAfter(asked));
         }
-        self.error(cause, Retry::HostAfter(asked.min(longest)))
+        let longest_said = in_seconds(longest);
+        self.error(
+            format_args!("{cause}, more than the {longest_said} that are allowed"),
+            Retry::HostAfter(longest),
+        )
     }
 
     /// The client removes the header when it decompresses; one that is left was not understood.
