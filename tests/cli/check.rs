@@ -96,11 +96,6 @@ fn all_problems_of_two_files_at_once() {
        |
     21 |             previous: filtre
        |                       ^^^^^^ did you mean `filter`?
-    warning: no task uses the dataDef `price`
-     --> defs/second.yml:2:3
-      |
-    2 |   price:
-      |   ^^^^^ remove it, or name it as `dataDef` of a task
     error: `value` must be text, but it is the number `1`
      --> defs/second.yml:5:33
       |
@@ -136,7 +131,7 @@ fn all_problems_of_two_files_at_once() {
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value } ] }
        |                                                                         ^ add `pattern: ...`
-    13 errors, 1 warning
+    13 errors
     "#);
 }
 
@@ -180,7 +175,7 @@ taskGroups:
             next: end
             plugins:
               - plugin: { name: f, class: file }
-              - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
+              - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
 dataDefs:
   css:
     query: { block: "div:nth-child(x)", selector: "p:contain(x)" }
@@ -244,15 +239,15 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     39 |               - plugin: { name: f, class: file }
        |                                 ^ add `plugins: [ plugin: { name: csv, class: csv } ]` to it
-    error: delimiter `||` is not one byte; use `|`, `,`, `;` or `\t`
+    error: the delimiter is empty
       --> defs/job.yml:40:115
        |
-    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
-       |                                                                                                                   ^^^^
+    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
+       |                                                                                                                   ^^
     error: plugin `c` knows no property `includeTag`
-      --> defs/job.yml:40:121
+      --> defs/job.yml:40:119
        |
-    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
+    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
        |                                                                                                                         ^^^^^^^^^^ did you mean `includeTags`?
     error: bad selector: `x` is not a position: use `3`, `2n+1`, `odd` or `even`
       --> defs/job.yml:43:36

@@ -22,10 +22,8 @@ impl Ending {
 pub fn filtered(text: &str, work: &Workdir) -> String {
     let text = text.replace(work.root().to_str().unwrap(), "[dir]");
     let text = after(&text, "127.0.0.1:", "[port]", |letter| letter.is_ascii_digit());
-    let text = after(&text, "finished after ", "[time]", |letter| letter != '\n');
-    let text = after(&text, "continue after ", "[time]", |letter| letter != '\n');
-    let text = after(&text, "failed jobs after ", "[time]", |letter| letter != '\n');
-    let text = after(&text, "failed job after ", "[time]", |letter| letter != '\n');
+    let time = |letter: char| letter != ',' && letter != '\n';
+    let text = after(&text, "finished after ", "[time]", time);
     after(&text, "    memory  ", "[memory]", |letter| letter.is_ascii_digit())
 }
 

@@ -76,6 +76,9 @@ impl Maker<'_> {
     }
 
     fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
+        if text.text.is_empty() && text.at.line == 0 {
+            return; // Not written at all, which is told elsewhere.
+        }
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
         for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
