@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use spoonbill_plugins::appender::{FileAppender, Mark};
+use tokio::sync::watch;
 
 use crate::ledger::{Command, OutputBlock, Position};
 use crate::store::{Answer, Question, Store, StoreError};
@@ -51,6 +52,7 @@ pub(crate) struct AppendOrder {
 /// Appenders at work.
 #[derive(Debug)]
 pub(crate) struct AppenderMediator {
+    broken: watch::Receiver<bool>,
     threads: Vec<(Sender<End>, JoinHandle<Appended>)>,
 }
 
@@ -58,6 +60,7 @@ impl AppenderMediator {
     /// Starts a thread for each appender.
     pub(crate) fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
         let mut threads = Vec::new();
+        let (breaks, broken) = watch::channel(false);
         for order in orders {
             let (end, ended) = bounded(1);
             let pen = Pen {
@@ -70,11 +73,22 @@ impl AppenderMediator {
             };
             let bell = store.output_bell();
             let name = format!("append-{}", pen.order.number);
-            let thread =
-                std::thread::Builder::new().name(name).spawn(move || pen.write(&bell, &ended))?;
+            let breaks = breaks.clone();
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let appended = pen.write(&bell, &ended);
+                if appended.error.is_some() {
+                    breaks.send_replace(true);
+                }
+                appended
+            })?;
             threads.push((end, thread));
         }
-        Ok(Self { threads })
+        Ok(Self { broken, threads })
+    }
+
+    /// Whether an appender has given up: its rows will not be written in this run.
+    pub(crate) fn broken(&self) -> watch::Receiver<bool> {
+        self.broken.clone()
     }
 
     /// Sends the end-of-stream mark and waits until everything committed is written.
@@ -190,7 +204,8 @@ impl Pen {
         loop {
             let blocks = self.read(false, self.position.seq)?;
             let Some(last) = blocks.last() else {
-                return Ok(());
+                // Whoever follows the file sees rows as soon as they are committed.
+                return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
             };
             self.position.seq = last.seq;
             for output in &blocks {

@@ -18,7 +18,7 @@ use crate::config::{Config, Durability, OutputOrder};
 use crate::differ;
 use crate::documents::Documents;
 use crate::error::RunError;
-use crate::job::{JobMediator, Wires};
+use crate::job::{Bounds, JobMediator, Wires};
 use crate::ledger::{
     Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
 };
@@ -33,7 +33,7 @@ use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, TaskMediator};
 
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
-const FAILURES_SHOWN: usize = 10;
+const FAILURES_SHOWN: usize = 100;
 
 /// Runs composed definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(
@@ -57,10 +57,13 @@ pub(crate) async fn run(
 
     cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
 
+    // From here on the numbers that are watched are this run's.
+    store.ask(Question::Flush).await?;
     let run = current(store).await?;
     let appenders = start_appenders(store, &plan, &run)?;
     let documents = open_documents(&plan.config)?;
-    let worked = work(store, session, plan, documents.clone(), stop.clone()).await;
+    let broken = appenders.broken();
+    let worked = work(store, session, plan, documents.clone(), stop, broken).await;
     if let Some(documents) = documents {
         documents.close();
     }
@@ -244,16 +247,25 @@ async fn work(
     plan: Agreed,
     documents: Option<Documents>,
     stop: watch::Receiver<Stop>,
+    broken: watch::Receiver<bool>,
 ) -> Result<(), RunError> {
     let Agreed { config, prepared, date, .. } = plan;
-    let (limit, drain_max) = (config.job.take_limit, config.run.shutdown_timeout);
+    let bounds = Bounds {
+        jobs: config.job.take_limit,
+        // Sorted output is written at the end alone: it may lag as far as the run goes.
+        lag_bytes: match config.output.order {
+            OutputOrder::Arrival => config.output.lag_bytes_max,
+            OutputOrder::Canonical => u64::MAX,
+        },
+        drain_time: config.run.shutdown_timeout,
+    };
     let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
     let (phase, phase_seen) = watch::channel(Phase::Ready);
     let (in_hand, in_hand_seen) = watch::channel(0);
     let monitor =
         Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
-    let wires = Wires { phase: phase_seen, stop, in_hand };
-    let jobs = JobMediator::new(Arc::clone(store), session, tasks, limit, drain_max, wires);
+    let wires = Wires { phase: phase_seen, stop, in_hand, broken };
+    let jobs = JobMediator::new(Arc::clone(store), session, tasks, bounds, wires);
     let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
     worked
 }
@@ -281,10 +293,10 @@ fn task_mediator(
         shop: Arc::new(shop),
         pool,
         http: HttpLoader::new(&fetch.http()).map_err(|error: LoadError| internal(error.message))?,
-        files: FileLoader {
+        files: Arc::new(FileLoader {
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,
-        },
+        }),
         documents,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         date,

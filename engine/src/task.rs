@@ -36,7 +36,7 @@ pub(crate) struct TaskMediator {
     /// Loads over the network.
     pub http: HttpLoader,
     /// Loads files.
-    pub files: FileLoader,
+    pub files: Arc<FileLoader>,
     /// Saved pages, unless the settings switch them off.
     pub documents: Option<Documents>,
     /// How loads are retried.
@@ -61,6 +61,7 @@ impl TaskMediator {
     /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
     pub(crate) async fn work(&self, grant: Grant) -> Outcome {
         let attempt = grant.attempts;
+        let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         let brought = match self.bring(&grant, fingerprint).await {
             Ok(brought) => brought,
@@ -85,6 +86,8 @@ impl TaskMediator {
             }
         };
         let mut harvest = made.harvest;
+        let (rows, links) = (harvest.tally.rows.values().sum::<u64>(), harvest.children.len());
+        tracing::debug!(%url, rows, links, failed = harvest.failures.len(), "page worked on");
         let kept = match (&self.documents, saved) {
             (Some(documents), Ok(())) if !made.parsed.is_empty() => {
                 documents.keep_data(fingerprint, made.parsed).await
@@ -122,7 +125,7 @@ impl TaskMediator {
         let target = Target::of(&job.url)?;
         let fetched = match &target {
             Target::Http(url) => self.http.load(url).await?,
-            Target::Path(path) => self.files.load(path).await?,
+            Target::Path(path) => self.read(path.clone()).await?,
         };
         let web = matches!(target, Target::Http(_));
         let mut tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
@@ -134,6 +137,15 @@ impl TaskMediator {
             (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
         let page = page(fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// Reads a file on the worker threads: they are few, so that few files are open and in memory.
+    async fn read(&self, path: String) -> Result<Fetched, LoadError> {
+        let files = Arc::clone(&self.files);
+        let read = self.pool.run(move |_| files.read(&path)).await;
+        read.unwrap_or_else(|error| {
+            Err(LoadError { message: error.to_string(), retry: Retry::Never, status: None })
+        })
     }
 
     /// Whether a page from that date is still good in this run.
@@ -160,6 +172,7 @@ impl TaskMediator {
             tally.statuses.insert(status, 1);
         }
         let reason = error.message.clone();
+        tracing::debug!(url = %grant.job.url, attempt, error = %reason, "page not loaded");
         let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
         match error.retry {
             Retry::Never => Outcome::Failed { reason, tally },

@@ -69,7 +69,7 @@ fn links_are_not_followed_where_the_definition_says_stop() {
     let work = Workdir::with_defs(&catalogue(&site.url("/1"), &prefix, &stop));
     assert_eq!(work.rows(&[]), ["shop|books|/a|a"]);
     assert_eq!(site.hits("/b"), 0);
-    assert_eq!(work.report()["pages"]["skipped"]["linkBreakOn"], 1);
+    assert_eq!(work.report()["pages"]["skipped"]["links stopped by linkBreakOn"], 1);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn endless_paging_ends_at_the_depth_that_is_set() {
     let ending = work.run(&["links.depth.max=5"]);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert_eq!(site.log().len(), 6);
-    assert_eq!(work.report()["pages"]["skipped"]["links.depth.max"], 1);
+    assert_eq!(work.report()["pages"]["skipped"]["links beyond links.depth.max"], 1);
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn a_page_full_of_links_is_bounded_and_says_so() {
     let work = Workdir::with_defs(&catalogue(&site.url("/1"), &site.url(""), ""));
     let rows = work.rows(&["links.page.max=3"]);
     assert_eq!(rows.len(), 3);
-    assert_eq!(work.report()["pages"]["skipped"]["links.page.max"], 1);
+    assert_eq!(work.report()["pages"]["skipped"]["links beyond links.page.max"], 1);
 }

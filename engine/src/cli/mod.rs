@@ -16,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, Inputs};
+use crate::report::Report;
 use problems::Shown;
 
 /// A definition-driven web-scraping engine: YAML in, rows out, nothing lost.
@@ -165,6 +166,24 @@ impl SettingArgs {
 }
 
 impl LogArgs {
+    /// Says a sentence on stderr, in the form of the log.
+    fn say(&self, words: &str) {
+        match self.log_format {
+            LogFormat::Text => print_err(&format!("{words}\n")),
+            LogFormat::Json => print_err(&format!("{}\n", serde_json::json!({ "message": words }))),
+        }
+    }
+
+    /// Prints the report on stderr, in the form of the log.
+    fn tell(&self, report: &Report) {
+        match self.log_format {
+            LogFormat::Text => print_err(&report.text()),
+            LogFormat::Json => {
+                print_err(&format!("{}\n", serde_json::json!({ "report": report })));
+            }
+        }
+    }
+
     /// Sends log lines to stderr from here on.
     fn start(&self) {
         let level = match (self.quiet, self.verbose) {

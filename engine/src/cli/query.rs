@@ -1,7 +1,7 @@
 //! `spoonbill query`: one query on a file or URL.
 
 use clap::Args;
-use spoonbill_plugins::html::{Document, TreeLimits};
+use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use spoonbill_plugins::loader::{Fetched, Target, charset};
@@ -17,10 +17,10 @@ pub(super) struct QueryArgs {
     /// File or URL of the page
     source: String,
     /// CSS selector, as jsoup reads it
-    #[arg(long, value_name = "SELECTOR")]
+    #[arg(long, value_name = "SELECTOR", allow_hyphen_values = true)]
     css: Option<String>,
     /// XPath 1.0 expression
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     xpath: Option<String>,
     /// Print this attribute of each element instead of its text
     #[arg(long, value_name = "NAME")]
@@ -47,8 +47,7 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         }
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
-    let limits =
-        TreeLimits { nodes_max: config.parse.nodes_max, depth_max: config.parse.depth_max };
+    let limits = config.parse.tree_limits();
     let answers = Document::parse(&html, limits).map_err(|error| (4, error.to_string())).and_then(
         |document| {
             let attr = args.attr.as_deref();

@@ -8,7 +8,7 @@ use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
 use crate::ledger::OpenMode;
-use crate::report::{FinishReason, Report};
+use crate::report::{FinishReason, Report, counted};
 use crate::shutdown::{self, Stop};
 
 /// Which jobs are run.
@@ -35,6 +35,11 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     };
     if !args.logging.quiet {
         problems::print(&composed.warnings, Shown::Problems);
+    }
+    if which == Which::Failed && !config.store.data_dir.join("state.db").exists() {
+        let dir = config.store.data_dir.display();
+        print_err(&format!("error: `{dir}` holds no run whose failed jobs could be tried again\n"));
+        return 1;
     }
     let mode = match (which, args.fresh) {
         (Which::Failed, _) => OpenMode::Retry,
@@ -83,7 +88,7 @@ fn perform(
         let interval = composed.config.run.progress_interval;
         tokio::select! {
             report = running => report,
-            () = progress::show(node.store.standing(), interval) => {
+            () = progress::show(node.store.standing(), stop.clone(), interval, &args.logging) => {
                 Err(RunError::Internal("progress ended".to_owned()))
             }
         }
@@ -100,15 +105,16 @@ fn perform(
 
 /// Prints and writes the report; its exit code.
 fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
-    if !args.logging.quiet {
-        match which {
-            Which::Failed => print_err("tried the failed jobs of the last run again\n"),
-            Which::All if report.continued => {
-                print_err("continued the unfinished run of this data directory\n");
-            }
-            Which::All => {}
+    match (which, args.logging.quiet) {
+        (_, true) => complain_of_failures(args, report),
+        (Which::Failed, false) => args.logging.say("tried the failed jobs of the last run again"),
+        (Which::All, false) if report.continued => {
+            args.logging.say("continued the unfinished run of this data directory");
         }
-        print_err(&report.text());
+        (Which::All, false) => {}
+    }
+    if !args.logging.quiet {
+        args.logging.tell(report);
     }
     if let Some(path) = &args.report
         && !report_to(path, report)
@@ -117,7 +123,20 @@ fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     }
     match (report.finish_reason, stop) {
         (FinishReason::Cancelled, Stop::Drain(signal) | Stop::Now(signal)) => signal.exit_code(),
+        // Nobody asked for it: something is wrong with us.
+        (FinishReason::Cancelled, Stop::No) if report.exit_code() == 0 => 1,
         _ => report.exit_code(),
+    }
+}
+
+/// What even a quiet run has to say.
+fn complain_of_failures(args: &RunArgs, report: &Report) {
+    if report.jobs.failed > 0 {
+        let failed = counted(report.jobs.failed, "job");
+        args.logging.say(&format!("error: {failed} failed; `spoonbill failed` tells why"));
+    }
+    for error in report.outputs.iter().filter_map(|output| output.error.as_ref()) {
+        args.logging.say(&format!("error: {error}; its rows are kept, run again"));
     }
 }
 

@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Reply, RunPlan, SessionId, Tally,
-    Token,
+    Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Reply, SessionId, Tally, Token,
 };
 use super::lanes::ISOLATION;
 use super::tables::{FailedJob, Job, LaneId};
-use super::{Ledger, TableResult, Tables};
+use super::{Ledger, TableError, TableResult, Tables};
+
+/// The token of no grant: grants count from 1.
+pub(super) const NEVER: Token = Token(0);
 
 /// A grant that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,12 @@ pub(crate) struct Taken {
     pub token: Token,
     /// Lane whose slot it fills.
     pub lane: LaneId,
+    /// Whether its worker has nothing else in hand: a death is then the job's own.
+    pub alone: bool,
+    /// Number of the grant.
+    pub grant: u64,
+    /// When its lane could have started before this grant.
+    pub start_before: u64,
 }
 
 impl<T: Tables> Ledger<T> {
@@ -30,16 +38,19 @@ impl<T: Tables> Ledger<T> {
         jobs: Vec<NewJob>,
         last: bool,
     ) -> TableResult<Reply> {
-        if !self.is_crossing(session, epoch) || self.core.run.is_none() {
+        if !self.is_crossing(session, epoch) {
             return Ok(Reply::Stale);
+        }
+        match &self.core.run {
+            Some(run) if run.seeded.contains(&group) => return Ok(Reply::Ok),
+            Some(run) if run.plan.groups.contains(&group) => {}
+            _ => return Ok(Reply::Stale),
         }
         for job in jobs {
             self.add_job(job)?;
         }
         if let Some(run) = &mut self.core.run
             && last
-            && run.plan.groups.contains(&group)
-            && !run.seeded.contains(&group)
         {
             run.seeded.push(group);
         }
@@ -47,7 +58,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Adds a job unless its key is known; tells whether it was new.
-    fn add_job(&mut self, new: NewJob) -> TableResult<bool> {
+    pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<bool> {
         if !self.tables.mark_seen(new.key)? {
             return Ok(false);
         }
@@ -61,7 +72,8 @@ impl<T: Tables> Ledger<T> {
             tasks: Vec::new(),
             attempts: 0,
             deaths: 0,
-            last_token: Token(0),
+            lone_deaths: 0,
+            last_token: NEVER,
         };
         if let Some(run) = &mut self.core.run {
             run.known += 1;
@@ -71,7 +83,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Stores a job and puts it into its lane's queue.
-    fn queue(&mut self, id: JobId, job: &Job) -> TableResult<()> {
+    pub(super) fn queue(&mut self, id: JobId, job: &Job) -> TableResult<()> {
         self.tables.put_job(id, job)?;
         self.tables.enqueue(job.lane, job.ready_at, id)?;
         if let Some(run) = &mut self.core.run {
@@ -117,26 +129,41 @@ impl<T: Tables> Ledger<T> {
             return self.repeat_grants(session, &own.last_grants.clone());
         }
         let mut jobs = Vec::new();
-        while jobs.len() < limit as usize
-            && !self.core.sessions.get(&session).is_some_and(|own| own.isolated)
-        {
+        let (holds, alone) = self.in_hand(session);
+        while jobs.len() < limit as usize && !alone {
             let Some(lane) = self.lanes.next_due(self.core.clock) else {
                 break;
             };
-            match self.grant_first(session, lane)? {
-                Some(grant) => jobs.push(grant),
-                None => break,
-            }
+            let Some((ready_at, id)) = self.tables.first_in_lane(lane)? else {
+                return Err(odd(&format!("lane {} has lost its queue", lane.0)));
+            };
+            jobs.push(self.grant_queued(session, id, lane, ready_at)?);
         }
-        if jobs.is_empty() && limit > 0 && self.lanes.isolated() > 0 && self.holds(session) == 0 {
-            jobs.extend(self.grant_first(session, ISOLATION)?);
+        if jobs.is_empty() && limit > 0 && holds == 0 {
+            jobs.extend(self.grant_isolated(session)?);
         }
         if let Some(own) = self.core.sessions.get_mut(&session) {
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
         }
-        let wait_ms = self.lanes.next_at().map(|at| at.saturating_sub(self.core.clock));
+        let wait_ms = self.wait_ms()?;
         Ok(Reply::Granted { jobs, wait_ms })
+    }
+
+    /// How many jobs a session holds, and whether one of them has to be by itself.
+    fn in_hand(&self, session: SessionId) -> (usize, bool) {
+        let held = self.core.taken.values().filter(|taken| taken.session == session);
+        held.fold((0, false), |(count, alone), taken| (count + 1, alone || taken.alone))
+    }
+
+    /// How long until a job may be due that waits for its time.
+    fn wait_ms(&mut self) -> TableResult<Option<u64>> {
+        let isolated = match self.first_isolated()? {
+            Some((_, _, lane, ready_at)) => self.lanes.start_at(lane, ready_at, &self.policy()),
+            None => None,
+        };
+        let next = self.lanes.next_at().into_iter().chain(isolated).min();
+        Ok(next.map(|at| at.saturating_sub(self.core.clock)))
     }
 
     fn repeat_grants(&mut self, session: SessionId, ids: &[JobId]) -> TableResult<Reply> {
@@ -149,44 +176,80 @@ impl<T: Tables> Ledger<T> {
                 jobs.push(grant(*id, taken.token, job));
             }
         }
-        Ok(Reply::Granted { jobs, wait_ms: None })
+        let wait_ms = self.wait_ms()?;
+        Ok(Reply::Granted { jobs, wait_ms })
     }
 
-    fn grant_first(&mut self, session: SessionId, lane: LaneId) -> TableResult<Option<Grant>> {
-        let Some((ready_at, id)) = self.tables.first_in_lane(lane)? else {
+    /// The first job in isolation, its own lane, and when it may start as far as it goes.
+    fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
+        if self.lanes.isolated() == 0 {
+            return Ok(None);
+        }
+        let Some((ready_at, id)) = self.tables.first_in_lane(ISOLATION)? else {
+            return Err(odd("isolation has lost its queue"));
+        };
+        let job = self.known_job(id)?;
+        let lane = self.lanes.lane_of(&job.new);
+        Ok(Some((id, job, lane, ready_at)))
+    }
+
+    /// Grants the first job in isolation, if its own lane lets it start.
+    fn grant_isolated(&mut self, session: SessionId) -> TableResult<Option<Grant>> {
+        let Some((id, job, lane, ready_at)) = self.first_isolated()? else {
             return Ok(None);
         };
-        let Some(job) = self.tables.job(id)? else {
+        let start = self.lanes.start_at(lane, ready_at, &self.policy());
+        if start.is_none_or(|start| start > self.core.clock) {
             return Ok(None);
-        };
+        }
+        self.unqueue(id, ISOLATION, ready_at)?;
+        Ok(Some(self.hand_out(session, id, job, lane, true)))
+    }
+
+    fn grant_queued(
+        &mut self,
+        session: SessionId,
+        id: JobId,
+        lane: LaneId,
+        ready_at: u64,
+    ) -> TableResult<Grant> {
+        let job = self.known_job(id)?;
         self.unqueue(id, lane, ready_at)?;
+        Ok(self.hand_out(session, id, job, lane, false))
+    }
+
+    fn known_job(&mut self, id: JobId) -> TableResult<Job> {
+        self.tables.job(id)?.ok_or_else(|| odd(&format!("job {} is queued but not there", id.0)))
+    }
+
+    fn hand_out(
+        &mut self,
+        session: SessionId,
+        id: JobId,
+        job: Job,
+        lane: LaneId,
+        alone: bool,
+    ) -> Grant {
         self.core.next_token += 1;
         self.core.grants += 1;
         let token = Token(self.core.next_token);
-        self.core.taken.insert(id, Taken { session, token, lane });
         let (policy, clock, grants) = (self.policy(), self.core.clock, self.core.grants);
+        let mut start_before = 0;
         self.lanes.change(lane, &policy, |lane| {
             lane.held += 1;
+            start_before = lane.next_at;
             lane.last_grant = grants;
             if lane.polite {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
-        if lane == ISOLATION
-            && let Some(own) = self.core.sessions.get_mut(&session)
-        {
-            own.isolated = true;
-        }
-        Ok(Some(grant(id, token, job)))
-    }
-
-    fn holds(&self, session: SessionId) -> usize {
-        self.core.taken.values().filter(|taken| taken.session == session).count()
+        let taken = Taken { session, token, lane, alone, grant: grants, start_before };
+        self.core.taken.insert(id, taken);
+        grant(id, token, job)
     }
 
     pub(super) fn finish(
         &mut self,
-        session: SessionId,
         id: JobId,
         token: Token,
         outcome: Outcome,
@@ -195,19 +258,23 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Stale);
         };
         match self.core.taken.get(&id).copied() {
-            Some(taken) if taken.token == token => self.let_go(id, taken),
+            Some(taken) if taken.token == token => {
+                if matches!(&outcome, Outcome::Done(harvest) if harvest.tally.stored > 0) {
+                    self.give_start_back(taken);
+                }
+                self.let_go(id, taken);
+            }
             // Its session expired, but nobody else got the job: the work counts.
-            None if job.last_token == token => self.unqueue(id, job.lane, job.ready_at)?,
+            None if job.last_token == token && token != NEVER => {
+                self.unqueue(id, job.lane, job.ready_at)?;
+            }
             _ => return Ok(Reply::Stale),
-        }
-        if let Some(own) = self.core.sessions.get_mut(&session) {
-            own.isolated = false;
         }
         match outcome {
             Outcome::Done(harvest) => self.reap(id, job, *harvest)?,
             Outcome::Retry { reason, pause_ms, hold_lane_ms, mut tally } => {
                 if let Some(hold) = hold_lane_ms {
-                    self.hold_lane(job.lane, hold);
+                    self.hold_lane(&job.new, hold);
                 }
                 if job.attempts + 1 < self.policy().attempts_max {
                     tally.retries += 1;
@@ -232,7 +299,7 @@ impl<T: Tables> Ledger<T> {
     fn requeue(&mut self, id: JobId, mut job: Job, pause_ms: u64) -> TableResult<()> {
         job.attempts += 1;
         job.ready_at = self.core.clock + pause_ms;
-        job.last_token = Token(0);
+        job.last_token = NEVER;
         self.queue(id, &job)
     }
 
@@ -241,6 +308,9 @@ impl<T: Tables> Ledger<T> {
         for block in harvest.blocks {
             let Some(run) = &mut self.core.run else { break };
             run.output_seq += 1;
+            if let Some(bytes) = run.output_bytes.get_mut(block.appender as usize) {
+                *bytes += block.bytes.len() as u64;
+            }
             *run.tally.rows.entry(block.data_def.clone()).or_default() += u64::from(block.rows);
             self.tables.append_output(&OutputBlock {
                 seq: run.output_seq,
@@ -273,7 +343,7 @@ impl<T: Tables> Ledger<T> {
         self.fail(id, job, reasons)
     }
 
-    fn fail(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
+    pub(super) fn fail(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
         if let Some(run) = &mut self.core.run {
             run.failed += 1;
         }
@@ -287,93 +357,18 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    fn let_go(&mut self, id: JobId, taken: Taken) {
+    pub(super) fn let_go(&mut self, id: JobId, taken: Taken) {
         self.core.taken.remove(&id);
         let policy = self.policy();
         self.lanes.change(taken.lane, &policy, |lane| lane.held -= 1);
-    }
-
-    fn hold_lane(&mut self, lane: LaneId, hold_ms: u64) {
-        let (policy, until) = (self.policy(), self.core.clock + hold_ms);
-        self.lanes.change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
-    }
-
-    pub(super) fn give_back(
-        &mut self,
-        session: SessionId,
-        jobs: &[(JobId, Token)],
-    ) -> TableResult<Reply> {
-        for (id, token) in jobs {
-            let held = self.core.taken.get(id);
-            if held.is_some_and(|taken| taken.session == session && taken.token == *token) {
-                self.put_back(*id, false)?;
-            }
-        }
-        if let Some(own) = self.core.sessions.get_mut(&session) {
-            own.isolated = false;
-        }
-        Ok(Reply::Ok)
-    }
-
-    /// Queues a taken job again; one that keeps killing its workers goes into isolation and, in
-    /// the end, fails, while an innocent one survives any number of kills around it.
-    pub(super) fn put_back(&mut self, id: JobId, died: bool) -> TableResult<()> {
-        let Some(taken) = self.core.taken.get(&id).copied() else {
-            return Ok(());
-        };
-        self.let_go(id, taken);
-        let Some(mut job) = self.tables.job(id)? else {
-            return Ok(());
-        };
-        job.last_token = taken.token;
-        job.ready_at = 0;
-        if died {
-            let policy = self.policy();
-            // In a full house nobody knows who killed the worker: only a death alone counts on.
-            job.deaths += 1;
-            if job.deaths >= policy.deaths_before_isolation + policy.poison_max {
-                let reason = format!("its worker died {} times while working on it", job.deaths);
-                return self.fail(id, job, vec![reason]);
-            }
-            if job.deaths >= policy.deaths_before_isolation {
-                job.lane = ISOLATION;
-            }
-        }
-        self.queue(id, &job)
-    }
-
-    /// Puts every failed job of the last, closed run back; nothing else runs again.
-    pub(super) fn retry_failed(&mut self, plan: &RunPlan) -> TableResult<Reply> {
-        let Some(run) = &mut self.core.run else {
-            return Ok(Reply::NothingToRetry);
-        };
-        if run.failed == 0 {
-            return Ok(Reply::NothingToRetry);
-        }
-        if run.plan.identity != plan.identity {
-            return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
-        }
-        run.failed = 0;
-        run.closed = false;
-        let mut after = None;
-        loop {
-            let batch = self.tables.failed(after, 500)?;
-            let Some((last, _)) = batch.last() else { break };
-            after = Some(*last);
-            for (id, failed) in batch {
-                let mut job = failed.job;
-                (job.attempts, job.deaths, job.ready_at) = (0, 0, 0);
-                job.last_token = Token(0);
-                job.lane = self.lanes.lane_of(&job.new);
-                self.tables.drop_failed(id)?;
-                self.queue(id, &job)?;
-            }
-        }
-        self.adopt_policy(plan.policy);
-        Ok(Reply::Opened { continued: true })
     }
 }
 
 fn grant(id: JobId, token: Token, job: Job) -> Grant {
     Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts }
+}
+
+/// The tables contradict themselves: whoever keeps them has to stop.
+fn odd(message: &str) -> TableError {
+    TableError { message: format!("the ledger's tables are damaged: {message}"), full: false }
 }

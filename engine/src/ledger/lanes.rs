@@ -47,12 +47,17 @@ pub(super) struct Lanes {
     due: BTreeSet<(u64, LaneId)>,
     waiting: BTreeSet<(u64, LaneId)>,
     dirty: BTreeSet<LaneId>,
+    /// When all earlier workers were found dead: what they started last is not known.
+    gap_from: Option<u64>,
 }
 
 impl Lanes {
     /// Lanes as they were stored.
-    pub(super) fn restore(stored: impl IntoIterator<Item = (LaneId, Lane)>) -> Self {
-        let mut lanes = Self::default();
+    pub(super) fn restore(
+        stored: impl IntoIterator<Item = (LaneId, Lane)>,
+        gap_from: Option<u64>,
+    ) -> Self {
+        let mut lanes = Self { gap_from, ..Self::default() };
         for (id, lane) in stored {
             lanes.by_name.insert(lane.name.clone(), id);
             lanes.all.insert(id, lane);
@@ -84,7 +89,7 @@ impl Lanes {
 
     /// Changes a lane and puts it where it now belongs.
     pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
-        self.withdraw(id);
+        self.withdraw(id, policy);
         let lane =
             self.all.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
         change(lane);
@@ -92,20 +97,52 @@ impl Lanes {
         self.arrange(id, policy);
     }
 
-    fn withdraw(&mut self, id: LaneId) {
+    /// No start on any polite lane before its delay has passed from `now`.
+    pub(super) fn leave_gaps(&mut self, now: u64, policy: &Policy) {
+        self.gap_from = Some(now);
+        self.arrange_all(policy);
+    }
+
+    fn open_at(&self, lane: &Lane, policy: &Policy) -> u64 {
+        let gap = self.gap_from.filter(|_| lane.polite).map_or(0, |from| from + policy.delay_ms);
+        lane.next_at.max(gap)
+    }
+
+    /// When a job that is ready at `ready_at` may start on a lane; `None` while the lane is full.
+    pub(super) fn start_at(&self, id: LaneId, ready_at: u64, policy: &Policy) -> Option<u64> {
+        let lane = self.all.get(&id).filter(|lane| lane.held < lane.slots(policy))?;
+        Some(self.open_at(lane, policy).max(ready_at))
+    }
+
+    fn withdraw(&mut self, id: LaneId, policy: &Policy) {
         if let Some(lane) = self.all.get(&id) {
+            let at = self.open_at(lane, policy).max(lane.head_at);
             self.due.remove(&(lane.last_grant, id));
-            self.waiting.remove(&(lane.next_at.max(lane.head_at), id));
+            self.waiting.remove(&(at, id));
         }
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
-        let Some(lane) = self.all.get(&id) else {
+        let Some(lane) = self.all.get(&id).filter(|lane| id != ISOLATION && lane.pending > 0)
+        else {
             return;
         };
-        if id != ISOLATION && lane.pending > 0 && lane.held < lane.slots(policy) {
-            self.waiting.insert((lane.next_at.max(lane.head_at), id));
+        if let Some(at) = self.start_at(id, lane.head_at, policy) {
+            self.waiting.insert((at, id));
         }
+    }
+
+    /// Whether every lane stands exactly where it belongs.
+    pub(super) fn in_order(&self, policy: &Policy) -> bool {
+        let placed = self.all.iter().filter(|(id, lane)| {
+            let at = self.start_at(**id, lane.head_at, policy);
+            let wanted = **id != ISOLATION && lane.pending > 0 && at.is_some();
+            let due = self.due.contains(&(lane.last_grant, **id));
+            let waiting = at.is_some_and(|at| self.waiting.contains(&(at, **id)));
+            wanted == (due ^ waiting) && !(due && waiting)
+        });
+        let wanted = self.due.len() + self.waiting.len();
+        placed.count() == self.all.len() && wanted <= self.all.len()
     }
 
     /// The lane whose turn it is at `now`, if any.

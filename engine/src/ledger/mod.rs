@@ -8,9 +8,12 @@ mod flipper;
 mod invariants;
 mod jobs;
 mod lanes;
+mod returns;
 mod sessions;
 mod tables;
 
+#[cfg(test)]
+mod sim;
 #[cfg(test)]
 mod tests;
 
@@ -59,12 +62,21 @@ pub struct Run {
     pub known: u64,
     /// Last block of the output.
     pub output_seq: u64,
+    /// Bytes of the output, for each appender.
+    pub output_bytes: Vec<u64>,
     /// How far each appender has come.
     pub positions: Vec<Position>,
     /// Everything is written; the next run may begin.
     pub closed: bool,
     /// Figures for the report.
     pub tally: Tally,
+}
+
+impl Run {
+    fn lag_bytes(&self) -> u64 {
+        let behind = self.output_bytes.iter().zip(&self.positions);
+        behind.map(|(all, written)| all.saturating_sub(written.length)).max().unwrap_or(0)
+    }
 }
 
 /// The ledger's small state, kept in memory and stored whole with every commit.
@@ -79,6 +91,8 @@ pub struct Core {
     next_session: u64,
     next_epoch: u64,
     grants: u64,
+    /// When a process last found that the one before it had died.
+    gap_from: Option<u64>,
     /// The current or last run.
     pub run: Option<Run>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
@@ -101,6 +115,8 @@ pub struct Standing {
     pub rows: u64,
     /// Last block of the committed output.
     pub output_seq: u64,
+    /// Bytes committed and not yet written by the appender that is furthest behind.
+    pub lag_bytes: u64,
     /// Everything seeded, nothing pending, nothing taken.
     pub over: bool,
 }
@@ -116,7 +132,8 @@ pub struct Ledger<T> {
 impl<T: Tables> Ledger<T> {
     /// A ledger over empty or stored state.
     pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
-        let mut ledger = Self { core, lanes: Lanes::restore(lanes), tables };
+        let gap_from = core.gap_from;
+        let mut ledger = Self { core, lanes: Lanes::restore(lanes, gap_from), tables };
         let policy = ledger.policy();
         ledger.lanes.arrange_all(&policy);
         ledger
@@ -141,9 +158,7 @@ impl<T: Tables> Ledger<T> {
                 self.seed(session, epoch, group, jobs, last)
             }
             Command::Take { session, number, limit } => self.take(session, number, limit),
-            Command::Finish { session, job, token, outcome } => {
-                self.finish(session, job, token, outcome)
-            }
+            Command::Finish { job, token, outcome, .. } => self.finish(job, token, outcome),
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
@@ -201,6 +216,7 @@ impl<T: Tables> Ledger<T> {
             failed: run.failed,
             rows: run.tally.rows.values().sum(),
             output_seq: run.output_seq,
+            lag_bytes: run.lag_bytes(),
             over: self.over(),
         }
     }
@@ -212,6 +228,10 @@ impl<T: Tables> Ledger<T> {
                 && run.pending == 0
                 && self.core.taken.is_empty()
         })
+    }
+
+    fn lanes_in_order(&self) -> bool {
+        self.lanes.in_order(&self.policy())
     }
 
     fn policy(&self) -> Policy {
@@ -231,10 +251,10 @@ impl<T: Tables> Ledger<T> {
         }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
-            (OpenMode::Retry, None) => return self.retry_failed(&plan),
+            (OpenMode::Retry, None) => return self.retry_failed(plan, publish),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
-                    self.adopt_policy(plan.policy);
+                    self.adopt(plan, publish)?;
                     return Ok(Reply::Opened { continued: true });
                 }
                 return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
@@ -244,9 +264,10 @@ impl<T: Tables> Ledger<T> {
         self.tables.clear()?;
         self.tables.put_blob(plan.defs, &publish.defs)?;
         self.tables.put_blob(plan.config, &publish.config)?;
-        self.lanes = Lanes::default();
+        self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
         let positions = vec![Position::default(); plan.appenders as usize];
+        let output_bytes = vec![0; plan.appenders as usize];
         self.core.run = Some(Run {
             plan,
             seeded: Vec::new(),
@@ -255,6 +276,7 @@ impl<T: Tables> Ledger<T> {
             failed: 0,
             known: 0,
             output_seq: 0,
+            output_bytes,
             positions,
             closed: false,
             tally: Tally::default(),
@@ -262,13 +284,18 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Opened { continued: false })
     }
 
-    /// Politeness may change from start to start; what decides the rows may not.
-    fn adopt_policy(&mut self, policy: Policy) {
+    /// Goes on with the definitions and settings of now. The run keeps its date, its folder and its
+    /// groups; politeness, limits and places may change from start to start.
+    fn adopt(&mut self, plan: RunPlan, publish: &Publication) -> TableResult<()> {
+        self.tables.put_blob(plan.defs, &publish.defs)?;
+        self.tables.put_blob(plan.config, &publish.config)?;
         if let Some(run) = &mut self.core.run {
-            run.plan.policy = policy;
+            let old = std::mem::replace(&mut run.plan, plan);
+            (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
         }
         let policy = self.policy();
         self.lanes.arrange_all(&policy);
+        Ok(())
     }
 
     fn ack(&mut self, appender: u32, position: Position) -> Reply {
@@ -276,7 +303,7 @@ impl<T: Tables> Ledger<T> {
             return Reply::Stale;
         };
         match run.positions.get_mut(appender as usize) {
-            Some(known) if known.seq <= position.seq => {
+            Some(known) if known.seq <= position.seq && position.seq <= run.output_seq => {
                 *known = position;
                 Reply::Ok
             }

@@ -12,8 +12,6 @@ pub struct Session {
     pub nonce: u64,
     /// Ledger time at which it expires without a beat.
     pub deadline: u64,
-    /// Works on a job that has killed others, and gets no second one beside it.
-    pub isolated: bool,
     /// Number of its latest take.
     pub last_take: u64,
     /// What that take was given.
@@ -26,10 +24,14 @@ impl<T: Tables> Ledger<T> {
         if let Some((id, _)) = same {
             return Ok(Reply::Joined(*id));
         }
-        if alone {
+        if alone && !self.core.sessions.is_empty() {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {
                 self.expire(id)?;
             }
+            // The dead process may have started what it could not make durable any more.
+            self.core.gap_from = Some(self.core.clock);
+            let policy = self.policy();
+            self.lanes.leave_gaps(self.core.clock, &policy);
         }
         if self.core.sessions.is_empty() {
             // Nobody is left who could rely on a crossing of an earlier life.
@@ -40,7 +42,6 @@ impl<T: Tables> Ledger<T> {
         let session = Session {
             nonce,
             deadline: self.core.clock + self.policy().session_ttl_ms,
-            isolated: false,
             last_take: 0,
             last_grants: Vec::new(),
         };

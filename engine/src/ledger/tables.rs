@@ -26,8 +26,10 @@ pub struct Job {
     pub tasks: Vec<String>,
     /// Tries that ended in a retry.
     pub attempts: u32,
-    /// Workers that died holding it.
+    /// Workers that died holding it among other jobs.
     pub deaths: u32,
+    /// Workers that died holding nothing else.
+    pub lone_deaths: u32,
     /// Token of its latest grant.
     pub last_token: Token,
 }

@@ -64,7 +64,7 @@ impl std::fmt::Debug for SoloHandle {
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
 pub(crate) struct SoloStore {
-    handle: SoloHandle,
+    pub(super) handle: SoloHandle,
 }
 
 /// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
@@ -99,7 +99,6 @@ impl SoloHandle {
             began: Instant::now(),
             held: Vec::new(),
             changed: false,
-            rung: 0,
             _lock: lock,
         };
         let thread = std::thread::Builder::new()
@@ -159,6 +158,19 @@ fn damaged_or_full(error: &TableError) -> StoreError {
     }
 }
 
+/// Whether something outside the store follows from the answer, which must not be undone by a
+/// crash: rows are counted on, files are made for a run, and after a crash the next process must
+/// know that one was at work.
+fn is_relied_on(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Join { .. }
+            | Command::OpenRun { .. }
+            | Command::Finish { .. }
+            | Command::Close { .. }
+    )
+}
+
 /// The thread's own state.
 struct Keeper {
     ledger: Ledger<SqliteTables>,
@@ -173,8 +185,6 @@ struct Keeper {
     held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
-    /// The output that appenders were called for last.
-    rung: u64,
     /// Held as long as the thread lives.
     _lock: Option<File>,
 }
@@ -211,18 +221,13 @@ impl Keeper {
     fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
         match request {
             Request::Submit(command, respond) => {
-                let wait = matches!(command, Command::Finish { .. } | Command::Close { .. });
-                let opens = matches!(command, Command::OpenRun { .. } | Command::Seed { .. });
+                let wait = is_relied_on(&command);
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self
                     .ledger
                     .apply(self.stamp, command)
                     .map_err(|error| damaged_or_full(&error))?;
-                if opens {
-                    // Who opens a run looks at its standing next, and must not see the last run's.
-                    self.tell();
-                }
                 if wait {
                     self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
                 } else {
@@ -271,29 +276,25 @@ impl Keeper {
             let core = self.ledger.core().clone();
             self.ledger.tables_mut().commit(&core).map_err(|error| damaged_or_full(&error))?;
         }
-        let output = self.ledger.standing().output_seq;
-        let grown = std::mem::replace(&mut self.rung, output) != output;
-        // Before the answers: who has one may look at the standing at once.
-        self.tell();
-        for respond in self.held.drain(..) {
-            respond(Ok(()));
-        }
+        let standing = self.ledger.standing();
+        let grown = standing.output_seq != self.publish.borrow().output_seq;
+        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
                 // A full bell has rung already.
                 let _rang = bell.try_send(()).is_ok();
             }
         }
+        // Who waits for a commit finds it published.
+        for respond in self.held.drain(..) {
+            respond(Ok(()));
+        }
         Ok(())
     }
 
-    fn tell(&self) {
-        let standing = self.ledger.standing();
-        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
-    }
-
     /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
-    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for ever.
+    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
+    /// ever.
     fn give_up(mut self, error: &StoreError) {
         for respond in self.held.drain(..) {
             respond(Err(error.clone()));
@@ -309,36 +310,42 @@ impl Keeper {
     }
 }
 
-fn await_answer<T: Send + 'static>(
-    send: impl FnOnce(Respond<T>),
-) -> BoxFuture<'static, Result<T, StoreError>> {
-    let (answer, question) = oneshot::channel();
-    // A caller that no longer waits needs no answer.
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
-}
+impl SoloHandle {
+    fn await_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let (answer, question) = oneshot::channel();
+        // A caller that no longer waits needs no answer.
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
+    }
 
-fn block_on_answer<T: Send + 'static>(send: impl FnOnce(Respond<T>)) -> Result<T, StoreError> {
-    let (answer, question) = bounded(1);
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.recv().unwrap_or(Err(StoreError::Closed))
+    fn block_on_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, question) = bounded(1);
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        question.recv().unwrap_or(Err(StoreError::Closed))
+    }
 }
 
 impl Store for SoloStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.await_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.await_answer(|respond| Request::Ask(question, respond))
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.block_on_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.block_on_answer(|respond| Request::Ask(question, respond))
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {

@@ -1,0 +1,245 @@
+//! The store: applies at once, commits in groups, and forgets what was not committed when it dies.
+
+use std::collections::BTreeMap;
+
+use super::Bug;
+use crate::ledger::lanes::Lanes;
+use crate::ledger::{
+    Command, Core, JobId, Lane, LaneId, Ledger, MemoryTables, NewJob, Outcome, Reply, Stamp, Token,
+    violations,
+};
+
+/// One thing done to the ledger.
+enum Entry {
+    Command(Stamp, Command),
+    /// Only a planted bug adds links apart from their page.
+    Children(Vec<NewJob>),
+}
+
+pub(super) struct Keeper {
+    pub(super) live: Ledger<MemoryTables>,
+    /// What a restart would find: the same entries, applied again at each commit.
+    pub(super) base: Ledger<MemoryTables>,
+    tail: Vec<Entry>,
+    bug: Bug,
+    leadership: u64,
+    began: u64,
+    stray: Vec<NewJob>,
+    /// Latest start on each lane, in ledger time; the second as of the commit.
+    starts: [BTreeMap<LaneId, u64>; 2],
+    /// Latest token of a polite lane, likewise.
+    tokens: [u64; 2],
+    /// Latest token of each job, likewise.
+    latest: [BTreeMap<JobId, Token>; 2],
+    was_over: bool,
+    unchecked: bool,
+}
+
+impl Keeper {
+    pub(super) fn new(bug: Bug) -> Self {
+        let empty = || Ledger::new(Core::default(), [], MemoryTables::default());
+        Self {
+            live: empty(),
+            base: empty(),
+            tail: Vec::new(),
+            bug,
+            leadership: 1,
+            began: 0,
+            stray: Vec::new(),
+            starts: [BTreeMap::new(), BTreeMap::new()],
+            tokens: [0; 2],
+            latest: [BTreeMap::new(), BTreeMap::new()],
+            was_over: false,
+            unchecked: false,
+        }
+    }
+
+    pub(super) fn apply(&mut self, now: u64, command: Command) -> Result<Reply, String> {
+        let stamp = Stamp { leadership: self.leadership, ms: now - self.began };
+        let command = self.spoil(command);
+        let finish = match &command {
+            Command::Finish { job, token, .. } => Some((*job, *token)),
+            _ => None,
+        };
+        let reply = apply(&mut self.live, stamp, command.clone(), self.bug)?;
+        self.tail.push(Entry::Command(stamp, command));
+        if let (Some((job, token)), Reply::Ok) = (finish, &reply)
+            && self.latest[0].get(&job).is_some_and(|latest| token < *latest)
+        {
+            return Err(String::from("I4: a result with an older token was taken"));
+        }
+        if let Reply::Granted { jobs, .. } = &reply {
+            self.latest[0].extend(jobs.iter().map(|grant| (grant.id, grant.token)));
+            let fresh = jobs.iter().map(|grant| (grant.id, grant.token));
+            for (id, token) in fresh.collect::<Vec<_>>() {
+                self.check_start(id, token)?;
+            }
+        }
+        self.unchecked = true;
+        Ok(reply)
+    }
+
+    /// All invariants, if anything was applied since they were last looked at.
+    pub(super) fn check(&mut self) -> Result<(), String> {
+        if !std::mem::take(&mut self.unchecked) {
+            return Ok(());
+        }
+        match violations(&self.live).first() {
+            Some(words) => Err(words.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Applied, but not with its page.
+    fn spoil(&mut self, mut command: Command) -> Command {
+        if self.bug == Bug::SplitCommit
+            && let Command::Finish { outcome: Outcome::Done(harvest), .. } = &mut command
+        {
+            self.stray.append(&mut harvest.children);
+        }
+        command
+    }
+
+    /// Politeness by ledger time, and slots.
+    fn check_start(&mut self, id: JobId, token: Token) -> Result<(), String> {
+        let (core, policy) = (self.live.core(), self.live.policy());
+        let Some(taken) = core.taken.get(&id).filter(|taken| taken.token == token) else {
+            return Ok(());
+        };
+        let lane = taken.lane;
+        if !self.live.lanes().any(|(id, own)| id == lane && own.polite) {
+            return Ok(());
+        }
+        let flying = core.taken.values().filter(|taken| taken.lane == lane).count();
+        if flying > policy.slots as usize {
+            return Err(format!("lane {} has {flying} in flight", lane.0));
+        }
+        if token.0 <= self.tokens[0] {
+            return Ok(()); // A resend.
+        }
+        self.tokens[0] = token.0;
+        let last = self.starts[0].insert(lane, core.clock);
+        match last {
+            Some(last) if core.clock < last + policy.delay_ms => {
+                Err(format!("lane {} started {} ms after its last", lane.0, core.clock - last))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        !self.tail.is_empty()
+    }
+
+    pub(super) fn add_strays(&mut self) -> Result<(), String> {
+        if !self.stray.is_empty() {
+            let children = std::mem::take(&mut self.stray);
+            add(&mut self.live, children.clone())?;
+            self.tail.push(Entry::Children(children));
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable; the same entries must lead to the same state.
+    pub(super) fn commit(&mut self) -> Result<(), String> {
+        for entry in self.tail.drain(..) {
+            match entry {
+                Entry::Command(stamp, command) => {
+                    apply(&mut self.base, stamp, command, self.bug)?;
+                }
+                Entry::Children(children) => add(&mut self.base, children)?,
+            }
+        }
+        self.starts[1] = self.starts[0].clone();
+        self.tokens[1] = self.tokens[0];
+        self.latest[1] = self.latest[0].clone();
+        if self.base.core() != self.live.core() {
+            return Err(String::from("I8: the same commands led to another state"));
+        }
+        let over = self.base.standing().over;
+        if self.was_over && !over {
+            return Err(String::from("I10: a run that was over is not"));
+        }
+        // A closed run may be opened again, to retry what failed.
+        self.was_over = over && self.base.core().run.as_ref().is_some_and(|run| !run.closed);
+        Ok(())
+    }
+
+    /// The process dies and another reads what is on disk.
+    pub(super) fn restart(&mut self, now: u64) -> Result<(), String> {
+        self.tail.clear();
+        self.stray.clear();
+        self.leadership += 1;
+        self.began = now;
+        self.starts[0] = self.starts[1].clone();
+        self.tokens[0] = self.tokens[1];
+        self.latest[0] = self.latest[1].clone();
+        self.base.save_lanes().map_err(|error| error.message)?;
+        let core = postcard::to_stdvec(self.base.core()).map_err(|error| error.to_string())?;
+        let core: Core = postcard::from_bytes(&core).map_err(|error| error.to_string())?;
+        let tables = self.base.tables().clone();
+        let lanes = tables.lanes.iter().map(|(id, bytes)| {
+            let lane: Result<Lane, _> = postcard::from_bytes(bytes);
+            lane.map(|lane| (*id, lane)).map_err(|error| error.to_string())
+        });
+        let mut lanes = lanes.collect::<Result<Vec<_>, _>>()?;
+        if self.bug == Bug::LanesNotStored {
+            lanes.clear();
+        }
+        self.live = Ledger::new(core, lanes, tables);
+        if self.live.standing() != self.base.standing() {
+            return Err(String::from("a restart changed the standing"));
+        }
+        match violations(&self.live).first() {
+            Some(words) => Err(format!("after a restart: {words}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn add(ledger: &mut Ledger<MemoryTables>, children: Vec<NewJob>) -> Result<(), String> {
+    for child in children {
+        ledger.add_job(child).map_err(|error| error.message)?;
+    }
+    Ok(())
+}
+
+/// Applies a command, with a mistake if one is planted.
+fn apply(
+    ledger: &mut Ledger<MemoryTables>,
+    stamp: Stamp,
+    mut command: Command,
+    bug: Bug,
+) -> Result<Reply, String> {
+    match (&mut command, bug) {
+        (Command::Finish { job, token, .. }, Bug::NoTokenCheck) => {
+            if let Some(taken) = ledger.core.taken.get(job) {
+                *token = taken.token;
+            }
+        }
+        (Command::Finish { outcome: Outcome::Done(harvest), .. }, Bug::NoDedupe) => {
+            for child in &harvest.children {
+                ledger.tables.seen.remove(&child.key);
+            }
+        }
+        (Command::Take { session, number, .. }, Bug::TakeAnew) => {
+            if let Some(own) = ledger.core.sessions.get_mut(session) {
+                own.last_take = own.last_take.min(*number - 1);
+            }
+        }
+        _ => {}
+    }
+    let reply = ledger.apply(stamp, command).map_err(|error| error.message)?;
+    if bug == Bug::NoGap || bug == Bug::NoDelay {
+        ledger.save_lanes().map_err(|error| error.message)?;
+        let mut lanes: Vec<_> = ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
+        let policy = ledger.policy();
+        for (_, lane) in lanes.iter_mut().filter(|_| bug == Bug::NoDelay) {
+            lane.next_at = 0;
+        }
+        ledger.core.gap_from = None;
+        ledger.lanes = Lanes::restore(lanes, None);
+        ledger.lanes.arrange_all(&policy);
+    }
+    Ok(reply)
+}

@@ -1,0 +1,95 @@
+//! An appender: reads committed output, writes, syncs, acknowledges, and may die between any two.
+
+use super::Bug;
+use super::dice::Dice;
+use crate::ledger::{Command, MemoryTables, Position};
+
+#[derive(Default)]
+pub(super) struct Pen {
+    /// What a crash leaves for certain.
+    disk: Vec<u8>,
+    /// What was written since, and may be lost in part.
+    cache: Vec<u8>,
+    seq: u64,
+    open: bool,
+    /// Everything written is synced and waits for its acknowledgement.
+    synced: bool,
+}
+
+fn tail_of(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)))
+}
+
+impl Pen {
+    /// One step: open, write some, sync, or acknowledge.
+    pub(super) fn step(
+        &mut self,
+        dice: &mut Dice,
+        position: Position,
+        committed: &MemoryTables,
+        bug: Bug,
+    ) -> Result<Option<Command>, String> {
+        if !self.open {
+            self.reopen(position)?;
+            return Ok(None);
+        }
+        if self.synced {
+            self.synced = false;
+            return Ok(Some(self.ack(self.seq, 0)));
+        }
+        let fresh = committed.output.iter().filter(|output| output.seq > self.seq);
+        let fresh: Vec<_> = fresh.take(dice.between(1, 3) as usize).collect();
+        if let Some(last) = fresh.last() {
+            let bytes: Vec<u8> = fresh.iter().flat_map(|one| one.block.bytes.clone()).collect();
+            if bug == Bug::AckBeforeWrite && dice.chance(500) {
+                let mut ahead = Pen { cache: bytes, ..Pen::default() };
+                ahead.disk.clone_from(&self.disk);
+                ahead.disk.extend_from_slice(&self.cache);
+                return Ok(Some(ahead.ack(last.seq, ahead.cache.len())));
+            }
+            self.cache.extend_from_slice(&bytes);
+            self.seq = last.seq;
+        }
+        if !self.cache.is_empty() && dice.chance(500) {
+            self.disk.append(&mut self.cache);
+            self.synced = true;
+        }
+        Ok(None)
+    }
+
+    fn ack(&self, seq: u64, extra: usize) -> Command {
+        let mut file = self.disk.clone();
+        file.extend_from_slice(&self.cache[..extra]);
+        let position = Position { seq, length: file.len() as u64, tail: tail_of(&file) };
+        Command::Ack { appender: 0, position }
+    }
+
+    /// Goes on at the position, and cuts what came after it.
+    fn reopen(&mut self, position: Position) -> Result<(), String> {
+        let length = position.length as usize;
+        if self.disk.len() < length
+            || (length > 0 && tail_of(&self.disk[..length]) != position.tail)
+        {
+            return Err(String::from("O2: an acknowledged position is not in the file"));
+        }
+        self.disk.truncate(length);
+        (self.seq, self.open) = (position.seq, true);
+        Ok(())
+    }
+
+    /// Dies; some of what was not synced may have reached the disk.
+    pub(super) fn crash(&mut self, dice: &mut Dice) {
+        let kept = dice.below(self.cache.len() as u64 + 1) as usize;
+        self.disk.extend_from_slice(&self.cache[..kept]);
+        self.cache.clear();
+        (self.open, self.synced) = (false, false);
+    }
+
+    pub(super) fn is_at(&self, seq: u64, position: Position) -> bool {
+        self.open && self.seq == seq && position.seq == seq && self.cache.is_empty()
+    }
+
+    pub(super) fn file(&self) -> &[u8] {
+        &self.disk
+    }
+}

@@ -1,0 +1,295 @@
+//! A worker: joins, sets up, seeds, takes, works, finishes; sends again what is not answered, and
+//! abandons its session for good when its own clock says that it may have expired.
+
+use super::dice::Dice;
+use super::site::Site;
+use crate::ledger::{
+    Command, Epoch, Grant, OpenMode, Policy, Publication, Reply, RunPlan, SessionId,
+};
+
+pub(super) const TTL_MS: u64 = 400;
+const RESEND_MS: u64 = 150;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Joining,
+    ClaimSetup,
+    Opening(Epoch),
+    ReleaseSetup(Epoch),
+    ClaimSeed,
+    Seeding(Epoch, usize),
+    ReleaseSeed(Epoch),
+    Working,
+}
+
+/// A request that waits for its answer.
+pub(super) struct Call {
+    pub(super) id: u64,
+    pub(super) command: Command,
+    sent: u64,
+}
+
+struct Work {
+    grant: Grant,
+    ends: u64,
+}
+
+pub(super) struct Worker {
+    /// Which life this is: answers to an earlier one meet nobody.
+    pub(super) life: u64,
+    pub(super) session: Option<SessionId>,
+    stage: Stage,
+    pub(super) calls: Vec<Call>,
+    next_call: u64,
+    takes: u64,
+    works: Vec<Work>,
+    /// Does nothing before this time: dead, or paused.
+    pub(super) back_at: u64,
+    deadline: u64,
+    renew_at: u64,
+    take_at: u64,
+    seat: u64,
+    solo: bool,
+    limit: u32,
+}
+
+/// How all workers set up the run.
+#[derive(Clone)]
+pub(super) struct Order {
+    pub(super) mode: OpenMode,
+    pub(super) policy: Policy,
+}
+
+/// What a worker does in one step.
+#[derive(Default)]
+pub(super) struct Deeds {
+    /// Requests to send: number, command, whether again.
+    pub(super) sends: Vec<(u64, Command, bool)>,
+    pub(super) renews: bool,
+    pub(super) died: bool,
+}
+
+impl Worker {
+    pub(super) fn new(seat: u64, solo: bool, limit: u32) -> Self {
+        Self {
+            life: 0,
+            session: None,
+            stage: Stage::Joining,
+            calls: Vec::new(),
+            next_call: 0,
+            takes: 0,
+            works: Vec::new(),
+            back_at: 0,
+            deadline: u64::MAX,
+            renew_at: 0,
+            take_at: 0,
+            seat,
+            solo,
+            limit,
+        }
+    }
+
+    /// Forgets everything but its seat.
+    pub(super) fn die(&mut self, back_at: u64) {
+        let (life, seat) = (self.life + 1, self.seat);
+        *self = Self { life, back_at, ..Self::new(seat, self.solo, self.limit) };
+    }
+
+    /// Drops the session; results that are complete are offered all the same.
+    fn abandon(&mut self) {
+        (self.session, self.stage, self.deadline) = (None, Stage::Joining, u64::MAX);
+        self.life += 1;
+        (self.takes, self.take_at) = (0, 0);
+        self.works.clear();
+        self.calls.retain(|call| matches!(call.command, Command::Finish { .. }));
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.works.is_empty() && self.calls.iter().all(|call| !is_finish(&call.command))
+    }
+
+    pub(super) fn step(
+        &mut self,
+        now: u64,
+        dice: &mut Dice,
+        site: &mut Site,
+        order: &Order,
+    ) -> Deeds {
+        let mut deeds = Deeds::default();
+        if now < self.back_at {
+            return deeds;
+        }
+        self.end_works(now, site, &mut deeds);
+        if deeds.died {
+            return deeds;
+        }
+        if now >= self.deadline {
+            self.abandon();
+        }
+        if self.session.is_some() && !self.solo && now >= self.renew_at {
+            self.renew_at = now + TTL_MS / 4;
+            deeds.renews = true;
+        }
+        for call in self.calls.iter_mut().filter(|call| now >= call.sent + RESEND_MS) {
+            call.sent = now;
+            deeds.sends.push((call.id, call.command.clone(), true));
+        }
+        if self.calls.iter().all(|call| is_finish(&call.command))
+            && let Some(command) = self.next_command(now, dice, site, order)
+        {
+            self.call(now, command, &mut deeds);
+        }
+        deeds
+    }
+
+    fn call(&mut self, now: u64, command: Command, deeds: &mut Deeds) {
+        self.next_call += 1;
+        let id = self.next_call;
+        deeds.sends.push((id, command.clone(), false));
+        self.calls.push(Call { id, command, sent: now });
+    }
+
+    fn end_works(&mut self, now: u64, site: &mut Site, deeds: &mut Deeds) {
+        while let Some(place) = self.works.iter().position(|work| work.ends <= now) {
+            let Work { grant, .. } = self.works.remove(place);
+            let page = usize::from(grant.job.key.0[0]);
+            let (Some(session), Some(outcome)) = (self.session, site.visit(page, &grant.tasks))
+            else {
+                deeds.died = true;
+                return;
+            };
+            let (job, token) = (grant.id, grant.token);
+            self.call(now, Command::Finish { session, job, token, outcome }, deeds);
+        }
+    }
+
+    fn next_command(
+        &mut self,
+        now: u64,
+        dice: &mut Dice,
+        site: &Site,
+        order: &Order,
+    ) -> Option<Command> {
+        let claim = |session, name: &str| Command::Claim { session, name: name.to_owned() };
+        let release = |session, name: &str, epoch| {
+            let name = name.to_owned();
+            Command::Release { session, name, epoch, result: Ok(()) }
+        };
+        if self.stage == Stage::Joining {
+            let nonce = self.life * 1000 + self.seat;
+            return Some(Command::Join { nonce, alone: self.solo });
+        }
+        let session = self.session?;
+        Some(match self.stage {
+            Stage::Joining => return None,
+            Stage::ClaimSetup => claim(session, "setup"),
+            Stage::Opening(epoch) => open(session, epoch, order),
+            Stage::ReleaseSetup(epoch) => release(session, "setup", epoch),
+            Stage::ClaimSeed => claim(session, "seed"),
+            Stage::Seeding(epoch, from) => {
+                let to = site.roots.len().min(from + 2);
+                let jobs = site.roots[from..to].iter().map(|page| site.job(*page)).collect();
+                let last = to == site.roots.len();
+                Command::Seed { session, epoch, group: String::new(), jobs, last }
+            }
+            Stage::ReleaseSeed(epoch) => release(session, "seed", epoch),
+            Stage::Working => return self.work(now, dice, session),
+        })
+    }
+
+    fn work(&mut self, now: u64, dice: &mut Dice, session: SessionId) -> Option<Command> {
+        if !self.works.is_empty() && dice.chance(10) {
+            let work = self.works.swap_remove(0);
+            return Some(Command::Return {
+                session,
+                jobs: vec![(work.grant.id, work.grant.token)],
+            });
+        }
+        let free = self.limit.saturating_sub(self.works.len() as u32);
+        if free == 0 || now < self.take_at {
+            return None;
+        }
+        self.takes += 1;
+        Some(Command::Take { session, number: self.takes, limit: free })
+    }
+
+    /// Takes an answer; gives the jobs that start now.
+    pub(super) fn hear(&mut self, now: u64, id: u64, reply: Reply, dice: &mut Dice) -> Vec<Grant> {
+        let Some(place) = self.calls.iter().position(|call| call.id == id) else {
+            return Vec::new();
+        };
+        let call = self.calls.remove(place);
+        match (call.command, reply) {
+            (Command::Finish { .. } | Command::Return { .. }, _) => {}
+            (_, Reply::Joined(session)) => {
+                (self.session, self.stage) = (Some(session), Stage::ClaimSetup);
+                self.renewed(call.sent);
+            }
+            (_, Reply::Stale) => self.abandon(),
+            (Command::Claim { name, .. }, Reply::Cross(epoch)) => {
+                let setup = name == "setup";
+                self.stage = if setup { Stage::Opening(epoch) } else { Stage::Seeding(epoch, 0) };
+            }
+            (Command::Claim { name, .. }, Reply::Crossed(_)) => {
+                self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
+            }
+            (Command::OpenRun { epoch, .. }, _) => self.stage = Stage::ReleaseSetup(epoch),
+            (Command::Seed { epoch, last, .. }, _) => {
+                let Stage::Seeding(_, from) = self.stage else { return Vec::new() };
+                self.stage =
+                    if last { Stage::ReleaseSeed(epoch) } else { Stage::Seeding(epoch, from + 2) };
+            }
+            (Command::Release { name, .. }, _) => {
+                self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
+            }
+            (_, Reply::Granted { jobs, wait_ms }) => return self.start(now, jobs, wait_ms, dice),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn start(
+        &mut self,
+        now: u64,
+        jobs: Vec<Grant>,
+        wait_ms: Option<u64>,
+        dice: &mut Dice,
+    ) -> Vec<Grant> {
+        self.take_at = now + wait_ms.unwrap_or(100).min(100);
+        for grant in &jobs {
+            // Most jobs are quick; some outlive their session.
+            let slow = dice.chance(30);
+            let ends = now + if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
+            self.works.push(Work { grant: grant.clone(), ends });
+        }
+        jobs
+    }
+
+    /// The renewal sent at that time has been committed.
+    pub(super) fn renewed(&mut self, sent: u64) {
+        if !self.solo {
+            let deadline = sent + TTL_MS - TTL_MS / 10;
+            let known = if self.deadline == u64::MAX { 0 } else { self.deadline };
+            self.deadline = known.max(deadline);
+        }
+    }
+}
+
+fn is_finish(command: &Command) -> bool {
+    matches!(command, Command::Finish { .. })
+}
+
+fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
+    let plan = RunPlan {
+        identity: [1; 32],
+        defs: [2; 32],
+        config: [3; 32],
+        date: String::new(),
+        folder: String::new(),
+        groups: vec![String::new()],
+        appenders: 1,
+        policy: order.policy,
+    };
+    let publish = Publication::default();
+    Command::OpenRun { session, epoch, plan, publish, mode: order.mode }
+}

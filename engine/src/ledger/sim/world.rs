@@ -1,0 +1,457 @@
+//! All of it together: the wire, the faults, the checks at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dice::Dice;
+use super::keeper::Keeper;
+use super::pen::Pen;
+use super::site::{Expected, Nature, Site};
+use super::worker::{Order, TTL_MS, Worker};
+use super::{Bug, Coverage};
+use crate::ledger::{Command, Grant, OpenMode, Policy, Reply, SessionId};
+
+/// Something under way.
+#[derive(Debug, Clone)]
+enum Letter {
+    Request { from: usize, life: u64, id: u64, command: Command },
+    Reply { to: usize, life: u64, id: u64, reply: Reply },
+    Renewal { from: usize, life: u64, session: SessionId, sent: u64 },
+    Renewed { to: usize, life: u64, sent: u64 },
+}
+
+pub(super) struct World {
+    dice: Dice,
+    now: u64,
+    bug: Bug,
+    /// One process that dies as a whole, or workers and a ledger that die apart.
+    solo: bool,
+    faults: bool,
+    site: Site,
+    order: Order,
+    keeper: Keeper,
+    workers: Vec<Worker>,
+    pen: Pen,
+    wire: BTreeMap<(u64, u64), Letter>,
+    letters: u64,
+    renewals: Vec<(SessionId, Letter)>,
+    held: Vec<Letter>,
+    beat_at: u64,
+    /// How likely a commit is in one step, in a thousand.
+    haste: u64,
+    /// No message arrives before this time.
+    cut_until: u64,
+    /// Latest real start on each lane; kept in solo, where a start follows its grant at once.
+    starts: BTreeMap<String, u64>,
+    trace: u64,
+    coverage: Coverage,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, bug: Bug) -> Self {
+        let mut dice = Dice::new(seed);
+        let solo = dice.chance(400);
+        let site = Site::new(&mut dice);
+        let delay_ms = dice.pick(&[0, 0, 40, 500]);
+        let deadly = site.pages.iter().any(|page| page.nature == Nature::Deadly);
+        let policy = Policy {
+            delay_ms,
+            slots: dice.between(1, 4) as u32,
+            lane_share_max: dice.pick(&[2, 32]),
+            attempts_max: 4,
+            session_ttl_ms: TTL_MS,
+            deaths_before_isolation: dice.between(1, 3) as u32,
+            poison_max: if deadly { dice.between(1, 3) as u32 } else { u32::MAX },
+        };
+        let seats = if solo { 1 } else { dice.between(2, 4) };
+        let limit = dice.between(1, 6) as u32;
+        let haste = dice.pick(&[120, 400, 900]);
+        let workers = (0..seats).map(|seat| Worker::new(seat, solo, limit)).collect();
+        Self {
+            dice,
+            now: 0,
+            bug,
+            solo,
+            faults: true,
+            site,
+            order: Order { mode: OpenMode::Continue, policy },
+            keeper: Keeper::new(bug),
+            workers,
+            pen: Pen::default(),
+            wire: BTreeMap::new(),
+            letters: 0,
+            renewals: Vec::new(),
+            held: Vec::new(),
+            beat_at: 0,
+            haste,
+            cut_until: 0,
+            starts: BTreeMap::new(),
+            trace: 0,
+            coverage: Coverage::new(),
+        }
+    }
+
+    pub(super) fn end(self) -> (u64, Coverage) {
+        (self.trace, self.coverage)
+    }
+
+    fn note(&mut self, what: &'static str) {
+        *self.coverage.entry(what).or_default() += 1;
+        for byte in what.bytes().chain(self.now.to_le_bytes()) {
+            self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Faults, then healing, then the reckoning; and the same for a retry of what failed.
+    pub(super) fn play(&mut self) -> Result<(), String> {
+        self.round()?;
+        let failed = self.keeper.base.standing().failed;
+        if failed > 0 && self.dice.chance(600) {
+            self.note("failed jobs retried");
+            self.site.mended = true;
+            self.order.mode = OpenMode::Retry;
+            self.round()?;
+        }
+        Ok(())
+    }
+
+    fn round(&mut self) -> Result<(), String> {
+        self.faults = true;
+        for _ in 0..self.dice.between(60, 160) {
+            self.step()?;
+        }
+        self.faults = false;
+        for worker in &mut self.workers {
+            worker.back_at = worker.back_at.min(self.now + 50);
+        }
+        let mut steps = 0;
+        while !self.is_settled() {
+            self.step()?;
+            steps += 1;
+            if steps > 3000 {
+                return Err(format!("did not heal: {:?}", self.keeper.live.standing()));
+            }
+        }
+        self.judge()?;
+        self.close()
+    }
+
+    fn is_settled(&self) -> bool {
+        let standing = self.keeper.base.standing();
+        let Some(run) = &self.keeper.base.core().run else { return false };
+        standing.over
+            && !run.closed
+            && self.workers.iter().all(Worker::is_idle)
+            && !self.keeper.is_dirty()
+            && self.pen.is_at(standing.output_seq, run.positions[0])
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        self.now += self.dice.between(1, 30);
+        while let Some(entry) = self.wire.first_entry().filter(|one| one.key().0 <= self.now) {
+            let letter = entry.remove();
+            self.deliver(letter)?;
+        }
+        for seat in 0..self.workers.len() {
+            let deeds =
+                self.workers[seat].step(self.now, &mut self.dice, &mut self.site, &self.order);
+            let life = self.workers[seat].life;
+            for (id, command, again) in deeds.sends {
+                if again {
+                    self.note("request resent");
+                }
+                self.post(Letter::Request { from: seat, life, id, command });
+            }
+            if let (true, Some(session)) = (deeds.renews, self.workers[seat].session) {
+                self.post(Letter::Renewal { from: seat, life, session, sent: self.now });
+            }
+            if deeds.died {
+                self.note("killed by a page");
+                self.kill(seat)?;
+            }
+        }
+        self.keep()?;
+        self.write()?;
+        if self.faults { self.harm() } else { Ok(()) }
+    }
+
+    /// Beats, strays, commits.
+    fn keep(&mut self) -> Result<(), String> {
+        if !self.solo && self.now >= self.beat_at {
+            self.beat_at = self.now + TTL_MS / 10;
+            let due = std::mem::take(&mut self.renewals);
+            let renewals = due.iter().map(|(session, _)| *session).collect();
+            let before = self.keeper.live.core().sessions.len();
+            self.keeper.apply(self.now, Command::Beat { renewals })?;
+            for _ in self.keeper.live.core().sessions.len()..before {
+                self.note("session expired");
+            }
+            self.held.extend(due.into_iter().map(|(_, answer)| answer));
+        }
+        if self.bug == Bug::ReplyBeforeCommit {
+            self.answer();
+        }
+        if self.keeper.is_dirty() && self.dice.chance(self.haste) {
+            self.keeper.commit()?;
+            self.answer();
+        }
+        if self.dice.chance(300) {
+            self.keeper.add_strays()?;
+        }
+        self.keeper.check()
+    }
+
+    fn answer(&mut self) {
+        for letter in std::mem::take(&mut self.held) {
+            self.post(letter);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), String> {
+        let base = &self.keeper.base;
+        let Some(run) = &base.core().run else { return Ok(()) };
+        let position = run.positions[0];
+        if let Some(ack) = self.pen.step(&mut self.dice, position, base.tables(), self.bug)? {
+            self.keeper.apply(self.now, ack)?;
+        }
+        if self.faults && self.dice.chance(10) {
+            self.note("appender crashed");
+            // It dies with the process that has the ledger.
+            self.restart_ledger()?;
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, letter: Letter) {
+        let (mut copies, mut patience) = (1, 3);
+        if !self.solo && self.faults {
+            patience = if self.dice.chance(100) { 300 } else { 25 };
+            if self.now < self.cut_until || self.dice.chance(60) {
+                self.note("message lost");
+                copies = 0;
+            } else if self.dice.chance(60) {
+                self.note("message repeated");
+                copies = 2;
+            }
+        }
+        for _ in 0..copies {
+            self.letters += 1;
+            let at = self.now + self.dice.below(patience);
+            self.wire.insert((at, self.letters), letter.clone());
+        }
+    }
+
+    fn deliver(&mut self, letter: Letter) -> Result<(), String> {
+        match letter {
+            Letter::Request { from, life, id, command } => self.request(from, life, id, command),
+            Letter::Reply { to, life, id, reply } => {
+                let worker = &mut self.workers[to];
+                let finishes = matches!(reply, Reply::Ok | Reply::Stale);
+                if self.now < worker.back_at || (worker.life != life && !finishes) {
+                    return Ok(());
+                }
+                let started = worker.hear(self.now, id, reply, &mut self.dice);
+                self.check_starts(&started)
+            }
+            Letter::Renewal { from, life, session, sent } => {
+                let answer = Letter::Renewed { to: from, life, sent };
+                if self.keeper.live.core().sessions.contains_key(&session) {
+                    self.renewals.push((session, answer));
+                }
+                Ok(())
+            }
+            Letter::Renewed { to, life, sent } => {
+                let worker = &mut self.workers[to];
+                if worker.life == life && self.now >= worker.back_at {
+                    worker.renewed(sent);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, from: usize, life: u64, id: u64, command: Command) -> Result<(), String> {
+        let finish = match &command {
+            Command::Finish { job, .. } => Some(!self.keeper.live.core().taken.contains_key(job)),
+            _ => None,
+        };
+        let at_once = self.solo
+            && !matches!(
+                command,
+                Command::Join { .. } | Command::Finish { .. } | Command::Close { .. }
+            );
+        let reply = self.keeper.apply(self.now, command)?;
+        match (finish, &reply) {
+            (Some(true), Reply::Ok) => self.note("late finish accepted"),
+            (Some(_), Reply::Stale) => self.note("late finish refused"),
+            (Some(false), _) => self.note("finish"),
+            _ => self.note("command"),
+        }
+        let reply = Letter::Reply { to: from, life, id, reply };
+        if at_once {
+            self.post(reply)
+        } else {
+            self.held.push(reply)
+        }
+        Ok(())
+    }
+
+    /// Politeness by the clock on the wall, whatever died between two starts.
+    fn check_starts(&mut self, started: &[Grant]) -> Result<(), String> {
+        let delay = self.order.policy.delay_ms;
+        for grant in started.iter().filter(|grant| self.solo && grant.job.polite) {
+            let last = self.starts.insert(grant.job.lane.clone(), self.now);
+            // An answer is up to 3 ms under way, and a step up to 30 ms long.
+            if let Some(gap) = last.map(|last| self.now - last)
+                && gap + 33 < delay
+            {
+                return Err(format!("lane {} started after {gap} ms", grant.job.lane));
+            }
+        }
+        Ok(())
+    }
+
+    fn harm(&mut self) -> Result<(), String> {
+        let seat = self.dice.below(self.workers.len() as u64) as usize;
+        match self.dice.below(1000) {
+            0..=14 if self.may_harm(seat) => {
+                self.note("worker killed");
+                self.kill(seat)
+            }
+            15..=24 if !self.solo => {
+                self.note("ledger restarted");
+                self.restart_ledger()
+            }
+            45..=79 if !self.solo && self.may_harm(seat) => {
+                self.note("worker paused");
+                self.workers[seat].back_at = self.now + self.dice.between(100, 1200);
+                Ok(())
+            }
+            35..=38 if !self.solo && self.nobody_is_alone() => {
+                self.note("network cut");
+                self.cut_until = self.now + self.dice.between(500, 2500);
+                Ok(())
+            }
+            40..=44 => {
+                if let Some(session) = self.workers[seat].session {
+                    self.note("worker left");
+                    self.workers[seat].die(self.now + 10);
+                    self.post(Letter::Request {
+                        from: seat,
+                        life: u64::MAX,
+                        id: 0,
+                        command: Command::Leave { session },
+                    });
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Between everybody and the ledger: a job that works alone may lose its session by it.
+    fn nobody_is_alone(&self) -> bool {
+        self.keeper.live.core().taken.values().all(|taken| !taken.alone)
+    }
+
+    /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
+    /// its own by rule T7.
+    fn may_harm(&self, seat: usize) -> bool {
+        let core = self.keeper.live.core();
+        let tables = self.keeper.live.tables();
+        !core.taken.iter().any(|(id, taken)| {
+            taken.alone
+                && (self.solo || self.workers[seat].session == Some(taken.session))
+                && tables.jobs.get(id).is_some_and(|job| {
+                    let page = usize::from(job.new.key.0[0]);
+                    !self.site.is_deadly(page)
+                })
+        })
+    }
+
+    fn kill(&mut self, seat: usize) -> Result<(), String> {
+        let back = self.now + self.dice.between(5, 400);
+        self.workers[seat].die(back);
+        if self.solo {
+            self.note("process killed");
+            self.restart_ledger()?;
+        }
+        Ok(())
+    }
+
+    /// What was not committed is gone, with every answer that waited for it.
+    fn restart_ledger(&mut self) -> Result<(), String> {
+        if self.solo {
+            let innocent = !self.may_harm(0);
+            if innocent && self.workers[0].session.is_some() {
+                return Ok(());
+            }
+            self.workers[0].die(self.now + 20);
+            self.wire.clear();
+        }
+        self.held.clear();
+        self.renewals.clear();
+        self.pen.crash(&mut self.dice);
+        self.keeper.restart(self.now)
+    }
+
+    /// Every job ended as its page decides, every block is there once, the file says the same.
+    fn judge(&mut self) -> Result<(), String> {
+        let tables = self.keeper.base.tables();
+        let blocks = tables.output.iter().map(|one| (usize::from(one.key.0[0]), one.block.ordinal));
+        let failed = tables.failed.values().map(|one| usize::from(one.job.new.key.0[0]));
+        let known = tables.seen.iter().map(|key| usize::from(key.0[0]));
+        let found = Expected {
+            blocks: blocks.collect::<BTreeSet<_>>(),
+            failed: failed.collect(),
+            known: known.collect(),
+        };
+        // By rule T7 deaths alone are the job's own, even if a pause or the network was to blame.
+        let scapegoats: BTreeSet<usize> = tables
+            .failed
+            .values()
+            .filter(|one| one.job.lone_deaths >= self.order.policy.poison_max)
+            .map(|one| usize::from(one.job.new.key.0[0]))
+            .collect();
+        let expected = self.site.expected(&scapegoats);
+        if found != expected {
+            return Err(format!("found {found:?}, expected {expected:?}"));
+        }
+        if tables.output.len() != expected.blocks.len() {
+            return Err(String::from("a block came twice"));
+        }
+        let written: Vec<u8> =
+            tables.output.iter().flat_map(|one| one.block.bytes.iter().copied()).collect();
+        if written != self.pen.file() {
+            return Err(String::from("the file is not the output"));
+        }
+        let jobs = tables.failed.values();
+        let isolated = jobs.clone().filter(|one| one.job.deaths > 0).count();
+        let poisoned = jobs.filter(|one| one.job.lone_deaths > 0).count();
+        let innocent = scapegoats.iter().filter(|page| !self.site.is_deadly(**page)).count();
+        (0..innocent).for_each(|_| self.note("innocent poisoned"));
+        (0..isolated).for_each(|_| self.note("job isolated"));
+        (0..poisoned).for_each(|_| self.note("job poisoned"));
+        Ok(())
+    }
+
+    /// Everybody leaves and the run is closed.
+    fn close(&mut self) -> Result<(), String> {
+        self.wire.clear();
+        self.held.clear();
+        self.renewals.clear();
+        let nonce = 999_999 + self.now;
+        let Reply::Joined(session) =
+            self.keeper.apply(self.now, Command::Join { nonce, alone: true })?
+        else {
+            return Err(String::from("the last one could not join"));
+        };
+        if self.keeper.apply(self.now, Command::Close { session })? != Reply::Ok {
+            return Err(String::from("the run could not be closed"));
+        }
+        self.keeper.apply(self.now, Command::Leave { session })?;
+        for worker in &mut self.workers {
+            worker.die(self.now + 1);
+        }
+        self.keeper.commit()
+    }
+}

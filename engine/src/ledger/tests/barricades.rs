@@ -1,0 +1,114 @@
+//! Sessions and barricades.
+
+use super::*;
+
+fn claim(session: SessionId) -> Command {
+    Command::Claim { session, name: "setup".to_owned() }
+}
+
+fn release(session: SessionId, epoch: Epoch, result: Result<(), String>) -> Command {
+    Command::Release { session, name: "setup".to_owned(), epoch, result }
+}
+
+#[test]
+fn a_resent_join_finds_its_session() {
+    let mut bench = Bench::new();
+    let first = bench.twice(Command::Join { nonce: 7, alone: false });
+    assert_eq!(bench.apply(Command::Join { nonce: 7, alone: false }), first);
+    assert_ne!(bench.apply(Command::Join { nonce: 8, alone: false }), first);
+}
+
+#[test]
+fn silence_ends_a_session_and_beats_keep_it() {
+    let (mut bench, kept) = Bench::with(unhurried(), locals(1));
+    let silent = bench.join(false);
+    assert_eq!(bench.take(silent, 1).len(), 1);
+    bench.ms += 3000;
+    bench.twice(Command::Beat { renewals: vec![kept] });
+    bench.ms += 3000;
+    bench.beat(&[kept]);
+    assert_eq!(bench.apply(Command::Take { session: silent, number: 2, limit: 1 }), Reply::Stale);
+    assert_eq!(bench.take(kept, 1).len(), 1);
+}
+
+#[test]
+fn a_beat_never_revives_a_session() {
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    bench.expire(&[]);
+    bench.beat(&[session]);
+    assert_eq!(bench.apply(claim(session)), Reply::Stale);
+    assert_eq!(bench.apply(Command::Close { session }), Reply::Stale);
+}
+
+#[test]
+fn who_leaves_gives_everything_back_without_blame() {
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    for _ in 0..20 {
+        let leaver = bench.join(false);
+        assert_eq!(bench.take(leaver, 1).len(), 1);
+        bench.twice(Command::Leave { session: leaver });
+    }
+    let grants = bench.take(session, 1);
+    assert_eq!(bench.finish(session, &grants[0], done(vec![], vec![])), Reply::Ok);
+    assert!(bench.ledger.standing().over);
+}
+
+#[test]
+fn the_only_process_ends_all_earlier_sessions() {
+    let (mut bench, first) = Bench::with(unhurried(), locals(1));
+    bench.take(first, 1);
+    let second = bench.restart();
+    assert_eq!(bench.apply(Command::Take { session: first, number: 2, limit: 1 }), Reply::Stale);
+    assert_eq!(bench.take(second, 1).len(), 1);
+}
+
+#[test]
+fn one_crosses_and_the_others_get_its_result() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.join(false), bench.join(false));
+    let epoch = bench.cross(a, "setup");
+    assert_eq!(bench.twice(claim(a)), Reply::Cross(epoch));
+    assert_eq!(bench.twice(claim(b)), Reply::Wait);
+    assert_eq!(bench.apply(release(b, epoch, Ok(()))), Reply::Stale);
+    assert_eq!(bench.twice(release(a, epoch, Ok(()))), Reply::Ok);
+    assert_eq!(bench.apply(claim(b)), Reply::Crossed(Ok(())));
+}
+
+#[test]
+fn a_failed_crossing_is_no_open_gate() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.join(false), bench.join(false));
+    let epoch = bench.cross(a, "setup");
+    bench.apply(release(a, epoch, Err("bad definitions".to_owned())));
+    assert_eq!(bench.apply(claim(b)), Reply::Crossed(Err("bad definitions".to_owned())));
+}
+
+#[test]
+fn when_the_owner_dies_another_crosses_and_a_late_release_changes_nothing() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.join(false), bench.join(false));
+    let old = bench.cross(a, "setup");
+    bench.expire(&[b]);
+    let new = bench.cross(b, "setup");
+    assert!(new > old);
+    assert_eq!(bench.apply(release(a, old, Ok(()))), Reply::Stale);
+    assert_eq!(bench.apply(claim(b)), Reply::Cross(new));
+}
+
+#[test]
+fn a_new_life_crosses_again() {
+    let (mut bench, _) = Bench::with(unhurried(), locals(1));
+    let session = bench.restart();
+    bench.cross(session, "setup");
+}
+
+#[test]
+fn a_failed_compose_can_be_mended_by_the_next_process() {
+    let mut bench = Bench::new();
+    let a = bench.join(true);
+    let epoch = bench.cross(a, "setup");
+    bench.apply(release(a, epoch, Err("bad".to_owned())));
+    bench.apply(Command::Leave { session: a });
+    let b = bench.join(true);
+    bench.cross(b, "setup");
+}

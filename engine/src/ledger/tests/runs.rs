@@ -1,0 +1,220 @@
+//! Opening, continuing, refusing and retrying runs; seeding; acknowledging and closing.
+
+use super::*;
+
+fn open_command(session: SessionId, epoch: Epoch, identity: u8, mode: OpenMode) -> Command {
+    let publish = Publication { defs: b"d".to_vec(), config: b"c".to_vec() };
+    Command::OpenRun { session, epoch, plan: plan(identity, unhurried()), publish, mode }
+}
+
+/// Opens without releasing, in a new process.
+fn reopen(bench: &mut Bench, identity: u8, mode: OpenMode) -> (SessionId, Reply) {
+    let session = bench.restart();
+    let epoch = bench.cross(session, "setup");
+    let reply = bench.apply(open_command(session, epoch, identity, mode));
+    (session, reply)
+}
+
+fn at(seq: u64) -> Command {
+    Command::Ack { appender: 0, position: Position { seq, length: seq * 6, tail: seq } }
+}
+
+/// A closed run with one job done and one failed.
+fn closed() -> (Bench, SessionId) {
+    let (mut bench, session) = Bench::with(unhurried(), locals(2));
+    let grants = bench.take(session, 2);
+    bench.finish(session, &grants[0], done(vec![block(0)], vec![]));
+    let reason = "status 404".to_owned();
+    bench.finish(session, &grants[1], Outcome::Failed { reason, tally: Tally::default() });
+    bench.apply(at(1));
+    assert_eq!(bench.twice(Command::Close { session }), Reply::Ok);
+    (bench, session)
+}
+
+#[test]
+fn only_who_is_crossing_opens_and_seeds() {
+    let mut bench = Bench::new();
+    let session = bench.join(false);
+    let open = open_command(session, Epoch(1), 1, OpenMode::Continue);
+    assert_eq!(bench.apply(open), Reply::Stale);
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    let group = "g".to_owned();
+    let seed = Command::Seed { session, epoch: Epoch(2), group, jobs: locals(3), last: true };
+    assert_eq!(bench.apply(seed), Reply::Stale);
+    assert_eq!(bench.ledger.standing().pending, 1);
+}
+
+#[test]
+fn an_unfinished_run_is_continued_or_refused_or_discarded() {
+    let (mut bench, _) = Bench::with(unhurried(), locals(3));
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Continue);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    let (_, reply) = reopen(&mut bench, 2, OpenMode::Continue);
+    assert_eq!(reply, Reply::Unfinished { defs: [1; 32], config: [99; 32] });
+    let (session, reply) = reopen(&mut bench, 2, OpenMode::Retry);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
+    assert_eq!(bench.ledger.standing().pending, 3);
+    let (_, reply) = reopen(&mut bench, 2, OpenMode::Fresh);
+    assert_eq!(reply, Reply::Opened { continued: false });
+    assert_eq!(bench.ledger.standing(), Standing::default());
+    assert_eq!(bench.ledger.tables().blobs.len(), 2);
+}
+
+#[test]
+fn opening_twice_changes_nothing() {
+    for mode in [OpenMode::Continue, OpenMode::Fresh] {
+        let mut bench = Bench::new();
+        let session = bench.join(false);
+        let epoch = bench.cross(session, "setup");
+        bench.twice(open_command(session, epoch, 1, mode));
+    }
+}
+
+#[test]
+fn late_results_of_a_discarded_run_meet_no_job() {
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    let grants = bench.take(session, 1);
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Fresh);
+    assert_eq!(reply, Reply::Opened { continued: false });
+    assert_eq!(bench.finish(session, &grants[0], done(vec![block(0)], vec![])), Reply::Stale);
+}
+
+#[test]
+fn politeness_may_change_from_start_to_start() {
+    let slow = Policy { delay_ms: 60_000, ..Policy::default() };
+    let (mut bench, session) = Bench::with(slow, vec![job(1, "a"), job(2, "a")]);
+    let first = bench.take(session, 2);
+    bench.finish(session, &first[0], done(vec![], vec![]));
+    bench.apply(Command::Leave { session });
+    bench.leadership += 1;
+    let session = bench.join(true);
+    let epoch = bench.cross(session, "setup");
+    let open = open_command(session, epoch, 1, OpenMode::Continue);
+    assert_eq!(bench.apply(open), Reply::Opened { continued: true });
+    assert_eq!(bench.ledger.policy().delay_ms, 0);
+}
+
+#[test]
+fn seeding_is_idempotent_and_a_closed_group_stays_closed() {
+    let mut bench = Bench::new();
+    let session = bench.join(false);
+    bench.open(session, plan(1, unhurried()), OpenMode::Continue);
+    let epoch = bench.cross(session, "seed");
+    let seed = |jobs, last, group: &str| {
+        let group = group.to_owned();
+        Command::Seed { session, epoch, group, jobs, last }
+    };
+    bench.twice(seed(locals(2), false, "g"));
+    assert!(!bench.ledger.standing().over);
+    bench.twice(seed(locals(4), true, "g"));
+    assert_eq!(bench.ledger.standing().pending, 4);
+    assert_eq!(bench.twice(seed(locals(9), true, "g")), Reply::Ok);
+    assert_eq!(bench.apply(seed(locals(9), true, "other")), Reply::Stale);
+    assert_eq!(bench.ledger.standing().pending, 4);
+}
+
+#[test]
+fn over_is_never_early_and_never_reverts() {
+    let mut bench = Bench::new();
+    let session = bench.join(false);
+    bench.open(session, plan(1, unhurried()), OpenMode::Continue);
+    let epoch = bench.cross(session, "seed");
+    let group = || "g".to_owned();
+    bench.apply(Command::Seed { session, epoch, group: group(), jobs: locals(1), last: false });
+    let grants = bench.take(session, 1);
+    bench.finish(session, &grants[0], done(vec![], vec![]));
+    assert!(!bench.ledger.standing().over, "the group may still bring more");
+    bench.apply(Command::Seed { session, epoch, group: group(), jobs: locals(2), last: true });
+    let grants = bench.take(session, 1);
+    assert!(!bench.ledger.standing().over);
+    bench.finish(session, &grants[0], done(vec![], vec![]));
+    assert!(bench.ledger.standing().over);
+    bench.apply(Command::Seed { session, epoch, group: group(), jobs: locals(5), last: true });
+    bench.finish(session, &grants[0], done(vec![block(0)], locals(7)));
+    bench.apply(Command::Return { session, jobs: vec![(grants[0].id, grants[0].token)] });
+    bench.expire(&[]);
+    assert!(bench.ledger.standing().over);
+}
+
+#[test]
+fn appenders_only_move_on_and_never_past_the_output() {
+    let (mut bench, _) = closed();
+    assert_eq!(bench.twice(at(1)), Reply::Ok);
+    assert_eq!(bench.apply(at(0)), Reply::Stale);
+    assert_eq!(bench.apply(at(2)), Reply::Stale);
+    let other = Command::Ack { appender: 1, position: Position::default() };
+    assert_eq!(bench.apply(other), Reply::Stale);
+}
+
+#[test]
+fn a_run_is_closed_only_when_it_is_over() {
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    assert_eq!(bench.apply(Command::Close { session }), Reply::Stale);
+    let (mut bench, _) = closed();
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Continue);
+    assert_eq!(reply, Reply::Opened { continued: false }, "the next run begins anew");
+    assert_eq!(bench.ledger.tables().output, []);
+}
+
+#[test]
+fn retry_puts_back_the_failed_jobs_and_nothing_else() {
+    let (mut bench, _) = closed();
+    let session = bench.restart();
+    let epoch = bench.cross(session, "setup");
+    let retry = open_command(session, epoch, 1, OpenMode::Retry);
+    assert_eq!(bench.twice(retry), Reply::Opened { continued: true });
+    let grants = bench.take(session, 9);
+    assert_eq!(numbers(&grants), ["2"]);
+    assert_eq!(grants[0].attempts, 0);
+    bench.finish(session, &grants[0], done(vec![block(0)], vec![job(3, "b")]));
+    let grants = bench.take(session, 9);
+    bench.finish(session, &grants[0], done(vec![], vec![job(1, "local")]));
+    let standing = bench.ledger.standing();
+    assert!(standing.over);
+    assert_eq!((standing.done, standing.failed, standing.output_seq), (3, 0, 2));
+}
+
+#[test]
+fn an_interrupted_retry_is_continued_by_run_and_by_retry() {
+    let (mut bench, _) = closed();
+    reopen(&mut bench, 1, OpenMode::Retry);
+    for mode in [OpenMode::Continue, OpenMode::Retry] {
+        let (session, reply) = reopen(&mut bench, 1, mode);
+        assert_eq!(reply, Reply::Opened { continued: true });
+        assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
+    }
+}
+
+#[test]
+fn retry_needs_failed_jobs_and_takes_mended_definitions() {
+    let mut bench = Bench::new();
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Retry);
+    assert_eq!(reply, Reply::NothingToRetry);
+    let (mut bench, _) = closed();
+    let (session, reply) = reopen(&mut bench, 2, OpenMode::Retry);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
+    let (mut bench, session) = Bench::with(unhurried(), locals(1));
+    let grants = bench.take(session, 1);
+    bench.finish(session, &grants[0], done(vec![], vec![]));
+    bench.apply(Command::Close { session });
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Retry);
+    assert_eq!(reply, Reply::NothingToRetry);
+}
+
+#[test]
+fn a_failed_job_of_isolation_is_retried_on_its_own_lane() {
+    let policy = Policy { deaths_before_isolation: 1, poison_max: 1, ..unhurried() };
+    let (mut bench, mut session) = Bench::with(policy, vec![job(1, "a")]);
+    for _ in 0..2 {
+        assert_eq!(bench.take(session, 1).len(), 1);
+        session = bench.restart();
+    }
+    assert_eq!(bench.apply(Command::Close { session }), Reply::Ok);
+    let (session, reply) = reopen(&mut bench, 1, OpenMode::Retry);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    let grants = bench.take(session, 1);
+    assert_eq!(numbers(&grants), ["1"]);
+    assert!(!bench.ledger.core().taken[&grants[0].id].alone);
+}

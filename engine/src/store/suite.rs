@@ -1,0 +1,365 @@
+//! The contract of every store: random commands get the answers that the ledger in memory gives,
+//! with the store closed and opened again between, and what is read back is the same.
+
+use std::time::Duration;
+
+use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
+use crate::ledger::{
+    Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, Ledger, MemoryTables,
+    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Reply, RunPlan,
+    SessionId, Stamp, Tables, Tally, Token,
+};
+
+/// `SplitMix64`.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}
+
+/// The store under test and the model beside it.
+struct Pair {
+    dir: tempfile::TempDir,
+    store: Option<(SoloHandle, SoloThread)>,
+    model: Ledger<MemoryTables>,
+    sessions: Vec<SessionId>,
+    epochs: Vec<Epoch>,
+    grants: Vec<Grant>,
+    dice: Dice,
+    ms: u64,
+}
+
+fn options(dir: &std::path::Path) -> OpenOptions {
+    OpenOptions {
+        dir: dir.to_path_buf(),
+        in_memory: false,
+        commit_interval: Duration::from_millis(1),
+        commit_max: 50,
+        queue_max: 16,
+    }
+}
+
+fn key(number: u64) -> JobKey {
+    let mut key = [7; 16];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    JobKey(key)
+}
+
+impl Pair {
+    fn new(seed: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Some(SoloHandle::open(&options(dir.path())).unwrap());
+        let model = Ledger::new(Core::default(), [], MemoryTables::default());
+        let (sessions, epochs, grants) = (Vec::new(), Vec::new(), Vec::new());
+        Self { dir, store, model, sessions, epochs, grants, dice: Dice(seed), ms: 0 }
+    }
+
+    fn store(&self) -> SoloStore {
+        SoloStore { handle: self.store.as_ref().unwrap().0.clone() }
+    }
+
+    fn reopen(&mut self) {
+        let (_, thread) = self.store.take().unwrap();
+        thread.close();
+        self.store = Some(SoloHandle::open(&options(self.dir.path())).unwrap());
+    }
+
+    /// Sends a command to both and compares. The store's clock is the wall's, the model's counts,
+    /// so no policy here has a pause in it, and what sets a job's place by the clock gets its own
+    /// tick on both.
+    fn both(&mut self, command: Command) -> Reply {
+        let dated = match &command {
+            Command::Join { alone, .. } => *alone,
+            Command::Finish { outcome, .. } => matches!(outcome, Outcome::Retry { .. }),
+            _ => false,
+        };
+        if dated {
+            std::thread::sleep(Duration::from_millis(2));
+            self.ms += 1;
+        }
+        let stamp = Stamp { leadership: 0, ms: self.ms };
+        let expected = self.model.apply(stamp, command.clone()).unwrap();
+        let found = self.store().submit_blocking(command.clone()).unwrap();
+        assert_eq!(without_wait(found), without_wait(expected.clone()), "{command:?}");
+        expected
+    }
+
+    fn new_job(&mut self) -> NewJob {
+        let number = self.dice.below(60);
+        let lane = if number.is_multiple_of(3) { "local" } else { "host" };
+        NewJob {
+            key: key(number),
+            root: key(0),
+            lane: lane.to_owned(),
+            polite: lane == "host",
+            name: format!("name {}", number % 7),
+            group: format!("group {}", number % 2),
+            url: format!("http://host/{number}"),
+            depth: number as u32,
+        }
+    }
+
+    fn outcome(&mut self, grant: &Grant) -> Outcome {
+        let tally =
+            || Tally { fetched: 1, bytes: 7, statuses: [(200, 1)].into(), ..Tally::default() };
+        let reason = || "because".to_owned();
+        match self.dice.below(8) {
+            0 => {
+                Outcome::Retry { reason: reason(), pause_ms: 0, hold_lane_ms: None, tally: tally() }
+            }
+            1 => Outcome::Failed { reason: reason(), tally: tally() },
+            two => {
+                let blocks = (0..3).map(|ordinal| Block {
+                    appender: ordinal % 2,
+                    data_def: format!("data {ordinal}"),
+                    // A job that is retried gives other tasks than the first time.
+                    ordinal: ordinal + 10 * u32::from(!grant.tasks.is_empty()),
+                    rows: ordinal,
+                    bytes: format!("{:?} {ordinal}\n", grant.job.key).into_bytes(),
+                });
+                let blocks = blocks.collect();
+                let children = (0..self.dice.below(4)).map(|_| self.new_job()).collect();
+                let failures =
+                    if two == 2 { vec![("task".to_owned(), reason())] } else { Vec::new() };
+                Outcome::Done(Box::new(Harvest { blocks, children, failures, tally: tally() }))
+            }
+        }
+    }
+
+    fn session(&mut self) -> SessionId {
+        let place = self.dice.below(self.sessions.len() as u64) as usize;
+        self.sessions.get(place).copied().unwrap_or(SessionId(999))
+    }
+
+    fn any_grant(&mut self) -> Option<Grant> {
+        let place = self.dice.below(self.grants.len() as u64) as usize;
+        self.grants.get(place).cloned()
+    }
+
+    /// One random command, sensible or not, and now and then the same once more.
+    fn step(&mut self) {
+        let session = self.session();
+        let epoch = self.epochs.last().copied().unwrap_or(Epoch(0));
+        let number = self.dice.below(50);
+        let command = match self.dice.below(40) {
+            0 => Command::Join { nonce: number, alone: number.is_multiple_of(8) },
+            1 => Command::Leave { session },
+            2 => Command::Beat { renewals: self.sessions.clone() },
+            3..=5 => Command::Claim { session, name: format!("gate {}", number % 3) },
+            6 => {
+                let result = if number < 40 { Ok(()) } else { Err("no".to_owned()) };
+                Command::Release { session, name: format!("gate {}", number % 3), epoch, result }
+            }
+            7 => self.open(session, epoch),
+            8..=11 => {
+                let jobs = (0..3).map(|_| self.new_job()).collect();
+                let group = format!("group {}", number % 3);
+                Command::Seed { session, epoch, group, jobs, last: number.is_multiple_of(5) }
+            }
+            12..=22 => Command::Take { session, number: 1 + number / 4, limit: 3 },
+            23..=36 => match self.any_grant() {
+                Some(grant) => {
+                    let outcome = self.outcome(&grant);
+                    let token = if number == 0 { Token(0) } else { grant.token };
+                    Command::Finish { session, job: grant.id, token, outcome }
+                }
+                None => return,
+            },
+            37 => {
+                let grants = self.grants.iter().rev().take(2);
+                let jobs = grants.map(|grant| (grant.id, grant.token)).collect();
+                Command::Return { session, jobs }
+            }
+            38 => {
+                let position = Position { seq: number, length: number * 9, tail: number };
+                Command::Ack { appender: (number % 3) as u32, position }
+            }
+            _ => Command::Close { session },
+        };
+        let reply = self.both(command.clone());
+        match reply {
+            Reply::Joined(session) => self.sessions.push(session),
+            Reply::Cross(epoch) => self.epochs.push(epoch),
+            Reply::Granted { jobs, .. } => self.grants.extend(jobs),
+            _ => {}
+        }
+        if number < 10 {
+            self.both(command);
+        }
+    }
+
+    fn open(&mut self, session: SessionId, epoch: Epoch) -> Command {
+        let identity = self.dice.below(2) as u8;
+        let plan = RunPlan {
+            identity: [identity; 32],
+            defs: [identity; 32],
+            config: [9; 32],
+            date: "2020-07-01".to_owned(),
+            folder: "folder".to_owned(),
+            groups: vec!["group 0".to_owned(), "group 1".to_owned()],
+            appenders: 2,
+            policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
+        };
+        let publish = Publication { defs: vec![identity; 100], config: b"settings".to_vec() };
+        let modes = [OpenMode::Continue, OpenMode::Continue, OpenMode::Retry, OpenMode::Fresh];
+        let mode = modes[self.dice.below(4) as usize];
+        Command::OpenRun { session, epoch, plan, publish, mode }
+    }
+
+    /// Everything that can be read is what the model has.
+    fn compare(&mut self) {
+        let Answer::Run(run) = self.store().ask_blocking(Question::Run).unwrap() else { panic!() };
+        assert_eq!(run.map(|run| *run), self.model.core().run);
+        let blobs = self.model.tables().blobs.clone();
+        for hash in [[0; 32], [1; 32], [9; 32]] {
+            let found = self.store().ask_blocking(Question::Blob(hash)).unwrap();
+            let Answer::Blob(found) = found else { panic!() };
+            assert_eq!(found, blobs.get(&hash).cloned());
+        }
+        let failed = self.store().ask_blocking(Question::Failed { after: None, limit: 3 }).unwrap();
+        let Answer::Failed(failed) = failed else { panic!() };
+        let timeless = |mut failed: Vec<(JobId, FailedJob)>| {
+            failed.iter_mut().for_each(|(_, failed)| failed.job.ready_at = 0);
+            failed
+        };
+        let expected = self.model.tables_mut().failed(None, 3).unwrap();
+        assert_eq!(timeless(failed), timeless(expected));
+        for appender in 0..2 {
+            let output = self.model.tables().output.clone().into_iter();
+            let mut expected: Vec<_> =
+                output.filter(|output| output.block.appender == appender).collect();
+            assert_eq!(self.read(appender, false), expected);
+            expected.sort_by_key(|one| {
+                (one.group.clone(), one.name.clone(), one.key, one.block.ordinal, one.seq)
+            });
+            assert_eq!(self.read(appender, true), expected);
+        }
+    }
+
+    fn read(&mut self, appender: u32, canonical: bool) -> Vec<OutputBlock> {
+        let (mut all, mut after) = (Vec::new(), 0);
+        loop {
+            let bytes_max = self.dice.below(200) as usize;
+            let question = if canonical {
+                Question::CanonicalOutput { appender, after, bytes_max }
+            } else {
+                Question::Output { appender, after, bytes_max }
+            };
+            let Answer::Output(blocks) = self.store().ask_blocking(question).unwrap() else {
+                panic!()
+            };
+            let Some(last) = blocks.last() else { return all };
+            after = if canonical { after + blocks.len() as u64 } else { last.seq };
+            all.extend(blocks);
+        }
+    }
+}
+
+fn without_wait(reply: Reply) -> Reply {
+    match reply {
+        Reply::Granted { jobs, .. } => Reply::Granted { jobs, wait_ms: None },
+        other => other,
+    }
+}
+
+#[test]
+fn the_store_answers_like_the_ledger_in_memory() {
+    let seeds = std::env::var("SUITE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
+    let (mut jobs, mut blocks) = (0, 0);
+    for seed in 0..seeds {
+        let mut pair = Pair::new(seed);
+        // A start that leads somewhere; after it anything goes.
+        pair.both(Command::Join { nonce: 1000, alone: true });
+        let session = SessionId(1);
+        pair.sessions.push(session);
+        pair.both(Command::Claim { session, name: "gate 0".to_owned() });
+        pair.epochs.push(Epoch(1));
+        let open = pair.open(session, Epoch(1));
+        pair.both(open);
+        for _ in 0..300 {
+            pair.step();
+            match pair.dice.below(60) {
+                0 => pair.reopen(),
+                1 => pair.compare(),
+                _ => {}
+            }
+        }
+        pair.reopen();
+        pair.compare();
+        jobs += pair.model.core().run.as_ref().map_or(0, |run| run.done);
+        blocks += pair.model.tables().output.len();
+    }
+    println!("{seeds} seeds: {jobs} jobs done, {blocks} blocks at the end");
+    assert!(jobs > seeds && blocks > seeds as usize, "nothing was exercised");
+}
+
+#[test]
+fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
+    // A copy taken while the store lives is what a power cut would leave of synced files.
+    let mut pair = Pair::new(3);
+    pair.both(Command::Join { nonce: 1, alone: true });
+    let session = SessionId(1);
+    pair.both(Command::Claim { session, name: "gate 0".to_owned() });
+    let open = pair.open(session, Epoch(1));
+    pair.both(open);
+    let jobs = (0..9).map(|_| pair.new_job()).collect();
+    let group = "group 0".to_owned();
+    pair.both(Command::Seed { session, epoch: Epoch(1), group, jobs, last: true });
+    let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number: 1, limit: 1 })
+    else {
+        panic!()
+    };
+    let harvest = Harvest { blocks: vec![], children: vec![], ..Harvest::default() };
+    let outcome = Outcome::Done(Box::new(harvest));
+    pair.both(Command::Finish { session, job: jobs[0].id, token: jobs[0].token, outcome });
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["state.db", "state.db-wal"] {
+        std::fs::copy(pair.dir.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
+    let store = SoloStore { handle };
+    assert_eq!(store.standing().borrow().done, 1);
+    drop(store);
+    thread.close();
+}
+
+#[test]
+fn a_second_store_on_the_same_directory_is_refused() {
+    let pair = Pair::new(0);
+    let second = SoloHandle::open(&options(pair.dir.path()));
+    assert!(matches!(second, Err(StoreError::InUse(_))));
+}
+
+#[test]
+fn a_job_id_is_never_used_again_by_a_later_run() {
+    let mut pair = Pair::new(1);
+    pair.both(Command::Join { nonce: 1, alone: true });
+    let session = SessionId(1);
+    pair.both(Command::Claim { session, name: "gate 0".to_owned() });
+    let mut ids: Vec<JobId> = Vec::new();
+    for _ in 0..3 {
+        let Command::OpenRun { session, epoch, plan, publish, .. } = pair.open(session, Epoch(1))
+        else {
+            panic!()
+        };
+        pair.both(Command::OpenRun { session, epoch, plan, publish, mode: OpenMode::Fresh });
+        let job = pair.new_job();
+        let group = "group 0".to_owned();
+        pair.both(Command::Seed { session, epoch, group, jobs: vec![job], last: true });
+        let number = 1 + ids.len() as u64;
+        let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number, limit: 1 })
+        else {
+            panic!()
+        };
+        ids.push(jobs[0].id);
+        pair.reopen();
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}

@@ -1,0 +1,104 @@
+//! Files damaged after a kill: the right rows, or a refusal that names the file; never wrong rows,
+//! never a panic.
+
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use super::shop::{self, Dice, Place, sorted, words};
+use super::site::Site;
+
+/// Places left by a kill in the middle of the run.
+fn killed(site: &Site, dice: &mut Dice) -> Place {
+    loop {
+        let place = Place::new(site, true);
+        let mut child: Child = place.start();
+        std::thread::sleep(Duration::from_millis(150 + dice.below(350)));
+        let ended = child.try_wait().unwrap().is_some();
+        child.kill().ok();
+        child.wait().unwrap();
+        if !ended && place.data().join("state.db").exists() {
+            return place;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Harm {
+    Flip,
+    Zero,
+    Cut,
+}
+
+/// Harms a file at a random place; tells where.
+fn harm(file: &Path, kind: Harm, dice: &mut Dice) -> Option<usize> {
+    let mut bytes = std::fs::read(file).ok().filter(|bytes| !bytes.is_empty())?;
+    let at = dice.below(bytes.len() as u64) as usize;
+    match kind {
+        Harm::Flip => bytes[at] ^= 1 << dice.below(8),
+        Harm::Zero => {
+            let end = bytes.len().min(at + 512);
+            bytes[at..end].fill(0);
+        }
+        Harm::Cut => bytes.truncate(at),
+    }
+    std::fs::write(file, bytes).unwrap();
+    Some(at)
+}
+
+#[derive(Debug, Default)]
+struct Outcomes {
+    right: usize,
+    refused: usize,
+    wrong: Vec<String>,
+}
+
+fn damage(file: &str, seeds: std::ops::Range<u64>) -> Outcomes {
+    let site = shop::open();
+    let golden = shop::golden(&site);
+    let mut dice = Dice(seeds.start);
+    let mut outcomes = Outcomes::default();
+    let mut left = killed(&site, &mut dice);
+    for seed in seeds {
+        let mut dice = Dice(seed);
+        if seed % 8 == 0 {
+            left = killed(&site, &mut dice);
+        }
+        let place = left.copy();
+        let kind = [Harm::Flip, Harm::Flip, Harm::Zero, Harm::Cut][dice.below(4) as usize];
+        let Some(at) = harm(&place.data().join(file), kind, &mut dice) else { continue };
+        let output = place.run();
+        let said = words(&output);
+        let same = output.status.code() == Some(0) && sorted(&place.rows()) == sorted(&golden);
+        if same {
+            outcomes.right += 1;
+        } else if output.status.code() == Some(1)
+            && said.contains("state.db")
+            && !said.contains("panicked")
+        {
+            outcomes.refused += 1;
+        } else {
+            let code = output.status.code();
+            outcomes.wrong.push(format!("seed {seed}: {kind:?} at {at}: exit {code:?}: {said}"));
+        }
+    }
+    println!("{file}: {} right, {} refused", outcomes.right, outcomes.refused);
+    outcomes
+}
+
+fn seeds(from: u64) -> std::ops::Range<u64> {
+    let count = std::env::var("DAMAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(24);
+    from..from + count
+}
+
+#[test]
+fn a_damaged_database_gives_the_right_rows_or_is_refused_by_name() {
+    let outcomes = damage("state.db", seeds(1000));
+    assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+}
+
+#[test]
+fn a_damaged_log_gives_the_right_rows_or_is_refused_by_name() {
+    let outcomes = damage("state.db-wal", seeds(2000));
+    assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+}

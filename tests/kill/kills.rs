@@ -1,0 +1,127 @@
+//! SIGKILL at random instants.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::shop::{self, Dice, PAGES, Place, TAKE_LIMIT, rows_in, sorted, words};
+use super::site::Site;
+
+/// The pages that a run begins with.
+const ROOTS: [&str; 2] = ["/0/list/0", "/1/list/0"];
+
+/// What one round of kills came to.
+#[derive(Debug, Default)]
+struct Tally {
+    kills: usize,
+    starts: usize,
+    /// Fetches beyond one a page.
+    again: usize,
+    /// The most of them between one kill and the next.
+    again_most: usize,
+    /// Kills that came after the run was closed.
+    closed: usize,
+}
+
+/// Runs until the binary ends by itself, killing it again and again.
+fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms: u64) -> Tally {
+    let mut tally = Tally::default();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    loop {
+        let from = site.log().len();
+        let mut child = place.start();
+        tally.starts += 1;
+        assert!(tally.starts < 400, "it does not come to an end");
+        std::thread::sleep(Duration::from_millis(10 + dice.below(longest_ms)));
+        let ended = child.try_wait().unwrap().is_some();
+        if !ended {
+            child.kill().unwrap();
+            tally.kills += 1;
+        }
+        let output = child.wait_with_output().unwrap();
+        // What was on the wire at the kill reaches the site's log now.
+        std::thread::sleep(Duration::from_millis(15));
+        let mut life: BTreeMap<String, usize> = BTreeMap::new();
+        for hit in &site.log()[from..] {
+            *life.entry(hit.path.clone()).or_default() += 1;
+        }
+        assert!(life.values().all(|times| *times == 1), "one process fetches a page once");
+        if known.len() == PAGES && ROOTS.iter().all(|root| life.contains_key(*root)) {
+            // Killed between the close of the run and the end of the process: that run was
+            // complete, and this start began another.
+            let complete = |folder: &PathBuf| sorted(&rows_in(folder)) == sorted(golden);
+            assert!(place.folders().iter().any(complete), "a run was left unfinished");
+            known.clear();
+            tally.closed += 1;
+        }
+        let again = life.keys().filter(|path| known.contains_key(*path)).count();
+        tally.again += again;
+        tally.again_most = tally.again_most.max(again);
+        for (path, times) in life {
+            *known.entry(path).or_default() += times;
+        }
+        if ended {
+            assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+            assert_eq!(known.len(), PAGES);
+            return tally;
+        }
+    }
+}
+
+fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
+    let site = shop::open();
+    let golden = shop::golden(&site);
+    let mut total = Tally::default();
+    let mut seed = seeds;
+    while total.kills < kills_least {
+        let place = Place::new(&site, canonical);
+        let mut dice = Dice(seed);
+        let longest_ms = 60 + dice.below(600);
+        println!("seed {seed}, kills within {longest_ms} ms");
+        let tally = round(&site, &place, &golden, &mut dice, longest_ms);
+        println!("  {tally:?}");
+        let rows = place.rows();
+        if canonical {
+            assert!(rows == golden, "seed {seed}: the bytes differ");
+        }
+        assert!(sorted(&rows) == sorted(&golden), "seed {seed}: the rows differ");
+        assert!(tally.again <= tally.kills * TAKE_LIMIT, "seed {seed}: {tally:?}");
+        total.kills += tally.kills;
+        total.again += tally.again;
+        total.again_most = total.again_most.max(tally.again_most);
+        seed += 1;
+        assert!(seed < seeds + 60, "kills come too late to hit anything");
+    }
+    println!(
+        "{} rounds: {} kills, {} pages fetched again, at most {} after one kill",
+        seed - seeds,
+        total.kills,
+        total.again,
+        total.again_most
+    );
+}
+
+#[test]
+fn killed_again_and_again_the_bytes_are_those_of_an_undisturbed_run() {
+    let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    hammer(true, kills, 100);
+}
+
+#[test]
+fn killed_again_and_again_the_rows_are_the_same_in_order_of_arrival() {
+    hammer(false, 15, 500);
+}
+
+#[test]
+fn a_second_process_on_the_same_data_directory_is_refused() {
+    let site = shop::open();
+    let place = Place::new(&site, true);
+    let mut first = place.start();
+    while !place.data().join("state.db").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = place.run();
+    assert_eq!(second.status.code(), Some(10), "{}", words(&second));
+    assert!(words(&second).contains("in use by another process"), "{}", words(&second));
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,229 @@
+//! A shop of a few hundred linked pages, its definitions, and one data directory to run them in.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use super::site::{Response, Site};
+
+/// List pages of each of the two roots, and items on each list.
+const LISTS: usize = 12;
+const ITEMS: usize = 14;
+/// Pages of the shop: every one is reached, over chains of links with cycles in them.
+pub(super) const PAGES: usize = 2 * LISTS * (ITEMS + 1);
+/// `job.takeLimit` as it is set for all runs here.
+pub(super) const TAKE_LIMIT: usize = 64;
+
+/// Numbers that fall the same for the same seed.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}
+
+/// Opens the shop: every page takes a few milliseconds.
+pub(super) fn open() -> Site {
+    let site = Site::start();
+    let url = |path: String| site.url(&path);
+    for root in 0..2 {
+        for list in 0..LISTS {
+            // The last list leads back to the first.
+            let next = url(format!("/{root}/list/{}", (list + 1) % LISTS));
+            let items = (0..ITEMS).map(|item| url(format!("/{root}/item/{list}-{item}")));
+            let items: String =
+                items.map(|url| format!("<li><a href='{url}'>i</a></li>")).collect();
+            serve(
+                &site,
+                &format!("/{root}/list/{list}"),
+                &format!("<h1>List {list}</h1><p><a href='{next}'>n</a></p><ul>{items}</ul>"),
+            );
+            for item in 0..ITEMS {
+                let back = url(format!("/{root}/list/{list}"));
+                serve(
+                    &site,
+                    &format!("/{root}/item/{list}-{item}"),
+                    &format!(
+                        "<h1>Item {list}-{item}</h1><div>{}</div><p><a href='{back}'>b</a></p>",
+                        list * 100 + item
+                    ),
+                );
+            }
+        }
+    }
+    site
+}
+
+fn serve(site: &Site, path: &str, body: &str) {
+    let page = format!("<!DOCTYPE html><title>t</title>{body}");
+    let delay = 2 + (path.len() as u64 * 7 + path.bytes().map(u64::from).sum::<u64>()) % 6;
+    site.answer(path, Response::html(page).delay(Duration::from_millis(delay)));
+}
+
+const DEFS: &str = r#"
+locatorGroups:
+  lists:
+    locators: [
+      { name: first, url: "SITE/0/list/0" },
+      { name: second, url: "SITE/1/list/0" },
+    ]
+taskGroups:
+  lists:
+    headTask: { dataDef: head }
+    nextTask:
+      dataDef: next
+      steps: { jsoupDefault: { process: {
+        class: "org.codetab.scoopi.step.process.LocatorCreator", previous: parser, next: seeder } } }
+    itemTask:
+      dataDef: items
+      steps: { jsoupDefault: { process: {
+        class: "org.codetab.scoopi.step.process.LocatorCreator", previous: parser, next: seeder } } }
+  items:
+    nameTask: { dataDef: head }
+    priceTask: { dataDef: price }
+    backTask:
+      dataDef: back
+      steps: { jsoupDefault: { process: {
+        class: "org.codetab.scoopi.step.process.LocatorCreator", previous: parser, next: seeder } } }
+dataDefs:
+  head:
+    query: { block: "h1", selector: "*" }
+    items: [ item: { name: head, value: "Head" } ]
+  price:
+    query: { block: "div", selector: "*" }
+    items: [ item: { name: price, value: "Price" } ]
+  next:
+    query: { block: "p" }
+    items: [ item: { name: link, linkGroup: lists, selector: "a attribute: href" } ]
+  back:
+    query: { block: "p" }
+    items: [ item: { name: link, linkGroup: lists, selector: "a attribute: href" } ]
+  items:
+    query: { block: "ul" }
+    items: [ item: { name: link, linkGroup: items, indexRange: "1-14",
+                     selector: "li:nth-child(%{index}) > a attribute: href" } ]
+"#;
+
+/// A directory with definitions, data and output.
+pub(super) struct Place {
+    dir: tempfile::TempDir,
+    canonical: bool,
+}
+
+impl Place {
+    pub(super) fn new(site: &Site, canonical: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("defs")).unwrap();
+        let defs = DEFS.replace("SITE", site.url("").trim_end_matches('/'));
+        std::fs::write(dir.path().join("defs/job.yml"), defs).unwrap();
+        Self { dir, canonical }
+    }
+
+    /// A copy of everything as it is now.
+    pub(super) fn copy(&self) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        copy_dir(self.dir.path(), dir.path());
+        Self { dir, canonical: self.canonical }
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn command(&self, data: &Path, output: &Path) -> Command {
+        let order = if self.canonical { "canonical" } else { "arrival" };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spoonbill"));
+        command.current_dir(self.dir.path()).arg("run").arg("defs");
+        command.arg("--data-dir").arg(data).arg("--output").arg(output);
+        for setting in [
+            "loader.fetch.delay=0",
+            "loader.fetch.parallelism=8",
+            &format!("job.takeLimit={TAKE_LIMIT}"),
+            &format!("output.order={order}"),
+        ] {
+            command.args(["--set", setting]);
+        }
+        command.env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(super) fn start(&self) -> Child {
+        self.command(&self.data(), &self.dir.path().join("output")).spawn().unwrap()
+    }
+
+    pub(super) fn run(&self) -> Output {
+        self.start().wait_with_output().unwrap()
+    }
+
+    pub(super) fn run_in(&self, data: &Path, output: &Path) -> Output {
+        self.command(data, output).output().unwrap()
+    }
+
+    /// The rows of the latest run.
+    pub(super) fn rows(&self) -> Vec<u8> {
+        self.folders().pop().map_or_else(Vec::new, |folder| rows_in(&folder))
+    }
+
+    /// The folders of all runs, the latest last.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        folders_in(&self.dir.path().join("output"))
+    }
+}
+
+/// The folders of all runs below an output directory, the latest last.
+pub(super) fn folders_in(output: &Path) -> Vec<PathBuf> {
+    let Ok(folders) = std::fs::read_dir(output) else { return Vec::new() };
+    let folders = folders.map(|entry| entry.unwrap().path());
+    let mut folders: Vec<_> = folders.filter(|path| path.is_dir() && !path.is_symlink()).collect();
+    folders.sort();
+    folders
+}
+
+/// The one data file in the folder of a run.
+pub(super) fn rows_in(folder: &Path) -> Vec<u8> {
+    std::fs::read(folder.join("data.txt")).unwrap_or_default()
+}
+
+pub(super) fn sorted(rows: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<_> = rows.split(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
+}
+
+pub(super) fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_dir(&entry.path(), &target);
+        } else if entry.file_type().unwrap().is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path()).unwrap(), target).unwrap();
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// What an undisturbed run gives.
+pub(super) fn golden(site: &Site) -> Vec<u8> {
+    let place = Place::new(site, true);
+    let before = site.log().len();
+    let output = place.run();
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    assert_eq!(site.log().len() - before, PAGES, "an undisturbed run fetches every page once");
+    let rows = place.rows();
+    // A head for each page, a price for each item.
+    assert_eq!(sorted(&rows).len() - 1, PAGES + 2 * LISTS * ITEMS);
+    rows
+}
