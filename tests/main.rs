@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 #![allow(unreachable_pub, clippy::needless_raw_string_hashes, clippy::too_many_lines)]
-#![allow(clippy::format_collect, clippy::duration_suboptimal_units)]
+#![allow(clippy::format_collect, clippy::duration_suboptimal_units, clippy::print_stdout)]
 
 mod harness;
 

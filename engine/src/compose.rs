@@ -50,10 +50,13 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
         Err(found) => found.0,
     };
     // What is wrong at a place is told once, by the one who saw it first.
-    let known: Vec<Place> = problems.0.iter().filter_map(|problem| problem.place.clone()).collect();
+    let known = problems.0.clone();
     let is_news = |news: &Problem| {
         let Some(place) = &news.place else { return true };
-        !known.iter().any(|known| overlap(known, place))
+        !known.iter().any(|known| {
+            known.severity >= news.severity
+                && known.place.as_ref().is_some_and(|known| overlap(known, place))
+        })
     };
     let news: Vec<Problem> = found.into_iter().filter(is_news).collect();
     problems.0.extend(news);

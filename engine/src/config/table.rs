@@ -89,7 +89,7 @@ pub(super) const TABLE: &[Key] = &[
     row("loader.idle.timeout", FETCHING, with_unit(1), is("30s"),
         "Time without a byte after which a fetch is given up."),
     row("loader.total.timeout", FETCHING, millis(1), Preset::Like("webClient.timeout", "120s"),
-        "Time one fetch may take, redirects and body included."),
+        "Time one fetch from one host may take, its redirects and the body included."),
     row("loader.redirects.max", FETCHING, integer(0, 100), is("10"),
         "Redirects followed for one page."),
     row("loader.body.max", FETCHING, size(1), is("16MiB"),

@@ -74,6 +74,7 @@ impl<T: Tables> Ledger<T> {
             deaths: 0,
             lone_deaths: 0,
             last_token: NEVER,
+            detour: None,
         };
         if let Some(run) = &mut self.core.run {
             run.known += 1;
@@ -254,7 +255,7 @@ impl<T: Tables> Ledger<T> {
         token: Token,
         outcome: Outcome,
     ) -> TableResult<Reply> {
-        let Some(job) = self.tables.job(id)? else {
+        let Some(mut job) = self.tables.job(id)? else {
             return Ok(Reply::Stale);
         };
         match self.core.taken.get(&id).copied() {
@@ -291,6 +292,11 @@ impl<T: Tables> Ledger<T> {
                 tally.failed += 1;
                 self.count(&tally);
                 self.fail(id, job, vec![reason])?;
+            }
+            Outcome::Moved { url, lane, polite, redirects, tally } => {
+                self.count(&tally);
+                job.divert(url, lane, polite, redirects);
+                self.queue_anew(id, job)?;
             }
         }
         Ok(Reply::Ok)
@@ -365,7 +371,9 @@ impl<T: Tables> Ledger<T> {
 }
 
 fn grant(id: JobId, token: Token, job: Job) -> Grant {
-    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts }
+    let (at, redirects) = job.detour.map(|detour| (detour.at, detour.redirects)).unzip();
+    let redirects = redirects.unwrap_or_default();
+    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts, at, redirects }
 }
 
 /// The tables contradict themselves: whoever keeps them has to stop.

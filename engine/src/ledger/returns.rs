@@ -3,8 +3,28 @@
 use super::command::{JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
-use super::tables::Job;
+use super::tables::{Detour, Job};
 use super::{Ledger, TableResult, Tables};
+
+impl Job {
+    /// Sends it to another host. Its own address stays what rows and scripts are told.
+    pub(super) fn divert(&mut self, at: String, lane: String, polite: bool, redirects: u32) {
+        let came_from = std::mem::replace(&mut self.new.lane, lane);
+        let was_polite = std::mem::replace(&mut self.new.polite, polite);
+        let (home, home_polite) = match self.detour.take() {
+            Some(before) => (before.home, before.home_polite),
+            None => (came_from, was_polite),
+        };
+        self.detour = Some(Detour { at, redirects, home, home_polite });
+    }
+
+    /// Forgets where redirects have led: they may lead elsewhere by now.
+    fn go_home(&mut self) {
+        if let Some(detour) = self.detour.take() {
+            (self.new.lane, self.new.polite) = (detour.home, detour.home_polite);
+        }
+    }
+}
 
 impl<T: Tables> Ledger<T> {
     /// No start on the lane of `job` for so long.
@@ -67,6 +87,17 @@ impl<T: Tables> Ledger<T> {
         self.queue(id, &job)
     }
 
+    /// Queues a job that has been sent to another host, in the order of discovery there.
+    pub(super) fn queue_anew(&mut self, id: JobId, mut job: Job) -> TableResult<()> {
+        // What may kill its worker stays by itself wherever it goes.
+        if job.lane != ISOLATION {
+            job.lane = self.lanes.lane_of(&job.new);
+        }
+        job.ready_at = 0;
+        job.last_token = NEVER;
+        self.queue(id, &job)
+    }
+
     /// Counts a death against a job that was in hand; tells whether it was one too many. In a
     /// full house nobody knows who killed the worker, so those deaths only lead to isolation, and
     /// only deaths there, alone, are the job's own.
@@ -124,6 +155,7 @@ impl<T: Tables> Ledger<T> {
                 let mut job = failed.job;
                 (job.attempts, job.deaths, job.lone_deaths, job.ready_at) = (0, 0, 0, 0);
                 job.last_token = NEVER;
+                job.go_home();
                 job.lane = self.lanes.lane_of(&job.new);
                 self.tables.drop_failed(id)?;
                 self.queue(id, &job)?;

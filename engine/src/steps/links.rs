@@ -8,6 +8,9 @@ use crate::ledger::{Grant, Harvest};
 use crate::prepare::LinkRules;
 use crate::seed::new_job;
 
+/// Longest address that is followed.
+const URL_BYTES: usize = 8 * 1024;
+
 /// An address found on a page, and the group that will work on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -53,6 +56,8 @@ impl Workshop {
             let reason = if parent.polite && is_local(&link.url) {
                 // What a web page says must not make us read the disk.
                 Some("links of web pages that name a file (missing prefix?)")
+            } else if link.url.len() > URL_BYTES {
+                Some("links longer than 8 KiB")
             } else if parent.depth >= self.links.depth_max {
                 Some("links beyond links.depth.max")
             } else if harvest.children.len() >= self.links.page_max {
