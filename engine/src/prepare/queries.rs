@@ -76,6 +76,10 @@ impl Maker<'_> {
     }
 
     fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
+        if text.at == Span::default() && text.text.is_empty() {
+            // Stands in for a query that is missing or no text, which has been told.
+            return;
+        }
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
         for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
