@@ -98,11 +98,6 @@ fn all_problems_of_two_files_at_once() {
        |
     21 |             previous: filtre
        |                       ^^^^^^ did you mean `filter`?
-    warning: no task uses the dataDef `price`
-     --> defs/second.yml:2:3
-      |
-    2 |   price:
-      |   ^^^^^ remove it, or name it as `dataDef` of a task
     error: `value` must be text, but it is the number `1`
      --> defs/second.yml:5:33
       |
@@ -148,7 +143,7 @@ fn all_problems_of_two_files_at_once() {
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
        |                                                                                                 ^^^ put text that is meant as it stands between `\Q` and `\E`
-    15 errors, 1 warning
+    15 errors
     "#);
 }
 
@@ -256,11 +251,6 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     39 |               - plugin: { name: f, class: file }
        |                                 ^ add `plugins: [ plugin: { name: csv, class: csv } ]` to it
-    error: delimiter `||` is not one byte; use `|`, `,`, `;` or `\t`
-      --> defs/job.yml:40:115
-       |
-    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
-       |                                                                                                                   ^^^^
     error: plugin `c` knows no property `includeTag`
       --> defs/job.yml:40:121
        |
@@ -301,7 +291,7 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     48 |     items: [ item: { name: i, selector: "foo(.)" } ]
        |                                          ^
-    18 errors
+    17 errors
     "#);
 }
 

@@ -90,7 +90,7 @@ fn failed_jobs_are_listed_and_tried_again_alone() {
     insta::assert_snapshot!(work.run(&["job.attempts.max=2"]).shown(&work), @r#"
     exit 4
     --- stderr
-           run  finished, with 2 failed jobs after [time]
+           run  finished after [time]
           jobs  1 done, 2 failed, 0 pending
          pages  1 fetched, 0 from store, 2 failed, 1 retry, 39 bytes
        answers  200: 1, 404: 1, 503: 2
@@ -116,9 +116,9 @@ fn failed_jobs_are_listed_and_tried_again_alone() {
     exit 4
     --- stderr
     tried the failed jobs of the last run again
-           run  finished, with 1 failed job after [time]
+           run  finished after [time]
           jobs  2 done, 1 failed, 0 pending
-         pages  2 fetched, 0 from store, 3 failed, 1 retry, 76 bytes
+         pages  2 fetched, 0 from store, 1 failed, 1 retry, 76 bytes
        answers  200: 2, 404: 2, 503: 2
           rows  2
                 2 d
@@ -150,9 +150,9 @@ fn there_is_nothing_to_list_or_retry_without_a_run() {
     "#);
     assert!(!work.exists("data"));
     insta::assert_snapshot!(work.retry(&[]).shown(&work), @r#"
-    exit 0
+    exit 1
     --- stderr
-    nothing to try again: no job of the last run in this data directory failed
+    error: `data` holds no run whose failed jobs could be tried again
     "#);
 }
 
