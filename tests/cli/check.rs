@@ -37,11 +37,13 @@ taskGroups:
             class: data_convertor
             previous: filtre
             next: appender
+    soundTask:
+      dataDef: dates
 "#;
 
 const SECOND: &str = r#"dataDefs:
   price:
-    query: { block: "div", selector: "p" }
+    query: { block: "div:nth-child(", selector: "p" }
     items:
       - item: { name: a, value: 1 }
       - item: { name: a, selecter: "p" }
@@ -50,11 +52,11 @@ const SECOND: &str = r#"dataDefs:
     items:
       - item: { name: link, linkGroup: nowhere, selector: "a attribute: href" }
   dates:
-    query: { block: body, selector: "p > b" }
+    query: { block: body, selector: "p > > b" }
     items:
-      - item: { name: i, script: "1", indexRange: "x-y" }
+      - item: { name: i, script: "1 +", indexRange: "x-y" }
     dims:
-      - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value } ] }
+      - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
 "#;
 
 #[test]
@@ -116,22 +118,32 @@ fn all_problems_of_two_files_at_once() {
        |
     10 |       - item: { name: link, linkGroup: nowhere, selector: "a attribute: href" }
        |                                        ^^^^^^^ add `nowhere:` below `taskGroups:`
-    error: `x-y` is not a range of indexes
-      --> defs/second.yml:14:51
+    error: bad selector: a selector is missing before `>`
+      --> defs/second.yml:12:42
        |
-    14 |       - item: { name: i, script: "1", indexRange: "x-y" }
-       |                                                   ^^^^^ write `2-6`, or `5-` for a range that `breakAfter` ends
+    12 |     query: { block: body, selector: "p > > b" }
+       |                                          ^
+    error: script of item `i`: `script` line 1, column 4: SyntaxError: unexpected token in expression: ''
+      --> defs/second.yml:14:34
+       |
+    14 |       - item: { name: i, script: "1 +", indexRange: "x-y" }
+       |                                  ^^^^^
+    error: `x-y` is not a range of indexes
+      --> defs/second.yml:14:53
+       |
+    14 |       - item: { name: i, script: "1 +", indexRange: "x-y" }
+       |                                                     ^^^^^ write `2-6`, or `5-` for a range that `breakAfter` ends
     error: the axis `dim` has no item `e`
       --> defs/second.yml:16:37
        |
-    16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value } ] }
+    16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
        |                                     ^^^^^^^^^^^^^^ the middle of the variable must be a name below `dims`
-    error: a filter needs the key `pattern`
-      --> defs/second.yml:16:73
+    error: filter `(` is no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
+      --> defs/second.yml:16:97
        |
-    16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value } ] }
-       |                                                                         ^ add `pattern: ...`
-    13 errors
+    16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
+       |                                                                                                 ^^^ put text that is meant as it stands between `\Q` and `\E`
+    15 errors
     "#);
 }
 
@@ -239,11 +251,6 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     39 |               - plugin: { name: f, class: file }
        |                                 ^ add `plugins: [ plugin: { name: csv, class: csv } ]` to it
-    error: the delimiter is empty
-      --> defs/job.yml:40:115
-       |
-    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
-       |                                                                                                                   ^^
     error: plugin `c` knows no property `includeTag`
       --> defs/job.yml:40:119
        |
@@ -284,7 +291,7 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     48 |     items: [ item: { name: i, selector: "foo(.)" } ]
        |                                          ^
-    18 errors
+    17 errors
     "#);
 }
 

@@ -90,7 +90,7 @@ fn failed_jobs_are_listed_and_tried_again_alone() {
     insta::assert_snapshot!(work.run(&["job.attempts.max=2"]).shown(&work), @r#"
     exit 4
     --- stderr
-           run  finished after [time], with 2 failed jobs
+           run  finished after [time]
           jobs  1 done, 2 failed, 0 pending
          pages  1 fetched, 0 from store, 2 failed, 1 retry, 39 bytes
        answers  200: 1, 404: 1, 503: 2
@@ -116,9 +116,9 @@ fn failed_jobs_are_listed_and_tried_again_alone() {
     exit 4
     --- stderr
     tried the failed jobs of the last run again
-           run  finished after [time], with 1 failed job
+           run  finished after [time]
           jobs  2 done, 1 failed, 0 pending
-         pages  2 fetched, 0 from store, 3 failed, 1 retry, 76 bytes
+         pages  2 fetched, 0 from store, 1 failed, 1 retry, 76 bytes
        answers  200: 2, 404: 2, 503: 2
           rows  2
                 2 d

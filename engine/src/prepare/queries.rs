@@ -76,8 +76,9 @@ impl Maker<'_> {
     }
 
     fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
-        if text.text.is_empty() && text.at.line == 0 {
-            return; // Not written at all, which is told elsewhere.
+        if text.at == Span::default() && text.text.is_empty() {
+            // Stands in for a query that is missing or no text, which has been told.
+            return;
         }
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
