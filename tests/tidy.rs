@@ -35,7 +35,11 @@ fn shipped(text: &str) -> &str {
 }
 
 fn is_test(name: &str) -> bool {
-    name.contains("/tests") || name.contains("/sim") || name.contains("/suite") || name.contains("/test.rs") || name.contains("testing.rs")
+    name.contains("/tests")
+        || name.contains("/sim")
+        || name.contains("/suite")
+        || name.contains("/test.rs")
+        || name.contains("testing.rs")
 }
 
 fn all() -> Vec<(String, String)> {

@@ -4,7 +4,7 @@
 mod queries;
 mod sinks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Zoned;
@@ -141,6 +141,7 @@ pub(crate) fn prepare(
         sources,
         problems: Problems::default(),
         appenders: Vec::new(),
+        tried: BTreeSet::new(),
         tasks: 0,
     };
     let mut groups = BTreeMap::new();
@@ -149,6 +150,7 @@ pub(crate) fn prepare(
         let ready = Group { live: group.live.as_ref().map(|live| live.text.clone()), tasks };
         groups.insert(group.name.text.clone(), ready);
     }
+    maker.check_orphans();
     maker.check_settings();
     maker.check_locators();
     let Maker { mut problems, appenders, .. } = maker;
@@ -193,6 +195,8 @@ struct Maker<'a> {
     sources: &'a Sources,
     problems: Problems,
     appenders: Vec<AppenderSpec>,
+    /// Data definitions whose queries have been tried.
+    tried: BTreeSet<String>,
     tasks: u32,
 }
 

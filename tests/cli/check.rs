@@ -187,7 +187,7 @@ taskGroups:
             next: end
             plugins:
               - plugin: { name: f, class: file }
-              - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
+              - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
 dataDefs:
   css:
     query: { block: "div:nth-child(x)", selector: "p:contain(x)" }
@@ -252,9 +252,9 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
     39 |               - plugin: { name: f, class: file }
        |                                 ^ add `plugins: [ plugin: { name: csv, class: csv } ]` to it
     error: plugin `c` knows no property `includeTag`
-      --> defs/job.yml:40:119
+      --> defs/job.yml:40:121
        |
-    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "", includeTag: true } ] }
+    40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
        |                                                                                                                         ^^^^^^^^^^ did you mean `includeTags`?
     error: bad selector: `x` is not a position: use `3`, `2n+1`, `odd` or `even`
       --> defs/job.yml:43:36
