@@ -100,9 +100,11 @@ impl Maker<'_> {
         let has_variables = query.contains("%{");
         for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
             let filled = sample(query, words);
-            let Some((message, offset)) = dialect.fault(&filled) else {
+            let mut faults = dialects.iter().map(|dialect| (dialect, dialect.fault(&filled)));
+            let Some((dialect, Some((message, offset)))) = faults.next() else { continue };
+            if faults.any(|(_, fault)| fault.is_none()) {
                 continue;
-            };
+            }
             let at = if has_variables { text.at } else { self.inside(text.at, offset) };
             let with = if has_variables { format!(" (as `{filled}`)") } else { String::new() };
             self.error(at, format!("bad {}: {message}{with}", dialect.word()), None);
