@@ -98,6 +98,11 @@ fn all_problems_of_two_files_at_once() {
        |
     21 |             previous: filtre
        |                       ^^^^^^ did you mean `filter`?
+    error: bad selector: `)` is missing
+     --> defs/second.yml:3:36
+      |
+    3 |     query: { block: "div:nth-child(", selector: "p" }
+      |                                    ^
     error: `value` must be text, but it is the number `1`
      --> defs/second.yml:5:33
       |
@@ -143,7 +148,7 @@ fn all_problems_of_two_files_at_once() {
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
        |                                                                                                 ^^^ put text that is meant as it stands between `\Q` and `\E`
-    15 errors
+    16 errors
     "#);
 }
 
