@@ -72,6 +72,10 @@ fn delimiter(text: &Text) -> Result<String, String> {
 }
 
 impl Encoder for Csv {
+    fn prints_tags(&self) -> bool {
+        self.include_tags
+    }
+
     fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize {
         let page = page.page.to_string();
         let tags = [page.as_str(), "1", "1"];
