@@ -2,6 +2,7 @@
 
 mod check;
 mod data_dir;
+mod fsck;
 mod query;
 mod run;
 mod settings;

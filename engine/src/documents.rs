@@ -133,6 +133,35 @@ impl Documents {
     }
 }
 
+/// Everything that is wrong with the saved pages in a data directory.
+pub(crate) fn examine(dir: &Path) -> Vec<String> {
+    let path = dir.join("pages.db");
+    let name = path.display().to_string();
+    if !path.exists() {
+        return Vec::new();
+    }
+    let look = || -> rusqlite::Result<Vec<String>> {
+        let connection = Connection::open(&path)?;
+        let mut found = crate::store::damage(&connection, &name)?;
+        for (table, sql) in [
+            ("pages", "SELECT mark, body, url FROM pages"),
+            ("parsed", "SELECT mark, data, '' FROM parsed"),
+        ] {
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                if mark_of(&bytes) != mark[..] {
+                    let url: String = row.get(2)?;
+                    found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
+                }
+            }
+        }
+        Ok(found)
+    };
+    look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
+}
+
 struct Keeper {
     connection: Connection,
     inbox: Receiver<Request>,

@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod failed;
+mod fsck;
 mod problems;
 mod progress;
 mod query;
@@ -46,6 +47,11 @@ enum Command {
     Query(query::QueryArgs),
     /// List failed jobs with their reasons, as JSON lines
     Failed {
+        #[command(flatten)]
+        settings: SettingArgs,
+    },
+    /// Verify the data directory: exit 0, or 1 with what is wrong on stdout
+    Fsck {
         #[command(flatten)]
         settings: SettingArgs,
     },
@@ -131,6 +137,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Query(args) => query::query(&args),
         Command::Failed { settings } => failed::failed(&settings),
+        Command::Fsck { settings } => fsck::fsck(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
     };
     ExitCode::from(code)

@@ -1,6 +1,7 @@
 //! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
 //! this contract only.
 
+mod fsck;
 mod seal;
 mod solo;
 mod sqlite;
@@ -15,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, Standing};
 
+pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
 
 /// Where the ledger is kept.

@@ -129,7 +129,7 @@ fn leadership() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
 }
 
-fn lock(dir: &Path) -> Result<File, StoreError> {
+pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let failed = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::StorageFull => {
             StoreError::Full(format!("`{}`: {error}", dir.display()))

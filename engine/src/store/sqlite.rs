@@ -12,7 +12,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; a higher one is refused.
-const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 1;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
