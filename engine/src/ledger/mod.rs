@@ -13,6 +13,8 @@ mod sessions;
 mod tables;
 
 #[cfg(test)]
+#[allow(clippy::large_enum_variant, clippy::match_same_arms, clippy::needless_pass_by_value)]
+#[allow(clippy::semicolon_if_nothing_returned)]
 mod sim;
 #[cfg(test)]
 mod tests;
