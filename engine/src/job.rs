@@ -13,7 +13,7 @@ use crate::ledger::{
     Command, Grant, JobId, Outcome, Phase, Reply, SessionId, Standing, Tally, Token,
 };
 use crate::shutdown::Stop;
-use crate::store::{Store, StoreError};
+use crate::store::{Question, Store, StoreError};
 use crate::task::TaskMediator;
 
 /// Takes jobs and sees them to their end.
@@ -90,6 +90,8 @@ impl JobMediator {
                 Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
                 changed = self.phase.changed() => if changed.is_err() { return Ok(()) },
                 changed = self.standing.changed() => if changed.is_err() {
+                    // It is gone; asked, it tells why.
+                    self.store.ask(Question::Flush).await?;
                     return Err(StoreError::Closed.into());
                 },
                 () = sleep_until(timer), if next_due.is_some() => {}

@@ -1,11 +1,13 @@
 //! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
 //! this contract only.
 
+mod output;
 mod seal;
 mod solo;
 mod sqlite;
 #[cfg(test)]
 mod suite;
+mod sums;
 
 use std::fmt;
 
