@@ -1,6 +1,8 @@
 //! The real binary, killed at random instants, its files damaged, its disk full: the rows are
 //! those of an undisturbed run, or the run is refused with words.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 #[path = "kill/damage.rs"]
 mod damage;
 #[path = "kill/full_disk.rs"]

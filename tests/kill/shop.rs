@@ -36,8 +36,9 @@ pub(super) fn open() -> Site {
             // The last list leads back to the first.
             let next = url(format!("/{root}/list/{}", (list + 1) % LISTS));
             let items = (0..ITEMS).map(|item| url(format!("/{root}/item/{list}-{item}")));
-            let items: String =
+            let items: Vec<String> =
                 items.map(|url| format!("<li><a href='{url}'>i</a></li>")).collect();
+            let items = items.concat();
             serve(
                 &site,
                 &format!("/{root}/list/{list}"),

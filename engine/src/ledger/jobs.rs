@@ -256,7 +256,7 @@ impl<T: Tables> Ledger<T> {
             Some(taken) if taken.token == token => self.let_go(id, taken),
             // Its session expired, but nobody else got the job: the work counts.
             None if job.last_token == token && token != NEVER => {
-                self.unqueue(id, job.lane, job.ready_at)?
+                self.unqueue(id, job.lane, job.ready_at)?;
             }
             _ => return Ok(Reply::Stale),
         }
