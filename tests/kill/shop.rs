@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::site::{Response, Site};
 
@@ -36,8 +36,9 @@ pub(super) fn open() -> Site {
             // The last list leads back to the first.
             let next = url(format!("/{root}/list/{}", (list + 1) % LISTS));
             let items = (0..ITEMS).map(|item| url(format!("/{root}/item/{list}-{item}")));
-            let items: String =
+            let items: Vec<String> =
                 items.map(|url| format!("<li><a href='{url}'>i</a></li>")).collect();
+            let items = items.concat();
             serve(
                 &site,
                 &format!("/{root}/list/{list}"),
@@ -154,11 +155,21 @@ impl Place {
     }
 
     pub(super) fn start(&self) -> Child {
-        self.command(&self.data(), &self.dir.path().join("output")).spawn().unwrap()
+        // Relative, so that a copy of the place is a place of its own.
+        self.command(Path::new("data"), Path::new("output")).spawn().unwrap()
     }
 
+    /// Runs to the end; one that hangs is killed and has no exit code.
     pub(super) fn run(&self) -> Output {
-        self.start().wait_with_output().unwrap()
+        let mut child = self.start();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.wait_with_output().unwrap()
     }
 
     pub(super) fn run_in(&self, data: &Path, output: &Path) -> Output {

@@ -7,7 +7,7 @@ use super::command::{
 };
 use super::lanes::ISOLATION;
 use super::tables::{FailedJob, Job, LaneId};
-use super::{Ledger, TableError, TableResult, Tables};
+use super::{Ledger, TableResult, Tables};
 
 /// The token of no grant: grants count from 1.
 pub(super) const NEVER: Token = Token(0);
@@ -136,7 +136,8 @@ impl<T: Tables> Ledger<T> {
                 break;
             };
             let Some((ready_at, id)) = self.tables.first_in_lane(lane)? else {
-                return Err(odd(&format!("lane {} has lost its queue", lane.0)));
+                let message = format!("lane {} has lost its queue", lane.0);
+                return Err(self.tables.damaged(&message));
             };
             jobs.push(self.grant_queued(session, id, lane, ready_at)?);
         }
@@ -187,7 +188,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(None);
         }
         let Some((ready_at, id)) = self.tables.first_in_lane(ISOLATION)? else {
-            return Err(odd("isolation has lost its queue"));
+            return Err(self.tables.damaged("isolation has lost its queue"));
         };
         let job = self.known_job(id)?;
         let lane = self.lanes.lane_of(&job.new);
@@ -219,8 +220,9 @@ impl<T: Tables> Ledger<T> {
         Ok(self.hand_out(session, id, job, lane, false))
     }
 
-    fn known_job(&mut self, id: JobId) -> TableResult<Job> {
-        self.tables.job(id)?.ok_or_else(|| odd(&format!("job {} is queued but not there", id.0)))
+    pub(super) fn known_job(&mut self, id: JobId) -> TableResult<Job> {
+        let job = self.tables.job(id)?;
+        job.ok_or_else(|| self.tables.damaged(&format!("job {} is to be done but not there", id.0)))
     }
 
     fn hand_out(
@@ -374,9 +376,4 @@ fn grant(id: JobId, token: Token, job: Job) -> Grant {
     let (at, redirects) = job.detour.map(|detour| (detour.at, detour.redirects)).unzip();
     let redirects = redirects.unwrap_or_default();
     Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts, at, redirects }
-}
-
-/// The tables contradict themselves: whoever keeps them has to stop.
-fn odd(message: &str) -> TableError {
-    TableError { message: format!("the ledger's tables are damaged: {message}"), full: false }
 }

@@ -102,6 +102,13 @@ pub struct Core {
     pub(crate) taken: BTreeMap<JobId, Taken>,
 }
 
+impl Core {
+    /// Jobs granted and not ended.
+    pub fn taken_count(&self) -> u64 {
+        self.taken.len() as u64
+    }
+}
+
 /// The few numbers others watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {

@@ -69,9 +69,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(());
         };
         self.let_go(id, taken);
-        let Some(mut job) = self.tables.job(id)? else {
-            return Ok(());
-        };
+        let mut job = self.known_job(id)?;
         job.last_token = taken.token;
         job.ready_at = 0;
         if died {

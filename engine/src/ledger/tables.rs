@@ -105,6 +105,10 @@ pub trait Tables {
     fn put_lane(&mut self, id: LaneId, bytes: &[u8]) -> TableResult<()>;
     /// Forgets jobs, queues, lanes, keys, failures, output and blobs: a new run begins.
     fn clear(&mut self) -> TableResult<()>;
+    /// The words for tables that contradict themselves, with the file's name if there is one.
+    fn damaged(&self, message: &str) -> TableError {
+        TableError { message: message.to_owned(), full: false }
+    }
 }
 
 /// Tables in memory.

@@ -2,11 +2,13 @@
 //! this contract only.
 
 mod fsck;
+mod output;
 mod seal;
 mod solo;
 mod sqlite;
 #[cfg(test)]
 mod suite;
+mod sums;
 
 use std::fmt;
 

@@ -13,6 +13,40 @@ fn mark(bytes: &[u8]) -> [u8; MARK] {
     mark
 }
 
+/// Bytes behind a mark that vouches for what stands beside them, too.
+pub(super) fn seal_beside(beside: &[&[u8]], bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(MARK + bytes.len());
+    sealed.extend_from_slice(&mark_beside(beside, bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+fn mark_beside(beside: &[&[u8]], bytes: &[u8]) -> [u8; MARK] {
+    let mut hasher = blake3::Hasher::new();
+    for part in beside {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.update(bytes);
+    let mut mark = [0; MARK];
+    mark.copy_from_slice(&hasher.finalize().as_bytes()[..MARK]);
+    mark
+}
+
+/// The bytes behind the mark, if they and what stands beside them are what was sealed.
+pub(super) fn unseal_beside<'a>(
+    sealed: &'a [u8],
+    beside: &[&[u8]],
+    what: impl FnOnce() -> String,
+) -> TableResult<&'a [u8]> {
+    match sealed.split_at_checked(MARK) {
+        Some((own, bytes)) if own == mark_beside(beside, bytes) => Ok(bytes),
+        _ => {
+            Err(TableError { message: format!("{} is not what was written", what()), full: false })
+        }
+    }
+}
+
 /// Puts a mark before bytes.
 pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());

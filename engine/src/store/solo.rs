@@ -214,7 +214,7 @@ impl Keeper {
             let patience = if self.held.is_empty() { self.interval } else { Duration::ZERO };
             next = self.inbox.recv_timeout(patience).ok();
         }
-        self.commit()?;
+        self.commit().map_err(|error| damaged_or_full(&error))?;
         Ok(open)
     }
 
@@ -224,14 +224,12 @@ impl Keeper {
                 let wait = is_relied_on(&command);
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
-                let reply = self
-                    .ledger
-                    .apply(self.stamp, command)
-                    .map_err(|error| damaged_or_full(&error))?;
-                if wait {
-                    self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
-                } else {
-                    respond(Ok(reply));
+                let reply = self.ledger.apply(self.stamp, command);
+                match told(reply, respond)? {
+                    (reply, respond) if wait => {
+                        self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
+                    }
+                    (reply, respond) => respond(Ok(reply)),
                 }
                 Ok(true)
             }
@@ -240,12 +238,8 @@ impl Keeper {
                 Ok(true)
             }
             Request::Ask(question, respond) => {
-                let reads_output =
-                    matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. });
-                if reads_output {
-                    self.commit()?;
-                }
-                let answer = self.answer(&question).map_err(|error| damaged_or_full(&error))?;
+                let answer = self.look(&question);
+                let (answer, respond) = told(answer, respond)?;
                 respond(Ok(answer));
                 Ok(true)
             }
@@ -253,28 +247,37 @@ impl Keeper {
         }
     }
 
+    fn look(&mut self, question: &Question) -> Result<Answer, TableError> {
+        if matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. }) {
+            self.commit()?;
+        }
+        self.answer(question)
+    }
+
     fn answer(&mut self, question: &Question) -> Result<Answer, TableError> {
+        let run = self.ledger.core().run.as_ref();
+        let extent = run.map_or((0, 0), |run| (run.output_seq, run.plan.appenders));
         let tables = self.ledger.tables_mut();
         Ok(match *question {
             Question::Run => Answer::Run(self.ledger.core().run.clone().map(Box::new)),
             Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
             Question::Output { appender, after, bytes_max } => {
-                Answer::Output(tables.output(appender, after, bytes_max)?)
+                Answer::Output(tables.output(appender, after, bytes_max, extent)?)
             }
             Question::CanonicalOutput { appender, after, bytes_max } => {
-                Answer::Output(tables.canonical_output(appender, after, bytes_max)?)
+                Answer::Output(tables.canonical_output(appender, after, bytes_max, extent)?)
             }
             Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
             Question::Flush => Answer::Flushed,
         })
     }
 
-    fn commit(&mut self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<(), TableError> {
         if self.changed {
             self.changed = false;
-            self.ledger.save_lanes().map_err(|error| damaged_or_full(&error))?;
+            self.ledger.save_lanes()?;
             let core = self.ledger.core().clone();
-            self.ledger.tables_mut().commit(&core).map_err(|error| damaged_or_full(&error))?;
+            self.ledger.tables_mut().commit(&core)?;
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -306,6 +309,21 @@ impl Keeper {
                 Request::Ask(_, respond) => respond(Err(error.clone())),
                 Request::Close => return,
             }
+        }
+    }
+}
+
+/// Passes a result on with its responder, or tells the caller why there is none.
+fn told<T>(
+    result: Result<T, TableError>,
+    respond: Respond<T>,
+) -> Result<(T, Respond<T>), StoreError> {
+    match result {
+        Ok(value) => Ok((value, respond)),
+        Err(error) => {
+            let error = damaged_or_full(&error);
+            respond(Err(error.clone()));
+            Err(error)
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::StoreError;
+use super::output::seal_output;
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
+use super::sums::{Sums, place};
 use crate::ledger::{
-    Block, Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult,
-    Tables,
+    Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult, Tables,
 };
 
 /// Format of the file; a higher one is refused.
@@ -31,10 +32,11 @@ CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
 /// Tables in an SQLite database; inside a transaction whenever something was changed.
 #[derive(Debug)]
 pub(super) struct SqliteTables {
-    connection: Connection,
-    name: String,
+    pub(super) connection: Connection,
+    pub(super) name: String,
     in_transaction: bool,
-    canonical_ready: bool,
+    pub(super) canonical_ready: bool,
+    sums: Sums,
 }
 
 /// Everything a ledger is restored from.
@@ -66,17 +68,24 @@ impl SqliteTables {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
-        Ok(Self { connection, name, in_transaction: false, canonical_ready: false })
+        Ok(Self {
+            connection,
+            name,
+            in_transaction: false,
+            canonical_ready: false,
+            sums: Sums::default(),
+        })
     }
 
     /// Reads what a ledger needs to go on.
     pub(super) fn restore(&mut self) -> TableResult<Stored> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
-        let core = match record {
+        let (core, sums): (Core, Sums) = match record {
             Some(record) => unseal(&record, &format!("the core record of `{}`", self.name))?,
-            None => Core::default(),
+            None => Default::default(),
         };
+        self.sums = sums;
         let rows = self.many("SELECT id, record FROM lanes ORDER BY id", [], |row| {
             Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
         })?;
@@ -87,110 +96,17 @@ impl SqliteTables {
                 .map_err(|error| self.odd(&format!("lane {id}: {error}")))?;
             lanes.push((LaneId(id), lane));
         }
+        self.verify(&core, &lanes, &sums)?;
         Ok((core, lanes))
     }
 
     /// Makes everything since the last commit durable, with the core.
     pub(super) fn commit(&mut self, core: &Core) -> TableResult<()> {
-        let record = seal(core)?;
+        let record = seal(&(core, &self.sums))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
         Ok(())
-    }
-
-    /// Output of one appender after a position.
-    pub(super) fn output(
-        &mut self,
-        appender: u32,
-        after: u64,
-        bytes_max: usize,
-    ) -> TableResult<Vec<OutputBlock>> {
-        self.read_output(
-            "SELECT seq, grp, name, key, ordinal, data_def, count, bytes FROM output
-             WHERE seq > ?2 AND appender = ?1 ORDER BY seq",
-            appender,
-            after,
-            bytes_max,
-        )
-    }
-
-    /// Output of one appender in canonical order, after so many blocks.
-    pub(super) fn canonical_output(
-        &mut self,
-        appender: u32,
-        after: u64,
-        bytes_max: usize,
-    ) -> TableResult<Vec<OutputBlock>> {
-        if !self.canonical_ready {
-            // Built when first asked for: most runs never are.
-            self.begin()?;
-            self.connection
-                .execute_batch(
-                    "DROP TABLE IF EXISTS temp.ranking;
-                     CREATE TEMP TABLE ranking AS
-                       SELECT appender, seq,
-                              row_number() OVER (PARTITION BY appender
-                                                 ORDER BY grp, name, key, ordinal, seq) AS rank
-                       FROM output;
-                     CREATE INDEX temp.by_rank ON ranking (appender, rank);",
-                )
-                .map_err(|error| self.error(&error))?;
-            self.canonical_ready = true;
-        }
-        self.read_output(
-            "SELECT o.seq, o.grp, o.name, o.key, o.ordinal, o.data_def, o.count, o.bytes
-             FROM temp.ranking r JOIN output o ON o.seq = r.seq
-             WHERE r.appender = ?1 AND r.rank > ?2 ORDER BY r.rank",
-            appender,
-            after,
-            bytes_max,
-        )
-    }
-
-    fn read_output(
-        &mut self,
-        sql: &str,
-        appender: u32,
-        after: u64,
-        bytes_max: usize,
-    ) -> TableResult<Vec<OutputBlock>> {
-        let read = || -> rusqlite::Result<Vec<(OutputBlock, Vec<u8>)>> {
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![appender, after as i64])?;
-            let (mut blocks, mut size) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let sealed: Vec<u8> = row.get(7)?;
-                size += sealed.len();
-                let block = Block {
-                    appender,
-                    data_def: row.get(5)?,
-                    ordinal: row.get(4)?,
-                    rows: row.get(6)?,
-                    bytes: Vec::new(),
-                };
-                let output = OutputBlock {
-                    seq: row.get::<_, i64>(0)? as u64,
-                    group: row.get(1)?,
-                    name: row.get(2)?,
-                    key: JobKey(row.get(3)?),
-                    block,
-                };
-                blocks.push((output, sealed));
-                if size >= bytes_max {
-                    break;
-                }
-            }
-            Ok(blocks)
-        };
-        let sealed = read().map_err(|error| self.error(&error))?;
-        let mut blocks = Vec::with_capacity(sealed.len());
-        for (mut output, sealed) in sealed {
-            let what = format!("output block {} of `{}`", output.seq, self.name);
-            output.block.bytes = unseal_bytes(&sealed, &what)?.to_vec();
-            blocks.push(output);
-        }
-        Ok(blocks)
     }
 
     /// A published blob.
@@ -201,7 +117,7 @@ impl SqliteTables {
         sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
     }
 
-    fn begin(&mut self) -> TableResult<()> {
+    pub(super) fn begin(&mut self) -> TableResult<()> {
         if !self.in_transaction {
             self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.error(&error))?;
             self.in_transaction = true;
@@ -217,7 +133,7 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    fn one<R>(
+    pub(super) fn one<R>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -229,7 +145,7 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    fn many<R>(
+    pub(super) fn many<R>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -241,12 +157,12 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    fn error(&self, error: &rusqlite::Error) -> TableError {
+    pub(super) fn error(&self, error: &rusqlite::Error) -> TableError {
         let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
         TableError { message: format!("`{}`: {error}", self.name), full }
     }
 
-    fn odd(&self, message: &str) -> TableError {
+    pub(super) fn odd(&self, message: &str) -> TableError {
         TableError { message: format!("`{}`: {message}", self.name), full: false }
     }
 }
@@ -285,7 +201,11 @@ impl Tables for SqliteTables {
     }
 
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool> {
-        Ok(self.run("INSERT OR IGNORE INTO seen (key) VALUES (?1)", params![key.0])? == 1)
+        let new = self.run("INSERT OR IGNORE INTO seen (key) VALUES (?1)", params![key.0])? == 1;
+        if new {
+            self.sums.seen.add(&key.0);
+        }
+        Ok(new)
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
@@ -293,14 +213,19 @@ impl Tables for SqliteTables {
             "INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)",
             params![lane.0, ready_at as i64, id.0 as i64],
         )?;
+        self.sums.queue.add(&place(lane, ready_at, id));
         Ok(())
     }
 
     fn dequeue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
-        self.run(
+        let gone = self.run(
             "DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3",
             params![lane.0, ready_at as i64, id.0 as i64],
         )?;
+        if gone != 1 {
+            return Err(self.odd(&format!("job {} is not where it was queued", id.0)));
+        }
+        self.sums.queue.remove(&place(lane, ready_at, id));
         Ok(())
     }
 
@@ -360,7 +285,7 @@ impl Tables for SqliteTables {
                 block.ordinal,
                 block.data_def,
                 block.rows,
-                seal_bytes(&block.bytes)
+                seal_output(output)
             ],
         )?;
         Ok(())
@@ -384,9 +309,14 @@ impl Tables for SqliteTables {
 
     fn clear(&mut self) -> TableResult<()> {
         self.canonical_ready = false;
+        self.sums = Sums::default();
         for table in ["jobs", "queue", "seen", "lanes", "failed", "output", "blobs"] {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }
         Ok(())
+    }
+
+    fn damaged(&self, message: &str) -> TableError {
+        self.odd(message)
     }
 }

@@ -73,6 +73,7 @@ impl Pair {
     /// Sends a command to both and compares. The store's clock is the wall's, the model's counts,
     /// so no policy here has a pause in it, and what sets a job's place by the clock gets its own
     /// tick on both.
+    #[expect(clippy::needless_pass_by_value, reason = "a command sent is gone")]
     fn both(&mut self, command: Command) -> Reply {
         let dated = match &command {
             Command::Join { alone, .. } => *alone,
@@ -225,7 +226,9 @@ impl Pair {
         let failed = self.store().ask_blocking(Question::Failed { after: None, limit: 3 }).unwrap();
         let Answer::Failed(failed) = failed else { panic!() };
         let timeless = |mut failed: Vec<(JobId, FailedJob)>| {
-            failed.iter_mut().for_each(|(_, failed)| failed.job.ready_at = 0);
+            for (_, failed) in &mut failed {
+                failed.job.ready_at = 0;
+            }
             failed
         };
         let expected = self.model.tables_mut().failed(None, 3).unwrap();

@@ -10,6 +10,7 @@ use crate::ledger::{
 };
 
 /// One thing done to the ledger.
+#[expect(clippy::large_enum_variant, reason = "most are the large one")]
 enum Entry {
     Command(Stamp, Command),
     /// Only a planted bug adds links apart from their page.

@@ -6,6 +6,7 @@
 //! `SIM_SEEDS=n` runs more of them.
 
 mod dice;
+mod faults;
 mod keeper;
 mod pen;
 mod site;

@@ -230,16 +230,14 @@ impl Worker {
                 let setup = name == "setup";
                 self.stage = if setup { Stage::Opening(epoch) } else { Stage::Seeding(epoch, 0) };
             }
-            (Command::Claim { name, .. }, Reply::Crossed(_)) => {
-                self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
-            }
             (Command::OpenRun { epoch, .. }, _) => self.stage = Stage::ReleaseSetup(epoch),
             (Command::Seed { epoch, last, .. }, _) => {
                 let Stage::Seeding(_, from) = self.stage else { return Vec::new() };
                 self.stage =
                     if last { Stage::ReleaseSeed(epoch) } else { Stage::Seeding(epoch, from + 2) };
             }
-            (Command::Release { name, .. }, _) => {
+            (Command::Claim { name, .. }, Reply::Crossed(_))
+            | (Command::Release { name, .. }, _) => {
                 self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
             }
             (_, Reply::Granted { jobs, wait_ms }) => return self.start(now, jobs, wait_ms, dice),

@@ -12,7 +12,8 @@ use crate::ledger::{Command, Grant, OpenMode, Policy, Reply, SessionId};
 
 /// Something under way.
 #[derive(Debug, Clone)]
-enum Letter {
+#[expect(clippy::large_enum_variant, reason = "most are the large one")]
+pub(super) enum Letter {
     Request { from: usize, life: u64, id: u64, command: Command },
     Reply { to: usize, life: u64, id: u64, reply: Reply },
     Renewal { from: usize, life: u64, session: SessionId, sent: u64 },
@@ -20,26 +21,26 @@ enum Letter {
 }
 
 pub(super) struct World {
-    dice: Dice,
-    now: u64,
+    pub(super) dice: Dice,
+    pub(super) now: u64,
     bug: Bug,
     /// One process that dies as a whole, or workers and a ledger that die apart.
-    solo: bool,
+    pub(super) solo: bool,
     faults: bool,
-    site: Site,
+    pub(super) site: Site,
     order: Order,
-    keeper: Keeper,
-    workers: Vec<Worker>,
-    pen: Pen,
-    wire: BTreeMap<(u64, u64), Letter>,
+    pub(super) keeper: Keeper,
+    pub(super) workers: Vec<Worker>,
+    pub(super) pen: Pen,
+    pub(super) wire: BTreeMap<(u64, u64), Letter>,
     letters: u64,
-    renewals: Vec<(SessionId, Letter)>,
-    held: Vec<Letter>,
+    pub(super) renewals: Vec<(SessionId, Letter)>,
+    pub(super) held: Vec<Letter>,
     beat_at: u64,
     /// How likely a commit is in one step, in a thousand.
     haste: u64,
     /// No message arrives before this time.
-    cut_until: u64,
+    pub(super) cut_until: u64,
     /// Latest real start on each lane; kept in solo, where a start follows its grant at once.
     starts: BTreeMap<String, u64>,
     trace: u64,
@@ -94,7 +95,7 @@ impl World {
         (self.trace, self.coverage)
     }
 
-    fn note(&mut self, what: &'static str) {
+    pub(super) fn note(&mut self, what: &'static str) {
         *self.coverage.entry(what).or_default() += 1;
         for byte in what.bytes().chain(self.now.to_le_bytes()) {
             self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -221,7 +222,8 @@ impl World {
         Ok(())
     }
 
-    fn post(&mut self, letter: Letter) {
+    #[expect(clippy::needless_pass_by_value, reason = "a letter sent is gone")]
+    pub(super) fn post(&mut self, letter: Letter) {
         let (mut copies, mut patience) = (1, 3);
         if !self.solo && self.faults {
             patience = if self.dice.chance(100) { 300 } else { 25 };
@@ -288,9 +290,9 @@ impl World {
         }
         let reply = Letter::Reply { to: from, life, id, reply };
         if at_once {
-            self.post(reply)
+            self.post(reply);
         } else {
-            self.held.push(reply)
+            self.held.push(reply);
         }
         Ok(())
     }
@@ -308,90 +310,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    fn harm(&mut self) -> Result<(), String> {
-        let seat = self.dice.below(self.workers.len() as u64) as usize;
-        match self.dice.below(1000) {
-            0..=14 if self.may_harm(seat) => {
-                self.note("worker killed");
-                self.kill(seat)
-            }
-            15..=24 if !self.solo => {
-                self.note("ledger restarted");
-                self.restart_ledger()
-            }
-            45..=79 if !self.solo && self.may_harm(seat) => {
-                self.note("worker paused");
-                self.workers[seat].back_at = self.now + self.dice.between(100, 1200);
-                Ok(())
-            }
-            35..=38 if !self.solo && self.nobody_is_alone() => {
-                self.note("network cut");
-                self.cut_until = self.now + self.dice.between(500, 2500);
-                Ok(())
-            }
-            40..=44 => {
-                if let Some(session) = self.workers[seat].session {
-                    self.note("worker left");
-                    self.workers[seat].die(self.now + 10);
-                    self.post(Letter::Request {
-                        from: seat,
-                        life: u64::MAX,
-                        id: 0,
-                        command: Command::Leave { session },
-                    });
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Between everybody and the ledger: a job that works alone may lose its session by it.
-    fn nobody_is_alone(&self) -> bool {
-        self.keeper.live.core().taken.values().all(|taken| !taken.alone)
-    }
-
-    /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
-    /// its own by rule T7.
-    fn may_harm(&self, seat: usize) -> bool {
-        let core = self.keeper.live.core();
-        let tables = self.keeper.live.tables();
-        !core.taken.iter().any(|(id, taken)| {
-            taken.alone
-                && (self.solo || self.workers[seat].session == Some(taken.session))
-                && tables.jobs.get(id).is_some_and(|job| {
-                    let page = usize::from(job.new.key.0[0]);
-                    !self.site.is_deadly(page)
-                })
-        })
-    }
-
-    fn kill(&mut self, seat: usize) -> Result<(), String> {
-        let back = self.now + self.dice.between(5, 400);
-        self.workers[seat].die(back);
-        if self.solo {
-            self.note("process killed");
-            self.restart_ledger()?;
-        }
-        Ok(())
-    }
-
-    /// What was not committed is gone, with every answer that waited for it.
-    fn restart_ledger(&mut self) -> Result<(), String> {
-        if self.solo {
-            let innocent = !self.may_harm(0);
-            if innocent && self.workers[0].session.is_some() {
-                return Ok(());
-            }
-            self.workers[0].die(self.now + 20);
-            self.wire.clear();
-        }
-        self.held.clear();
-        self.renewals.clear();
-        self.pen.crash(&mut self.dice);
-        self.keeper.restart(self.now)
     }
 
     /// Every job ended as its page decides, every block is there once, the file says the same.

@@ -1,0 +1,156 @@
+//! Output read back from the tables: every block vouched for, none left out.
+
+use rusqlite::{Row, params};
+
+use super::seal::{seal_beside, unseal_beside};
+use super::sqlite::SqliteTables;
+use crate::ledger::{Block, JobKey, OutputBlock, TableResult};
+
+/// Number of the last block, and how many appenders there are.
+type Extent = (u64, u32);
+
+/// The bytes of a block behind a mark that covers its whole row.
+pub(super) fn seal_output(output: &OutputBlock) -> Vec<u8> {
+    beside(output, |beside| seal_beside(beside, &output.block.bytes))
+}
+
+fn beside<R>(output: &OutputBlock, with: impl FnOnce(&[&[u8]]) -> R) -> R {
+    let block = &output.block;
+    let numbers = [output.seq, block.appender.into(), block.ordinal.into(), block.rows.into()];
+    let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    with(&[
+        &numbers,
+        output.group.as_bytes(),
+        output.name.as_bytes(),
+        &output.key.0,
+        block.data_def.as_bytes(),
+    ])
+}
+
+/// A row of `seq, appender, grp, name, key, ordinal, data_def, count, bytes`; the bytes are sealed.
+fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
+    let block = Block {
+        appender: row.get(1)?,
+        data_def: row.get(6)?,
+        ordinal: row.get(5)?,
+        rows: row.get(7)?,
+        bytes: row.get(8)?,
+    };
+    Ok(OutputBlock {
+        seq: row.get::<_, i64>(0)? as u64,
+        group: row.get(2)?,
+        name: row.get(3)?,
+        key: JobKey(row.get(4)?),
+        block,
+    })
+}
+
+impl SqliteTables {
+    /// Output of one appender after a position.
+    pub(super) fn output(
+        &mut self,
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+        (last, appenders): Extent,
+    ) -> TableResult<Vec<OutputBlock>> {
+        let lost = |seq: u64| self.odd(&format!("output block {seq} is not there"));
+        let failed = |error| self.error(&error);
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT seq, appender, grp, name, key, ordinal, data_def, count, bytes
+                 FROM output WHERE seq > ?1 ORDER BY seq",
+            )
+            .map_err(failed)?;
+        let mut rows = statement.query(params![after as i64]).map_err(failed)?;
+        let (mut blocks, mut size, mut seen) = (Vec::new(), 0, after);
+        while size < bytes_max.max(1) {
+            let Some(row) = rows.next().map_err(failed)? else {
+                return if seen == last { Ok(blocks) } else { Err(lost(seen + 1)) };
+            };
+            let seq = row.get::<_, i64>(0).map_err(failed)? as u64;
+            let owner: u32 = row.get(1).map_err(failed)?;
+            seen += 1;
+            if seq != seen || owner >= appenders {
+                return Err(lost(seen));
+            }
+            if owner == appender {
+                let output = self.vouch(read_row(row).map_err(failed)?)?;
+                size += output.block.bytes.len() + 1;
+                blocks.push(output);
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Output of one appender in canonical order, after so many blocks.
+    pub(super) fn canonical_output(
+        &mut self,
+        appender: u32,
+        after: u64,
+        bytes_max: usize,
+        extent: Extent,
+    ) -> TableResult<Vec<OutputBlock>> {
+        if !self.canonical_ready {
+            // Built when first asked for: most runs never are.
+            self.begin()?;
+            self.rank(extent)?;
+            self.canonical_ready = true;
+        }
+        let failed = |error| self.error(&error);
+        // A block that the ranking knows and the table does not comes as an empty row: an error.
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT o.seq, o.appender, o.grp, o.name, o.key, o.ordinal, o.data_def, o.count,
+                        o.bytes
+                 FROM temp.ranking r LEFT JOIN output o ON o.seq = r.seq
+                 WHERE r.appender = ?1 AND r.rank > ?2 ORDER BY r.rank",
+            )
+            .map_err(failed)?;
+        let mut rows = statement.query(params![appender, after as i64]).map_err(failed)?;
+        let (mut blocks, mut size) = (Vec::new(), 0);
+        while size < bytes_max.max(1)
+            && let Some(row) = rows.next().map_err(failed)?
+        {
+            let output = self.vouch(read_row(row).map_err(failed)?)?;
+            size += output.block.bytes.len() + 1;
+            blocks.push(output);
+        }
+        Ok(blocks)
+    }
+
+    fn rank(&self, (last, appenders): Extent) -> TableResult<()> {
+        let found = self.one(
+            "SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM output
+             WHERE appender >= 0 AND appender < ?1",
+            params![appenders],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        if found != Some((last as i64, 1_i64, last as i64)) {
+            return Err(self.odd(&format!("the {last} blocks of output are not all there")));
+        }
+        self.connection
+            .execute_batch(
+                "DROP TABLE IF EXISTS temp.ranking;
+                 CREATE TEMP TABLE ranking AS
+                   SELECT appender, seq,
+                          row_number() OVER (PARTITION BY appender
+                                             ORDER BY grp, name, key, ordinal, seq) AS rank
+                   FROM output;
+                 CREATE INDEX temp.by_rank ON ranking (appender, rank);",
+            )
+            .map_err(|error| self.error(&error))
+    }
+
+    /// The block with its bytes unsealed, if its row is what was written.
+    fn vouch(&self, mut output: OutputBlock) -> TableResult<OutputBlock> {
+        let what = || format!("output block {} of `{}`", output.seq, self.name);
+        let bytes = beside(&output, |beside| {
+            unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)
+        })?;
+        output.block.bytes = bytes;
+        Ok(output)
+    }
+}

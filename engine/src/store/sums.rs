@@ -1,0 +1,138 @@
+//! Sums over the tables whose rows carry no mark of their own: a row lost, added or changed on disk
+//! changes the sum. Kept with the core, looked at when the file is opened.
+
+use serde::{Deserialize, Serialize};
+
+use super::sqlite::SqliteTables;
+use crate::ledger::{Core, JobId, Lane, LaneId, TableResult};
+
+/// Keys up to which a file is verified when it is opened; beyond, it would delay the start.
+const VERIFIED_MAX: u64 = 1_000_000;
+
+/// The sum of a set of rows, in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Sum(u64);
+
+impl Sum {
+    pub(super) fn add(&mut self, row: &[u8]) {
+        self.0 = self.0.wrapping_add(hash(row));
+    }
+
+    pub(super) fn remove(&mut self, row: &[u8]) {
+        self.0 = self.0.wrapping_sub(hash(row));
+    }
+}
+
+/// FNV-1a with a last mix: against accidents, not against malice.
+fn hash(row: &[u8]) -> u64 {
+    let hash = row.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ (mixed >> 29)
+}
+
+/// The sums of one file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Sums {
+    pub(super) seen: Sum,
+    pub(super) queue: Sum,
+}
+
+/// A row of the queue.
+pub(super) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
+    let mut place = [0; 20];
+    place[..4].copy_from_slice(&lane.0.to_le_bytes());
+    place[4..12].copy_from_slice(&ready_at.to_le_bytes());
+    place[12..].copy_from_slice(&id.0.to_le_bytes());
+    place
+}
+
+impl SqliteTables {
+    /// Sees that the tables hold what the core says.
+    pub(super) fn verify(
+        &mut self,
+        core: &Core,
+        lanes: &[(LaneId, Lane)],
+        sums: &Sums,
+    ) -> TableResult<()> {
+        let run = core.run.as_ref();
+        let (known, pending) = run.map_or((0, 0), |run| (run.known, run.pending));
+        let (failed, output) = run.map_or((0, 0), |run| (run.failed, run.output_seq));
+        let taken = core.taken_count();
+        self.expect("lanes", lanes.iter().map(|(_, lane)| lane.pending).sum(), pending)?;
+        self.expect("lanes", lanes.iter().map(|(_, lane)| u64::from(lane.held)).sum(), taken)?;
+        self.expect("failed", self.count("failed")?, failed)?;
+        self.expect("output", self.count("output")?, output)?;
+        if known > VERIFIED_MAX {
+            return Ok(());
+        }
+        self.expect("jobs", self.count("jobs")?, pending + taken)?;
+        let (mut found, mut keys, mut queued) = (Sums::default(), 0, 0);
+        self.each("SELECT key FROM seen", |row| {
+            keys += 1;
+            found.seen.add(&row.get::<_, Vec<u8>>(0)?);
+            Ok(())
+        })?;
+        self.each("SELECT lane, ready_at, id FROM queue", |row| {
+            queued += 1;
+            let (ready_at, id) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
+            found.queue.add(&place(LaneId(row.get(0)?), ready_at, JobId(id)));
+            Ok(())
+        })?;
+        self.expect("seen", keys, known)?;
+        self.expect("queue", queued, pending)?;
+        if found == *sums {
+            Ok(())
+        } else {
+            Err(self.odd("a row of `seen` or `queue` has changed"))
+        }
+    }
+
+    fn count(&self, table: &str) -> TableResult<u64> {
+        let count = self.one(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+        Ok(count.map_or(0, |count: i64| count as u64))
+    }
+
+    fn expect(&self, table: &str, found: u64, wanted: u64) -> TableResult<()> {
+        if found == wanted {
+            return Ok(());
+        }
+        Err(self.odd(&format!("table `{table}` holds {found}, not {wanted}, entries")))
+    }
+
+    fn each(
+        &self,
+        sql: &str,
+        mut look: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
+    ) -> TableResult<()> {
+        let read = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                look(row)?;
+            }
+            Ok(())
+        };
+        let mut read = read;
+        read().map_err(|error| self.error(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_knows_its_rows_in_any_order() {
+        let (mut one, mut other) = (Sum::default(), Sum::default());
+        (0_u8..9).for_each(|row| one.add(&[row; 16]));
+        (0_u8..10).rev().for_each(|row| other.add(&[row; 16]));
+        assert_ne!(one, other);
+        other.remove(&[9; 16]);
+        assert_eq!(one, other);
+        other.remove(&[3; 16]);
+        other.add(&[2; 16]);
+        assert_ne!(one, other);
+    }
+}
