@@ -70,25 +70,14 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
 ";
 
 impl Documents {
-    /// Opens `pages.db` in the data directory, or one in memory.
+    /// Saved pages in `pages.db` of the data directory, or in memory. The file is opened, or made,
+    /// when the first page is looked for or saved: many runs never do.
     pub(crate) fn open(dir: Option<&Path>) -> Result<Self, String> {
         let file = dir.map(|dir| dir.join("pages.db"));
-        let name = file.as_ref().map_or("(memory)".into(), |file| file.display().to_string());
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = match &file {
-                Some(file) => Connection::open(file)?,
-                None => Connection::open_in_memory()?,
-            };
-            connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")?;
-            connection.execute_batch(SCHEMA)?;
-            Ok(connection)
-        };
-        let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
         let (requests, inbox) = bounded(QUEUE);
-        let keeper = Keeper { connection, inbox };
         std::thread::Builder::new()
             .name("documents".to_owned())
-            .spawn(move || keeper.keep())
+            .spawn(move || keep(file.as_deref(), &inbox))
             .map_err(|error| format!("no thread for saved pages: {error}"))?;
         Ok(Self { requests })
     }
@@ -162,16 +151,55 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
     look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
 }
 
-struct Keeper {
+/// The thread: waits for the first request, opens the file, and serves.
+fn keep(file: Option<&Path>, inbox: &Receiver<Request>) {
+    let Ok(first) = inbox.recv() else { return };
+    if matches!(first, Request::Close) {
+        return;
+    }
+    match connect(file) {
+        Ok(connection) => Keeper { connection, inbox }.keep(first),
+        Err(error) => refuse(first, inbox, &error),
+    }
+}
+
+fn connect(file: Option<&Path>) -> Result<Connection, String> {
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = match file {
+            Some(file) => Connection::open(file)?,
+            None => Connection::open_in_memory()?,
+        };
+        connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")?;
+        connection.execute_batch(SCHEMA)?;
+        Ok(connection)
+    };
+    let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
+    open().map_err(|error| format!("`{name}`: {error}"))
+}
+
+/// Without a file nothing is found and nothing is saved; a run can do without.
+fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
+    for request in std::iter::once(first).chain(inbox) {
+        match request {
+            Request::Find(_, answer) => drop(answer.send(None)),
+            Request::Keep(_, _, answer) | Request::KeepData(_, _, answer) => {
+                drop(answer.send(Err(error.to_owned())));
+            }
+            Request::Close => return,
+        }
+    }
+}
+
+struct Keeper<'a> {
     connection: Connection,
-    inbox: Receiver<Request>,
+    inbox: &'a Receiver<Request>,
 }
 
 type Waiting = Vec<(oneshot::Sender<Result<(), String>>, Result<(), String>)>;
 
-impl Keeper {
-    fn keep(self) {
-        while let Ok(request) = self.inbox.recv() {
+impl Keeper<'_> {
+    fn keep(self, first: Request) {
+        for request in std::iter::once(first).chain(self.inbox) {
             let mut waiting = Waiting::new();
             let opened = self.connection.execute_batch("BEGIN");
             let open = self.batch(request, &mut waiting);

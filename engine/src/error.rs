@@ -18,6 +18,9 @@ pub(crate) enum RunError {
     /// The data directory holds another run.
     #[error("{0}")]
     OtherRun(String),
+    /// The last run is to be ended first.
+    #[error("the last run in this data directory is not finished: `spoonbill run` continues it")]
+    NotEnded,
     /// There is nothing to try again.
     #[error("nothing to try again: no job of the last run in this data directory failed")]
     NothingToRetry,
@@ -38,7 +41,7 @@ impl RunError {
     /// The exit code of `cli.md`.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) => 3,
+            Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) | Self::NotEnded => 3,
             Self::Store(StoreError::InUse(_) | StoreError::Newer { .. }) => 10,
             Self::Store(StoreError::Full(_)) => 9,
             Self::NothingToRetry => 0,

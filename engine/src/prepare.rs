@@ -137,6 +137,7 @@ pub(crate) fn prepare(
     let mut maker = Maker {
         published,
         config,
+        date,
         setup: DateSetup { zone: date.0.time_zone().clone(), run_year: date.0.year() },
         sources,
         problems: Problems::default(),
@@ -191,6 +192,7 @@ fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
 struct Maker<'a> {
     published: &'a Published,
     config: &'a Config,
+    date: &'a RunDate,
     setup: DateSetup,
     sources: &'a Sources,
     problems: Problems,
@@ -226,7 +228,8 @@ impl Maker<'_> {
             Ok(plan) => Some(plan),
             Err(problems) => {
                 for problem in problems {
-                    self.error(problem.at, problem.message, None);
+                    let at = if problem.at.line == 0 { def.name.at } else { problem.at };
+                    self.error(at, problem.message, None);
                 }
                 None
             }
@@ -243,6 +246,13 @@ impl Maker<'_> {
             }
         }
         let plan = plan.filter(|_| complete)?;
+        let parses = steps.iter().any(|step| matches!(step, ReadyStep::Parse(_)));
+        let delivers =
+            |step: &ReadyStep| matches!(step, ReadyStep::Append(_) | ReadyStep::CreateLocators(_));
+        if parses && !steps.iter().any(delivers) {
+            let words = format!("task `{}` has no appender: its rows go nowhere", task.name.text);
+            self.problems.push(Problem::warning(self.sources, task.name.at, words));
+        }
         Some(ReadyTask {
             name: task.name.text.clone(),
             number,
@@ -346,9 +356,16 @@ impl Maker<'_> {
     }
 
     fn check_settings(&mut self) {
-        if let Err(error) = Pattern::compile(&self.config.output.dir_timestamp_pattern) {
-            let message = format!("setting `outputDirTimestampPattern`: {error}");
-            self.error(Span::default(), message, None);
+        let setting = "setting `outputDirTimestampPattern`";
+        match Pattern::compile(&self.config.output.dir_timestamp_pattern) {
+            Err(error) => self.error(Span::default(), format!("{setting}: {error}"), None),
+            Ok(pattern) => {
+                let name = pattern.format(&self.date.0);
+                if name.contains('/') || matches!(name.trim(), "" | "." | ".." | "latest") {
+                    let message = format!("{setting}: `{name}` cannot be the name of a folder");
+                    self.error(Span::default(), message, None);
+                }
+            }
         }
     }
 }

@@ -111,15 +111,14 @@ async fn open_run(
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
     let groups = &composed.published.defs.locator_groups;
     let appenders = prepared(composed)?.appenders.len() as u32;
+    let wanted = composed.date.text(&config.output.dir_timestamp_pattern);
+    let folder = claim_folder(&config.output.dir, &wanted);
     let plan = RunPlan {
         identity: identity(composed),
         defs: *blake3::hash(&publish.defs).as_bytes(),
         config: *blake3::hash(&publish.config).as_bytes(),
         date: composed.date.0.to_string(),
-        folder: free_folder(
-            &config.output.dir,
-            &composed.date.text(&config.output.dir_timestamp_pattern),
-        ),
+        folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
         policy: Policy {
@@ -132,9 +131,15 @@ async fn open_run(
         },
     };
     let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
-    match store.submit(open).await? {
+    let reply = store.submit(open).await;
+    if !matches!(reply, Ok(Reply::Opened { continued: false })) {
+        // The run has another folder, or there is no run; only an empty folder goes.
+        drop(std::fs::remove_dir(config.output.dir.join(&folder)));
+    }
+    match reply? {
         Reply::Opened { continued } => Ok(continued),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
+        Reply::NotEnded => Err(RunError::NotEnded),
         Reply::Unfinished { defs, .. } => {
             let old = blob(store, defs).await?;
             Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
@@ -148,13 +153,20 @@ fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
     prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
 }
 
-/// A folder name that no earlier run has taken.
-fn free_folder(output: &Path, wanted: &str) -> String {
+/// Makes a folder of this run's own: nobody else can have made it. Where none can be made the name
+/// stands all the same, and the appenders will tell why.
+fn claim_folder(output: &Path, wanted: &str) -> String {
+    let made = std::fs::create_dir_all(output);
     let mut name = wanted.to_owned();
     let mut number = 2;
-    while output.join(&name).exists() {
-        name = format!("{wanted}-{number}");
-        number += 1;
+    while made.is_ok() {
+        match std::fs::create_dir(output.join(&name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                name = format!("{wanted}-{number}");
+                number += 1;
+            }
+            Ok(()) | Err(_) => break,
+        }
     }
     name
 }

@@ -162,6 +162,7 @@ fn a_report_that_cannot_be_written_is_told() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("a.html", titled("a"));
     let ending = work.spoonbill(&["run", "defs", "--report", "no/such/dir/report.json"]);
-    assert_eq!(ending.code, 8, "{ending:?}");
+    assert_eq!(ending.code, 2, "{ending:?}");
     assert!(ending.stderr.contains("no/such/dir/report.json"), "{}", ending.stderr);
+    assert!(!work.exists("data"));
 }

@@ -34,9 +34,13 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let (dialect, question) = match (&args.css, &args.xpath) {
-        (Some(css), _) => (Dialect::Css, css),
-        (None, Some(xpath)) => (Dialect::Xpath, xpath),
+    let (dialect, question, attr) = match (&args.css, &args.xpath) {
+        // A selector may come straight from a definition, with the attribute behind it.
+        (Some(css), _) => match (css.split_once(" attribute: "), &args.attr) {
+            (Some((selector, name)), None) => (Dialect::Css, selector, Some(name)),
+            _ => (Dialect::Css, css.as_str(), args.attr.as_deref()),
+        },
+        (None, Some(xpath)) => (Dialect::Xpath, xpath.as_str(), args.attr.as_deref()),
         (None, None) => return 2,
     };
     let fetched = match load(&args.source, &config) {
@@ -48,12 +52,11 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
     let limits = config.parse.tree_limits();
-    let answers = Document::parse(&html, limits).map_err(|error| (4, error.to_string())).and_then(
-        |document| {
-            let attr = args.attr.as_deref();
+    let answers = Document::parse_in(dialect.manner(), &html, limits)
+        .map_err(|error| (4, error.to_string()))
+        .and_then(|document| {
             ask(&document, dialect, question, attr).map_err(|message| (3, message))
-        },
-    );
+        });
     match answers {
         Ok(answers) => {
             let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));

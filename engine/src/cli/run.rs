@@ -36,6 +36,12 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     if !args.logging.quiet {
         problems::print(&composed.warnings, Shown::Problems);
     }
+    if let Some(path) = &args.report
+        && let Err(error) = std::fs::File::options().create(true).append(true).open(path)
+    {
+        print_err(&format!("error: report `{}` cannot be written: {error}\n", path.display()));
+        return 2;
+    }
     if which == Which::Failed && !config.store.data_dir.join("state.db").exists() {
         let dir = config.store.data_dir.display();
         print_err(&format!("error: `{dir}` holds no run whose failed jobs could be tried again\n"));

@@ -325,6 +325,8 @@ pub enum Reply {
     Unfinished { defs: [u8; 32], config: [u8; 32] },
     /// There is no finished run whose failed jobs could be tried again.
     NothingToRetry,
+    /// The last run has jobs to go: there is no telling yet which of them fail.
+    NotEnded,
     /// Jobs granted; with none, how long until one may be due.
     Granted { jobs: Vec<Grant>, wait_ms: Option<u64> },
 }

@@ -72,6 +72,8 @@ pub struct Run {
     pub closed: bool,
     /// Figures for the report.
     pub tally: Tally,
+    /// Whether it was closed before and its failed jobs are being tried again.
+    pub retried: bool,
 }
 
 impl Run {
@@ -261,6 +263,7 @@ impl<T: Tables> Ledger<T> {
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
             (OpenMode::Retry, None) => return self.retry_failed(plan, publish),
+            (OpenMode::Retry, Some(run)) if !run.retried => return Ok(Reply::NotEnded),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
                     self.adopt(plan, publish)?;
@@ -289,6 +292,7 @@ impl<T: Tables> Ledger<T> {
             positions,
             closed: false,
             tally: Tally::default(),
+            retried: false,
         });
         Ok(Reply::Opened { continued: false })
     }

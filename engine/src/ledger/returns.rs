@@ -143,6 +143,7 @@ impl<T: Tables> Ledger<T> {
         }
         run.failed = 0;
         run.tally.failed = 0;
+        run.retried = true;
         run.closed = false;
         let mut after = None;
         loop {

@@ -2,6 +2,7 @@
 
 use spoonbill_defs::{DataDef, Item, Span, StepKind, Text};
 use spoonbill_plugins::css::Selector;
+use spoonbill_plugins::html::Manner;
 use spoonbill_plugins::xpath::XPath;
 
 use super::Maker;
@@ -20,6 +21,14 @@ impl Dialect {
         match kind {
             StepKind::XpathParser | StepKind::XpathAnalyzer => Self::Xpath,
             _ => Self::Css,
+        }
+    }
+
+    /// How pages are read for it: each dialect's definitions were written against a reader.
+    pub(crate) fn manner(self) -> Manner {
+        match self {
+            Self::Css => Manner::Jsoup,
+            Self::Xpath => Manner::Html,
         }
     }
 

@@ -12,7 +12,6 @@ use std::sync::Mutex;
 use spoonbill_plugins::css::Selector;
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::filter::Filters;
-use spoonbill_plugins::html::Document;
 use spoonbill_plugins::page::Page;
 use spoonbill_plugins::parser::Compiled;
 use spoonbill_plugins::script::Scripter;
@@ -21,6 +20,8 @@ use spoonbill_plugins::xpath::XPath;
 use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
+
+use parse::Trees;
 
 pub(crate) use links::Link;
 
@@ -101,9 +102,9 @@ impl Workshop {
             harvest.failures.push((String::from("(all)"), reason));
             return Yield { harvest, parsed };
         };
-        let mut tree = None;
+        let mut trees = Trees::default();
         for task in wanted(group, &delivery.grant) {
-            match self.walk(worker, task, delivery, &mut tree) {
+            match self.walk(worker, task, delivery, &mut trees) {
                 Ok(made) => {
                     harvest.blocks.extend(made.blocks);
                     parsed.extend(made.parsed);
@@ -126,17 +127,21 @@ impl Workshop {
         worker: &mut Worker,
         task: &ReadyTask,
         delivery: &Delivery,
-        tree: &mut Option<Result<Document, String>>,
+        trees: &mut Trees,
     ) -> Result<TaskYield, String> {
         let mut made = TaskYield::default();
         let mut data = Data::default();
         for (place, step) in task.steps.iter().enumerate() {
             match step {
                 ReadyStep::Parse(dialect) => {
-                    data = self.parse(worker, task, *dialect, delivery, tree, &mut made)?;
+                    data = self.parse(worker, task, *dialect, delivery, trees, &mut made)?;
                 }
                 ReadyStep::Analyze(dialect) => {
-                    analyze::converse(self.tree(delivery, tree)?, *dialect, &delivery.page)?;
+                    analyze::converse(
+                        self.tree(delivery, *dialect, trees)?,
+                        *dialect,
+                        &delivery.page,
+                    )?;
                 }
                 ReadyStep::Filter(filters) => filter(&mut data, filters),
                 ReadyStep::Convert(converters) => {

@@ -14,6 +14,13 @@ use spoonbill_plugins::xpath::XPathLimits;
 use super::{Delivery, TaskYield, Worker, Workshop};
 use crate::prepare::{Dialect, ReadyTask};
 
+/// The trees of one page; most pages need one of them.
+#[derive(Default)]
+pub(super) struct Trees {
+    css: Option<Result<Document, String>>,
+    xpath: Option<Result<Document, String>>,
+}
+
 /// Item scripts that are started when the first one is asked for.
 struct LazyScripts<'a> {
     shop: &'a Workshop,
@@ -45,17 +52,22 @@ impl Workshop {
         }
     }
 
-    /// The page's tree, built when the first task asks for it.
+    /// The page's tree in the manner of a dialect, built when the first task asks for it.
     pub(super) fn tree<'t>(
         &self,
         delivery: &Delivery,
-        tree: &'t mut Option<Result<Document, String>>,
+        dialect: Dialect,
+        trees: &'t mut Trees,
     ) -> Result<&'t Document, String> {
+        let tree = match dialect {
+            Dialect::Css => &mut trees.css,
+            Dialect::Xpath => &mut trees.xpath,
+        };
         let built = tree.get_or_insert_with(|| {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
             let limits = self.parse.tree_limits();
-            Document::parse(&text, limits).map_err(|error| error.to_string())
+            Document::parse_in(dialect.manner(), &text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
     }
@@ -66,7 +78,7 @@ impl Workshop {
         task: &ReadyTask,
         dialect: Dialect,
         delivery: &Delivery,
-        tree: &mut Option<Result<Document, String>>,
+        trees: &mut Trees,
         made: &mut TaskYield,
     ) -> Result<Data, String> {
         let keep = self.persist_data && task.persist_data;
@@ -76,7 +88,7 @@ impl Workshop {
         {
             return Ok(data);
         }
-        let document = self.tree(delivery, tree)?;
+        let document = self.tree(delivery, dialect, trees)?;
         let (mut css, mut xpath);
         let queries: &mut dyn Queries = match dialect {
             Dialect::Css => {

@@ -7,7 +7,7 @@ use super::sqlite::SqliteTables;
 use crate::ledger::{Core, JobId, Lane, LaneId, TableResult};
 
 /// Keys up to which a file is verified when it is opened; beyond, it would delay the start.
-const VERIFIED_MAX: u64 = 1_000_000;
+pub(super) const VERIFIED_MAX: u64 = 1_000_000;
 
 /// The sum of a set of rows, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,7 @@ impl SqliteTables {
         core: &Core,
         lanes: &[(LaneId, Lane)],
         sums: &Sums,
+        verified_max: u64,
     ) -> TableResult<()> {
         let run = core.run.as_ref();
         let (known, pending) = run.map_or((0, 0), |run| (run.known, run.pending));
@@ -64,7 +65,7 @@ impl SqliteTables {
         self.expect("lanes", lanes.iter().map(|(_, lane)| u64::from(lane.held)).sum(), taken)?;
         self.expect("failed", self.count("failed")?, failed)?;
         self.expect("output", self.count("output")?, output)?;
-        if known > VERIFIED_MAX {
+        if known > verified_max {
             return Ok(());
         }
         self.expect("jobs", self.count("jobs")?, pending + taken)?;

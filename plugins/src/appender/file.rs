@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use spoonbill_defs::PluginDef;
 
@@ -43,6 +43,13 @@ impl FileOptions {
         {
             let message = format!("`queueSize` is a whole number above 0, not `{}`", size.text);
             problems.push(OptionProblem { at: size.at, message, help: None });
+        }
+        if let Some(file) = file
+            && Path::new(file.text.trim()).components().any(|part| part == Component::ParentDir)
+        {
+            let problem = OptionProblem::new(file.at, "`file` must not climb out with `..`");
+            problems
+                .push(problem.with_help("name a file below the output directory, or a full path"));
         }
         match file {
             Some(file) if problems.is_empty() => Ok(Self { file: PathBuf::from(file.text.trim()) }),

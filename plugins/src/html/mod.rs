@@ -27,6 +27,15 @@ impl Default for TreeLimits {
     }
 }
 
+/// How a page is read where readers differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// As the HTML standard says: `<div/>` opens an element.
+    Html,
+    /// As jsoup does: `<div/>` is a whole element, and a CDATA section is text.
+    Jsoup,
+}
+
 /// Why a page gave no tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
@@ -109,7 +118,12 @@ pub struct Document {
 impl Document {
     /// Parses a page as a browser with scripting off would.
     pub fn parse(html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
-        sink::parse(html, limits)
+        Self::parse_in(Manner::Html, html, limits)
+    }
+
+    /// Parses a page in one of two manners.
+    pub fn parse_in(manner: Manner, html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
+        sink::parse(html, manner, limits)
     }
 
     /// The document node.

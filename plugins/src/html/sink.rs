@@ -7,33 +7,38 @@ use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::time::Instant;
 
+use html5ever::buffer_queue::BufferQueue;
 use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
-use html5ever::tendril::{StrTendril, TendrilSink};
-use html5ever::tree_builder::TreeBuilderOpts;
-use html5ever::{Attribute as ParsedAttribute, LocalName, Namespace, ParseOpts, QualName};
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
+use html5ever::{Attribute as ParsedAttribute, LocalName, Namespace, QualName, TokenizerResult};
 
-use super::{Attribute, Document, Element, NONE, Node, NodeKind, TreeError, TreeLimits};
+use super::{Attribute, Document, Element, Manner, NONE, Node, NodeKind, TreeError, TreeLimits};
 
 /// Bytes fed between two looks at the limits.
 const CHUNK: usize = 16 * 1024;
 
-pub(super) fn parse(html: &str, limits: TreeLimits) -> Result<Document, TreeError> {
-    let options = ParseOpts {
-        tree_builder: TreeBuilderOpts {
-            scripting_enabled: false,
-            // Never quirks mode: a table closes an open paragraph, doctype or not, as in jsoup.
-            iframe_srcdoc: true,
-            ..Default::default()
-        },
+pub(super) fn parse(html: &str, manner: Manner, limits: TreeLimits) -> Result<Document, TreeError> {
+    let options = TreeBuilderOpts {
+        scripting_enabled: false,
+        // Never quirks mode: a table closes an open paragraph, doctype or not, as in jsoup.
+        iframe_srcdoc: true,
         ..Default::default()
     };
-    let mut parser = html5ever::parse_document(Sink::default(), options);
+    let builder = TreeBuilder::new(Sink::default(), options);
+    let tokenizer = Tokenizer::new(Gate { builder, manner }, TokenizerOpts::default());
+    let input = BufferQueue::default();
     let mut rest = html;
     while !rest.is_empty() {
         let cut = rest.floor_char_boundary(CHUNK.min(rest.len()));
-        parser.process(StrTendril::from_slice(&rest[..cut]));
+        input.push_back(StrTendril::from_slice(&rest[..cut]));
+        // It stops at the end of each script, for somebody to run it; we do not.
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
         rest = &rest[cut..];
-        let tree = parser.tokenizer.sink.sink.tree.borrow();
+        let tree = tokenizer.sink.builder.sink.tree.borrow();
         if tree.nodes.len() > limits.nodes_max {
             return Err(TreeError::TooManyNodes(limits.nodes_max));
         }
@@ -44,7 +49,59 @@ pub(super) fn parse(html: &str, limits: TreeLimits) -> Result<Document, TreeErro
             return Err(TreeError::TooSlow);
         }
     }
-    Ok(parser.finish())
+    tokenizer.end();
+    Ok(tokenizer.sink.builder.sink.finish())
+}
+
+/// Between tokenizer and tree builder: where jsoup's manner differs from the standard's.
+struct Gate {
+    builder: TreeBuilder<u32, Sink>,
+    manner: Manner,
+}
+
+impl TokenSink for Gate {
+    type Handle = u32;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<u32> {
+        match token {
+            Token::TagToken(tag) if self.manner == Manner::Jsoup && closes_itself(&tag) => {
+                let end = Tag {
+                    kind: TagKind::EndTag,
+                    name: tag.name.clone(),
+                    self_closing: false,
+                    attrs: Vec::new(),
+                    had_duplicate_attributes: false,
+                };
+                let start = Tag { self_closing: false, ..tag };
+                // What the tokenizer should do next is moot: the element is over.
+                drop(self.builder.process_token(Token::TagToken(start), line));
+                drop(self.builder.process_token(Token::TagToken(end), line));
+                TokenSinkResult::Continue
+            }
+            other => self.builder.process_token(other, line),
+        }
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        // This decides whether `<![CDATA[...]]>` is text: everywhere for jsoup.
+        self.manner == Manner::Jsoup
+            || self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+/// Whether a tag such as `<a name="x"/>` is a whole element. Elements without content are that
+/// anyway, and the frame of the page is never closed so early.
+fn closes_itself(tag: &Tag) -> bool {
+    const OTHERS: [&str; 24] = [
+        "area", "base", "basefont", "bgsound", "body", "br", "col", "command", "embed", "frame",
+        "frameset", "head", "hr", "html", "image", "img", "input", "keygen", "link", "meta",
+        "param", "source", "track", "wbr",
+    ];
+    tag.kind == TagKind::StartTag && tag.self_closing && !OTHERS.contains(&&*tag.name)
 }
 
 #[derive(Debug)]
@@ -72,6 +129,8 @@ struct Tree {
     nodes: Vec<Loose>,
     /// Deepest level so far.
     depth: u32,
+    /// Elements of MathML that hold HTML; hardly any page has one.
+    html_inside: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -82,7 +141,7 @@ struct Sink {
 
 impl Default for Sink {
     fn default() -> Self {
-        let mut tree = Tree { nodes: Vec::with_capacity(1024), depth: 0 };
+        let mut tree = Tree { nodes: Vec::with_capacity(1024), depth: 0, html_inside: Vec::new() };
         tree.add(Content::Document);
         Self { tree: RefCell::new(tree) }
     }
@@ -285,8 +344,22 @@ impl TreeSink for Sink {
         }))
     }
 
-    fn create_element(&self, name: QualName, attrs: Vec<ParsedAttribute>, _: ElementFlags) -> u32 {
-        self.tree.borrow_mut().add(Content::Element(name, attrs))
+    fn create_element(
+        &self,
+        name: QualName,
+        attrs: Vec<ParsedAttribute>,
+        flags: ElementFlags,
+    ) -> u32 {
+        let mut tree = self.tree.borrow_mut();
+        let id = tree.add(Content::Element(name, attrs));
+        if flags.mathml_annotation_xml_integration_point {
+            tree.html_inside.push(id);
+        }
+        id
+    }
+
+    fn is_mathml_annotation_xml_integration_point(&self, target: &u32) -> bool {
+        self.tree.borrow().html_inside.contains(target)
     }
 
     fn create_comment(&self, text: StrTendril) -> u32 {
@@ -384,6 +457,10 @@ mod tests {
 
     /// The tree as nested text: elements as `name(...)`, text in quotes.
     fn shape(html: &str) -> String {
+        shape_in(Manner::Html, html)
+    }
+
+    fn shape_in(manner: Manner, html: &str) -> String {
         use std::fmt::Write;
         fn write(document: &Document, id: super::super::NodeId, out: &mut String) {
             match document.kind(id) {
@@ -405,7 +482,7 @@ mod tests {
                 }
             }
         }
-        let document = Document::parse(html, TreeLimits::default()).unwrap();
+        let document = Document::parse_in(manner, html, TreeLimits::default()).unwrap();
         let mut out = String::new();
         write(&document, document.root(), &mut out);
         out
@@ -420,6 +497,29 @@ mod tests {
             shape("<body><noscript><i>n</i></noscript><template><u>t</u></template>"),
             r#"html(head()body(noscript(i("n"))template(u("t"))))"#
         );
+    }
+
+    #[test]
+    fn jsoup_takes_a_tag_that_closes_itself_for_a_whole_element() {
+        let html = "<div/><a name='x'/>y<br/><script/><p>z";
+        let standard = r#"html(head()body(div(a("y"br()script("<p>z")))))"#;
+        assert_eq!(shape(html), standard);
+        let jsoup = r#"html(head()body(div()a()"y"br()script()p("z")))"#;
+        assert_eq!(shape_in(Manner::Jsoup, html), jsoup);
+        assert_eq!(
+            shape_in(Manner::Jsoup, "<p>a<![CDATA[<b>]]>"),
+            r#"html(head()body(p("a<b>")))"#
+        );
+        assert_eq!(
+            shape_in(Manner::Jsoup, "<svg><path/><g/></svg>i"),
+            r#"html(head()body(svg(path()g())"i"))"#
+        );
+    }
+
+    #[test]
+    fn html_inside_mathml_stays_inside() {
+        let html = "<math><annotation-xml encoding='text/html'><p>x</p></annotation-xml></math>";
+        assert_eq!(shape(html), r#"html(head()body(math(annotation-xml(p("x")))))"#);
     }
 
     #[test]

@@ -51,8 +51,8 @@ fn an_unfinished_run_is_continued_or_refused_or_discarded() {
     assert_eq!(reply, Reply::Opened { continued: true });
     let (_, reply) = reopen(&mut bench, 2, OpenMode::Continue);
     assert_eq!(reply, Reply::Unfinished { defs: [1; 32], config: [99; 32] });
-    let (_, reply) = reopen(&mut bench, 2, OpenMode::Retry);
-    assert_eq!(reply, Reply::Unfinished { defs: [1; 32], config: [99; 32] });
+    let (_, reply) = reopen(&mut bench, 1, OpenMode::Retry);
+    assert_eq!(reply, Reply::NotEnded);
     assert_eq!(bench.ledger.standing().pending, 3);
     let (_, reply) = reopen(&mut bench, 2, OpenMode::Fresh);
     assert_eq!(reply, Reply::Opened { continued: false });
