@@ -1,11 +1,11 @@
 //! The settings file: YAML flattened to dotted names that know where they stand.
 //!
-//! It works on the events of the parser below serde-saphyr, because a setting is text until the
+//! It works on the events of the parser, because a setting is text until the
 //! table says what it is: `0x10` or `1e3` must arrive as written, and one slip must not hide others.
 
 use std::path::Path;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span as Extent};
+use granit_parser::{Event, Parser, ScalarStyle, Span as Extent};
 use spoonbill_defs::{Problem, Sources, Span};
 
 /// One value of the file.
