@@ -3,13 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "kill/damage.rs"]
 mod damage;
-#[path = "kill/full_disk.rs"]
 mod full_disk;
-#[path = "kill/kills.rs"]
 mod kills;
-#[path = "kill/shop.rs"]
 mod shop;
-#[path = "harness/site.rs"]
-mod site;
+
+use crate::harness::site;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::Defs;
 use crate::check;
 use crate::findings::Findings;
-use crate::problem::{Problem, Problems};
+use crate::problem::{Problem, Problems, Severity};
 use crate::text::{Sources, Span};
 use crate::yaml;
 
@@ -46,6 +46,12 @@ pub struct Loaded {
 /// Files end in `.yml` or `.yaml`; their names carry no meaning, but they are read in the order
 /// of their paths. When anything is wrong, the answer is every problem at once.
 pub fn load(dir: &Path, options: &Options) -> Result<Loaded, Problems> {
+    whole(inspect(dir, options))
+}
+
+/// Reads as [`load`] does, and gives what could be understood beside everything that is wrong, so
+/// that others can look for problems of their own in the same pass.
+pub fn inspect(dir: &Path, options: &Options) -> (Loaded, Problems) {
     let mut sources = Sources::default();
     let mut early = Vec::new();
     let files = yaml::read_dir(dir, &mut sources, &mut early);
@@ -81,7 +87,11 @@ pub fn from_str(name: &str, text: &str, options: &Options) -> Result<Loaded, Pro
     let mut sources = Sources::default();
     let mut early = Vec::new();
     let file = yaml::add_text(PathBuf::from(name), text, &mut sources, &mut early);
-    compose(sources, file.as_slice(), early, options)
+    whole(compose(sources, file.as_slice(), early, options))
+}
+
+fn whole((loaded, problems): (Loaded, Problems)) -> Result<Loaded, Problems> {
+    if problems.has_errors() { Err(problems) } else { Ok(loaded) }
 }
 
 fn compose(
@@ -89,14 +99,13 @@ fn compose(
     files: &[u32],
     early: Vec<Problem>,
     options: &Options,
-) -> Result<Loaded, Problems> {
+) -> (Loaded, Problems) {
     let mut findings = Findings::new(&sources, early);
     let defs = if files.is_empty() { Defs::default() } else { read(files, options, &mut findings) };
     let problems = findings.finish();
-    if problems.has_errors() {
-        return Err(problems);
-    }
-    Ok(Loaded { defs, sources, warnings: problems.0 })
+    let warnings =
+        problems.0.iter().filter(|problem| problem.severity == Severity::Warning).cloned();
+    (Loaded { defs, sources, warnings: warnings.collect() }, problems)
 }
 
 fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {

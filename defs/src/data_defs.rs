@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
 
-/// Rows to take from a page: every item, times every dim, with one fact.
+/// Rows to take from a page: every item with every fact, times every dim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDef {
     /// Name of the definition.
@@ -53,7 +53,7 @@ pub struct Item {
     pub link_group: Option<Text>,
     /// Values that make no locator.
     pub link_break_on: Vec<Text>,
-    /// Accepted, without effect.
+    /// What `%{order}` stands for; normalised to the place in the list, from 1.
     pub order: Option<u32>,
 }
 

@@ -75,6 +75,18 @@ impl<'a> Findings<'a> {
         self.errors + self.warnings >= KEPT_MAX
     }
 
+    /// The known name closest to a misspelt one, as long as there is room to tell it.
+    pub(crate) fn nearest<'n>(
+        &self,
+        wanted: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Option<&'n str> {
+        if self.crowded() {
+            return None;
+        }
+        suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX))
+    }
+
     /// `did you mean ...?`, or else the given help.
     pub(crate) fn did_you_mean<'n>(
         &self,
@@ -85,7 +97,7 @@ impl<'a> Findings<'a> {
         if self.crowded() {
             return String::new();
         }
-        suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX))
+        self.nearest(wanted, known)
             .map_or_else(|| otherwise.into(), |name| format!("did you mean `{name}`?"))
     }
 

@@ -16,7 +16,7 @@ mod testing;
 mod text;
 mod yaml;
 
-pub use compose::{Loaded, Options, from_str, load};
+pub use compose::{Loaded, Options, from_str, inspect, load};
 pub use data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
 pub use locators::{Locator, LocatorGroup};
 pub use problem::{Place, Problem, Problems, Severity, suggest};

@@ -4,6 +4,7 @@
 //! behind this module knows of them. Every size is bounded: hostile text costs a problem, no more.
 
 mod files;
+mod slips;
 mod syntax;
 mod tree;
 

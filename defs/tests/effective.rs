@@ -189,6 +189,23 @@ fn facts_are_filled_in() {
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0].name.text, "fact");
     assert_eq!(facts[0].range, Range::default());
+    assert_eq!(facts[0].order, Some(1));
+}
+
+#[test]
+fn order_is_the_place_in_the_list() {
+    let data = "dataDefs: { d: { query: { block: b }, \
+                items: [ item: { name: a, value: v }, item: { name: b, value: v, order: 7 }, \
+                item: { name: c, value: v } ], \
+                dims: [ item: { name: e, value: v }, item: { name: f, value: v } ], \
+                facts: [ item: { name: amount }, item: { name: unit, value: v } ] } }\n";
+    let loaded = read(&format!("{LOCATORS}{TASKS}{data}"));
+    assert_eq!(loaded.warnings, []);
+    let def = &loaded.defs.data_defs[0];
+    let orders = |items: &[Item]| items.iter().filter_map(|item| item.order).collect::<Vec<_>>();
+    assert_eq!(orders(&def.items), [1, 7, 3]);
+    assert_eq!(orders(&def.dims), [1, 2]);
+    assert_eq!(orders(&def.facts), [1, 2]);
 }
 
 #[test]

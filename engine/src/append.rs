@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use spoonbill_plugins::appender::{FileAppender, Mark};
+use tokio::sync::watch;
 
 use crate::ledger::{Command, OutputBlock, Position};
 use crate::store::{Answer, Question, Store, StoreError};
@@ -51,6 +52,7 @@ pub(crate) struct AppendOrder {
 /// Appenders at work.
 #[derive(Debug)]
 pub(crate) struct AppenderMediator {
+    broken: watch::Receiver<bool>,
     threads: Vec<(Sender<End>, JoinHandle<Appended>)>,
 }
 
@@ -58,6 +60,7 @@ impl AppenderMediator {
     /// Starts a thread for each appender.
     pub(crate) fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
         let mut threads = Vec::new();
+        let (breaks, broken) = watch::channel(false);
         for order in orders {
             let (end, ended) = bounded(1);
             let pen = Pen {
@@ -70,11 +73,22 @@ impl AppenderMediator {
             };
             let bell = store.output_bell();
             let name = format!("append-{}", pen.order.number);
-            let thread =
-                std::thread::Builder::new().name(name).spawn(move || pen.write(&bell, &ended))?;
+            let breaks = breaks.clone();
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let appended = pen.write(&bell, &ended);
+                if appended.error.is_some() {
+                    breaks.send_replace(true);
+                }
+                appended
+            })?;
             threads.push((end, thread));
         }
-        Ok(Self { threads })
+        Ok(Self { broken, threads })
+    }
+
+    /// Whether an appender has given up: its rows will not be written in this run.
+    pub(crate) fn broken(&self) -> watch::Receiver<bool> {
+        self.broken.clone()
     }
 
     /// Sends the end-of-stream mark and waits until everything committed is written.
@@ -126,6 +140,7 @@ impl Pen {
         };
         let error = result.err().map(|broken| match broken {
             Broken::File(error) => {
+                self.cut_back();
                 format!("`{}` could not be written: {error}", self.order.path.display())
             }
             Broken::Store(error) => error.to_string(),
@@ -169,11 +184,28 @@ impl Pen {
         Ok(FileAppender::create(&self.order.path)?)
     }
 
+    /// Leaves whole rows alone in a file that could not be written to its end; the ledger has the
+    /// rest.
+    fn cut_back(&mut self) {
+        // What is still buffered goes to the file now or never.
+        drop(self.file.take());
+        let cut = if self.order.canonical {
+            std::fs::remove_file(part_of(&self.order.path))
+        } else {
+            let file = std::fs::File::options().write(true).open(&self.order.path);
+            file.and_then(|file| file.set_len(self.position.length))
+        };
+        if let Err(error) = cut {
+            tracing::debug!(%error, "the unfinished file stays as it is");
+        }
+    }
+
     fn catch_up(&mut self) -> Result<(), Broken> {
         loop {
             let blocks = self.read(false, self.position.seq)?;
             let Some(last) = blocks.last() else {
-                return Ok(());
+                // Whoever follows the file sees rows as soon as they are committed.
+                return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
             };
             self.position.seq = last.seq;
             for output in &blocks {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spoonbill_defs::{Defs, Loaded, Options, PluginDef, Problem, Problems};
+use spoonbill_defs::{Defs, Loaded, Options, Place, PluginDef, Problem, Problems};
 
 use crate::config::Config;
 use crate::prepare::{self, RunDate};
@@ -31,35 +31,47 @@ pub(crate) struct Composed {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads and checks everything; nothing is fetched or written. Gives all problems at once.
+/// Reads and checks everything; nothing is fetched or written. Gives all problems at once, those of
+/// the files' shape and those of what stands in them.
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
-    let mut problems = Problems::default();
-    let date = RunDate::of(config).map_err(|problem| problems.push(problem)).ok();
     let options = Options { default_steps: config.defs.default_steps.clone() };
-    let loaded = match spoonbill_defs::load(dir, &options) {
-        Ok(loaded) => loaded,
-        Err(mut found) => {
-            problems.0.append(&mut found.0);
-            problems.sort();
-            return Err(problems);
-        }
-    };
-    let Loaded { defs, sources, mut warnings } = loaded;
+    let (Loaded { defs, sources, .. }, mut problems) = spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
     let published = Published { defs, files };
-    let Some(date) = date else {
-        return Err(problems);
+    let date = match RunDate::of(config) {
+        Ok(date) => date,
+        Err(problem) => {
+            problems.push(problem);
+            RunDate(jiff::Zoned::now())
+        }
     };
-    match prepare::prepare(&published, config, &date, &sources) {
-        Ok(mut prepared) => warnings.append(&mut prepared.warnings),
-        Err(mut found) => problems.0.append(&mut found.0),
-    }
+    let found = match prepare::prepare(&published, config, &date, &sources) {
+        Ok(prepared) => prepared.warnings,
+        Err(found) => found.0,
+    };
+    // What is wrong at a place is told once, by the one who saw it first.
+    let known = problems.0.clone();
+    let is_news = |news: &Problem| {
+        let Some(place) = &news.place else { return true };
+        !known.iter().any(|known| {
+            known.severity >= news.severity
+                && known.place.as_ref().is_some_and(|known| overlap(known, place))
+        })
+    };
+    let news: Vec<Problem> = found.into_iter().filter(is_news).collect();
+    problems.0.extend(news);
+    problems.sort();
     if problems.has_errors() {
-        problems.0.append(&mut warnings);
-        problems.sort();
         return Err(problems);
     }
-    Ok(Composed { published, config: config.clone(), date, warnings })
+    Ok(Composed { published, config: config.clone(), date, warnings: problems.0 })
+}
+
+fn overlap(one: &Place, other: &Place) -> bool {
+    let end = |place: &Place| place.column + place.width;
+    (&one.file, one.line) == (&other.file, other.line)
+        && one.column < end(other)
+        && other.column < end(one)
 }
 
 /// Everything that decides the rows; politeness and places on this machine do not.

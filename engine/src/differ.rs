@@ -23,8 +23,8 @@ pub(crate) fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
         changes.join(", ")
     };
     format!(
-        "{what}: {changes}; go on with the old ones, or discard that run with `run --fresh`, or \
-         name another `--data-dir`"
+        "{what}: {changes}; to finish it, run with the old ones again; to discard it, add \
+         `--fresh`; to leave it alone, name another `--data-dir`"
     )
 }
 

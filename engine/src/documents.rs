@@ -12,6 +12,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
+use crate::store::{StoreError, store_error};
+
 /// Names a page: the hash of locator name, group and URL.
 pub(crate) type Fingerprint = [u8; 16];
 
@@ -71,7 +73,7 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
 
 impl Documents {
     /// Opens `pages.db` in the data directory, or one in memory.
-    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join("pages.db"));
         let name = file.as_ref().map_or("(memory)".into(), |file| file.display().to_string());
         let open = || -> rusqlite::Result<Connection> {
@@ -83,13 +85,13 @@ impl Documents {
             connection.execute_batch(SCHEMA)?;
             Ok(connection)
         };
-        let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
+        let connection = open().map_err(|error| store_error(&name, &error))?;
         let (requests, inbox) = bounded(QUEUE);
         let keeper = Keeper { connection, inbox };
         std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || keeper.keep())
-            .map_err(|error| format!("no thread for saved pages: {error}"))?;
+            .map_err(|error| StoreError::Failed(format!("no thread for saved pages: {error}")))?;
         Ok(Self { requests })
     }
 
@@ -131,6 +133,35 @@ impl Documents {
         // A closed store drops the request, and with it the sender its caller waits on.
         drop(self.requests.send(request));
     }
+}
+
+/// Everything that is wrong with the saved pages in a data directory.
+pub(crate) fn examine(dir: &Path) -> Vec<String> {
+    let path = dir.join("pages.db");
+    let name = path.display().to_string();
+    if !path.exists() {
+        return Vec::new();
+    }
+    let look = || -> rusqlite::Result<Vec<String>> {
+        let connection = Connection::open(&path)?;
+        let mut found = crate::store::damage(&connection, &name)?;
+        for (table, sql) in [
+            ("pages", "SELECT mark, body, url FROM pages"),
+            ("parsed", "SELECT mark, data, '' FROM parsed"),
+        ] {
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                if mark_of(&bytes) != mark[..] {
+                    let url: String = row.get(2)?;
+                    found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
+                }
+            }
+        }
+        Ok(found)
+    };
+    look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
 }
 
 struct Keeper {

@@ -19,7 +19,7 @@ pub(crate) enum RunError {
     #[error("{0}")]
     OtherRun(String),
     /// There is nothing to try again.
-    #[error("the last run in this data directory has no failed jobs")]
+    #[error("nothing to try again: no job of the last run in this data directory failed")]
     NothingToRetry,
     /// The store failed.
     #[error(transparent)]

@@ -21,8 +21,8 @@ pub(crate) struct JobMediator {
     store: Arc<dyn Store>,
     session: SessionId,
     tasks: Arc<TaskMediator>,
-    limit: usize,
-    drain_max: Duration,
+    bounds: Bounds,
+    broken: watch::Receiver<bool>,
     phase: watch::Receiver<Phase>,
     stop: watch::Receiver<Stop>,
     in_hand: watch::Sender<usize>,
@@ -40,16 +40,28 @@ pub(crate) struct Wires {
     pub stop: watch::Receiver<Stop>,
     /// Jobs in hand.
     pub in_hand: watch::Sender<usize>,
+    /// Whether an appender has given up.
+    pub broken: watch::Receiver<bool>,
+}
+
+/// What a mediator may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Jobs in hand.
+    pub jobs: usize,
+    /// Bytes committed and not yet written: above it nothing is taken.
+    pub lag_bytes: u64,
+    /// Wait for what is in hand, once asked to stop.
+    pub drain_time: Duration,
 }
 
 impl JobMediator {
-    /// A mediator that holds at most `limit` jobs and, asked to stop, waits `drain_max` for them.
+    /// A mediator within its bounds.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         session: SessionId,
         tasks: Arc<TaskMediator>,
-        limit: usize,
-        drain_max: Duration,
+        bounds: Bounds,
         wires: Wires,
     ) -> Self {
         Self {
@@ -57,8 +69,8 @@ impl JobMediator {
             store,
             session,
             tasks,
-            limit: limit.max(1),
-            drain_max,
+            bounds,
+            broken: wires.broken,
             phase: wires.phase,
             stop: wires.stop,
             in_hand: wires.in_hand,
@@ -78,7 +90,8 @@ impl JobMediator {
 
     async fn work(&mut self) -> Result<(), RunError> {
         loop {
-            if *self.phase.borrow_and_update() >= Phase::Shutdown {
+            let lag = self.standing.borrow().lag_bytes > self.bounds.lag_bytes;
+            if *self.phase.borrow_and_update() >= Phase::Shutdown || lag && *self.broken.borrow() {
                 return Ok(());
             }
             let next_due = self.take().await?;
@@ -90,10 +103,11 @@ impl JobMediator {
                 Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
                 changed = self.phase.changed() => if changed.is_err() { return Ok(()) },
                 changed = self.standing.changed() => if changed.is_err() {
-                    // It is gone; asked, it tells why.
+                    // A store that tells nothing more still tells why.
                     self.store.ask(Question::Flush).await?;
                     return Err(StoreError::Closed.into());
                 },
+                Ok(()) = self.broken.changed() => {}
                 () = sleep_until(timer), if next_due.is_some() => {}
             }
             while let Some(ended) = self.running.try_join_next_with_id() {
@@ -104,8 +118,9 @@ impl JobMediator {
 
     /// Fills the free places; tells when the next job may be due, if one waits for its time.
     async fn take(&mut self) -> Result<Option<Instant>, RunError> {
-        let free = self.limit.saturating_sub(self.running.len());
-        if free == 0 || self.standing.borrow_and_update().pending == 0 {
+        let free = self.bounds.jobs.max(1).saturating_sub(self.running.len());
+        let standing = *self.standing.borrow_and_update();
+        if free == 0 || standing.pending == 0 || standing.lag_bytes > self.bounds.lag_bytes {
             return Ok(None);
         }
         self.takes += 1;
@@ -159,7 +174,7 @@ impl JobMediator {
 
     /// Lets what is in hand end; past the deadline or at a second signal, gives the rest back.
     async fn drain(&mut self) -> Result<(), RunError> {
-        let deadline = Instant::now() + self.drain_max;
+        let deadline = Instant::now() + self.bounds.drain_time;
         while !self.running.is_empty() {
             if matches!(*self.stop.borrow_and_update(), Stop::Now(_)) {
                 break;

@@ -4,15 +4,16 @@
 mod queries;
 mod sinks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use spoonbill_defs::{DataDef, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
 use spoonbill_plugins::converter::{self, ItemConverter};
-use spoonbill_plugins::dates::{DateSetup, Pattern, live_until};
+use spoonbill_plugins::dates::{DateSetup, Pattern};
 use spoonbill_plugins::filter::Filters;
+use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
 use spoonbill_plugins::parser::{FactText, Plan};
 use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
@@ -140,16 +141,18 @@ pub(crate) fn prepare(
         sources,
         problems: Problems::default(),
         appenders: Vec::new(),
+        tried: BTreeSet::new(),
         tasks: 0,
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
-        maker.check_live(group.live.as_ref());
         let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
         let ready = Group { live: group.live.as_ref().map(|live| live.text.clone()), tasks };
         groups.insert(group.name.text.clone(), ready);
     }
+    maker.check_orphans();
     maker.check_settings();
+    maker.check_locators();
     let Maker { mut problems, appenders, .. } = maker;
     problems.sort();
     problems.0.dedup();
@@ -192,6 +195,8 @@ struct Maker<'a> {
     sources: &'a Sources,
     problems: Problems,
     appenders: Vec<AppenderSpec>,
+    /// Data definitions whose queries have been tried.
+    tried: BTreeSet<String>,
     tasks: u32,
 }
 
@@ -238,10 +243,6 @@ impl Maker<'_> {
             }
         }
         let plan = plan.filter(|_| complete)?;
-        for warning in plan.warnings() {
-            let warning = Problem::warning(self.sources, warning.at, warning.message.clone());
-            self.problems.push(warning);
-        }
         Some(ReadyTask {
             name: task.name.text.clone(),
             number,
@@ -333,14 +334,14 @@ impl Maker<'_> {
         }
     }
 
-    fn check_live(&mut self, live: Option<&spoonbill_defs::Text>) {
-        let Some(live) = live else { return };
-        let Ok(pattern) = Pattern::compile(&self.config.dates.pattern) else {
-            return;
-        };
-        let checked = live_until(&Zoned::default(), &live.text, &pattern);
-        if let Some(warning) = checked.warning {
-            self.problems.push(Problem::warning(self.sources, live.at, warning));
+    /// Addresses that can be seen to lead nowhere.
+    fn check_locators(&mut self) {
+        let groups = &self.published.defs.locator_groups;
+        for locator in groups.iter().flat_map(|group| &group.locators) {
+            if let Err(error) = Target::of(&locator.url.text) {
+                let words = format!("this page will fail: {}", error.message);
+                self.problems.push(Problem::warning(self.sources, locator.url.at, words));
+            }
         }
     }
 

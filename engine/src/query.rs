@@ -1,7 +1,7 @@
 //! One query on one page: the text of each match.
 
 use spoonbill_plugins::css::{self, Selector, TextCache};
-use spoonbill_plugins::html::Document;
+use spoonbill_plugins::html::{Document, NodeId};
 use spoonbill_plugins::xpath::{Value, XNode, XPath, XPathLimits};
 
 use crate::prepare::Dialect;
@@ -23,7 +23,7 @@ pub(crate) fn ask(
             Ok(found
                 .into_iter()
                 .map(|element| match attribute {
-                    Some(name) => document.attribute(element, name).unwrap_or_default().to_owned(),
+                    Some(name) => attribute_of(document, element, name),
                     None => css::text(document, element),
                 })
                 .collect())
@@ -47,12 +47,19 @@ pub(crate) fn ask(
 
 fn node_text(document: &Document, node: &XNode, attribute: Option<&str>) -> String {
     match (node, attribute) {
-        (XNode::Node(id), Some(name)) => {
-            document.attribute(*id, name).unwrap_or_default().to_owned()
+        (XNode::Node(id), Some(name)) => attribute_of(document, *id, name),
+        (XNode::Node(id), None) if document.text(*id).is_none() => {
+            fold(&document.text_content(*id))
         }
-        (XNode::Node(id), None) if document.is_element(*id) => fold(&document.text_content(*id)),
         _ => node.string_value(document),
     }
+}
+
+/// An attribute by its name in any case; empty when it is not there.
+fn attribute_of(document: &Document, element: NodeId, name: &str) -> String {
+    let mut all = document.attributes(element);
+    let own = all.find(|(own, _)| (***own).eq_ignore_ascii_case(name));
+    own.map_or_else(String::new, |(_, value)| value.to_owned())
 }
 
 /// White space runs to one space, trimmed.

@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::ledger::Standing;
 
+/// Failed jobs that the text names.
+const FAILURES_IN_WORDS: usize = 10;
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -143,6 +146,9 @@ impl Report {
     pub(crate) fn exit_code(&self) -> u8 {
         if self.outputs.iter().any(|output| output.error.is_some()) {
             8
+        } else if self.finish_reason != FinishReason::Finished {
+            // A signal has its own code; whatever else kept jobs from being done is no success.
+            1
         } else if self.jobs.failed > 0 {
             4
         } else {
@@ -155,7 +161,7 @@ impl Report {
         let mut lines = Vec::new();
         let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
         let elapsed = Duration::try_from_secs_f64(self.elapsed_seconds).unwrap_or_default();
-        line("run", format!("{} after {}", self.ending(), seconds(elapsed)));
+        line("run", self.ending(&seconds(elapsed)));
         line("jobs", self.job_words());
         line("pages", self.page_words());
         let statuses = self.http_status.iter().map(|(status, count)| format!("{status}: {count}"));
@@ -174,13 +180,14 @@ impl Report {
         for (note, count) in &self.notes {
             line("note", format!("{note} ({count})"));
         }
-        for failure in &self.failures {
+        for failure in self.failures.iter().take(FAILURES_IN_WORDS) {
             let words = failure.reasons.join("; ");
             line("failed", format!("{} ({}): {words}", failure.name, failure.group));
         }
-        let hidden = self.jobs.failed.saturating_sub(self.failures.len() as u64);
+        let shown = self.failures.len().min(FAILURES_IN_WORDS);
+        let hidden = self.jobs.failed.saturating_sub(shown as u64);
         if hidden > 0 {
-            line("failed", format!("and {hidden} more"));
+            line("failed", format!("and {hidden} more; `spoonbill failed` lists them"));
         }
         for output in &self.outputs {
             match &output.error {
@@ -192,17 +199,21 @@ impl Report {
         lines.concat()
     }
 
-    fn ending(&self) -> String {
-        let pending = self.jobs.pending;
+    fn ending(&self, time: &str) -> String {
+        let Jobs { failed, pending, .. } = self.jobs;
         match self.finish_reason {
-            FinishReason::Finished if self.jobs.failed == 0 => "finished".to_owned(),
-            FinishReason::Finished => format!("finished, with {} failed jobs", self.jobs.failed),
-            FinishReason::Cancelled if pending == 0 => "cancelled".to_owned(),
+            FinishReason::Finished if failed == 0 => format!("finished after {time}"),
+            FinishReason::Finished => {
+                format!("finished after {time}, with {}", counted(failed, "failed job"))
+            }
+            FinishReason::Cancelled if pending == 0 => format!("cancelled after {time}"),
             FinishReason::Cancelled => {
-                format!("cancelled with {pending} jobs to go; run again to continue")
+                let left = counted(pending, "job");
+                format!("cancelled after {time} with {left} to go; run again to continue")
             }
             FinishReason::Failed => {
-                format!("failed: {}", self.error.as_deref().unwrap_or("no reason known"))
+                let error = self.error.as_deref().unwrap_or("no reason known");
+                format!("failed after {time}: {error}")
             }
         }
     }
@@ -215,11 +226,20 @@ impl Report {
     fn page_words(&self) -> String {
         let Pages { fetched, from_store, failed, .. } = &self.pages;
         format!(
-            "{fetched} fetched, {from_store} from store, {failed} failed, {} retries, {}",
-            self.retries,
+            "{fetched} fetched, {from_store} from store, {failed} failed, {}, {}",
+            if self.retries == 1 {
+                "1 retry".to_owned()
+            } else {
+                format!("{} retries", self.retries)
+            },
             size(self.bytes)
         )
     }
+}
+
+/// A number of things: `1 job`, `2 jobs`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

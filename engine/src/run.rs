@@ -7,7 +7,7 @@ use spoonbill_defs::Sources;
 use spoonbill_plugins::dates::Pattern;
 use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
 
 use crate::append::{AppendOrder, Appended, AppenderMediator};
@@ -18,7 +18,7 @@ use crate::config::{Config, Durability, OutputOrder};
 use crate::differ;
 use crate::documents::Documents;
 use crate::error::RunError;
-use crate::job::{JobMediator, Wires};
+use crate::job::{Bounds, JobMediator, Wires};
 use crate::ledger::{
     Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
 };
@@ -33,7 +33,7 @@ use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, TaskMediator};
 
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
-const FAILURES_SHOWN: usize = 10;
+const FAILURES_SHOWN: usize = 100;
 
 /// Runs composed definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(
@@ -57,10 +57,13 @@ pub(crate) async fn run(
 
     cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
 
+    // From here on the numbers that are watched are this run's.
+    store.ask(Question::Flush).await?;
     let run = current(store).await?;
     let appenders = start_appenders(store, &plan, &run)?;
     let documents = open_documents(&plan.config)?;
-    let worked = work(store, session, plan, documents.clone(), stop.clone()).await;
+    let broken = appenders.broken();
+    let worked = work(store, session, plan, documents.clone(), stop, broken).await;
     if let Some(documents) = documents {
         documents.close();
     }
@@ -234,7 +237,7 @@ fn open_documents(config: &Config) -> Result<Option<Documents>, RunError> {
     }
     let dir = Some(config.store.data_dir.as_path());
     let dir = dir.filter(|_| config.store.durability == Durability::Strict);
-    Documents::open(dir).map(Some).map_err(|error| StoreError::Failed(error).into())
+    Ok(Some(Documents::open(dir)?))
 }
 
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.
@@ -244,16 +247,25 @@ async fn work(
     plan: Agreed,
     documents: Option<Documents>,
     stop: watch::Receiver<Stop>,
+    broken: watch::Receiver<bool>,
 ) -> Result<(), RunError> {
     let Agreed { config, prepared, date, .. } = plan;
-    let (limit, drain_max) = (config.job.take_limit, config.run.shutdown_timeout);
+    let bounds = Bounds {
+        jobs: config.job.take_limit,
+        // Sorted output is written at the end alone: it may lag as far as the run goes.
+        lag_bytes: match config.output.order {
+            OutputOrder::Arrival => config.output.lag_bytes_max,
+            OutputOrder::Canonical => u64::MAX,
+        },
+        drain_time: config.run.shutdown_timeout,
+    };
     let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
     let (phase, phase_seen) = watch::channel(Phase::Ready);
     let (in_hand, in_hand_seen) = watch::channel(0);
     let monitor =
         Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
-    let wires = Wires { phase: phase_seen, stop, in_hand };
-    let jobs = JobMediator::new(Arc::clone(store), session, tasks, limit, drain_max, wires);
+    let wires = Wires { phase: phase_seen, stop, in_hand, broken };
+    let jobs = JobMediator::new(Arc::clone(store), session, tasks, bounds, wires);
     let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
     worked
 }
@@ -265,16 +277,6 @@ fn task_mediator(
     documents: Option<Documents>,
 ) -> Result<TaskMediator, RunError> {
     let fetch = &config.fetch;
-    let settings = HttpSettings {
-        user_agent: fetch.user_agent.clone(),
-        connect_timeout: fetch.connect_timeout,
-        idle_timeout: fetch.idle_timeout,
-        total_timeout: fetch.total_timeout,
-        redirects_max: fetch.redirects_max as usize,
-        body_max: fetch.body_bytes_max,
-        retry_after_max: fetch.retry_after_max,
-        ..HttpSettings::default()
-    };
     let internal = |what: String| RunError::Internal(what);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
@@ -290,11 +292,11 @@ fn task_mediator(
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
-        http: HttpLoader::new(&settings).map_err(|error: LoadError| internal(error.message))?,
-        files: FileLoader {
+        http: HttpLoader::new(&fetch.http()).map_err(|error: LoadError| internal(error.message))?,
+        files: Arc::new(FileLoader {
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,
-        },
+        }),
         documents,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         date,

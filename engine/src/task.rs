@@ -7,9 +7,10 @@ use std::time::Duration;
 use jiff::Zoned;
 use spoonbill_plugins::dates::{Pattern, live_until};
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::HttpLoader;
+use spoonbill_plugins::loader::http::{HttpLoader, Loaded, Way};
 use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target};
 use spoonbill_plugins::page::Page;
+use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
 use crate::ledger::{Grant, Outcome, Tally};
@@ -36,7 +37,7 @@ pub(crate) struct TaskMediator {
     /// Loads over the network.
     pub http: HttpLoader,
     /// Loads files.
-    pub files: FileLoader,
+    pub files: Arc<FileLoader>,
     /// Saved pages, unless the settings switch them off.
     pub documents: Option<Documents>,
     /// How loads are retried.
@@ -57,14 +58,32 @@ struct Brought {
     lives: bool,
 }
 
+/// Why there is no page.
+enum Absent {
+    /// It is to be had from another host, in its turn.
+    Moved(Way),
+    /// It did not load; the tally knows the redirects before that.
+    Error(LoadError, Tally),
+}
+
+impl From<LoadError> for Absent {
+    fn from(error: LoadError) -> Self {
+        Self::Error(error, Tally::default())
+    }
+}
+
 impl TaskMediator {
     /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
     pub(crate) async fn work(&self, grant: Grant) -> Outcome {
         let attempt = grant.attempts;
+        let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         let brought = match self.bring(&grant, fingerprint).await {
             Ok(brought) => brought,
-            Err(error) => return self.not_loaded(&error, attempt, &grant),
+            Err(Absent::Moved(way)) => return moved(way),
+            Err(Absent::Error(error, tally)) => {
+                return self.not_loaded(&error, tally, attempt, &grant);
+            }
         };
         let Brought { page, parsed, save, tally, lives } = brought;
         // Saving goes on while the threads work; both are done before the job ends.
@@ -85,6 +104,8 @@ impl TaskMediator {
             }
         };
         let mut harvest = made.harvest;
+        let (rows, links) = (harvest.tally.rows.values().sum::<u64>(), harvest.children.len());
+        tracing::debug!(%url, rows, links, failed = harvest.failures.len(), "page worked on");
         let kept = match (&self.documents, saved) {
             (Some(documents), Ok(())) if !made.parsed.is_empty() => {
                 documents.keep_data(fingerprint, made.parsed).await
@@ -97,7 +118,7 @@ impl TaskMediator {
         Outcome::Done(Box::new(harvest))
     }
 
-    async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, LoadError> {
+    async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, Absent> {
         let job = &grant.job;
         let live =
             self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
@@ -120,20 +141,47 @@ impl TaskMediator {
             return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
         let target = Target::of(&job.url)?;
-        let fetched = match &target {
-            Target::Http(url) => self.http.load(url).await?,
-            Target::Path(path) => self.files.load(path).await?,
-        };
         let web = matches!(target, Target::Http(_));
-        let mut tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
-        if web {
-            tally.statuses.insert(fetched.status, 1);
-        }
+        let (fetched, mut tally) = match target {
+            Target::Http(url) => self.fetch(&url, grant).await?,
+            Target::Path(path) => (self.read(path).await?, Tally::default()),
+        };
+        (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
         let save =
             (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
         let page = page(fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// Loads from the host whose turn it is, and no other; the tally holds the statuses.
+    async fn fetch(&self, asked: &Url, grant: &Grant) -> Result<(Fetched, Tally), Absent> {
+        let mut way = Way::to(asked);
+        if let Some(at) = &grant.at
+            && let Target::Http(here) = Target::of(at)?
+        {
+            (way.here, way.redirects) = (here, grant.redirects as usize);
+        }
+        match self.http.load_in_lane(&mut way).await {
+            Ok(Loaded::Page(fetched)) => {
+                way.statuses.push(fetched.status);
+                Ok((fetched, answers(&way)))
+            }
+            Ok(Loaded::Moved) => Err(Absent::Moved(way)),
+            Err(error) => {
+                way.statuses.extend(error.status);
+                Err(Absent::Error(error, answers(&way)))
+            }
+        }
+    }
+
+    /// Reads a file on the worker threads: they are few, so that few files are open and in memory.
+    async fn read(&self, path: String) -> Result<Fetched, LoadError> {
+        let files = Arc::clone(&self.files);
+        let read = self.pool.run(move |_| files.read(&path)).await;
+        read.unwrap_or_else(|error| {
+            Err(LoadError { message: error.to_string(), retry: Retry::Never, status: None })
+        })
     }
 
     /// Whether a page from that date is still good in this run.
@@ -154,12 +202,9 @@ impl TaskMediator {
         }
     }
 
-    fn not_loaded(&self, error: &LoadError, attempt: u32, grant: &Grant) -> Outcome {
-        let mut tally = Tally::default();
-        if let Some(status) = error.status {
-            tally.statuses.insert(status, 1);
-        }
+    fn not_loaded(&self, error: &LoadError, tally: Tally, attempt: u32, grant: &Grant) -> Outcome {
         let reason = error.message.clone();
+        tracing::debug!(url = %grant.job.url, attempt, error = %reason, "page not loaded");
         let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
         match error.retry {
             Retry::Never => Outcome::Failed { reason, tally },
@@ -170,6 +215,22 @@ impl TaskMediator {
             }
         }
     }
+}
+
+/// The job goes on at another host.
+fn moved(way: Way) -> Outcome {
+    let (tally, redirects) = (answers(&way), way.redirects as u32);
+    let (url, target) = (way.here.to_string(), Target::Http(way.here));
+    Outcome::Moved { url, lane: target.lane(), polite: true, redirects, tally }
+}
+
+/// The answers that a way has met, counted by status.
+fn answers(way: &Way) -> Tally {
+    let mut tally = Tally::default();
+    for status in &way.statuses {
+        *tally.statuses.entry(*status).or_default() += 1;
+    }
+    tally
 }
 
 /// Doubles with every try, and lies between half and all of that, so that pages that failed

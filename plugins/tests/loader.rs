@@ -8,7 +8,7 @@ mod site;
 use std::time::{Duration, Instant};
 
 use site::{Response, Site};
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings, Loaded, Way};
 use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target, charset};
 
 fn settings() -> HttpSettings {
@@ -151,7 +151,8 @@ async fn retry_after_is_for_the_whole_host() {
     let (many, away) = ("status 429 Too Many Requests", "status 503 Service Unavailable");
     fails(&site, "/429", &format!("{many}, {asks} 7 s"), after(7), Some(429)).await;
     fails(&site, "/date", &format!("{away}, {asks} 30 s"), after(30), Some(503)).await;
-    fails(&site, "/long", &format!("{away}, {asks} 3600 s"), after(3600), Some(503)).await;
+    let long = "86400 s, more than the 3600 s that are allowed";
+    fails(&site, "/long", &format!("{away}, {asks} {long}"), after(3600), Some(503)).await;
     for path in ["/zero", "/past", "/odd"] {
         fails(&site, path, many, Retry::Soon, Some(429)).await;
     }
@@ -197,6 +198,41 @@ async fn redirects() {
     site.answer("/gone", Response::redirect("/nowhere"));
     let cause = "redirected to `SITE/nowhere`: status 404 Not Found";
     fails(&site, "/gone", cause, Retry::Never, Some(404)).await;
+}
+
+#[tokio::test]
+async fn a_way_ends_where_it_leaves_the_lane() {
+    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
+    site.answer("/1", Response::redirect("/2"));
+    site.answer("/2", Response::redirect(&other.url("/3")).with_status(301));
+    other.answer("/3", Response::redirect("/4"));
+    other.recovers("/4", 1, Response::busy(429, "7"), Response::html("end"));
+    let loader = HttpLoader::new(&settings()).unwrap();
+    let mut way = Way::to(&site.url("/1").parse().unwrap());
+
+    assert_eq!(loader.load_in_lane(&mut way).await, Ok(Loaded::Moved));
+    assert_eq!((way.here.as_str(), way.redirects), (other.url("/3").as_str(), 2));
+    assert_eq!(way.statuses, [302, 301]);
+    assert_eq!(other.log().len(), 0, "asked before its turn");
+
+    let moved = way.clone();
+    let error = loader.load_in_lane(&mut way).await.unwrap_err();
+    let (from, to) = (site.url("/1"), other.url("/4"));
+    let words = format!("cannot load `{from}`: redirected to `{to}`: status 429 Too Many Requests");
+    assert!(error.message.starts_with(&words), "{error}");
+    assert_eq!(error.retry, Retry::HostAfter(Duration::from_secs(7)));
+    assert_eq!((way.redirects, &way.statuses[..]), (3, &[302][..]));
+
+    let Ok(Loaded::Page(page)) = loader.load_in_lane(&mut moved.clone()).await else {
+        panic!("no page the second time");
+    };
+    assert_eq!((&page.body[..], page.final_url), (&b"end"[..], to));
+    assert_eq!(site.log().len(), 2, "the first host is not asked again");
+
+    let mut way = Way { redirects: 3, ..moved };
+    let error = loader.load_in_lane(&mut way).await.unwrap_err();
+    assert_eq!(error.message, format!("cannot load `{from}`: more than 3 redirects"));
+    assert_eq!((error.retry, &way.statuses[..]), (Retry::Never, &[302][..]));
 }
 
 #[tokio::test]

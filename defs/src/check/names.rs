@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use crate::Defs;
 use crate::data_defs::Item;
 use crate::findings::Findings;
-use crate::text::Text;
 
 /// Finds names nobody defines and definitions nobody uses.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
@@ -21,11 +20,10 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     for group in &defs.locator_groups {
         used_groups.insert(group.name.text.as_str());
         if !task_groups.contains(group.name.text.as_str()) {
-            let help = findings.did_you_mean(
-                &group.name.text,
-                defs.task_groups.iter().map(|group| group.name.as_str()),
-                format!("add `{}:` below `taskGroups:`", group.name.text),
-            );
+            let known = defs.task_groups.iter().map(|group| group.name.as_str());
+            let meant = findings.nearest(&group.name.text, known);
+            used_groups.extend(meant);
+            let help = advice(meant, &group.name.text, "taskGroups");
             findings.error(
                 group.name.at,
                 format!("the locator group `{}` has no task group", group.name.text),
@@ -36,11 +34,10 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     for task in defs.task_groups.iter().flat_map(|group| &group.tasks) {
         used_defs.insert(task.data_def.text.as_str());
         if !task.data_def.text.is_empty() && !data_defs.contains(task.data_def.as_str()) {
-            let help = findings.did_you_mean(
-                &task.data_def.text,
-                defs.data_defs.iter().map(|def| def.name.as_str()),
-                format!("add `{}:` below `dataDefs:`", task.data_def.text),
-            );
+            let known = defs.data_defs.iter().map(|def| def.name.as_str());
+            let meant = findings.nearest(&task.data_def.text, known);
+            used_defs.extend(meant);
+            let help = advice(meant, &task.data_def.text, "dataDefs");
             findings.error(
                 task.data_def.at,
                 format!(
@@ -52,8 +49,7 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
         }
     }
     for item in defs.data_defs.iter().flat_map(|def| &def.items) {
-        check_link(item, defs, &task_groups, findings);
-        used_groups.extend(item.link_group.as_ref().map(Text::as_str));
+        used_groups.extend(check_link(item, defs, &task_groups, findings));
     }
     warn_unused(defs, &used_groups, &used_defs, findings);
 }
@@ -62,25 +58,37 @@ fn names<'n>(names: impl Iterator<Item = &'n String>) -> HashSet<&'n str> {
     names.map(String::as_str).collect()
 }
 
-fn check_link(item: &Item, defs: &Defs, groups: &HashSet<&str>, findings: &mut Findings<'_>) {
-    let Some(link) = &item.link_group else {
-        return;
-    };
-    if !groups.contains(link.as_str()) {
-        let help = findings.did_you_mean(
-            &link.text,
-            defs.task_groups.iter().map(|group| group.name.as_str()),
-            format!("add `{}:` below `taskGroups:`", link.text),
-        );
-        findings.error(
-            link.at,
-            format!(
-                "item `{}` links to task group `{}`, which no file defines",
-                item.name.text, link.text
-            ),
-            help,
-        );
+/// What to do about a name nobody defines. Whoever is meant counts as used: one slip of the pen
+/// is one problem.
+fn advice(meant: Option<&str>, wanted: &str, section: &str) -> String {
+    match meant {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("add `{wanted}:` below `{section}:`"),
     }
+}
+
+/// The task group an item links to, or seems to mean.
+fn check_link<'d>(
+    item: &'d Item,
+    defs: &'d Defs,
+    groups: &HashSet<&str>,
+    findings: &mut Findings<'_>,
+) -> Option<&'d str> {
+    let link = item.link_group.as_ref()?;
+    if groups.contains(link.as_str()) {
+        return Some(link.as_str());
+    }
+    let meant =
+        findings.nearest(&link.text, defs.task_groups.iter().map(|group| group.name.as_str()));
+    findings.error(
+        link.at,
+        format!(
+            "item `{}` links to task group `{}`, which no file defines",
+            item.name.text, link.text
+        ),
+        advice(meant, &link.text, "taskGroups"),
+    );
+    meant
 }
 
 fn warn_unused(

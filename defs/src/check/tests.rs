@@ -24,7 +24,6 @@ steps:
         r"
 2:3 the locator group `groop` has no task group [did you mean `group`?]
 3:3 the locator group `other` has no task group [add `other:` below `taskGroups:`]
-5:3 warning: no locator group and no link leads to the task group `group` [remove it, or give a locator group or a `linkGroup` this name]
 6:19 task `a` uses dataDef `prise`, which no file defines [did you mean `price`?]
 7:19 task `b` uses dataDef `somethingElse`, which no file defines [add `somethingElse:` below `dataDefs:`]
 12:55 item `i` links to task group `grp`, which no file defines [add `grp:` below `taskGroups:`]
@@ -52,7 +51,7 @@ dataDefs:
 }
 
 #[test]
-fn item_names_are_unique_and_the_fact_is_the_fact() {
+fn item_names_are_unique_over_all_axes() {
     check(
         r"
 dataDefs:
@@ -60,13 +59,108 @@ dataDefs:
     query: { block: b }
     items: [ item: { name: a, value: v }, item: { name: fact, value: v } ]
     dims: [ item: { name: a, value: v } ]
-    facts: [ item: { name: amount }, item: { name: fact } ]
+    facts: [ item: { name: amount }, item: { name: fact }, item: { name: amount } ]
 ",
         r"
-4:57 only the entry of `facts` may be called `fact` [give the item another name; it is not printed]
 5:27 two entries of the dataDef are called `a` [the other one is on line 4; names must differ over items, dims and facts]
-6:28 the entry of `facts` is called `amount` [call it `fact`; the name is not printed]
-6:52 `facts` has one entry only [make the others entries of `items` or `dims`]
+6:52 two entries of the dataDef are called `fact` [the other one is on line 4; names must differ over items, dims and facts]
+6:74 two entries of the dataDef are called `amount` [the other one is on line 6; names must differ over items, dims and facts]
+",
+    );
+}
+
+#[test]
+fn facts_have_any_names() {
+    check(
+        r#"
+dataDefs:
+  d:
+    query: { block: b, selector: "td:eq(%{fact.index}) %{item.fact.match}" }
+    items: [ item: { name: fact, match: v } ]
+    facts:
+      - item: { name: amount, script: "%{fact.amount.index}" }
+      - item: { name: unit, value: EUR }
+"#,
+        "",
+    );
+}
+
+#[test]
+fn the_default_fact_has_its_name_for_itself() {
+    check(
+        r"
+dataDefs:
+  d:
+    query: { block: b }
+    items: [ item: { name: i, value: v } ]
+    dims: [ item: { name: fact, value: v } ]
+",
+        r"
+5:27 without `facts`, only the fact is called `fact` [give the entry another name, or list `facts` with a name of your own]
+",
+    );
+}
+
+#[test]
+fn variables_that_not_every_row_has() {
+    check(
+        r#"
+dataDefs:
+  d:
+    query: { block: "%{item.a.index}", selector: "%{fact.x.index}" }
+    items:
+      - item: { name: a, selector: "%{item.a.index} %{fact.y.value}" }
+      - item: { name: b, selector: "%{item.a.value} %{fact.z.index}" }
+    dims: [ item: { name: c, value: v, script: "%{item.a.index}" } ]
+    facts: [ item: { name: x, script: "%{fact.x.index}" }, item: { name: y } ]
+"#,
+        r"
+3:22 a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
+3:51 a row has one fact, which is not always `x` [leave the name out, such as `%{fact.index}`, to mean the fact of the row]
+5:53 a row has one fact, which is not always `y` [leave the name out, such as `%{fact.value}`, to mean the fact of the row]
+6:37 a row has one item, which is not always `a` [leave the name out, such as `%{item.value}`, to mean the item of the row]
+6:53 the axis `fact` has no item `z` [the middle of the variable must be a name below `facts`]
+",
+    );
+}
+
+#[test]
+fn a_constant_is_known_before_its_turn() {
+    check(
+        r#"
+dataDefs:
+  d:
+    query: { block: b, selector: s }
+    items:
+      - item: { name: a, selector: "%{dim.value} %{dim.c.value} %{dim.e.value} %{fact.value}" }
+    dims:
+      - item: { name: b, value: v }
+      - item: { name: c, match: m }
+      - item: { name: e, selector: s }
+    facts: [ item: { name: x, value: v }, item: { name: y, match: m } ]
+"#,
+        r"
+5:65 warning: the value of `dim` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
+",
+    );
+}
+
+#[test]
+fn who_is_meant_is_not_called_unused() {
+    check(
+        r"
+locatorGroups: { gruop: { locators: [ { name: n, url: u } ] } }
+taskGroups: { group: { t: { dataDef: prize } }, links: { t: { dataDef: other } } }
+dataDefs:
+  price: { query: { block: b }, items: [ item: { name: i, selector: s, linkGroup: lnks } ] }
+  cost: { query: { block: b }, items: [ item: { name: i, value: v } ] }
+",
+        r"
+1:18 the locator group `gruop` has no task group [did you mean `group`?]
+2:38 task `t` uses dataDef `prize`, which no file defines [did you mean `price`?]
+2:72 task `t` uses dataDef `other`, which no file defines [add `other:` below `dataDefs:`]
+4:83 item `i` links to task group `lnks`, which no file defines [did you mean `links`?]
+5:3 warning: no task uses the dataDef `cost` [remove it, or name it as `dataDef` of a task]
 ",
     );
 }
@@ -113,7 +207,7 @@ dataDefs:
 7:57 `%{index:-1}` has a default, which variables cannot have [remove the `:-` and what follows]
 7:69 the variable `%{item.a.b.index}` has more than three parts [write `%{axis.name.property}`; an item name with a dot cannot be used in it]
 8:36 the variable `%{foo}` names no property [a variable ends in `index`, `match`, `value`, `order`, `itemName` or `axisName`]
-8:45 warning: a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
+8:45 a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
 8:63 the axis `dim` has no item `yeer` [did you mean `year`?]
 8:83 the axis `dim` has no item `a` [`a` is of the axis `item`: write `item.a`]
 ",

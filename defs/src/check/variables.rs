@@ -18,23 +18,40 @@ const AXES: [&str; 3] = ["item", "dim", "fact"];
 /// Checks every text of a data definition in which variables are replaced.
 pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     let axes = Axes::new(def);
-    let texts = std::iter::once(&def.query.block).chain(&def.query.selector);
-    for text in texts {
-        check_text(&axes, text, None, findings);
+    let (block, selector) = axes.users_of_query();
+    check_text(&axes, &def.query.block, Site { here: None, users: &block }, findings);
+    if let Some(text) = &def.query.selector {
+        check_text(&axes, text, Site { here: None, users: &selector }, findings);
     }
-    for (axis, items) in [(0, &def.items), (1, &def.dims), (2, &def.facts)] {
+    for (axis, items) in axes.items.into_iter().enumerate() {
         for (position, item) in items.iter().enumerate() {
-            let here = Here { axis, position, name: item.name.as_str() };
-            for text in item.selector.iter().chain(&item.script) {
-                check_text(&axes, text, Some(here), findings);
+            let here = Some(Here { axis, position, name: item.name.as_str() });
+            let own = [(axis, position)];
+            let users = if is_constant(item) { &[][..] } else { &own[..] };
+            if let Some(text) = &item.selector {
+                // The selector of a fact is that of the query.
+                let users = if AXES[axis] == "fact" { &[][..] } else { users };
+                check_text(&axes, text, Site { here, users }, findings);
+            }
+            if let Some(text) = &item.script {
+                check_text(&axes, text, Site { here, users }, findings);
             }
         }
     }
 }
 
-/// The names of a data definition's axes and where in their list they stand.
+/// Whether the value is known before anything is looked up.
+fn is_constant(item: &Item) -> bool {
+    item.value.is_some() || item.match_text.is_some()
+}
+
+/// An entry by its axis and its position there.
+type Entry = (usize, usize);
+
+/// A data definition's axes: their entries, and where in the list a name stands.
 struct Axes<'d> {
-    def_name: &'d str,
+    def: &'d DataDef,
+    items: [&'d [Item]; 3],
     names: [HashMap<&'d str, usize>; 3],
 }
 
@@ -44,14 +61,37 @@ impl<'d> Axes<'d> {
             let names = items.iter().map(|item| item.name.as_str());
             names.enumerate().map(|(at, name)| (name, at)).collect()
         };
-        Self {
-            def_name: def.name.as_str(),
-            names: [index(&def.items), index(&def.dims), index(&def.facts)],
+        let items = [&def.items[..], &def.dims, &def.facts];
+        Self { def, items, names: items.map(index) }
+    }
+
+    /// The entries that look up the block of the query, and those that look up its selector.
+    fn users_of_query(&self) -> (Vec<Entry>, Vec<Entry>) {
+        let (mut block, mut selector) = (Vec::new(), Vec::new());
+        for (axis, items) in self.items.into_iter().enumerate() {
+            for (position, item) in items.iter().enumerate().filter(|(_, item)| !is_constant(item))
+            {
+                let is_fact = AXES[axis] == "fact";
+                let by = if is_fact { &self.def.query.selector } else { &item.selector };
+                if by.is_some() {
+                    block.push((axis, position));
+                    selector.extend(is_fact.then_some((axis, position)));
+                }
+            }
         }
+        (block, selector)
     }
 }
 
-/// The axis whose text is looked at; none for the query, which every axis shares.
+/// Where a text stands and who looks it up.
+#[derive(Clone, Copy)]
+struct Site<'d> {
+    /// The entry whose text it is; none for the query, which every axis shares.
+    here: Option<Here<'d>>,
+    users: &'d [Entry],
+}
+
+/// The entry whose text is looked at.
 #[derive(Clone, Copy)]
 struct Here<'d> {
     axis: usize,
@@ -67,7 +107,7 @@ struct Variable<'d> {
     name: &'d str,
 }
 
-fn check_text(axes: &Axes<'_>, text: &Text, here: Option<Here<'_>>, findings: &mut Findings<'_>) {
+fn check_text(axes: &Axes<'_>, text: &Text, site: Site<'_>, findings: &mut Findings<'_>) {
     let mut rest = text.text.as_str();
     while let Some((_, after)) = rest.split_once("%{") {
         let Some((name, after)) = after.split_once('}') else {
@@ -79,7 +119,7 @@ fn check_text(axes: &Axes<'_>, text: &Text, here: Option<Here<'_>>, findings: &m
             );
             return;
         };
-        check_variable(axes, Variable { text, name }, here, findings);
+        check_variable(axes, Variable { text, name }, site, findings);
         rest = after;
     }
 }
@@ -112,7 +152,7 @@ fn locate(text: &Text, part: &str, findings: &Findings<'_>) -> Span {
 fn check_variable(
     axes: &Axes<'_>,
     variable: Variable<'_>,
-    here: Option<Here<'_>>,
+    site: Site<'_>,
     findings: &mut Findings<'_>,
 ) {
     let name = variable.name;
@@ -130,7 +170,7 @@ fn check_variable(
         [axis, property] => {
             check_property(variable, property, findings);
             if let Some(axis) = check_axis(axes, variable, axis, findings) {
-                check_order(variable, (axis, None), property, here, findings);
+                check_order(axes, variable, (axis, None), property, site, findings);
             }
         }
         [axis, item, property] => {
@@ -138,8 +178,11 @@ fn check_variable(
             let axis = check_axis(axes, variable, axis, findings);
             let found = axis.and_then(|axis| check_item(axes, variable, axis, item, findings));
             if let Some((axis, position)) = found {
-                check_order(variable, (axis, Some(position)), property, here, findings);
-                check_own_item(axes, variable, axis, item, here, findings);
+                if is_missed(axes, (axis, position), site) {
+                    report_missed(variable, axis, item, property, findings);
+                } else {
+                    check_order(axes, variable, (axis, Some(position)), property, site, findings);
+                }
             }
         }
         _ => findings.error(
@@ -193,7 +236,7 @@ fn check_axis(
     if name == "dim" {
         findings.error(
             variable.at(findings),
-            format!("the dataDef `{}` has no `dims`", axes.def_name),
+            format!("the dataDef `{}` has no `dims`", axes.def.name.text),
             "add `dims`, or use `item`",
         );
     }
@@ -234,15 +277,17 @@ fn check_item(
     None
 }
 
-/// Axes are evaluated from left to right: the value of a later one is not there yet.
+/// Axes are evaluated from left to right: the value of a later one is not there yet, unless the
+/// definition says it.
 fn check_order(
+    axes: &Axes<'_>,
     variable: Variable<'_>,
     (axis, position): (usize, Option<usize>),
     property: &str,
-    here: Option<Here<'_>>,
+    site: Site<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let Some(here) = here.filter(|_| property == "value") else {
+    let Some(here) = site.here.filter(|_| property == "value") else {
         return;
     };
     let later = match axis.cmp(&here.axis) {
@@ -251,7 +296,7 @@ fn check_order(
         // Within dims, the order of the list; an item or a fact can only mean itself.
         Ordering::Equal => AXES[axis] != "dim" || position.unwrap_or(0) >= here.position,
     };
-    if later {
+    if later && !is_known(axes, axis, position, here) {
         findings.warn(
             variable.at(findings),
             format!(
@@ -263,21 +308,42 @@ fn check_order(
     }
 }
 
-/// A row has one item only, so naming another one finds nothing.
-fn check_own_item(
-    axes: &Axes<'_>,
+/// Whether every entry that a variable may mean is constant.
+fn is_known(axes: &Axes<'_>, axis: usize, position: Option<usize>, here: Here<'_>) -> bool {
+    let items = axes.items[axis];
+    let meant = match position {
+        Some(position) => items.get(position..=position),
+        None if AXES[axis] == "dim" => items.get(..1),
+        None if axis == here.axis => items.get(here.position..=here.position),
+        // A row has one of them, and any row may be meant.
+        None => Some(items),
+    };
+    meant.is_some_and(|items| items.iter().all(is_constant))
+}
+
+/// Whether the text is looked up in rows without the entry: a row has all dims, but one item and
+/// one fact only.
+fn is_missed(axes: &Axes<'_>, entry: Entry, site: Site<'_>) -> bool {
+    let (axis, _) = entry;
+    AXES[axis] != "dim"
+        && axes.items[axis].len() > 1
+        && site.users.iter().any(|user| *user != entry)
+}
+
+fn report_missed(
     variable: Variable<'_>,
     axis: usize,
     name: &str,
-    here: Option<Here<'_>>,
+    property: &str,
     findings: &mut Findings<'_>,
 ) {
-    let own = here.is_some_and(|here| here.axis == axis && here.name == name);
-    if AXES[axis] == "item" && axes.names[axis].len() > 1 && !own {
-        findings.warn(
-            variable.at(findings),
-            format!("a row has one item, which is not always `{}`", shorten(name)),
-            "leave the name out, such as `%{item.index}`, to mean the item of the row",
-        );
-    }
+    let axis = AXES[axis];
+    let property = if PROPERTIES.contains(&property) { property } else { "index" };
+    findings.error(
+        variable.at(findings),
+        format!("a row has one {axis}, which is not always `{}`", shorten(name)),
+        format!(
+            "leave the name out, such as `%{{{axis}.{property}}}`, to mean the {axis} of the row"
+        ),
+    );
 }

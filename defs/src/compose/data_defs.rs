@@ -1,4 +1,4 @@
-//! Reads the section `dataDefs` and normalises facts and ranges.
+//! Reads the section `dataDefs` and normalises facts, ranges and orders.
 
 use super::fields::{Fields, check_name, sequence, wrapped};
 use crate::data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
@@ -44,10 +44,10 @@ fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
     if let Some(node) = fields.get("dims") {
         def.dims = items("dims", node, findings);
     }
-    match fields.get("facts") {
-        Some(node) => def.facts = items("facts", node, findings),
-        None => def.facts.push(Item { name: Text::new("fact"), ..Item::default() }),
-    }
+    def.facts = match fields.get("facts") {
+        Some(node) => items("facts", node, findings),
+        None => vec![Item { name: Text::new("fact"), order: Some(1), ..Item::default() }],
+    };
     def
 }
 
@@ -77,20 +77,25 @@ fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
             },
         );
     }
-    let entries =
-        nodes.iter().filter_map(|node| item(key, wrapped(key, "item", node, findings)?, findings));
+    let entries = (1..).zip(nodes).filter_map(|(position, node)| {
+        let mut item = item(key, wrapped(key, "item", node, findings)?, findings)?;
+        item.order.get_or_insert(position);
+        Some(item)
+    });
     entries.collect()
 }
 
 fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
     let fields = Fields::new("an item", node.at, node, ITEM_KEYS, findings)?;
+    let name = fields.name("name", findings).unwrap_or_default();
+    let range = range(&fields, &name, findings);
     let item = Item {
-        name: fields.name("name", findings).unwrap_or_default(),
+        name,
         value: fields.text("value", findings),
         match_text: fields.text("match", findings),
         script: fields.text("script", findings),
         selector: fields.text("selector", findings),
-        range: range(&fields, findings),
+        range,
         break_after: fields.texts("breakAfter", findings),
         filters: filters(&fields, findings),
         prefix: fields.texts("prefix", findings).unwrap_or_default(),
@@ -115,7 +120,7 @@ fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
     Some(item)
 }
 
-fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
+fn range(fields: &Fields<'_>, name: &Text, findings: &mut Findings<'_>) -> Range {
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
@@ -125,27 +130,28 @@ fn range(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Range {
         let range = parsed.map(|text| parse_range(&text, findings));
         let range = range.unwrap_or_default();
         if range.last.is_none() {
-            check_open(fields, node.at, findings);
+            check_open(fields, name, node.at, findings);
         }
         return range;
     }
     let first = index.unwrap_or(1);
     if let Some(node) = fields.get("breakAfter") {
-        check_open(fields, node.at, findings);
+        check_open(fields, name, node.at, findings);
         return Range { first, last: None };
     }
     Range { first, last: Some(first) }
 }
 
 /// An open range that nothing can end.
-fn check_open(fields: &Fields<'_>, at: Span, findings: &mut Findings<'_>) {
+fn check_open(fields: &Fields<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
     let names_nothing = fields
         .get("breakAfter")
         .is_none_or(|node| matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()));
     let constant = ["value", "match"].into_iter().find(|key| fields.get(key).is_some());
     if let Some(key) = constant {
+        // At the name, where the parser's plan would see the same: one place is told once.
         findings.warn(
-            at,
+            if name.at.line == 0 { at } else { name.at },
             format!("the range never ends: with `{key}` no value is looked up"),
             "write both ends, such as `indexRange: 1-20`",
         );

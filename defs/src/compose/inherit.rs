@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chains::{self, Body, ChainDraft, StepDraft};
+use super::wiring;
 use crate::findings::Findings;
 use crate::text::Text;
 
@@ -53,6 +54,7 @@ pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Ch
     let mut chains = Chains::default();
     let mut based = Based::new();
     let mut order = Vec::new();
+    let names: Vec<Text> = drafts.iter().map(|draft| draft.name.clone()).collect();
     for draft in drafts {
         match draft.body {
             Body::Whole(steps) => {
@@ -80,6 +82,12 @@ pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Ch
                 return chains;
             }
             chains.expanded.insert(name.to_owned(), steps);
+        }
+    }
+    // Tasks walk the chains they use; a circle is wrong in any other, too.
+    for name in &names {
+        if let Some(Some(steps)) = chains.expanded.get(&name.text) {
+            wiring::check_circles(steps, name, findings);
         }
     }
     chains
@@ -162,7 +170,11 @@ pub(super) fn overlay(
         chains::report_too_long(at, findings);
         return None;
     }
-    whole.then_some(chain)
+    if !whole {
+        wiring::check_loose(base, steps, findings);
+        return None;
+    }
+    Some(chain)
 }
 
 fn insert(chain: &mut Vec<StepDraft>, step: &StepDraft, findings: &mut Findings<'_>) -> bool {

@@ -272,7 +272,7 @@ dataDefs:
 8:51 `-5` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
 9:51 warning: in the range `1-2-3` the second dash and what follows is ignored [write two numbers, such as `2-6`]
 10:51 warning: the range never ends: `breakAfter` names no value [write both ends, or the last value: `breakAfter: [ "..." ]`]
-11:48 warning: the range never ends: with `match` no value is looked up [write both ends, such as `indexRange: 1-20`]
+11:23 warning: the range never ends: with `match` no value is looked up [write both ends, such as `indexRange: 1-20`]
 12:51 `1-99999999999` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
 "#,
     );
@@ -458,6 +458,7 @@ taskGroups:
 ",
         r"
 7:55 step `convert` cannot follow `filtr`: its chain has no such step [did you mean `filter`?]
+8:62 step `script` leads to `appendr`, but its chain has no such step [did you mean `appender`?]
 13:62 step `script` leads to `appendr`, but its chain has no such step [did you mean `appender`?]
 18:53 step `first` cannot follow `start`: its chain has no such step [a step is inserted after a step of its base chain; name that one]
 ",
@@ -497,12 +498,74 @@ taskGroups:
 locatorGroups: { g: &l { locators: [ { name: n, url: u } ] }, h: *l }
 ",
         r"
-3:5 no step of the chain of task `a` follows `start` [give its first step `previous: start`]
+3:5 no step of the chain follows `start` [give its first step `previous: start`]
 7:40 `a` and `b` both follow `start` [a chain has one first step; let the other one follow it]
 11:48 the chain runs in a circle: a -> b -> c -> b [let its last step say `next: end`]
 14:40 step `b` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
 17:5 warning: step `b` never runs: no step leads to it [write `next: b` in the step before it]
 18:40 warning: step `c` says it follows `b`, but `a` leads to it [write `previous: a`]
+",
+    );
+}
+
+#[test]
+fn both_ends_of_a_step_are_checked() {
+    check(
+        r"
+steps:
+  whole:
+    a: { class: locator_seeder, previous: start, next: b }
+    b: { class: page_loader, previous: x, next: y }
+  noStart:
+    a: { class: locator_seeder, previous: x, next: y }
+taskGroups:
+  g:
+    a: { dataDef: d, steps: whole }
+    b: { dataDef: d, steps: noStart }
+    c: { dataDef: d, steps: noStart }
+    e: { dataDef: d, steps: { jsoupDefault: { m: { class: scripter, previous: filtr, next: apender } } } }
+    f: { dataDef: d, steps: { jsoupDefault: { filter: { class: data_filter, previous: prser, next: apender } } } }
+",
+        r"
+4:40 step `b` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
+4:49 step `b` leads to `y`, but its chain has no such step [name a step of the chain, or `end` for its last step]
+6:5 no step of the chain follows `start` [give its first step `previous: start`]
+6:43 step `a` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
+6:52 step `a` leads to `y`, but its chain has no such step [name a step of the chain, or `end` for its last step]
+12:79 step `m` cannot follow `filtr`: its chain has no such step [did you mean `filter`?]
+12:92 step `m` leads to `apender`, but its chain has no such step [did you mean `appender`?]
+13:87 step `filter` follows `prser`, but its chain has no such step [did you mean `parser`?]
+13:100 step `filter` leads to `apender`, but its chain has no such step [did you mean `appender`?]
+",
+    );
+}
+
+#[test]
+fn circles_are_found_in_chains_nobody_uses() {
+    check(
+        r"
+steps:
+  unused:
+    a: { class: locator_seeder, previous: start, next: b }
+    b: { class: page_lodr, previous: x, next: c }
+    c: { class: css_parser, previous: b, next: b }
+  noStart:
+    a: { class: page_loader, previous: b, next: b }
+    b: { class: css_parser, previous: a, next: a }
+  heir: { unused: { } }
+  based: { jsoupDefault: { filter: { class: data_filter, previous: parser, next: loader } } }
+  fromItself: { fromItself: { } }
+  links: { jsoupDefault: { make: { class: locator_creator, previous: parser, next: seeder } } }
+  open: { a: { class: page_loader, previous: start, next: later } }
+taskGroups: { g: { t: { dataDef: d, steps: { jsoupDefault: { m: { class: scripter, previous: x, next: end } } } } } }
+",
+        r"
+4:17 there is no step class `page_lodr` [did you mean `page_loader`?]
+5:48 the chain runs in a circle: a -> b -> c -> b [let its last step say `next: end`]
+8:48 the chain runs in a circle: a -> b -> a [let its last step say `next: end`]
+10:82 the chain runs in a circle: seeder -> loader -> parser -> filter -> loader [let its last step say `next: end`]
+11:17 the chain `fromItself` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
+14:94 step `m` cannot follow `x`: its chain has no such step [a step is inserted after a step of its base chain; name that one]
 ",
     );
 }

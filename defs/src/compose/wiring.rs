@@ -18,24 +18,20 @@ pub(super) fn walk(
 ) -> Option<Vec<Step>> {
     let index: Index<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
     let previous_known = check_previous(chain, &index, task, findings);
+    check_next(chain, &index, task, findings);
+    check_circles(chain, task, findings);
     let mut current = first(chain, task, findings)?;
     let mut path: Vec<&StepDraft> = Vec::new();
     let mut reached = HashSet::new();
     loop {
         path.push(current);
         reached.insert(current.name.as_str());
-        let Some(next) = successor(current, &index, task, findings)? else {
-            break;
+        let next = match successor(current, &index) {
+            Successor::End => break,
+            Successor::Unknown => return None,
+            Successor::Step(next) if reached.contains(next.name.as_str()) => return None,
+            Successor::Step(next) => next,
         };
-        if reached.contains(next.name.as_str()) {
-            let names: Vec<_> = path.iter().map(|step| step.name.text.as_str()).collect();
-            findings.error(
-                written(current.next.at, task),
-                format!("the chain runs in a circle: {} -> {}", names.join(" -> "), next.name.text),
-                "let its last step say `next: end`",
-            );
-            return None;
-        }
         if next.previous != current.name && previous_known {
             findings.warn(
                 written(next.previous.at, task),
@@ -113,7 +109,7 @@ fn first<'c>(
             let at = chain.first().map_or(task.at, |step| step.name.at);
             findings.error(
                 written(at, task),
-                format!("no step of the chain of task `{}` follows `start`", task.text),
+                "no step of the chain follows `start`",
                 "give its first step `previous: start`",
             );
         }
@@ -131,27 +127,34 @@ fn first<'c>(
     Some(first)
 }
 
-/// The next step, or `Some(None)` at the end of the chain.
-#[allow(clippy::option_option, reason = "a broken wire is not the end of the chain")]
-fn successor<'c>(
-    step: &StepDraft,
-    index: &Index<'c>,
-    task: &Text,
-    findings: &mut Findings<'_>,
-) -> Option<Option<&'c StepDraft>> {
+/// Where a step leads.
+enum Successor<'c> {
+    Step(&'c StepDraft),
+    End,
+    /// Nowhere, which is reported.
+    Unknown,
+}
+
+fn successor<'c>(step: &StepDraft, index: &Index<'c>) -> Successor<'c> {
     if step.next.text.eq_ignore_ascii_case("end") {
-        return Some(None);
+        return Successor::End;
     }
-    if step.next.text.is_empty() {
-        return None;
-    }
-    let next = index.get(step.next.as_str()).copied();
     // New locators start jobs of their own; this job is over.
     let creates = step.kind == Some(StepKind::LocatorCreator);
-    if creates && next.is_some_and(|next| next.kind == Some(StepKind::LocatorSeeder)) {
-        return Some(None);
+    match index.get(step.next.as_str()) {
+        None => Successor::Unknown,
+        Some(next) if creates && next.kind == Some(StepKind::LocatorSeeder) => Successor::End,
+        Some(next) => Successor::Step(next),
     }
-    if next.is_none() {
+}
+
+/// Reports every step that leads to one its chain does not have.
+fn check_next(chain: &[StepDraft], index: &Index<'_>, task: &Text, findings: &mut Findings<'_>) {
+    for step in chain {
+        // An empty `next` is a missing one, which is reported where the step is read.
+        if step.next.text.is_empty() || !matches!(successor(step, index), Successor::Unknown) {
+            continue;
+        }
         let help = suggestion(&step.next.text, index, "end", findings);
         findings.error(
             written(step.next.at, task),
@@ -161,9 +164,47 @@ fn successor<'c>(
             ),
             help,
         );
-        return None;
     }
-    Some(next)
+}
+
+/// Reports the wrong `next` of steps whose chain could not be put together.
+pub(super) fn check_loose(base: &[StepDraft], steps: &[StepDraft], findings: &mut Findings<'_>) {
+    let both = base.iter().chain(steps);
+    let index: Index<'_> = both.map(|step| (step.name.as_str(), step)).collect();
+    check_next(steps, &index, &Text::default(), findings);
+}
+
+/// Reports every circle of a chain, be it reached from `start` or not; `owner` is the place of
+/// what is built in.
+pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Findings<'_>) {
+    let index: Index<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
+    let (firsts, others): (Vec<_>, Vec<_>) =
+        chain.iter().partition(|step| step.previous.text.eq_ignore_ascii_case("start"));
+    let mut done: HashSet<&str> = HashSet::new();
+    for begin in firsts.into_iter().chain(others) {
+        let mut path: Vec<&str> = Vec::new();
+        let mut on_path: HashSet<&str> = HashSet::new();
+        let mut current = begin;
+        while done.insert(current.name.as_str()) {
+            path.push(current.name.as_str());
+            on_path.insert(current.name.as_str());
+            let Successor::Step(next) = successor(current, &index) else {
+                break;
+            };
+            if on_path.contains(next.name.as_str()) {
+                findings.error(
+                    written(current.next.at, owner),
+                    format!(
+                        "the chain runs in a circle: {} -> {}",
+                        path.join(" -> "),
+                        next.name.text
+                    ),
+                    "let its last step say `next: end`",
+                );
+            }
+            current = next;
+        }
+    }
 }
 
 /// Inherited steps may be left out on purpose, as link tasks do with the appender.

@@ -2,6 +2,15 @@
 
 use granit_parser::ErrorKind;
 
+/// A tab that indents.
+pub(super) const TAB: &str = "a tab where YAML wants spaces";
+pub(super) const TAB_HELP: &str = "replace the tab by spaces";
+
+/// A quote without its other half.
+pub(super) const QUOTE_OPEN: &str = "the quote is never closed";
+pub(super) const QUOTE_HELP: &str =
+    "add the closing quote; inside double quotes write `\\\"` for a quote";
+
 /// What is wrong and what to do about it.
 pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
     brackets_and_quotes(kind).or_else(|| lines(kind)).unwrap_or_else(|| {
@@ -16,9 +25,7 @@ fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabAtBlockScalarStart
-        | ErrorKind::TabInPlainScalar => {
-            ("a tab where YAML wants spaces", "replace the tab by spaces")
-        }
+        | ErrorKind::TabInPlainScalar => (TAB, TAB_HELP),
         ErrorKind::InvalidIndentation
         | ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::ExpectedBlockSequenceEntry
@@ -63,10 +70,9 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
             "a comma or a closing bracket is missing before this".to_owned(),
             "separate the entries between brackets by commas",
         ),
-        ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => (
-            "the quote is never closed".to_owned(),
-            "add the closing quote; inside double quotes write `\\\"` for a quote",
-        ),
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => {
+            (QUOTE_OPEN.to_owned(), QUOTE_HELP)
+        }
         ErrorKind::UnknownQuotedScalarEscape => (
             "an unknown escape inside double quotes".to_owned(),
             "write `\\\\` for a backslash, or use single quotes, which take it as it is",

@@ -138,12 +138,20 @@ dataDefs:
 
 #[test]
 fn tabs_do_not_indent() {
-    check(
-        "dataDefs:\n\td: { }\n",
-        r"
-2:2 a tab where YAML wants spaces [replace the tab by spaces]
-",
-    );
+    for (yaml, place) in [
+        ("dataDefs:\n\td: { }\n", "2:1"),
+        ("dataDefs:\n  d:\n  \tquery: { }\n", "3:3"),
+        ("dataDefs:\n  d: { }\n\te: { }\n", "3:1"),
+        ("dataDefs:\n  d: x\n \t y: z\n", "3:2"),
+        ("dataDefs:\n  - d\n\n\t- e\n", "4:1"),
+        ("dataDefs: |\n\td\n", "2:1"),
+        ("dataDefs: >\n  d\n\te\n", "3:1"),
+        ("dataDefs: {\n\td: { } }\n", "2:1"),
+    ] {
+        let expected =
+            format!("{place} a tab where YAML wants spaces [replace the tab by spaces]\n");
+        check_raw(yaml, &expected);
+    }
 }
 
 #[test]
@@ -169,6 +177,58 @@ dataDefs:
         r#"
 2:24 the quote is never closed [add the closing quote; inside double quotes write `\"` for a quote]
 "#,
+    );
+}
+
+#[test]
+fn an_open_quote_is_told_at_the_quote() {
+    for (yaml, place) in [
+        ("foo: 'abc", "1:6"),
+        ("foo: 'abc\n", "1:6"),
+        ("foo: 'abc\r\n\r\nbar: 1\r\n", "1:6"),
+        ("foo: \"abc\nbar: \"x\"\n", "1:6"),
+        ("foo: \"abc\\\"\nbar: x\n", "1:6"),
+        ("foo: 'it''s\nbar: x\n", "1:6"),
+        ("foo: # it's 'here'\n  - 'x'\n  - !!str &a 'abc\n  - c\n", "3:14"),
+        ("ä: 'ö'\nfoo:\n  ü: 'abc\n  bar: 'x'\n", "3:6"),
+        ("'foo: abc\nbar: 1\n", "1:1"),
+    ] {
+        let help = "add the closing quote; inside double quotes write `\\\"` for a quote";
+        check_raw(yaml, &format!("{place} the quote is never closed [{help}]\n"));
+    }
+}
+
+#[test]
+fn a_quote_that_the_next_one_closes() {
+    check_raw(
+        r"
+a: { b: 'c }
+d: { e: 'f' }
+",
+        r"
+1:9 the quote is closed on line 2 only, before more text [add the closing quote where the text ends]
+",
+    );
+    check_raw(
+        r"
+a: 'b' c
+",
+        r"
+1:8 text after the closing quote [put the quotes around the whole text]
+",
+    );
+}
+
+#[test]
+fn a_quoted_text_of_several_lines_is_indented() {
+    check_raw(
+        r#"
+a: "b
+c"
+"#,
+        r"
+2:1 a text in quotes goes on too far left [indent the line more than the key, or close the quote before it]
+",
     );
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag, options};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag, options};
 
+use super::slips::{self, Stumble};
 use super::{Entry, Kind, Node, Scalar, scalar_type, syntax};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
@@ -51,18 +52,18 @@ pub(crate) fn parse(
         root: None,
     };
     let mut first_ended = false;
+    let mut read_to = 0;
     for event in Parser::new_from_str_with_options(text, settings) {
         let (event, span) = match event {
             Ok(found) => found,
             // What comes after the first document is not read, so it may be anything.
             Err(_) if first_ended => break,
             Err(error) => {
-                let at = builder.within(builder.span(*error.marker(), *error.marker()));
-                let (message, help) = syntax::explain(error.kind());
-                builder.findings.error(at, message, help);
+                builder.report(&error, read_to);
                 return Err(Unreadable);
             }
         };
+        read_to = span.end.byte_offset().unwrap_or(read_to);
         let at = builder.span(span.start, span.end);
         if first_ended {
             if matches!(event, Event::DocumentStart(..)) {
@@ -295,6 +296,18 @@ impl Builder<'_, '_> {
             "no definition needs this depth; look for a missing closing bracket",
         );
         Unreadable
+    }
+
+    /// Notes what the parser stumbled over; everything up to `read_to` was in order.
+    fn report(&mut self, error: &ScanError, read_to: usize) {
+        let at = self.span(*error.marker(), *error.marker());
+        let to = error.marker().byte_offset().unwrap_or(read_to);
+        let stumble = Stumble { text: self.text, from: read_to, to, at };
+        let (at, message, help) = slips::find(error.kind(), stumble).unwrap_or_else(|| {
+            let (message, help) = syntax::explain(error.kind());
+            (at, message, help)
+        });
+        self.findings.error(self.within(at), message, help);
     }
 
     /// A place that has a source line: the end of the file is shown at the last one that has text.

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs};
 use crate::compose::compose;
+use crate::report::counted;
 
 pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) -> u8 {
     logging.start();
@@ -20,9 +21,11 @@ pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) 
                 defs.locator_groups.iter().map(|group| group.locators.len()).sum();
             let tasks: usize = defs.task_groups.iter().map(|group| group.tasks.len()).sum();
             super::print_err(&format!(
-                "ok: {locators} locators in {} groups, {tasks} tasks, {} data definitions\n",
-                defs.locator_groups.len(),
-                defs.data_defs.len()
+                "ok: {} in {}, {}, {}\n",
+                counted(locators as u64, "locator"),
+                counted(defs.locator_groups.len() as u64, "group"),
+                counted(tasks as u64, "task"),
+                counted(defs.data_defs.len() as u64, "data definition"),
             ));
             0
         }

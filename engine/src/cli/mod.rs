@@ -3,6 +3,7 @@
 mod check;
 mod config;
 mod failed;
+mod fsck;
 mod problems;
 mod progress;
 mod query;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, Inputs};
+use crate::report::Report;
 use problems::Shown;
 
 /// A definition-driven web-scraping engine: YAML in, rows out, nothing lost.
@@ -45,6 +47,11 @@ enum Command {
     Query(query::QueryArgs),
     /// List failed jobs with their reasons, as JSON lines
     Failed {
+        #[command(flatten)]
+        settings: SettingArgs,
+    },
+    /// Verify the data directory: exit 0, or 1 with what is wrong on stdout
+    Fsck {
         #[command(flatten)]
         settings: SettingArgs,
     },
@@ -130,6 +137,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Query(args) => query::query(&args),
         Command::Failed { settings } => failed::failed(&settings),
+        Command::Fsck { settings } => fsck::fsck(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
     };
     ExitCode::from(code)
@@ -165,6 +173,24 @@ impl SettingArgs {
 }
 
 impl LogArgs {
+    /// Says a sentence on stderr, in the form of the log.
+    fn say(&self, words: &str) {
+        match self.log_format {
+            LogFormat::Text => print_err(&format!("{words}\n")),
+            LogFormat::Json => print_err(&format!("{}\n", serde_json::json!({ "message": words }))),
+        }
+    }
+
+    /// Prints the report on stderr, in the form of the log.
+    fn tell(&self, report: &Report) {
+        match self.log_format {
+            LogFormat::Text => print_err(&report.text()),
+            LogFormat::Json => {
+                print_err(&format!("{}\n", serde_json::json!({ "report": report })));
+            }
+        }
+    }
+
     /// Sends log lines to stderr from here on.
     fn start(&self) {
         let level = match (self.quiet, self.verbose) {

@@ -50,14 +50,13 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
         let margin = " ".repeat(number.len());
         let file = place.file.display();
         lines.push(format!("{margin}--> {file}:{}:{}", place.line, place.column));
-        let source: String = place.source.chars().take(200).collect();
+        let (source, column) = window(&place.source, place.column as usize);
         lines.push(format!("{margin} |"));
         lines.push(format!("{number} | {source}"));
         // Tabs stay tabs below the line, so that the caret stands where the eye looks.
-        let before = place.source.chars().take(place.column.saturating_sub(1) as usize);
-        let pad: String =
-            before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).take(200).collect();
-        let room = place.source.chars().count().saturating_sub(place.column as usize - 1).max(1);
+        let before = source.chars().take(column.saturating_sub(1));
+        let pad: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
+        let room = source.chars().count().saturating_sub(column - 1).max(1);
         let carets = "^".repeat((place.width as usize).min(room).min(100));
         let help = problem.help.as_deref().unwrap_or_default();
         let caret_line = format!("{margin} | {pad}{paint}{carets}{plain} {help}");
@@ -67,4 +66,12 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The part of a long line around a column, and the column within it.
+fn window(line: &str, column: usize) -> (String, usize) {
+    const WIDTH: usize = 160;
+    let from = if column > WIDTH { column - WIDTH / 2 } else { 0 };
+    let part: String = line.chars().skip(from).take(WIDTH + 40).collect();
+    if from == 0 { (part, column.max(1)) } else { (format!("...{part}"), column - from + 3) }
 }

@@ -6,25 +6,43 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::watch;
 
+use super::{LogArgs, LogFormat};
 use crate::ledger::Standing;
+use crate::report::counted;
+use crate::shutdown::Stop;
 
 /// How often a terminal is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Shows how far the run is until it is dropped.
-pub(super) async fn show(mut standing: watch::Receiver<Standing>, interval: Duration) {
-    let bar = std::io::stderr().is_terminal().then(bar);
+/// Shows how far the run is, and what a signal has started, until it is dropped.
+pub(super) async fn show(
+    standing: watch::Receiver<Standing>,
+    mut stop: watch::Receiver<Stop>,
+    interval: Duration,
+    logging: &LogArgs,
+) {
+    let terminal = std::io::stderr().is_terminal() && logging.log_format == LogFormat::Text;
+    let bar = terminal.then(bar);
     let mut tick = tokio::time::interval(if bar.is_some() { REDRAW } else { interval });
     tick.tick().await;
     loop {
-        tick.tick().await;
-        let words = words(*standing.borrow_and_update());
+        let words = tokio::select! {
+            _ = tick.tick() => words(*standing.borrow()),
+            Ok(()) = stop.changed() => {
+                let words = stopping(*stop.borrow_and_update(), *standing.borrow());
+                match &bar {
+                    Some(bar) => bar.println(words),
+                    None => logging.say(&words),
+                }
+                continue;
+            }
+        };
         match &bar {
             Some(bar) => {
                 bar.set_message(words);
                 bar.tick();
             }
-            None => super::print_err(&format!("progress: {words}\n")),
+            None => logging.say(&format!("progress: {words}")),
         }
     }
 }
@@ -38,4 +56,14 @@ fn bar() -> ProgressBar {
 fn words(standing: Standing) -> String {
     let Standing { pending, taken, done, failed, rows, .. } = standing;
     format!("{done} done, {failed} failed, {taken} in hand, {pending} waiting, {rows} rows")
+}
+
+fn stopping(stop: Stop, standing: Standing) -> String {
+    let jobs = counted(standing.taken, "job");
+    match stop {
+        Stop::No | Stop::Drain(_) => {
+            format!("stopping: {jobs} in hand will be finished; a second signal stops at once")
+        }
+        Stop::Now(_) => format!("stopping at once: {jobs} in hand will be done again"),
+    }
 }

@@ -1,9 +1,9 @@
 //! `spoonbill query`: one query on a file or URL.
 
 use clap::Args;
-use spoonbill_plugins::html::{Document, TreeLimits};
+use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
+use spoonbill_plugins::loader::http::HttpLoader;
 use spoonbill_plugins::loader::{Fetched, Target, charset};
 
 use super::{SettingArgs, print_err, print_out};
@@ -12,19 +12,15 @@ use crate::prepare::Dialect;
 use crate::query::ask;
 
 #[derive(Debug, Args)]
+#[group(id = "question", required = true, multiple = false, args = ["css", "xpath"])]
 pub(super) struct QueryArgs {
     /// File or URL of the page
     source: String,
     /// CSS selector, as jsoup reads it
-    #[arg(
-        long,
-        value_name = "SELECTOR",
-        required_unless_present = "xpath",
-        conflicts_with = "xpath"
-    )]
+    #[arg(long, value_name = "SELECTOR", allow_hyphen_values = true)]
     css: Option<String>,
     /// XPath 1.0 expression
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     xpath: Option<String>,
     /// Print this attribute of each element instead of its text
     #[arg(long, value_name = "NAME")]
@@ -51,8 +47,7 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         }
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
-    let limits =
-        TreeLimits { nodes_max: config.parse.nodes_max, depth_max: config.parse.depth_max };
+    let limits = config.parse.tree_limits();
     let answers = Document::parse(&html, limits).map_err(|error| (4, error.to_string())).and_then(
         |document| {
             let attr = args.attr.as_deref();
@@ -82,16 +77,11 @@ fn load(source: &str, config: &Config) -> Result<Fetched, String> {
             files.read(&path).map_err(|error| error.message)
         }
         Target::Http(url) => {
-            let settings = HttpSettings {
-                user_agent: config.fetch.user_agent.clone(),
-                body_max: config.fetch.body_bytes_max,
-                ..HttpSettings::default()
-            };
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .map_err(|error| format!("no async runtime: {error}"))?;
-            let loader = HttpLoader::new(&settings).map_err(|error| error.message)?;
+            let loader = HttpLoader::new(&config.fetch.http()).map_err(|error| error.message)?;
             runtime.block_on(loader.load(&url)).map_err(|error| error.message)
         }
     }

@@ -8,7 +8,7 @@ use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
 use crate::ledger::OpenMode;
-use crate::report::{FinishReason, Report};
+use crate::report::{FinishReason, Report, counted};
 use crate::shutdown::{self, Stop};
 
 /// Which jobs are run.
@@ -36,16 +36,27 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     if !args.logging.quiet {
         problems::print(&composed.warnings, Shown::Problems);
     }
+    if which == Which::Failed && !config.store.data_dir.join("state.db").exists() {
+        let dir = config.store.data_dir.display();
+        print_err(&format!("error: `{dir}` holds no run whose failed jobs could be tried again\n"));
+        return 1;
+    }
     let mode = match (which, args.fresh) {
         (Which::Failed, _) => OpenMode::Retry,
         (Which::All, true) => OpenMode::Fresh,
         (Which::All, false) => OpenMode::Continue,
     };
     match perform(args, &composed, mode) {
-        Ok((report, stop)) => conclude(args, &report, stop),
+        Ok((report, stop)) => conclude(args, which, &report, stop),
         Err(RunError::Problems(found)) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
+        }
+        Err(error) if error.exit_code() == 0 => {
+            if !args.logging.quiet {
+                print_err(&format!("{error}\n"));
+            }
+            0
         }
         Err(error) => {
             print_err(&format!("error: {error}\n"));
@@ -77,7 +88,7 @@ fn perform(
         let interval = composed.config.run.progress_interval;
         tokio::select! {
             report = running => report,
-            () = progress::show(node.store.standing(), interval) => {
+            () = progress::show(node.store.standing(), stop.clone(), interval, &args.logging) => {
                 Err(RunError::Internal("progress ended".to_owned()))
             }
         }
@@ -93,12 +104,17 @@ fn perform(
 }
 
 /// Prints and writes the report; its exit code.
-fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
-    if !args.logging.quiet {
-        if report.continued {
-            print_err("continued the unfinished run of this data directory\n");
+fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
+    match (which, args.logging.quiet) {
+        (_, true) => complain_of_failures(args, report),
+        (Which::Failed, false) => args.logging.say("tried the failed jobs of the last run again"),
+        (Which::All, false) if report.continued => {
+            args.logging.say("continued the unfinished run of this data directory");
         }
-        print_err(&report.text());
+        (Which::All, false) => {}
+    }
+    if !args.logging.quiet {
+        args.logging.tell(report);
     }
     if let Some(path) = &args.report
         && !report_to(path, report)
@@ -107,7 +123,20 @@ fn conclude(args: &RunArgs, report: &Report, stop: Stop) -> u8 {
     }
     match (report.finish_reason, stop) {
         (FinishReason::Cancelled, Stop::Drain(signal) | Stop::Now(signal)) => signal.exit_code(),
+        // Nobody asked for it: something is wrong with us.
+        (FinishReason::Cancelled, Stop::No) if report.exit_code() == 0 => 1,
         _ => report.exit_code(),
+    }
+}
+
+/// What even a quiet run has to say.
+fn complain_of_failures(args: &RunArgs, report: &Report) {
+    if report.jobs.failed > 0 {
+        let failed = counted(report.jobs.failed, "job");
+        args.logging.say(&format!("error: {failed} failed; `spoonbill failed` tells why"));
+    }
+    for error in report.outputs.iter().filter_map(|output| output.error.as_ref()) {
+        args.logging.say(&format!("error: {error}; its rows are kept, run again"));
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use spoonbill_plugins::html::TreeLimits;
+
+use spoonbill_plugins::loader::http::HttpSettings;
 
 use super::Setting;
 use super::value::Value;
@@ -56,8 +60,6 @@ pub struct OutputConfig {
     pub order: OutputOrder,
     /// `output.lag.max`: bytes of rows that may wait to be written.
     pub lag_bytes_max: u64,
-    /// `appender.queueSize`: rows that may wait for one appender.
-    pub queue_size: usize,
 }
 
 /// How jobs are taken.
@@ -81,7 +83,7 @@ pub struct LinksConfig {
 /// How politely and how patiently pages are fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchConfig {
-    /// `resources.dir`: what a URL that begins with `/` is resolved against.
+    /// `resources.dir`: what a path is resolved against.
     pub resources_dir: Option<PathBuf>,
     /// `loader.fetch.delay`: pause between two fetches from one host.
     pub delay: Duration,
@@ -107,6 +109,22 @@ pub struct FetchConfig {
     pub user_agent: String,
 }
 
+impl FetchConfig {
+    /// The part that concerns one fetch over the network.
+    pub(crate) fn http(&self) -> HttpSettings {
+        HttpSettings {
+            user_agent: self.user_agent.clone(),
+            connect_timeout: self.connect_timeout,
+            idle_timeout: self.idle_timeout,
+            total_timeout: self.total_timeout,
+            redirects_max: self.redirects_max as usize,
+            body_max: self.body_bytes_max,
+            retry_after_max: self.retry_after_max,
+            ..HttpSettings::default()
+        }
+    }
+}
+
 /// What parsing one page may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseConfig {
@@ -120,6 +138,17 @@ pub struct ParseConfig {
     pub time_max: Duration,
     /// `parser.threads`: threads that parse; 0 is one per core.
     pub threads: usize,
+}
+
+impl ParseConfig {
+    /// Bounds on the tree of a page that is read from now on.
+    pub(crate) fn tree_limits(&self) -> TreeLimits {
+        TreeLimits {
+            nodes_max: self.nodes_max,
+            depth_max: self.depth_max,
+            deadline: Instant::now().checked_add(self.time_max),
+        }
+    }
 }
 
 /// What scripts may cost.
@@ -162,8 +191,6 @@ pub struct StoreConfig {
 pub struct RunConfig {
     /// `progress.interval`: time between two lines of progress.
     pub progress_interval: Duration,
-    /// `monitor.timerPeriod`: time between two looks at the state of the run.
-    pub monitor_period: Duration,
     /// `shutdown.timeout`: how long a cancelled run waits for the jobs in flight.
     pub shutdown_timeout: Duration,
 }
@@ -201,7 +228,6 @@ impl Values<'_> {
                 _ => OutputOrder::Arrival,
             },
             lag_bytes_max: self.number("output.lag.max"),
-            queue_size: self.number("appender.queueSize") as usize,
         }
     }
 
@@ -271,7 +297,6 @@ impl Values<'_> {
     pub(super) fn run(&self) -> RunConfig {
         RunConfig {
             progress_interval: self.duration("progress.interval"),
-            monitor_period: self.duration("monitor.timerPeriod"),
             shutdown_timeout: self.duration("shutdown.timeout"),
         }
     }

@@ -78,6 +78,10 @@ pub(super) struct Gathered {
 impl Gathered {
     pub(super) fn from_inputs(inputs: &Inputs) -> Self {
         let mut gathered = Self::default();
+        if let Some(dir) = &inputs.defs_dir {
+            // Lowest of all: a folder of definitions holds its pages and scripts, unless told.
+            gathered.add("resources.dir", &dir.display().to_string(), Source::Default);
+        }
         if let Some(path) = inputs.settings_file() {
             gathered.add_file(&path);
         }
@@ -131,20 +135,24 @@ impl Gathered {
                 (Some(_), None) => {
                     self.complain(format!("environment variable `{variable}` is not UTF-8"), None);
                 }
-                (None, _) => self.warn_of_variable(variable, word),
+                (None, _) => self.judge_variable(variable, word),
             }
         }
     }
 
-    /// A warning only: other programs of ours may use the prefix too.
-    fn warn_of_variable(&mut self, variable: &str, word: &str) {
-        let help = keys::nearest(&word.replace("__", ".")).map_or_else(
-            || "a dot in a setting's name is written `__` here".to_owned(),
-            |name| format!("did you mean `{VARIABLE_PREFIX}{}`?", keys::variable(name)),
-        );
-        let message = format!("environment variable `{variable}` names no setting and is ignored");
-        let warning = Problem::warning(&self.sources, Span::default(), message);
-        self.problems.push(warning.with_help(help));
+    /// A name with `__` can only mean a setting and is wrong; another one may belong to a script
+    /// around us, and is mentioned only when it looks like a misspelt setting.
+    fn judge_variable(&mut self, variable: &str, word: &str) {
+        let nearest = keys::nearest(&word.replace("__", "."));
+        let meant = nearest
+            .map(|name| format!("did you mean `{VARIABLE_PREFIX}{}`?", keys::variable(name)));
+        let message = format!("environment variable `{variable}` names no setting");
+        if word.contains("__") {
+            self.complain(message, meant);
+        } else if let Some(help) = meant {
+            let warning = Problem::warning(&self.sources, Span::default(), message);
+            self.problems.push(warning.with_help(help));
+        }
     }
 
     fn add_file(&mut self, path: &Path) {

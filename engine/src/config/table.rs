@@ -59,8 +59,8 @@ pub(super) const TABLE: &[Key] = &[
         "Order of rows: as jobs finish, or always the same for the same pages."),
     row("output.lag.max", OUTPUT, size(1), is("1GiB"),
         "Rows that wait to be written, in bytes; above it no new jobs are taken."),
-    row("appender.queueSize", OUTPUT, integer(1, 1_000_000), is("4096"),
-        "Rows that wait in memory for one appender, unless its definition says `queueSize`."),
+    accepted("appender.queueSize", OUTPUT, integer(1, 1_000_000), is("4096"),
+        "Appenders read committed rows in bounded portions instead."),
 
     row("job.takeLimit", JOBS, integer(1, 100_000), is("64"),
         "Jobs in flight at the same time on one node."),
@@ -72,8 +72,8 @@ pub(super) const TABLE: &[Key] = &[
         "Locators made from one page."),
 
     row("resources.dir", FETCHING, Kind::Path, Preset::Unset,
-        "What the URL of a locator that begins with `/` is resolved against when no such file \
-         exists."),
+        "What the path of a locator is resolved against when no such file exists; the directory of \
+         the definitions, unless set."),
     row("loader.fetch.delay", FETCHING, millis(0), is("1000ms"),
         "Pause between two fetches from one host."),
     row("loader.fetch.parallelism", FETCHING, integer(1, 1000), is("1"),
@@ -89,7 +89,7 @@ pub(super) const TABLE: &[Key] = &[
     row("loader.idle.timeout", FETCHING, with_unit(1), is("30s"),
         "Time without a byte after which a fetch is given up."),
     row("loader.total.timeout", FETCHING, millis(1), Preset::Like("webClient.timeout", "120s"),
-        "Time one fetch may take, redirects and body included."),
+        "Time one fetch from one host may take, its redirects and the body included."),
     row("loader.redirects.max", FETCHING, integer(0, 100), is("10"),
         "Redirects followed for one page."),
     row("loader.body.max", FETCHING, size(1), is("16MiB"),
@@ -114,7 +114,7 @@ pub(super) const TABLE: &[Key] = &[
         "Nodes of one page; a larger page fails."),
     row("parser.depth.max", PARSING, integer(1, 1_000_000), is("5000"),
         "Elements inside each other on one page."),
-    row("parser.rows.max", PARSING, integer(1, 1_000_000_000), is("1000000"),
+    row("parser.rows.max", PARSING, integer(1, 1_000_000_000), is("100000"),
         "Rows one task may take from one page."),
     row("parser.time.max", PARSING, with_unit(1), is("30s"),
         "Time one task may take on one page."),
@@ -134,8 +134,7 @@ pub(super) const TABLE: &[Key] = &[
     row("persist.data", STORE, Kind::Boolean, ON,
         "Whether parsed data is kept and, while its page is live, not parsed again."),
     row("store.durability", STORE, Kind::Choice(&["strict", "none"]), is("strict"),
-        "Whether a commit waits for the disk; `none` may lose the last work when the machine \
-         stops, never when the process does."),
+        "Whether work survives the process; `none` keeps everything in memory, for measuring only."),
     row("store.commit.interval", STORE, with_unit(0), is("5ms"),
         "How long commands gather before they are committed together."),
     row("store.commit.max", STORE, integer(1, 1_000_000), is("1000"),
@@ -147,8 +146,8 @@ pub(super) const TABLE: &[Key] = &[
 
     row("progress.interval", RUN, with_unit(1), is("30s"),
         "Time between two lines of progress where there is no terminal."),
-    row("monitor.timerPeriod", RUN, millis(1), is("1000ms"),
-        "Time between two looks at the state of the run."),
+    accepted("monitor.timerPeriod", RUN, millis(1), is("1000ms"),
+        "The monitor wakes on facts, not on a timer."),
     row("shutdown.timeout", RUN, named_by("shutdown.timeoutUnit"), is("18s"),
         "How long a cancelled run waits for the jobs in flight."),
     row("shutdown.timeoutUnit", RUN, Kind::Choice(UNITS), is("SECONDS"),

@@ -178,6 +178,10 @@ pub struct Grant {
     pub tasks: Vec<String>,
     /// Tries so far.
     pub attempts: u32,
+    /// Address to load instead of the job's own: redirects have led there, to another host.
+    pub at: Option<String>,
+    /// Redirects followed to get there.
+    pub redirects: u32,
 }
 
 /// How a grant ended.
@@ -190,6 +194,9 @@ pub enum Outcome {
     Retry { reason: String, pause_ms: u64, hold_lane_ms: Option<u64>, tally: Tally },
     /// Not worth another try.
     Failed { reason: String, tally: Tally },
+    /// Redirected to a host of another lane, whose turn the job has to await; not a try. `redirects`
+    /// counts all since the job's own address.
+    Moved { url: String, lane: String, polite: bool, redirects: u32, tally: Tally },
 }
 
 /// What a page gave.

@@ -23,6 +23,10 @@ pub(crate) struct Taken {
     pub lane: LaneId,
     /// Whether its worker has nothing else in hand: a death is then the job's own.
     pub alone: bool,
+    /// Number of the grant.
+    pub grant: u64,
+    /// When its lane could have started before this grant.
+    pub start_before: u64,
 }
 
 impl<T: Tables> Ledger<T> {
@@ -70,6 +74,7 @@ impl<T: Tables> Ledger<T> {
             deaths: 0,
             lone_deaths: 0,
             last_token: NEVER,
+            detour: None,
         };
         if let Some(run) = &mut self.core.run {
             run.known += 1;
@@ -231,15 +236,18 @@ impl<T: Tables> Ledger<T> {
         self.core.next_token += 1;
         self.core.grants += 1;
         let token = Token(self.core.next_token);
-        self.core.taken.insert(id, Taken { session, token, lane, alone });
         let (policy, clock, grants) = (self.policy(), self.core.clock, self.core.grants);
+        let mut start_before = 0;
         self.lanes.change(lane, &policy, |lane| {
             lane.held += 1;
+            start_before = lane.next_at;
             lane.last_grant = grants;
             if lane.polite {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
+        let taken = Taken { session, token, lane, alone, grant: grants, start_before };
+        self.core.taken.insert(id, taken);
         grant(id, token, job)
     }
 
@@ -249,11 +257,16 @@ impl<T: Tables> Ledger<T> {
         token: Token,
         outcome: Outcome,
     ) -> TableResult<Reply> {
-        let Some(job) = self.tables.job(id)? else {
+        let Some(mut job) = self.tables.job(id)? else {
             return Ok(Reply::Stale);
         };
         match self.core.taken.get(&id).copied() {
-            Some(taken) if taken.token == token => self.let_go(id, taken),
+            Some(taken) if taken.token == token => {
+                if matches!(&outcome, Outcome::Done(harvest) if harvest.tally.stored > 0) {
+                    self.give_start_back(taken);
+                }
+                self.let_go(id, taken);
+            }
             // Its session expired, but nobody else got the job: the work counts.
             None if job.last_token == token && token != NEVER => {
                 self.unqueue(id, job.lane, job.ready_at)?;
@@ -282,6 +295,11 @@ impl<T: Tables> Ledger<T> {
                 self.count(&tally);
                 self.fail(id, job, vec![reason])?;
             }
+            Outcome::Moved { url, lane, polite, redirects, tally } => {
+                self.count(&tally);
+                job.divert(url, lane, polite, redirects);
+                self.queue_anew(id, job)?;
+            }
         }
         Ok(Reply::Ok)
     }
@@ -298,6 +316,9 @@ impl<T: Tables> Ledger<T> {
         for block in harvest.blocks {
             let Some(run) = &mut self.core.run else { break };
             run.output_seq += 1;
+            if let Some(bytes) = run.output_bytes.get_mut(block.appender as usize) {
+                *bytes += block.bytes.len() as u64;
+            }
             *run.tally.rows.entry(block.data_def.clone()).or_default() += u64::from(block.rows);
             self.tables.append_output(&OutputBlock {
                 seq: run.output_seq,
@@ -352,5 +373,7 @@ impl<T: Tables> Ledger<T> {
 }
 
 fn grant(id: JobId, token: Token, job: Job) -> Grant {
-    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts }
+    let (at, redirects) = job.detour.map(|detour| (detour.at, detour.redirects)).unzip();
+    let redirects = redirects.unwrap_or_default();
+    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts, at, redirects }
 }

@@ -13,6 +13,8 @@ mod sessions;
 mod tables;
 
 #[cfg(test)]
+#[allow(clippy::large_enum_variant, clippy::match_same_arms, clippy::needless_pass_by_value)]
+#[allow(clippy::semicolon_if_nothing_returned)]
 mod sim;
 #[cfg(test)]
 mod tests;
@@ -62,12 +64,21 @@ pub struct Run {
     pub known: u64,
     /// Last block of the output.
     pub output_seq: u64,
+    /// Bytes of the output, for each appender.
+    pub output_bytes: Vec<u64>,
     /// How far each appender has come.
     pub positions: Vec<Position>,
     /// Everything is written; the next run may begin.
     pub closed: bool,
     /// Figures for the report.
     pub tally: Tally,
+}
+
+impl Run {
+    fn lag_bytes(&self) -> u64 {
+        let behind = self.output_bytes.iter().zip(&self.positions);
+        behind.map(|(all, written)| all.saturating_sub(written.length)).max().unwrap_or(0)
+    }
 }
 
 /// The ledger's small state, kept in memory and stored whole with every commit.
@@ -113,6 +124,8 @@ pub struct Standing {
     pub rows: u64,
     /// Last block of the committed output.
     pub output_seq: u64,
+    /// Bytes committed and not yet written by the appender that is furthest behind.
+    pub lag_bytes: u64,
     /// Everything seeded, nothing pending, nothing taken.
     pub over: bool,
 }
@@ -212,6 +225,7 @@ impl<T: Tables> Ledger<T> {
             failed: run.failed,
             rows: run.tally.rows.values().sum(),
             output_seq: run.output_seq,
+            lag_bytes: run.lag_bytes(),
             over: self.over(),
         }
     }
@@ -246,10 +260,10 @@ impl<T: Tables> Ledger<T> {
         }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
-            (OpenMode::Retry, None) => return self.retry_failed(&plan),
+            (OpenMode::Retry, None) => return self.retry_failed(plan, publish),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
-                    self.adopt_policy(plan.policy);
+                    self.adopt(plan, publish)?;
                     return Ok(Reply::Opened { continued: true });
                 }
                 return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
@@ -262,6 +276,7 @@ impl<T: Tables> Ledger<T> {
         self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
         let positions = vec![Position::default(); plan.appenders as usize];
+        let output_bytes = vec![0; plan.appenders as usize];
         self.core.run = Some(Run {
             plan,
             seeded: Vec::new(),
@@ -270,6 +285,7 @@ impl<T: Tables> Ledger<T> {
             failed: 0,
             known: 0,
             output_seq: 0,
+            output_bytes,
             positions,
             closed: false,
             tally: Tally::default(),
@@ -277,13 +293,18 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Opened { continued: false })
     }
 
-    /// Politeness may change from start to start; what decides the rows may not.
-    fn adopt_policy(&mut self, policy: Policy) {
+    /// Goes on with the definitions and settings of now. The run keeps its date, its folder and its
+    /// groups; politeness, limits and places may change from start to start.
+    fn adopt(&mut self, plan: RunPlan, publish: &Publication) -> TableResult<()> {
+        self.tables.put_blob(plan.defs, &publish.defs)?;
+        self.tables.put_blob(plan.config, &publish.config)?;
         if let Some(run) = &mut self.core.run {
-            run.plan.policy = policy;
+            let old = std::mem::replace(&mut run.plan, plan);
+            (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
         }
         let policy = self.policy();
         self.lanes.arrange_all(&policy);
+        Ok(())
     }
 
     fn ack(&mut self, appender: u32, position: Position) -> Reply {

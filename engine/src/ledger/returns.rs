@@ -1,10 +1,30 @@
 //! How jobs come back: held lanes, returned grants, dead workers, and the retry of failed jobs.
 
-use super::command::{JobId, NewJob, Reply, RunPlan, SessionId, Token};
+use super::command::{JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
-use super::tables::Job;
+use super::tables::{Detour, Job};
 use super::{Ledger, TableResult, Tables};
+
+impl Job {
+    /// Sends it to another host. Its own address stays what rows and scripts are told.
+    pub(super) fn divert(&mut self, at: String, lane: String, polite: bool, redirects: u32) {
+        let came_from = std::mem::replace(&mut self.new.lane, lane);
+        let was_polite = std::mem::replace(&mut self.new.polite, polite);
+        let (home, home_polite) = match self.detour.take() {
+            Some(before) => (before.home, before.home_polite),
+            None => (came_from, was_polite),
+        };
+        self.detour = Some(Detour { at, redirects, home, home_polite });
+    }
+
+    /// Forgets where redirects have led: they may lead elsewhere by now.
+    fn go_home(&mut self) {
+        if let Some(detour) = self.detour.take() {
+            (self.new.lane, self.new.polite) = (detour.home, detour.home_polite);
+        }
+    }
+}
 
 impl<T: Tables> Ledger<T> {
     /// No start on the lane of `job` for so long.
@@ -13,6 +33,20 @@ impl<T: Tables> Ledger<T> {
         // Not the lane it stands in: a job in isolation still goes to its own host.
         let lane = self.lanes.lane_of(job);
         self.lanes.change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
+    }
+
+    /// A page that came from the store has not troubled its host: the next start need not wait,
+    /// unless somebody else has started or been held up since.
+    pub(super) fn give_start_back(&mut self, taken: Taken) {
+        let (policy, clock) = (self.policy(), self.core.clock);
+        self.lanes.change(taken.lane, &policy, |lane| {
+            if lane.polite
+                && lane.last_grant == taken.grant
+                && lane.next_at <= clock + policy.delay_ms
+            {
+                lane.next_at = taken.start_before;
+            }
+        });
     }
 
     pub(super) fn give_back(
@@ -51,6 +85,17 @@ impl<T: Tables> Ledger<T> {
         self.queue(id, &job)
     }
 
+    /// Queues a job that has been sent to another host, in the order of discovery there.
+    pub(super) fn queue_anew(&mut self, id: JobId, mut job: Job) -> TableResult<()> {
+        // What may kill its worker stays by itself wherever it goes.
+        if job.lane != ISOLATION {
+            job.lane = self.lanes.lane_of(&job.new);
+        }
+        job.ready_at = 0;
+        job.last_token = NEVER;
+        self.queue(id, &job)
+    }
+
     /// Counts a death against a job that was in hand; tells whether it was one too many. In a
     /// full house nobody knows who killed the worker, so those deaths only lead to isolation, and
     /// only deaths there, alone, are the job's own.
@@ -80,18 +125,24 @@ impl<T: Tables> Ledger<T> {
         });
     }
 
-    /// Puts every failed job of the last, closed run back; nothing else runs again.
-    pub(super) fn retry_failed(&mut self, plan: &RunPlan) -> TableResult<Reply> {
+    /// Puts every failed job of the last, closed run back; nothing else runs again. The
+    /// definitions may have been mended since, as long as the rows go to the same files.
+    pub(super) fn retry_failed(
+        &mut self,
+        plan: RunPlan,
+        publish: &Publication,
+    ) -> TableResult<Reply> {
         let Some(run) = &mut self.core.run else {
             return Ok(Reply::NothingToRetry);
         };
         if run.failed == 0 {
             return Ok(Reply::NothingToRetry);
         }
-        if run.plan.identity != plan.identity {
+        if run.plan.appenders != plan.appenders {
             return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
         }
         run.failed = 0;
+        run.tally.failed = 0;
         run.closed = false;
         let mut after = None;
         loop {
@@ -102,12 +153,13 @@ impl<T: Tables> Ledger<T> {
                 let mut job = failed.job;
                 (job.attempts, job.deaths, job.lone_deaths, job.ready_at) = (0, 0, 0, 0);
                 job.last_token = NEVER;
+                job.go_home();
                 job.lane = self.lanes.lane_of(&job.new);
                 self.tables.drop_failed(id)?;
                 self.queue(id, &job)?;
             }
         }
-        self.adopt_policy(plan.policy);
+        self.adopt(plan, publish)?;
         Ok(Reply::Opened { continued: true })
     }
 }

@@ -32,6 +32,21 @@ pub struct Job {
     pub lone_deaths: u32,
     /// Token of its latest grant.
     pub last_token: Token,
+    /// Where redirects have led it, if to another host; `new` then names that host's lane.
+    pub detour: Option<Detour>,
+}
+
+/// A job's way beyond its own host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detour {
+    /// Address to load next.
+    pub at: String,
+    /// Redirects followed to get there.
+    pub redirects: u32,
+    /// Lane of the job's own address, where a new run of it begins.
+    pub home: String,
+    /// Whether that lane is held to the policy's delay and slots.
+    pub home_polite: bool,
 }
 
 /// A job that ended without (all of) its rows.

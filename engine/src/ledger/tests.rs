@@ -3,6 +3,7 @@
 mod barricades;
 mod deaths;
 mod finishing;
+mod moving;
 mod runs;
 mod taking;
 

@@ -60,8 +60,24 @@ pub(super) fn sample(text: &str, words: &str) -> String {
 }
 
 impl Maker<'_> {
+    /// Tries the queries of definitions that no sound task parses by: those that make no sense in
+    /// either dialect.
+    pub(super) fn check_orphans(&mut self) {
+        for def in &self.published.defs.data_defs {
+            if !self.tried.contains(&def.name.text) {
+                self.try_queries(def, &[Dialect::Css, Dialect::Xpath]);
+                self.check_scripts(def);
+            }
+        }
+    }
+
     /// Tries every query of a definition. A query with `%{item.match}` is tried with each match.
     pub(super) fn check_queries(&mut self, def: &DataDef, dialect: Dialect) {
+        self.tried.insert(def.name.text.clone());
+        self.try_queries(def, &[dialect]);
+    }
+
+    fn try_queries(&mut self, def: &DataDef, dialects: &[Dialect]) {
         let axes: Vec<&Item> = def.items.iter().chain(&def.dims).collect();
         let mut samples: Vec<&str> =
             axes.iter().filter_map(|item| item.match_text.as_ref().map(Text::as_str)).collect();
@@ -71,18 +87,24 @@ impl Maker<'_> {
         let shared = [Some(&def.query.block), def.query.selector.as_ref()];
         let own = axes.iter().map(|item| item.selector.as_ref());
         for text in shared.into_iter().chain(own).flatten() {
-            self.check_query(text, &samples, dialect);
+            self.check_query(text, &samples, dialects);
         }
     }
 
-    fn check_query(&mut self, text: &Text, samples: &[&str], dialect: Dialect) {
+    fn check_query(&mut self, text: &Text, samples: &[&str], dialects: &[Dialect]) {
+        if text.at == Span::default() && text.text.is_empty() {
+            // Stands in for a query that is missing or no text, which has been told.
+            return;
+        }
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
         let has_variables = query.contains("%{");
         for words in samples.iter().take(if has_variables { samples.len() } else { 1 }) {
             let filled = sample(query, words);
-            let Some((message, offset)) = dialect.fault(&filled) else {
+            let mut faults = dialects.iter().map(|dialect| (dialect, dialect.fault(&filled)));
+            let Some((dialect, Some((message, offset)))) = faults.next() else { continue };
+            if faults.any(|(_, fault)| fault.is_none()) {
                 continue;
-            };
+            }
             let at = if has_variables { text.at } else { self.inside(text.at, offset) };
             let with = if has_variables { format!(" (as `{filled}`)") } else { String::new() };
             self.error(at, format!("bad {}: {message}{with}", dialect.word()), None);

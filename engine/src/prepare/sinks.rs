@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spoonbill_defs::{PluginDef, Step};
+use spoonbill_defs::{PluginDef, Problem, Step};
 use spoonbill_plugins::appender::{FileOptions, is_file_appender};
 use spoonbill_plugins::encoder::{self, Encoder};
 
@@ -24,6 +24,11 @@ pub(crate) struct Sink {
     pub encoder: Arc<dyn Encoder>,
 }
 
+/// Scoopi's appender for programs that hold the engine inside them.
+fn is_list_appender(class: &str) -> bool {
+    matches!(class, "list" | "org.codetab.scoopi.plugin.appender.ListAppender")
+}
+
 impl Maker<'_> {
     pub(super) fn sinks(&mut self, step: &Step) -> Option<Vec<Sink>> {
         if step.plugins.is_empty() {
@@ -35,6 +40,11 @@ impl Maker<'_> {
         }
         let mut all = Some(Vec::new());
         for plugin in &step.plugins {
+            if is_list_appender(&plugin.class.text) {
+                let words = "a `list` appender keeps rows for embedders; here they go nowhere";
+                self.problems.push(Problem::warning(self.sources, plugin.class.at, words));
+                continue;
+            }
             match (self.sink(plugin), &mut all) {
                 (Some(sink), Some(all)) => all.push(sink),
                 _ => all = None,

@@ -20,7 +20,8 @@ pub(super) fn encode<'a>(
             appender: sink.appender,
             data_def: task.data_def.clone(),
             ordinal: task.number * 256 + place as u32,
-            rows: rows as u32,
+            // The report counts a row once, however many files it goes to.
+            rows: if place == 0 { rows as u32 } else { 0 },
             bytes,
         })
     })

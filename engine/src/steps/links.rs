@@ -1,11 +1,15 @@
 //! Rows to locators: the value of the first axis is an address, its item says for which group.
 
 use spoonbill_plugins::data::Data;
+use spoonbill_plugins::loader::Target;
 
 use super::{TaskYield, Workshop};
 use crate::ledger::{Grant, Harvest};
 use crate::prepare::LinkRules;
 use crate::seed::new_job;
+
+/// Longest address that is followed.
+const URL_BYTES: usize = 8 * 1024;
 
 /// An address found on a page, and the group that will work on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,20 +28,24 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             continue;
         };
         let Some((group, stops)) = rules.get(&*axis.item_name) else {
-            skip("item without linkGroup");
+            skip("rows of an item without linkGroup");
             continue;
         };
         // No address is the natural end of paging.
         let Some(url) = axis.value.as_deref().filter(|url| !url.trim().is_empty()) else {
-            skip("no link on the page");
+            skip("rows without a link");
             continue;
         };
         if stops.iter().any(|stop| stop == url) {
-            skip("linkBreakOn");
+            skip("links stopped by linkBreakOn");
             continue;
         }
         made.links.push(Link { group: group.clone(), url: url.to_owned() });
     }
+}
+
+fn is_local(url: &str) -> bool {
+    matches!(Target::of(url), Ok(Target::Path(_)))
 }
 
 impl Workshop {
@@ -45,10 +53,15 @@ impl Workshop {
     pub(super) fn follow(&self, harvest: &mut Harvest, grant: &Grant, links: Vec<Link>) {
         let parent = &grant.job;
         for link in links {
-            let reason = if parent.depth >= self.links.depth_max {
-                Some("links.depth.max")
+            let reason = if parent.polite && is_local(&link.url) {
+                // What a web page says must not make us read the disk.
+                Some("links of web pages that name a file (missing prefix?)")
+            } else if link.url.len() > URL_BYTES {
+                Some("links longer than 8 KiB")
+            } else if parent.depth >= self.links.depth_max {
+                Some("links beyond links.depth.max")
             } else if harvest.children.len() >= self.links.page_max {
-                Some("links.page.max")
+                Some("links beyond links.page.max")
             } else {
                 None
             };

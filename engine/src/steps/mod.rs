@@ -152,7 +152,8 @@ impl Workshop {
                 }
                 ReadyStep::CreateLocators(rules) => links::collect(&data, rules, &mut made),
                 ReadyStep::Append(sinks) => {
-                    let page = self.page_number(&data.name);
+                    let counts = sinks.iter().any(|sink| sink.encoder.prints_tags());
+                    let page = if counts { self.page_number(&data.name) } else { 1 };
                     made.blocks.extend(append::encode(&data, sinks, task, page));
                 }
             }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use spoonbill_plugins::data::Data;
-use spoonbill_plugins::html::{Document, TreeLimits};
+use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::parser::{
     Context, CssQueries, ExpandLimits, ParseError, Queries, Scripts, XpathQueries,
@@ -54,8 +54,7 @@ impl Workshop {
         let built = tree.get_or_insert_with(|| {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
-            let limits =
-                TreeLimits { nodes_max: self.parse.nodes_max, depth_max: self.parse.depth_max };
+            let limits = self.parse.tree_limits();
             Document::parse(&text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)

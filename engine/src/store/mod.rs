@@ -1,6 +1,7 @@
 //! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
 //! this contract only.
 
+mod fsck;
 mod output;
 mod seal;
 mod solo;
@@ -17,7 +18,9 @@ use tokio::sync::watch;
 
 use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, Standing};
 
+pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
+pub(crate) use sqlite::store_error;
 
 /// Where the ledger is kept.
 pub trait Store: Interface {

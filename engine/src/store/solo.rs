@@ -129,7 +129,7 @@ fn leadership() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
 }
 
-fn lock(dir: &Path) -> Result<File, StoreError> {
+pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
     let failed = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::StorageFull => {
             StoreError::Full(format!("`{}`: {error}", dir.display()))
@@ -279,9 +279,6 @@ impl Keeper {
             let core = self.ledger.core().clone();
             self.ledger.tables_mut().commit(&core)?;
         }
-        for respond in self.held.drain(..) {
-            respond(Ok(()));
-        }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
         self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
@@ -291,12 +288,16 @@ impl Keeper {
                 let _rang = bell.try_send(()).is_ok();
             }
         }
+        // Who waits for a commit finds it published.
+        for respond in self.held.drain(..) {
+            respond(Ok(()));
+        }
         Ok(())
     }
 
-    /// Nothing after a failed write is certain: everybody is told why, until the last one has
-    /// heard it. (A bounded channel keeps what lies in it when its receiver goes: whoever asks in
-    /// that moment would wait for ever.)
+    /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
+    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
+    /// ever.
     fn give_up(mut self, error: &StoreError) {
         for respond in self.held.drain(..) {
             respond(Err(error.clone()));
@@ -327,36 +328,42 @@ fn told<T>(
     }
 }
 
-fn await_answer<T: Send + 'static>(
-    send: impl FnOnce(Respond<T>),
-) -> BoxFuture<'static, Result<T, StoreError>> {
-    let (answer, question) = oneshot::channel();
-    // A caller that no longer waits needs no answer.
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
-}
+impl SoloHandle {
+    fn await_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let (answer, question) = oneshot::channel();
+        // A caller that no longer waits needs no answer.
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
+    }
 
-fn block_on_answer<T: Send + 'static>(send: impl FnOnce(Respond<T>)) -> Result<T, StoreError> {
-    let (answer, question) = bounded(1);
-    send(Box::new(move |result| drop(answer.send(result))));
-    question.recv().unwrap_or(Err(StoreError::Closed))
+    fn block_on_answer<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(Respond<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, question) = bounded(1);
+        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        question.recv().unwrap_or(Err(StoreError::Closed))
+    }
 }
 
 impl Store for SoloStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.await_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        await_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.await_answer(|respond| Request::Ask(question, respond))
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Submit(command, respond)))
+        self.handle.block_on_answer(|respond| Request::Submit(command, respond))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        block_on_answer(|respond| self.handle.send(Request::Ask(question, respond)))
+        self.handle.block_on_answer(|respond| Request::Ask(question, respond))
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {

@@ -13,7 +13,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; a higher one is refused.
-const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 1;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -167,7 +167,7 @@ impl SqliteTables {
     }
 }
 
-pub(super) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
+pub(crate) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase};
     match error.sqlite_error_code() {
         Some(DiskFull) => StoreError::Full(format!("`{name}`: {error}")),

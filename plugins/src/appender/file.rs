@@ -122,6 +122,11 @@ impl FileAppender {
         Ok(())
     }
 
+    /// Hands everything to the operating system.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
     /// Hands everything to the operating system and, if asked, to the disk.
     pub fn sync(&mut self, durable: bool) -> io::Result<Mark> {
         self.writer.flush()?;

@@ -253,7 +253,7 @@ fn bad_selectors_say_what_is_wrong() {
     p:contains(a    no `)` goes with this `(` (at character 11)
     :eq(-1)         `-1` is not an index: a number from 0 up is wanted (at character 5)
     :nth-child(x)   `x` is not a position: use `3`, `2n+1`, `odd` or `even` (at character 12)
-    :matches(a\y)   regex has `\y`, which is not known (at character 11)
+    :matches(a\y)   regex `a\y` cannot be read: `\y` is no escape that can be used (at character 10)
     :matches(a(b)   no `)` goes with this `(` (at character 9)
     ");
 }

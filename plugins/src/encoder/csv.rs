@@ -16,13 +16,14 @@ pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEnc
 /// the word `null`, as users of the classic form expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csv {
-    delimiter: u8,
+    /// One byte in nearly all cases.
+    delimiter: String,
     include_tags: bool,
 }
 
 impl Default for Csv {
     fn default() -> Self {
-        Self { delimiter: b',', include_tags: false }
+        Self { delimiter: ",".to_owned(), include_tags: false }
     }
 }
 
@@ -41,7 +42,7 @@ impl Csv {
         let mut csv = Self::default();
         if let Some(text) = options.optional("delimiter") {
             match delimiter(text) {
-                Ok(byte) => csv.delimiter = byte,
+                Ok(delimiter) => csv.delimiter = delimiter,
                 Err(message) => options.problem(text, message),
             }
         }
@@ -59,33 +60,57 @@ impl Csv {
     }
 }
 
-fn delimiter(text: &Text) -> Result<u8, String> {
-    let words = text.text.as_str();
-    match (words, words.as_bytes()) {
-        (r"\t", _) => Ok(b'\t'),
-        (_, [b'"' | b'\n' | b'\r']) => {
-            Err("a quote or a line end cannot be the delimiter".to_owned())
+fn delimiter(text: &Text) -> Result<String, String> {
+    match text.text.as_str() {
+        r"\t" => Ok("\t".to_owned()),
+        "" => Err("the delimiter is empty".to_owned()),
+        words if words.contains(['"', '\n', '\r']) => {
+            Err("a quote or a line end cannot be in the delimiter".to_owned())
         }
-        (_, [byte]) => Ok(*byte),
-        _ => Err(format!("delimiter `{words}` is not one byte; use `|`, `,`, `;` or `\\t`")),
+        words => Ok(words.to_owned()),
     }
 }
 
 impl Encoder for Csv {
+    fn prints_tags(&self) -> bool {
+        self.include_tags
+    }
+
     fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize {
+        let page = page.page.to_string();
+        let tags = [page.as_str(), "1", "1"];
+        let tags = if self.include_tags { &tags[..] } else { &[] };
+        let [delimiter] = self.delimiter.as_bytes() else {
+            data.rows.iter().for_each(|row| self.write_line(columns(row, tags), out));
+            return data.rows.len();
+        };
         let mut writer = WriterBuilder::new()
-            .delimiter(self.delimiter)
+            .delimiter(*delimiter)
             .quote_style(QuoteStyle::Necessary)
             .terminator(Terminator::Any(b'\n'))
             .flexible(true)
             .has_headers(false)
             .from_writer(out);
-        let page = page.page.to_string();
-        let tags = [page.as_str(), "1", "1"];
-        let tags = if self.include_tags { &tags[..] } else { &[] };
         // Memory takes every byte and lengths may differ, so each write succeeds.
         let written = |row: &&Row| writer.write_record(columns(row, tags)).is_ok();
         data.rows.iter().filter(written).count()
+    }
+}
+
+impl Csv {
+    /// The same by hand, for delimiters longer than the library's one byte.
+    fn write_line<'r>(&self, columns: impl Iterator<Item = &'r str>, out: &mut Vec<u8>) {
+        for (place, column) in columns.enumerate() {
+            if place > 0 {
+                out.extend_from_slice(self.delimiter.as_bytes());
+            }
+            if column.contains(['"', '\n', '\r']) || column.contains(&self.delimiter) {
+                out.extend_from_slice(format!("\"{}\"", column.replace('"', "\"\"")).as_bytes());
+            } else {
+                out.extend_from_slice(column.as_bytes());
+            }
+        }
+        out.push(b'\n');
     }
 }
 
@@ -155,6 +180,14 @@ mod tests {
     }
 
     #[test]
+    fn a_delimiter_may_be_longer_than_a_byte() {
+        let values = [Some("a|b"), Some("c||d"), Some("6\" pipe"), None];
+        let line = "acme||quote||a|b||\"c||d\"||\"6\"\" pipe\"||null\n";
+        check(&[("delimiter", "||")], &values, line);
+        check(&[("delimiter", "\u{20ac}")], &[Some("a")], "acme\u{20ac}quote\u{20ac}a\n");
+    }
+
+    #[test]
     fn only_what_would_break_a_line_is_quoted() {
         let values =
             [Some("1,5"), Some("6\" pipe"), Some("two\nlines"), Some(" padded "), Some("")];
@@ -183,14 +216,14 @@ mod tests {
 
     #[test]
     fn every_bad_property_is_told() {
-        let bad = plugin(&[("delimeter", "|"), ("delimiter", "||"), ("includeTags", "maybe")]);
+        let bad = plugin(&[("delimeter", "|"), ("delimiter", ""), ("includeTags", "maybe")]);
         let problems = Csv::from_def(&bad).unwrap_err();
         let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(
             messages,
             [
                 "plugin `encoder` knows no property `delimeter`",
-                "delimiter `||` is not one byte; use `|`, `,`, `;` or `\\t`",
+                "the delimiter is empty",
                 "`includeTags` is true or false, not `maybe`",
             ]
         );

@@ -5,7 +5,7 @@ mod csv;
 use spoonbill_defs::PluginDef;
 
 use crate::data::Data;
-use crate::options::{OptionProblem, advice};
+use crate::options::OptionProblem;
 
 pub use csv::Csv;
 
@@ -18,6 +18,9 @@ pub struct PageTags {
 
 /// Turns data into bytes.
 pub trait Encoder: Send + Sync + std::fmt::Debug {
+    /// Whether it prints [`PageTags`]: counting pages costs memory.
+    fn prints_tags(&self) -> bool;
+
     /// Adds the rows of `data` to `out`; gives how many there were.
     fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize;
 }
@@ -29,10 +32,5 @@ pub fn is_encoder(class: &str) -> bool {
 
 /// Builds the encoder of a plugin, or tells everything that is wrong with it.
 pub fn from_def(def: &PluginDef) -> Result<Box<dyn Encoder>, Vec<OptionProblem>> {
-    if !is_encoder(&def.class.text) {
-        let message = format!("`{}` is no encoder", def.class.text);
-        let problem = OptionProblem::new(def.class.at, message);
-        return Err(vec![problem.with_help(advice(&def.class.text, &csv::CLASSES))]);
-    }
     Ok(Box::new(Csv::from_def(def)?))
 }

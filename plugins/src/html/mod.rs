@@ -6,6 +6,7 @@
 mod sink;
 
 use std::ops::Range;
+use std::time::Instant;
 
 pub use html5ever::{LocalName, Namespace};
 
@@ -16,11 +17,13 @@ pub struct TreeLimits {
     pub nodes_max: usize,
     /// Levels of nesting.
     pub depth_max: usize,
+    /// When to give up.
+    pub deadline: Option<Instant>,
 }
 
 impl Default for TreeLimits {
     fn default() -> Self {
-        Self { nodes_max: 500_000, depth_max: 5_000 }
+        Self { nodes_max: 500_000, depth_max: 5_000, deadline: None }
     }
 }
 
@@ -33,6 +36,9 @@ pub enum TreeError {
     /// Nested too deeply.
     #[error("page is nested more than {0} levels deep (setting `parser.depth.max`)")]
     TooDeep(usize),
+    /// Took too long to read: some pages cost more than their size tells.
+    #[error("page takes too long to read (setting `parser.time.max`)")]
+    TooSlow,
 }
 
 /// A node of a [`Document`]: its position in document order.

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
+use std::time::Instant;
 
 use html5ever::interface::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
@@ -38,6 +39,9 @@ pub(super) fn parse(html: &str, limits: TreeLimits) -> Result<Document, TreeErro
         }
         if tree.depth as usize > limits.depth_max {
             return Err(TreeError::TooDeep(limits.depth_max));
+        }
+        if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(TreeError::TooSlow);
         }
     }
     Ok(parser.finish())
@@ -436,10 +440,17 @@ mod tests {
 
     #[test]
     fn limits_refuse_hostile_pages() {
-        let limits = TreeLimits { nodes_max: 1_000, depth_max: 100 };
+        let limits = TreeLimits { nodes_max: 1_000, depth_max: 100, deadline: None };
         let wide = "<i>x</i>".repeat(20_000);
         assert_eq!(Document::parse(&wide, limits).unwrap_err(), TreeError::TooManyNodes(1_000));
         let deep = "<div>".repeat(500);
         assert_eq!(Document::parse(&deep, limits).unwrap_err(), TreeError::TooDeep(100));
+        // Attributes are compared with each other: the cost grows with the square of their number.
+        let attributes =
+            (0..400_000).map(|number| format!(" a{number}")).collect::<Vec<_>>().concat();
+        let deadline = Some(Instant::now() + std::time::Duration::from_millis(200));
+        let limits = TreeLimits { deadline, ..TreeLimits::default() };
+        let refused = Document::parse(&format!("<p{attributes}>"), limits).unwrap_err();
+        assert_eq!(refused, TreeError::TooSlow);
     }
 }

@@ -3,6 +3,7 @@
 //! One attempt per call, under three clocks: for connecting, for silence and for the whole. No cookie
 //! is kept, no body is taken beyond the cap, and nothing but `http` and `https` is followed.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub struct HttpSettings {
     pub connect_timeout: Duration,
     /// Longest wait for the next byte.
     pub idle_timeout: Duration,
-    /// Longest time for one page, redirects included.
+    /// Longest time for one page, redirects included; on a way over several hosts, for each.
     pub total_timeout: Duration,
     /// Redirects followed before giving up.
     pub redirects_max: usize,
@@ -59,6 +60,43 @@ impl Default for HttpSettings {
     }
 }
 
+/// A page's way: the address asked for, and how far redirects have led from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// The address asked for.
+    pub asked: Url,
+    /// The address to load next.
+    pub here: Url,
+    /// Redirects followed from the one to the other.
+    pub redirects: usize,
+    /// Statuses of those that the latest call has seen.
+    pub statuses: Vec<u16>,
+}
+
+impl Way {
+    /// A way at its beginning.
+    pub fn to(url: &Url) -> Self {
+        Self { asked: url.clone(), here: url.clone(), redirects: 0, statuses: Vec::new() }
+    }
+
+    fn error(&self, cause: impl Display, retry: Retry) -> LoadError {
+        if self.asked == self.here {
+            return LoadError::new(&shown(&self.asked), cause, retry);
+        }
+        let cause = format!("redirected to `{}`: {cause}", shown(&self.here));
+        LoadError::new(&shown(&self.asked), cause, retry)
+    }
+}
+
+/// What a lane gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loaded {
+    /// The page.
+    Page(Fetched),
+    /// A redirect to another lane, which is for the caller to enter: nothing was asked there yet.
+    Moved,
+}
+
 /// Loads pages; share one, it keeps the connections.
 #[derive(Debug)]
 pub struct HttpLoader {
@@ -81,27 +119,46 @@ impl HttpLoader {
         })
     }
 
-    /// Loads one page, following redirects. One attempt; the error says whether another may help.
+    /// Loads one page, wherever redirects lead. One attempt; the error says whether another may
+    /// help. No host on the way is spared: for a single page of a person who waits for it.
     pub async fn load(&self, url: &Url) -> Result<Fetched, LoadError> {
+        let mut way = Way::to(url);
+        loop {
+            if let Loaded::Page(page) = self.load_in_lane(&mut way).await? {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Goes on a page's way as far as it stays in one lane, since another host has its own pauses.
+    /// One attempt; `way` tells how far it led, also after an error.
+    pub async fn load_in_lane(&self, way: &mut Way) -> Result<Loaded, LoadError> {
         let total = self.settings.total_timeout;
-        timeout(total, self.follow(url)).await.unwrap_or_else(|_| {
+        way.statuses.clear();
+        timeout(total, self.follow(way)).await.unwrap_or_else(|_| {
             let cause = format!("timed out, not complete after {}", in_seconds(total));
-            Err(LoadError::new(&shown(url), cause, Retry::Soon))
+            Err(way.error(cause, Retry::Soon))
         })
     }
 
-    async fn follow(&self, asked: &Url) -> Result<Fetched, LoadError> {
-        let mut here = asked.clone();
-        for _ in 0..=self.settings.redirects_max {
-            let hop = Hop { loader: self, asked, here: &here };
+    async fn follow(&self, way: &mut Way) -> Result<Loaded, LoadError> {
+        loop {
+            let hop = Hop { loader: self, way };
             let response = hop.ask().await?;
-            match hop.redirect(&response)? {
-                None => return hop.receive(response).await,
-                Some(next) => here = next,
+            let Some(next) = hop.redirect(&response)? else {
+                return hop.receive(response).await.map(Loaded::Page);
+            };
+            way.statuses.push(response.status().as_u16());
+            if way.redirects >= self.settings.redirects_max {
+                let cause = format!("more than {} redirects", self.settings.redirects_max);
+                return Err(LoadError::never(&shown(&way.asked), cause));
+            }
+            let left = std::mem::replace(&mut way.here, next);
+            way.redirects += 1;
+            if target::lane(&left) != target::lane(&way.here) {
+                return Ok(Loaded::Moved);
             }
         }
-        let cause = format!("more than {} redirects", self.settings.redirects_max);
-        Err(LoadError::never(&shown(asked), cause))
     }
 
     async fn client(&self, scheme: &str) -> Result<&Client, String> {
@@ -122,30 +179,25 @@ impl HttpLoader {
     }
 }
 
-/// One request of a page's way: the address asked for and the one reached by redirects.
+/// One request of a page's way.
 struct Hop<'a> {
     loader: &'a HttpLoader,
-    asked: &'a Url,
-    here: &'a Url,
+    way: &'a Way,
 }
 
 impl Hop<'_> {
-    fn error(&self, cause: impl std::fmt::Display, retry: Retry) -> LoadError {
-        if self.asked == self.here {
-            return LoadError::new(&shown(self.asked), cause, retry);
-        }
-        let cause = format!("redirected to `{}`: {cause}", shown(self.here));
-        LoadError::new(&shown(self.asked), cause, retry)
+    fn error(&self, cause: impl Display, retry: Retry) -> LoadError {
+        self.way.error(cause, retry)
     }
 
-    fn never(&self, cause: impl std::fmt::Display) -> LoadError {
+    fn never(&self, cause: impl Display) -> LoadError {
         self.error(cause, Retry::Never)
     }
 
     async fn ask(&self) -> Result<Response, LoadError> {
-        let client = self.loader.client(self.here.scheme()).await;
+        let client = self.loader.client(self.way.here.scheme()).await;
         let client = client.map_err(|cause| self.never(cause))?;
-        self.patiently(client.get(self.here.clone()).send()).await
+        self.patiently(client.get(self.way.here.clone()).send()).await
     }
 
     /// Waits for the network, but not through a long silence.
@@ -157,7 +209,7 @@ impl Hop<'_> {
         match timeout(settings.idle_timeout, step).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => {
-                let host = self.here.host_str().unwrap_or_default();
+                let host = self.way.here.host_str().unwrap_or_default();
                 let (cause, retry) = trouble::explain(&error, host, settings);
                 Err(self.error(cause, retry))
             }
@@ -181,6 +233,7 @@ impl Hop<'_> {
         let refuse =
             |cause: String| LoadError { status: Some(status.as_u16()), ..self.never(cause) };
         let mut next = self
+            .way
             .here
             .join(&location)
             .map_err(|e| refuse(format!("redirect to `{location}` is not valid, {e}")))?;
@@ -202,7 +255,7 @@ impl Hop<'_> {
             .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
         Ok(Fetched {
             status: status.as_u16(),
-            final_url: self.here.to_string(),
+            final_url: self.way.here.to_string(),
             content_type: text_of(&headers, &header::CONTENT_TYPE),
             headers: headers
                 .iter()
@@ -231,18 +284,22 @@ impl Hop<'_> {
 
     fn busy(&self, words: &str, headers: &HeaderMap) -> LoadError {
         let date = text_of(headers, &header::DATE);
-        let wait = text_of(headers, &header::RETRY_AFTER)
-            .and_then(|text| retry_after::wait(&text, date.as_deref(), Timestamp::now()))
-            .map(|wait| wait.min(self.loader.settings.retry_after_max))
-            // A wish for no pause at all must not beat our own backoff.
-            .filter(|wait| !wait.is_zero());
-        match wait {
-            None => self.error(format_args!("status {words}"), Retry::Soon),
-            Some(wait) => self.error(
-                format_args!("status {words}, the host asks to wait {}", in_seconds(wait)),
-                Retry::HostAfter(wait),
-            ),
+        let longest = self.loader.settings.retry_after_max;
+        let asked = text_of(headers, &header::RETRY_AFTER)
+            .and_then(|text| retry_after::wait(&text, date.as_deref(), Timestamp::now()));
+        // A wish for no pause at all must not beat our own backoff.
+        let Some(asked) = asked.filter(|asked| !asked.min(&longest).is_zero()) else {
+            return self.error(format_args!("status {words}"), Retry::Soon);
+        };
+        let cause = format!("status {words}, the host asks to wait {}", in_seconds(asked));
+        if asked <= longest {
+            return self.error(cause, Retry::HostAfter(asked));
         }
+        let longest_said = in_seconds(longest);
+        self.error(
+            format_args!("{cause}, more than the {longest_said} that are allowed"),
+            Retry::HostAfter(longest),
+        )
     }
 
     /// The client removes the header when it decompresses; one that is left was not understood.
@@ -259,7 +316,8 @@ impl Hop<'_> {
         Err(self.never(format_args!("unsupported content-encoding `{}`", left.join(", "))))
     }
 
-    /// Reads the decoded body and stops at the cap, however small the compressed one was.
+    /// Reads the decoded body and stops at the cap, however small the compressed one was. Of a gzip
+    /// body of several members the client decodes the first alone, and tells nothing of the others.
     async fn body(&self, mut response: Response) -> Result<Bytes, LoadError> {
         let body_max = self.loader.settings.body_max;
         let announced = response.content_length().unwrap_or(0);

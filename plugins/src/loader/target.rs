@@ -44,14 +44,19 @@ impl Target {
     /// The key that politeness goes by: `host:port`, or `local` for files.
     pub fn lane(&self) -> String {
         match self {
-            Self::Http(url) => format!(
-                "{}:{}",
-                url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase(),
-                url.port_or_known_default().unwrap_or_default()
-            ),
+            Self::Http(url) => lane(url),
             Self::Path(_) => "local".to_owned(),
         }
     }
+}
+
+/// The lane of an address on the web.
+pub(super) fn lane(url: &Url) -> String {
+    format!(
+        "{}:{}",
+        url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase(),
+        url.port_or_known_default().unwrap_or_default()
+    )
 }
 
 /// The scheme and what follows its colon. One letter is a drive, not a scheme.

@@ -167,11 +167,7 @@ impl Compiler<'_> {
 
     fn axis(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisPlan {
         let Range { first, last } = entry.range;
-        let constant = entry.value.as_ref().map(|value| value.text.clone());
-        let constant = constant.or_else(|| {
-            let words = entry.match_text.as_ref()?;
-            Some(words.text.replace('\\', ""))
-        });
+        let constant = constant(entry);
         if constant.is_some() && last.is_none() {
             let message = format!(
                 "the range of item `{}` is open and its value never changes: it cannot end",
@@ -250,6 +246,12 @@ fn push_once(problems: &mut Vec<PlanProblem>, at: Span, message: String) {
     }
 }
 
+/// The value an entry has whatever the page says: `value`, or `match` without backslashes.
+fn constant(entry: &Item) -> Option<String> {
+    let given = entry.value.as_ref().map(|value| value.text.clone());
+    given.or_else(|| Some(entry.match_text.as_ref()?.text.replace('\\', "")))
+}
+
 fn head(kind: AxisKind, entry: &Item) -> AxisHead {
     let arc = |text: &Text| Arc::from(text.as_str());
     AxisHead {
@@ -257,6 +259,6 @@ fn head(kind: AxisKind, entry: &Item) -> AxisHead {
         item_name: arc(&entry.name),
         match_text: entry.match_text.as_ref().map(arc),
         order: entry.order,
-        constant: entry.value.as_ref().map(arc),
+        constant: constant(entry).map(Arc::from),
     }
 }

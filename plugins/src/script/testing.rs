@@ -10,22 +10,6 @@ use jiff::tz::TimeZone;
 
 use super::{RunFacts, ScriptFacts};
 
-/// Prints what a piece of work costs in processor time of this thread; other work on the machine does
-/// not count.
-pub(super) fn measure(what: &str, rounds: u32, mut work: impl FnMut()) {
-    let spent = || -> u64 {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        let first = text.split(' ').next();
-        first.and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
-    };
-    let start = spent();
-    for _ in 0..rounds {
-        work();
-    }
-    let cost = Duration::from_nanos(spent().saturating_sub(start)) / rounds;
-    println!("{what}: {cost:?}");
-}
-
 pub(super) fn zoned(text: &str) -> Zoned {
     let date: jiff::civil::DateTime = text.parse().unwrap();
     date.to_zoned(TimeZone::system()).unwrap()

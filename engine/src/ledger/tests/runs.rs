@@ -186,13 +186,14 @@ fn an_interrupted_retry_is_continued_by_run_and_by_retry() {
 }
 
 #[test]
-fn retry_needs_failed_jobs_of_the_same_definitions() {
+fn retry_needs_failed_jobs_and_takes_mended_definitions() {
     let mut bench = Bench::new();
     let (_, reply) = reopen(&mut bench, 1, OpenMode::Retry);
     assert_eq!(reply, Reply::NothingToRetry);
     let (mut bench, _) = closed();
-    let (_, reply) = reopen(&mut bench, 2, OpenMode::Retry);
-    assert_eq!(reply, Reply::Unfinished { defs: [1; 32], config: [99; 32] });
+    let (session, reply) = reopen(&mut bench, 2, OpenMode::Retry);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], done(vec![], vec![]));

@@ -1,5 +1,5 @@
-use super::super::testing::{measure, page_facts, zoned};
-use super::super::{ItemScripts, Limits, ScriptError, check_expression};
+use super::super::testing::{page_facts, zoned};
+use super::super::{ItemScripts, Limits, ScriptError};
 
 fn eval(expression: &str) -> Option<String> {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
@@ -140,24 +140,4 @@ fn log_is_kept_and_bounded() {
     let lines = scripts.take_log();
     assert_eq!(lines.len(), 200);
     assert!(lines[0].len() < 1100);
-}
-
-#[test]
-#[ignore = "prints times: run it with --ignored --nocapture"]
-fn times() {
-    let facts = page_facts();
-    let start = || ItemScripts::new(&facts, Limits::default());
-    measure("page without scripts", 1000, || drop(start()));
-    measure("engine for nothing", 1000, || drop(start().eval("1")));
-    measure("engine for a date", 1000, || {
-        drop(start().eval("document.getFromDate()"));
-    });
-    let mut scripts = start();
-    measure("eval of a date", 1000, || {
-        drop(scripts.eval("document.getFromDate()"));
-    });
-    measure("eval of 1 + 1", 1000, || drop(scripts.eval("1 + 1")));
-    measure("check_expression", 1000, || {
-        drop(check_expression("document.getFromDate()"));
-    });
 }

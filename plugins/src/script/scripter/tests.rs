@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use spoonbill_defs::{PluginDef, PluginValue, Text};
 
-use super::super::testing::{measure, run_facts};
+use super::super::testing::run_facts;
 use super::super::{Limits, ScriptChain, ScriptError, Scripter};
 use crate::data::{Axis, AxisKind, Data, Row};
 
@@ -395,20 +395,4 @@ fn a_chain_may_be_shared_by_threads() {
     for thread in threads {
         assert_eq!(thread.join().unwrap(), Ok(5));
     }
-}
-
-#[test]
-#[ignore = "prints times: run it with --ignored --nocapture"]
-fn times() {
-    let source = "function execute(d) { for (i = 0; i < d.getItems().size(); i++) {
-        row = d.getItems().get(i); row.setValue('fact', row.getValue('fact').replace(/5/, '6')); } return d }";
-    let chain = chain(&[plugin(&["main.js"])], &[("main.js", source)]);
-    measure("engine and empty run", 200, || {
-        let mut scripter = Scripter::new(&chain, &run_facts(), Limits::default());
-        scripter.run(data(0)).unwrap();
-    });
-    let mut scripter = Scripter::new(&chain, &run_facts(), Limits::default());
-    measure("empty run", 200, || drop(scripter.run(data(0))));
-    measure("run over 150 rows", 200, || drop(scripter.run(data(150))));
-    measure("the data alone", 200, || drop(data(150)));
 }

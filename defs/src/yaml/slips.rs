@@ -1,0 +1,140 @@
+//! Where a slip of the pen is, when the parser stumbles only behind it: open quotes and tabs.
+
+use granit_parser::ErrorKind;
+
+use super::syntax::{QUOTE_HELP, QUOTE_OPEN, TAB, TAB_HELP};
+use crate::text::Span;
+
+/// The text a parser stumbled in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stumble<'s> {
+    pub(super) text: &'s str,
+    /// End of what was read well, in bytes.
+    pub(super) from: usize,
+    /// Where the parser stumbled, in bytes.
+    pub(super) to: usize,
+    /// The same as a place.
+    pub(super) at: Span,
+}
+
+/// What is wrong, where it starts and what to do about it; `None` when the parser's word is best.
+pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+    match kind {
+        ErrorKind::InvalidQuotedScalarIndent => open_quote(stumble),
+        ErrorKind::InvalidTrailingSingleQuotedScalar
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => late_quote(stumble),
+        // These two are told where their text starts; the tab is on a line below.
+        ErrorKind::TabInPlainScalar | ErrorKind::TabAtBlockScalarStart => tab(stumble, true),
+        ErrorKind::TabInBlockIndentation
+        | ErrorKind::InvalidIndentation
+        | ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::BlockSequenceEntryNotAllowed
+        | ErrorKind::SimpleKeyExpected => tab(stumble, false),
+        _ => None,
+    }
+}
+
+/// The first tab that indents: on the line of the stumble, or on the next one that has any.
+fn tab(stumble: Stumble<'_>, below: bool) -> Option<(Span, String, &'static str)> {
+    let Stumble { text, at, .. } = stumble;
+    let skipped = (at.line as usize).saturating_sub(usize::from(!below));
+    let lines = (1..).zip(text.lines()).skip(skipped);
+    let mut lines = lines.take(if below { usize::MAX } else { 1 });
+    let (line, column) = lines.find_map(|(line, content)| {
+        let blank = content.len() - content.trim_start().len();
+        let indented = blank < content.len();
+        let tab = content.get(..blank)?.find('\t').filter(|_| indented)?;
+        Some((line, tab + 1))
+    })?;
+    Some((Span { line, column: column as u32, width: 1, ..at }, TAB.to_owned(), TAB_HELP))
+}
+
+/// A text in quotes whose next line stands too far left: hardly ever is it meant to go on there.
+fn open_quote(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+    let open = last_quote(stumble)?;
+    let goes_on = closing(stumble.text, open).and_then(|close| stumble.text.get(close + 1..));
+    let rest = goes_on.and_then(|rest| rest.lines().next()).map(str::trim_start);
+    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#')) {
+        return Some((
+            stumble.at,
+            "a text in quotes goes on too far left".to_owned(),
+            "indent the line more than the key, or close the quote before it",
+        ));
+    }
+    Some((place(stumble, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP))
+}
+
+/// A quote that only the next quote closed, lines below.
+fn late_quote(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+    let at = place(stumble, last_quote(stumble)?)?;
+    (at.line < stumble.at.line).then(|| {
+        let line = stumble.at.line;
+        let message = format!("the quote is closed on line {line} only, before more text");
+        (at, message, "add the closing quote where the text ends")
+    })
+}
+
+/// The opening quote of the text that was being read.
+fn last_quote(stumble: Stumble<'_>) -> Option<usize> {
+    let mut found = None;
+    let mut from = stumble.from;
+    while let Some(open) = opening(stumble.text, from, stumble.to) {
+        found = Some(open);
+        match closing(stumble.text, open) {
+            Some(close) if close < stumble.to => from = close + 1,
+            _ => break,
+        }
+    }
+    found
+}
+
+/// The first quote that opens a text, comments left aside.
+fn opening(text: &str, from: usize, to: usize) -> Option<usize> {
+    let mut before = ' ';
+    let mut comment = false;
+    for (at, c) in text.get(from..to)?.char_indices() {
+        let starts = before.is_whitespace();
+        match c {
+            '\n' | '\r' => comment = false,
+            '#' if starts => comment = true,
+            '\'' | '"' if !comment && (starts || "[{,:-?".contains(before)) => {
+                return Some(from + at);
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// The quote that closes the one at `open`.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let quote = *text.as_bytes().get(open)?;
+    let bytes = text.as_bytes();
+    let mut at = open + 1;
+    while let Some(byte) = bytes.get(at) {
+        match *byte {
+            b'\\' if quote == b'"' => at += 2,
+            b'\'' if quote == b'\'' && bytes.get(at + 1) == Some(&b'\'') => at += 2,
+            byte if byte == quote => return Some(at),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// The place of a byte before the stumble.
+fn place(stumble: Stumble<'_>, byte: usize) -> Option<Span> {
+    let between = stumble.text.get(byte..stumble.to)?;
+    let returns = between.matches('\r').count() - between.matches("\r\n").count();
+    let breaks = between.matches('\n').count() + returns;
+    let before = stumble.text.get(..byte)?;
+    let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    Some(Span {
+        line: stumble.at.line.checked_sub(breaks as u32)?,
+        column: before.get(start..)?.chars().count() as u32 + 1,
+        width: 1,
+        ..stumble.at
+    })
+}

@@ -1,0 +1,33 @@
+//! `spoonbill fsck`: whether a data directory is what was written.
+
+use super::{SettingArgs, print_err, print_out};
+use crate::error::RunError;
+use crate::{documents, store};
+
+pub(super) fn fsck(settings: &SettingArgs) -> u8 {
+    let config = match settings.resolve(None, None) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let dir = &config.store.data_dir;
+    if !dir.join("state.db").exists() {
+        print_err(&format!("error: `{}` holds no run\n", dir.display()));
+        return 1;
+    }
+    let mut found = match store::examine(dir) {
+        Ok(found) => found,
+        Err(error) => {
+            print_err(&format!("error: {error}\n"));
+            return RunError::from(error).exit_code();
+        }
+    };
+    found.extend(documents::examine(dir));
+    if found.is_empty() {
+        print_err(&format!("`{}` is whole\n", dir.display()));
+        return 0;
+    }
+    let lines: Vec<String> = found.iter().map(|words| format!("{words}\n")).collect();
+    // Whether or not anybody reads the list, the directory is damaged.
+    drop(print_out(&lines.concat()));
+    1
+}

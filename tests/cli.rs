@@ -1,0 +1,8 @@
+//! What a person types and reads: every command, every exit code, word for word.
+
+mod check;
+mod data_dir;
+mod fsck;
+mod query;
+mod run;
+mod settings;

@@ -1,0 +1,47 @@
+//! `fsck`: a data directory that is whole, and one that is not.
+
+use crate::harness::Workdir;
+use crate::harness::defs::{TITLE, job, titled};
+
+/// Changes the ledger's file behind its back.
+fn tamper(work: &Workdir, file: &str, sql: &str) {
+    let connection = rusqlite::Connection::open(work.path(file)).unwrap();
+    assert!(connection.execute(sql, []).unwrap() > 0);
+}
+
+fn finished() -> Workdir {
+    let work = Workdir::with_defs(&job(&[("a", "a.html"), ("gone", "gone.html")], TITLE));
+    work.write("a.html", titled("a"));
+    assert_eq!(work.run(&[]).code, 4);
+    work
+}
+
+#[test]
+fn what_was_written_is_whole() {
+    let work = finished();
+    insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
+    exit 0
+    --- stderr
+    `data` is whole
+    "#);
+}
+
+#[test]
+fn every_damaged_record_and_wrong_count_is_named() {
+    let work = finished();
+    tamper(&work, "data/state.db", "UPDATE output SET bytes = zeroblob(20)");
+    tamper(&work, "data/state.db", "DELETE FROM failed");
+    insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
+    exit 1
+    --- stdout
+    output block 1 of `data/state.db` is not what was written
+    `data/state.db`: failed jobs: 1 by the ledger, 0 by count
+    "#);
+}
+
+#[test]
+fn a_directory_without_a_run_is_not_made_one() {
+    let work = Workdir::new();
+    assert_eq!(work.spoonbill(&["fsck"]).code, 1);
+    assert!(!work.exists("data"));
+}

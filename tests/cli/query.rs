@@ -1,0 +1,149 @@
+//! `query`: one query on a page, JSON strings out.
+
+use crate::harness::{Response, Site, Workdir};
+
+const PAGE: &str = "<ul><li class=a title='T \"1\"'> one\n  <b>bold</b></li>\
+                    <li class=b>zwei ü</li></ul><script>var x = 1;</script>";
+
+fn with_page() -> Workdir {
+    let work = Workdir::new();
+    work.write("page.html", PAGE);
+    work
+}
+
+#[test]
+fn matches_in_document_order() {
+    let work = with_page();
+    let css = work.spoonbill(&["query", "page.html", "--css", "li, b"]);
+    insta::assert_snapshot!(css.shown(&work), @r#"
+    exit 0
+    --- stdout
+    "one bold"
+    "bold"
+    "zwei ü"
+    "#);
+    let xpath = work.spoonbill(&["query", "page.html", "--xpath", "//li | //b"]);
+    assert_eq!((xpath.code, xpath.stdout), (0, css.stdout));
+}
+
+#[test]
+fn attributes_and_values() {
+    let work = with_page();
+    let css = work.spoonbill(&["query", "page.html", "--css", "li", "--attr", "class"]);
+    insta::assert_snapshot!(css.shown(&work), @r#"
+    exit 0
+    --- stdout
+    "a"
+    "b"
+    "#);
+    let xpath = work.spoonbill(&["query", "page.html", "--xpath", "//li/@title"]);
+    insta::assert_snapshot!(xpath.shown(&work), @r#"
+    exit 0
+    --- stdout
+    "T \"1\""
+    "#);
+    let string = work.spoonbill(&["query", "page.html", "--xpath", "normalize-space(//li[1])"]);
+    insta::assert_snapshot!(string.shown(&work), @r#"
+    exit 0
+    --- stdout
+    "one bold"
+    "#);
+    let number = work.spoonbill(&["query", "page.html", "--xpath", "count(//li)"]);
+    insta::assert_snapshot!(number.shown(&work), @r#"
+    exit 0
+    --- stdout
+    "2"
+    "#);
+}
+
+#[test]
+fn no_match_is_no_line() {
+    let work = with_page();
+    let none = work.spoonbill(&["query", "page.html", "--css", "table"]);
+    insta::assert_snapshot!(none.shown(&work), @"exit 0");
+}
+
+#[test]
+fn queries_that_cannot_be_read() {
+    let work = with_page();
+    let css = work.spoonbill(&["query", "page.html", "--css", "li["]);
+    insta::assert_snapshot!(css.shown(&work), @r#"
+    exit 3
+    --- stderr
+    error: no `]` goes with this `[` (at character 3)
+    "#);
+    let xpath = work.spoonbill(&["query", "page.html", "--xpath", "//li["]);
+    insta::assert_snapshot!(xpath.shown(&work), @r#"
+    exit 3
+    --- stderr
+    error: expected a name, `*` or `text()`, found the end (at character 6)
+    "#);
+}
+
+#[test]
+fn pages_that_cannot_be_loaded() {
+    let work = Workdir::new();
+    let file = work.spoonbill(&["query", "none.html", "--css", "li"]);
+    insta::assert_snapshot!(file.shown(&work), @r#"
+    exit 4
+    --- stderr
+    error: cannot load `none.html`: no file `none.html`
+    "#);
+    let site = Site::start();
+    let missing = work.spoonbill(&["query", &site.url("/none"), "--css", "li"]);
+    insta::assert_snapshot!(missing.shown(&work), @r#"
+    exit 4
+    --- stderr
+    error: cannot load `http://127.0.0.1:[port]/none`: status 404 Not Found
+    "#);
+}
+
+#[test]
+fn a_page_over_the_web() {
+    let work = Workdir::new();
+    let site = Site::start();
+    site.page("/", PAGE);
+    let found = work.spoonbill(&["query", &site.url("/"), "--css", "li.b"]);
+    assert_eq!((found.code, found.stdout.as_str()), (0, "\"zwei ü\"\n"), "{}", found.stderr);
+}
+
+#[test]
+fn a_silent_site_is_not_waited_for_longer_than_set() {
+    let work = Workdir::new();
+    let site = Site::start();
+    site.answer("/", Response::silence());
+    let url = site.url("/");
+    let arguments = ["query", &url, "--css", "li", "--set", "loader.idle.timeout=200ms"];
+    let silent = work.spoonbill(&arguments);
+    insta::assert_snapshot!(silent.shown(&work), @r#"
+    exit 4
+    --- stderr
+    error: cannot load `http://127.0.0.1:[port]/`: timed out after 200 ms of silence
+    "#);
+}
+
+#[test]
+fn one_dialect_has_to_be_chosen() {
+    let work = with_page();
+    let none = work.spoonbill(&["query", "page.html"]);
+    insta::assert_snapshot!(none.shown(&work), @r#"
+    exit 2
+    --- stderr
+    error: the following required arguments were not provided:
+      <--css <SELECTOR>|--xpath <EXPRESSION>>
+
+    Usage: spoonbill query <--css <SELECTOR>|--xpath <EXPRESSION>> <SOURCE>
+
+    For more information, try '--help'.
+    "#);
+    let both = work.spoonbill(&["query", "page.html", "--css", "a", "--xpath", "//a"]);
+    insta::assert_snapshot!(both.shown(&work), @r#"
+    exit 2
+    --- stderr
+    error: the argument '--css <SELECTOR>' cannot be used with '--xpath <EXPRESSION>'
+
+    Usage: spoonbill query <--css <SELECTOR>|--xpath <EXPRESSION>> <SOURCE>
+
+    For more information, try '--help'.
+    "#);
+}

@@ -1,0 +1,9 @@
+//! What end-to-end tests stand on: a site to scrape, a directory to work in, a binary to run.
+
+pub mod defs;
+pub mod shown;
+pub mod site;
+pub mod workdir;
+
+pub use site::{Response, Site};
+pub use workdir::{Ending, Running, Workdir, wait_until};

@@ -1,0 +1,248 @@
+//! A directory of one test, and the binary run in it under a deadline.
+
+#![allow(dead_code, clippy::missing_panics_doc)]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longest time anything in a test may take; far beyond what a loaded machine needs.
+pub const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Settings of most tests: quick on a site that can bear it.
+const QUICK: [&str; 3] = [
+    "loader.fetch.delay=0",
+    "loader.retry.backoff=20ms",
+    "runDateTimeText=2020-07-01T10:20:05.000+0000",
+];
+
+/// Waits for a fact; the test fails if it does not come true.
+pub fn wait_until(what: &str, mut fact: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !fact() {
+        assert!(start.elapsed() < DEADLINE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A directory that goes away with the test.
+pub struct Workdir {
+    dir: TempDir,
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+pub struct Ending {
+    /// Exit code; 128 + number for a signal it did not catch.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A process at work; killed when the test gives up on it.
+pub struct Running {
+    pid: u32,
+    ended: Receiver<ExitStatus>,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    status: Option<ExitStatus>,
+}
+
+impl Workdir {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// With definitions in `defs/job.yml`.
+    pub fn with_defs(defs: &str) -> Self {
+        let work = Self::new();
+        work.write("defs/job.yml", defs);
+        work
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Content of a file; empty if there is none.
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    pub fn exists(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Names in a directory, sorted.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(name)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Starts the binary with exactly these arguments.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with_env(arguments, &[])
+    }
+
+    pub fn start_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Running {
+        self.start_program(env!("CARGO_BIN_EXE_spoonbill"), arguments, env)
+    }
+
+    /// Starts any program, such as a shell that starts the binary.
+    pub fn start_program(&self, name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Running {
+        // Beside the directory's own files, but for each process its own.
+        let log = |stream: &str| {
+            let number = self.list(".logs").len();
+            self.path(&format!(".logs/{number}-{stream}"))
+        };
+        fs::create_dir_all(self.path(".logs")).unwrap();
+        let stdout = log("stdout");
+        let out = File::create(&stdout).unwrap();
+        let stderr = log("stderr");
+        let err = File::create(&stderr).unwrap();
+        let mut child = Command::new(name)
+            .args(arguments)
+            .current_dir(self.root())
+            .env_clear()
+            .envs([("TZ", "UTC"), ("NO_COLOR", "1"), ("RUST_BACKTRACE", "1")])
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        let (tell, ended) = channel();
+        std::thread::spawn(move || {
+            // A test that gave up listens no more.
+            tell.send(child.wait().unwrap()).ok();
+        });
+        Running { pid, ended, stdout, stderr, status: None }
+    }
+
+    /// Runs the binary with exactly these arguments.
+    pub fn spoonbill(&self, arguments: &[&str]) -> Ending {
+        self.start(arguments).end()
+    }
+
+    /// Starts `run` on `defs` without politeness, with further settings (`key=value`) or flags.
+    pub fn start_run(&self, more: &[&str]) -> Running {
+        self.start(&arguments_of("run", more).iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    pub fn run(&self, more: &[&str]) -> Ending {
+        self.start_run(more).end()
+    }
+
+    pub fn retry(&self, more: &[&str]) -> Ending {
+        self.spoonbill(&arguments_of("retry", more).iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Runs and expects success; gives the rows in the order of the file.
+    pub fn rows(&self, more: &[&str]) -> Vec<String> {
+        let ending = self.run(more);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        self.lines("output/latest/data.txt")
+    }
+
+    pub fn lines(&self, name: &str) -> Vec<String> {
+        self.read(name).lines().map(str::to_owned).collect()
+    }
+
+    /// Rows of the newest run, sorted.
+    pub fn latest(&self) -> Vec<String> {
+        let mut rows = self.lines("output/latest/data.txt");
+        rows.sort();
+        rows
+    }
+
+    /// The JSON report of the last run.
+    pub fn report(&self) -> Value {
+        serde_json::from_str(&self.read("report.json")).expect("a report")
+    }
+}
+
+fn arguments_of(command: &str, more: &[&str]) -> Vec<String> {
+    let mut arguments: Vec<String> =
+        [command, "defs", "--report", "report.json"].map(str::to_owned).to_vec();
+    let is_setting = |word: &&str| word.contains('=') && !word.starts_with('-');
+    let given = |key: &str| more.iter().any(|word| word.split('=').next() == key.split('=').next());
+    for setting in
+        QUICK.iter().filter(|key| !given(key)).chain(more.iter().filter(|w| is_setting(w)))
+    {
+        arguments.extend(["--set".to_owned(), (*setting).to_owned()]);
+    }
+    arguments.extend(more.iter().filter(|word| !is_setting(word)).map(|word| (*word).to_owned()));
+    arguments
+}
+
+impl Running {
+    /// Sends a signal by its short name, `INT`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.pid.to_string()]).status().unwrap();
+        assert!(sent.success(), "signal {name} could not be sent");
+    }
+
+    /// Waits for the end; past the deadline the process is killed and the test fails.
+    pub fn end(mut self) -> Ending {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.status.or_else(|| self.ended.recv_timeout(DEADLINE).ok());
+        let (stdout, stderr) = (self.stdout(), self.stderr());
+        let Some(status) = status else {
+            panic!("the process hangs; it said:\n{stdout}\n{stderr}");
+        };
+        self.status = Some(status);
+        let code = status.code().or_else(|| status.signal().map(|number| 128 + number));
+        Ending { code: code.unwrap(), stdout, stderr }
+    }
+
+    /// Sends a signal unless the process has ended meanwhile.
+    pub fn signal_if_there(&self, name: &str) {
+        let kill = Command::new("kill").args(["-s", name, &self.pid.to_string()]).output();
+        drop(kill.unwrap());
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.ended.try_recv().ok();
+        }
+        self.status.is_some()
+    }
+
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stdout).unwrap()).into_owned()
+    }
+
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.status.is_none() {
+            // Gone already is as good.
+            Command::new("kill").args(["-9", &self.pid.to_string()]).status().ok();
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Pages from sites that misbehave: what is tried again, what is given up, who has to wait.
+
+mod faults;
+mod politeness;
+mod redirects;

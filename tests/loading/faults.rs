@@ -1,0 +1,217 @@
+//! One fault, one page: rows or a reason, and counts that are true.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Response, Site, Workdir};
+
+/// A page `bad` that behaves as told beside a page `good`; gives the report after the run.
+fn run(bad: impl FnOnce(&Site), settings: &[&str], code: i32, rows: &[&str]) -> (Value, Site) {
+    let site = Site::start();
+    site.page("/good", titled("good"));
+    bad(&site);
+    let locators = [("bad", site.url("/bad")), ("good", site.url("/good"))];
+    let locators = locators.each_ref().map(|(name, url)| (*name, url.as_str()));
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    let ending = work.run(settings);
+    assert_eq!(ending.code, code, "{}", ending.stderr);
+    assert_eq!(work.latest(), rows);
+    (work.report(), site)
+}
+
+/// The fault costs the page its rows; gives the reason and the site.
+fn given_up(response: Response, settings: &[&str]) -> (String, Site, Value) {
+    let (report, site) =
+        run(|site| site.answer("/bad", response), settings, 4, &["good|g|title|good"]);
+    assert_eq!(report["jobs"], json!({ "done": 1, "failed": 1, "pending": 0 }));
+    assert_eq!(report["pages"]["failed"], 1);
+    assert_eq!(report["pages"]["fetched"], 1);
+    assert_eq!(report["failures"].as_array().unwrap().len(), 1);
+    assert_eq!(report["failures"][0]["name"], "bad");
+    let reasons = report["failures"][0]["reasons"].as_array().unwrap();
+    let reasons: Vec<&str> = reasons.iter().map(|reason| reason.as_str().unwrap()).collect();
+    (reasons.join("; "), site, report)
+}
+
+/// The fault passes, and the page gives its row; tells how often it was asked for.
+fn recovers(times: usize, fault: Response, settings: &[&str]) -> (usize, Value) {
+    let then = Response::html(titled("at last"));
+    let (report, site) = run(
+        |site| site.recovers("/bad", times, fault, then),
+        settings,
+        0,
+        &["bad|g|title|at last", "good|g|title|good"],
+    );
+    assert_eq!(report["jobs"], json!({ "done": 2, "failed": 0, "pending": 0 }));
+    assert_eq!(report["retries"], times);
+    (site.hits("/bad"), report)
+}
+
+#[test]
+fn not_found_is_not_asked_for_again() {
+    let (reason, site, report) = given_up(Response::status(404), &[]);
+    assert!(reason.contains("404"), "{reason}");
+    assert_eq!(site.hits("/bad"), 1);
+    assert_eq!(report["httpStatus"], json!({ "200": 1, "404": 1 }));
+    assert_eq!(report["retries"], 0);
+}
+
+#[test]
+fn a_server_error_that_passes_costs_nothing() {
+    let (hits, report) = recovers(2, Response::status(500), &[]);
+    assert_eq!(hits, 3);
+    assert_eq!(report["httpStatus"], json!({ "200": 2, "500": 2 }));
+}
+
+#[test]
+fn a_server_error_that_stays_is_given_up_and_the_reason_says_after_how_many_tries() {
+    let (reason, site, report) = given_up(Response::status(503), &["job.attempts.max=3"]);
+    assert_eq!(site.hits("/bad"), 3);
+    assert!(reason.contains("503") && reason.contains('3'), "{reason}");
+    assert!(reason.contains("3 times") || reason.contains("3 attempts"), "{reason}");
+    assert_eq!(report["retries"], 2);
+    assert_eq!(report["httpStatus"]["503"], 3);
+}
+
+#[test]
+fn connections_that_break_are_tried_again() {
+    assert_eq!(recovers(1, Response::hang_up(), &[]).0, 2);
+    assert_eq!(recovers(1, Response::html(titled("half")).cut_after(9), &[]).0, 2);
+    assert_eq!(recovers(1, Response::naked("SSH-2.0-OpenSSH\r\n"), &["job.attempts.max=9"]).0, 2);
+}
+
+#[test]
+fn a_body_cut_off_is_never_taken_for_the_whole() {
+    let page = titled("half") + &"<p>x</p>".repeat(100);
+    let (reason, site, _) =
+        given_up(Response::html(page.clone()).cut_after(60), &["job.attempts.max=2"]);
+    assert_eq!(site.hits("/bad"), 2);
+    assert!(reason.contains("/bad"), "{reason}");
+    let (_, site, _) =
+        given_up(Response::html(page).chunked().cut_after(60), &["job.attempts.max=2"]);
+    assert_eq!(site.hits("/bad"), 2);
+}
+
+#[test]
+fn silence_is_not_waited_for_for_ever() {
+    let settings = ["loader.idle.timeout=300ms", "job.attempts.max=2"];
+    let (reason, site, _) = given_up(Response::silence(), &settings);
+    assert!(reason.contains("silence"), "{reason}");
+    assert_eq!(site.hits("/bad"), 2);
+}
+
+#[test]
+fn a_body_that_drips_for_ever_ends_with_the_total_time() {
+    let drip = Response::huge(1 << 20).drip(1, Duration::from_millis(50));
+    let settings = ["loader.total.timeout=700ms", "job.attempts.max=1"];
+    let (reason, _, _) = given_up(drip, &settings);
+    assert!(reason.contains("timed out"), "{reason}");
+}
+
+#[test]
+fn a_slow_page_within_its_time_is_loaded() {
+    let slow = Response::html(titled("slow"))
+        .delay(Duration::from_millis(400))
+        .drip(20, Duration::from_millis(50));
+    let (report, _) =
+        run(|site| site.answer("/bad", slow), &[], 0, &["bad|g|title|slow", "good|g|title|good"]);
+    assert_eq!(report["retries"], 0);
+}
+
+#[test]
+fn nobody_listens() {
+    let work = Workdir::with_defs(&job(&[("dead", &Site::dead_url("/x"))], TITLE));
+    let ending = work.run(&["job.attempts.max=2"]);
+    assert_eq!(ending.code, 4, "{ending:?}");
+    assert_eq!(work.report()["retries"], 1);
+    assert!(ending.stderr.contains("refused"), "{}", ending.stderr);
+}
+
+#[test]
+fn redirects_are_followed_and_the_row_is_that_of_the_end() {
+    let (report, site) = run(
+        |site| {
+            site.answer("/bad", Response::redirect("/one"));
+            site.answer("/one", Response::redirect(&site.url("/two")).with_status(308));
+            site.page("/two", titled("two"));
+        },
+        &[],
+        0,
+        &["bad|g|title|two", "good|g|title|good"],
+    );
+    assert_eq!(report["pages"]["fetched"], 2);
+    assert_eq!(site.log().len(), 4);
+}
+
+#[test]
+fn redirects_in_a_circle_are_given_up_at_once() {
+    let (reason, site, report) = given_up(Response::redirect("/bad"), &["loader.redirects.max=4"]);
+    assert!(reason.contains("more than 4 redirects"), "{reason}");
+    assert_eq!(site.hits("/bad"), 5);
+    assert_eq!(report["retries"], 0);
+}
+
+#[test]
+fn a_redirect_to_a_local_file_is_refused() {
+    let (reason, _, _) = given_up(Response::redirect("file:///etc/passwd"), &[]);
+    assert!(reason.contains("refused"), "{reason}");
+}
+
+#[test]
+fn a_huge_body_is_refused_without_being_kept() {
+    let (reason, site, report) = given_up(Response::huge(1 << 30).chunked(), &[]);
+    assert!(reason.contains("16 MiB") || reason.contains("16777216"), "{reason}");
+    assert_eq!(site.hits("/bad"), 1);
+    let peak = report["peakMemoryBytes"].as_u64().unwrap();
+    assert!(peak < 200 << 20, "{peak} bytes of memory");
+}
+
+#[test]
+fn a_compressed_page_is_unpacked_and_its_size_is_that_of_the_page() {
+    let page = titled("packed") + &"<p>filler</p>".repeat(10_000);
+    let packed = Response::gzip(page.as_bytes());
+    let (report, _) = run(
+        |site| site.answer("/bad", packed),
+        &[],
+        0,
+        &["bad|g|title|packed", "good|g|title|good"],
+    );
+    assert_eq!(report["bytes"], page.len() + titled("good").len());
+}
+
+#[test]
+fn a_body_that_grows_when_unpacked_is_refused_too() {
+    let packed = Response::gzip(&vec![b'x'; 200_000]);
+    let (reason, _, _) = given_up(packed, &["loader.body.max=100000"]);
+    assert!(reason.contains("100000") || reason.contains("97"), "{reason}");
+}
+
+#[test]
+fn damaged_compression_fails_the_page_alone() {
+    let damaged = Response::raw(&[("Content-Encoding", "gzip")], "no gzip at all");
+    let (reason, _, _) = given_up(damaged, &["job.attempts.max=2"]);
+    assert!(reason.contains("/bad"), "{reason}");
+}
+
+#[test]
+fn an_empty_body_is_a_failure() {
+    let (reason, _, _) = given_up(Response::html(""), &["job.attempts.max=2"]);
+    assert!(reason.contains("empty"), "{reason}");
+    given_up(Response::status(204), &["job.attempts.max=2"]);
+}
+
+#[test]
+fn a_scheme_nobody_loads_and_a_file_that_is_not_there() {
+    let locators = [("a", "gopher://host/"), ("b", "nowhere.html"), ("c", "here.html"), ("d", ".")];
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    work.write("here.html", titled("here"));
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 4, "{ending:?}");
+    assert_eq!(work.latest(), ["c|g|title|here"]);
+    assert_eq!(work.report()["jobs"], json!({ "done": 1, "failed": 3, "pending": 0 }));
+    for word in ["gopher", "nowhere.html"] {
+        assert!(ending.stderr.contains(word), "{word}: {}", ending.stderr);
+    }
+}

@@ -1,0 +1,119 @@
+//! Delay, parallelism and `Retry-After`, host by host.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Response, Site, Workdir, wait_until};
+
+/// Definitions with so many pages of each site, each site in its turn.
+fn pages_of(sites: &[(&Site, usize)]) -> String {
+    let locators: Vec<(String, String)> = sites
+        .iter()
+        .enumerate()
+        .flat_map(|(place, (site, count))| {
+            (0..*count).map(move |n| (format!("s{place}p{n}"), site.url(&format!("/{n}"))))
+        })
+        .collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    job(&locators, TITLE)
+}
+
+fn serving(host: &str, response: Response) -> Site {
+    let site = Site::start_on(host);
+    site.otherwise(move |_, _| response.clone());
+    site
+}
+
+fn page() -> Response {
+    Response::html(titled("x"))
+}
+
+#[test]
+fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
+    let site = serving("127.0.0.1", page());
+    let work = Workdir::with_defs(&pages_of(&[(&site, 5)]));
+    assert_eq!(work.rows(&["loader.fetch.delay=200"]).len(), 5);
+    assert_eq!(site.max_parallel(), 1);
+    // Four pauses between five pages. A loaded machine may note one page late and the next in time,
+    // so the sum is looked at, and half of it is proof enough.
+    let log = site.log();
+    let all = log[4].at - log[0].at;
+    assert!(all >= Duration::from_millis(400), "{all:?}");
+}
+
+#[test]
+fn a_host_may_be_asked_for_several_pages_at_once_but_not_more() {
+    let site = serving("127.0.0.1", page().delay(Duration::from_millis(100)));
+    let work = Workdir::with_defs(&pages_of(&[(&site, 12)]));
+    assert_eq!(work.rows(&["loader.fetch.parallelism=3"]).len(), 12);
+    let most = site.max_parallel();
+    assert!(most > 1 && most <= 3, "{most}");
+}
+
+#[test]
+fn connections_are_kept() {
+    let site = serving("127.0.0.1", page());
+    let work = Workdir::with_defs(&pages_of(&[(&site, 10)]));
+    assert_eq!(work.rows(&[]).len(), 10);
+    assert!(site.connections() <= 3, "{} connections", site.connections());
+}
+
+#[test]
+fn a_silent_host_does_not_hold_up_another_one() {
+    let silent = serving("127.0.0.2", Response::silence());
+    let quick = serving("127.0.0.3", page());
+    // More jobs of the silent host than the node holds at a time.
+    let work = Workdir::with_defs(&pages_of(&[(&silent, 100), (&quick, 20)]));
+    let running = work.start_run(&["loader.fetch.parallelism=8", "job.takeLimit=8"]);
+    wait_until("the quick host is done", || quick.log().len() == 20);
+    assert!(silent.log().len() <= 8);
+    running.signal("INT");
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
+}
+
+#[test]
+fn retry_after_holds_the_whole_host_and_no_other() {
+    let busy = Site::start_on("127.0.0.2");
+    busy.otherwise(|_, _| page());
+    busy.recovers("/0", 1, Response::busy(429, "2"), page());
+    let calm = serving("127.0.0.3", page());
+    let work = Workdir::with_defs(&pages_of(&[(&busy, 6), (&calm, 6)]));
+    let rows = work.rows(&[]);
+    assert_eq!(rows.len(), 12);
+    let log = busy.log();
+    let refused = log.iter().position(|hit| hit.path == "/0").unwrap();
+    let (end, next) = (log[refused].end, &log[refused + 1]);
+    assert!(next.at - end >= Duration::from_millis(1900), "{:?}", next.at - end);
+    assert!(calm.log().iter().all(|hit| hit.at < next.at), "the other host went on");
+    let report = work.report();
+    assert_eq!(report["httpStatus"]["429"], 1);
+    assert_eq!(report["retries"], 1);
+}
+
+#[test]
+fn retry_after_beyond_patience_is_cut() {
+    let busy = Site::start();
+    busy.recovers("/0", 1, Response::busy(503, "86400"), page());
+    let work = Workdir::with_defs(&pages_of(&[(&busy, 1)]));
+    let start = Instant::now();
+    let rows = work.rows(&["loader.retryAfter.max=300ms"]);
+    assert_eq!(rows.len(), 1);
+    assert!(start.elapsed() < Duration::from_mins(1));
+}
+
+#[test]
+fn local_files_wait_for_nobody() {
+    let locators: Vec<(String, String)> =
+        (0..30).map(|n| (format!("n{n}"), format!("p{n}.html"))).collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    for (_, file) in &locators {
+        work.write(file, titled("x"));
+    }
+    let start = Instant::now();
+    assert_eq!(work.rows(&["loader.fetch.delay=10s"]).len(), 30);
+    assert!(start.elapsed() < Duration::from_secs(60), "delayed like a host");
+}

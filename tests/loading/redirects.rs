@@ -1,0 +1,101 @@
+//! Redirects from host to host: each is asked in its own time, and rows bear the first address.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Response, Site, Workdir};
+
+fn two_sites() -> (Site, Site) {
+    (Site::start_on("127.0.0.1"), Site::start_on("127.0.0.2"))
+}
+
+/// Definitions with a locator for each path of a site, called as the path.
+fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
+    let urls: Vec<String> = paths.iter().map(|path| site.url(&format!("/{path}"))).collect();
+    let locators: Vec<(&str, &str)> =
+        paths.iter().zip(&urls).map(|(path, url)| (*path, url.as_str())).collect();
+    Workdir::with_defs(&job(&locators, TITLE))
+}
+
+#[test]
+fn a_host_has_its_pause_also_for_pages_that_others_send_there() {
+    let (from, to) = two_sites();
+    // The first one comes late, so that the pause of one host does not space them for the other.
+    for (path, delay_ms) in [("/a", 1400), ("/b", 0), ("/c", 0)] {
+        let there = Response::redirect(&to.url(path));
+        from.answer(path, there.delay(Duration::from_millis(delay_ms)));
+        to.page(path, titled(path));
+    }
+    let work = pages_of(&from, &["a", "b", "c"]);
+    let settings = ["loader.fetch.delay=600ms", "loader.fetch.parallelism=3"];
+    assert_eq!(work.rows(&settings).len(), 3);
+    assert_eq!(work.latest(), ["a|g|title|/a", "b|g|title|/b", "c|g|title|/c"]);
+    // Sent 600 ms apart; a loaded machine may note one late and the next in time. Without a pause of
+    // its own the second host would see 200 ms.
+    for site in [&from, &to] {
+        let gap = site.shortest_gap().unwrap();
+        assert!(gap >= Duration::from_millis(350), "{gap:?}");
+    }
+    let report = work.report();
+    assert_eq!(report["httpStatus"], json!({ "200": 3, "302": 3 }));
+    assert_eq!((&report["pages"]["fetched"], &report["retries"]), (&json!(3), &json!(0)));
+}
+
+#[test]
+fn a_host_is_not_asked_for_more_at_once_by_way_of_others() {
+    let (from, to) = two_sites();
+    let there = to.url("/x");
+    from.otherwise(move |_, _| Response::redirect(&there));
+    to.otherwise(|_, _| Response::html(titled("x")).delay(Duration::from_millis(50)));
+    let urls: Vec<(String, String)> =
+        (0..8).map(|n| (format!("n{n}"), [&from, &to][n % 2].url(&format!("/{n}")))).collect();
+    let locators: Vec<(&str, &str)> =
+        urls.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    assert_eq!(work.rows(&[]).len(), 8);
+    assert_eq!((from.max_parallel(), to.max_parallel(), to.hits("/x")), (1, 1, 4));
+}
+
+#[test]
+fn retry_after_holds_the_host_that_said_it() {
+    let (from, to) = two_sites();
+    from.answer("/r", Response::redirect(&to.url("/lim")));
+    from.answer("/s", Response::redirect(&to.url("/ok")));
+    from.otherwise(|_, _| Response::html(titled("here")));
+    to.recovers("/lim", 1, Response::busy(429, "1"), Response::html(titled("there")));
+    to.page("/ok", titled("ok"));
+    let work = pages_of(&from, &["r", "s", "p1", "p2", "p3"]);
+    work.rows(&["loader.fetch.delay=50ms"]);
+    let rows = ["p1", "p2", "p3"].map(|name| format!("{name}|g|title|here"));
+    let mut rows = rows.to_vec();
+    rows.extend(["r|g|title|there".to_owned(), "s|g|title|ok".to_owned()]);
+    assert_eq!(work.latest(), rows);
+
+    let log = to.log();
+    let refused = log.iter().position(|hit| hit.path == "/lim").unwrap();
+    assert_eq!(refused, 0, "it was redirected first");
+    let pause = log[1].at - log[0].end;
+    assert!(pause >= Duration::from_millis(950), "{pause:?}");
+    assert!(from.log().iter().all(|hit| hit.at < log[1].at), "the innocent host went on");
+    assert_eq!((from.hits("/r"), to.hits("/lim")), (1, 2), "the retry goes on where it was");
+    let report = work.report();
+    assert_eq!(report["httpStatus"], json!({ "200": 5, "302": 2, "429": 1 }));
+    assert_eq!(report["retries"], 1);
+}
+
+#[test]
+fn hosts_that_send_a_page_to_and_fro_are_given_up() {
+    let (from, to) = two_sites();
+    from.answer("/x", Response::redirect(&to.url("/x")));
+    to.answer("/x", Response::redirect(&from.url("/x")));
+    let work = pages_of(&from, &["x"]);
+    assert_eq!(work.run(&["loader.redirects.max=4"]).code, 4);
+    assert_eq!(from.hits("/x") + to.hits("/x"), 5);
+    let report = work.report();
+    let reason = format!("cannot load `{}`: more than 4 redirects", from.url("/x"));
+    assert_eq!(report["failures"][0]["reasons"], json!([reason]));
+    assert_eq!(report["failures"][0]["url"], from.url("/x"));
+    assert_eq!(report["httpStatus"], json!({ "302": 5 }));
+}

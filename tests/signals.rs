@@ -1,0 +1,240 @@
+//! Signals in the middle of a run: it ends as asked, and goes on later as if nothing had been.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Response, Running, Site, Workdir, wait_until};
+
+const PAGES: usize = 24;
+const AT_ONCE: &str = "loader.fetch.parallelism=4";
+
+/// A site of slow pages, and definitions of them all.
+fn slow_site(delay: Duration) -> (Site, Workdir) {
+    let site = Site::start();
+    site.otherwise(move |request, _| {
+        Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+    });
+    let locators: Vec<(String, String)> =
+        (0..PAGES).map(|n| (format!("n{n:02}"), site.url(&format!("/{n:02}")))).collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    (site, work)
+}
+
+fn all_rows() -> Vec<String> {
+    (0..PAGES).map(|n| format!("n{n:02}|g|title|page {n:02}")).collect()
+}
+
+/// How often each page was asked for.
+fn visits(site: &Site) -> BTreeMap<String, usize> {
+    let mut visits = BTreeMap::new();
+    for hit in site.log() {
+        *visits.entry(hit.path).or_default() += 1;
+    }
+    visits
+}
+
+/// The file that the interrupted run left: whole rows of the set, each once.
+fn assert_whole_rows(work: &Workdir) -> usize {
+    let text = work.read("output/latest/data.txt");
+    assert!(text.is_empty() || text.ends_with('\n'), "half a row: {text:?}");
+    let rows = work.latest();
+    let mut distinct = rows.clone();
+    distinct.dedup();
+    assert_eq!(rows, distinct, "a row twice");
+    let all = all_rows();
+    assert!(rows.iter().all(|row| all.contains(row)), "{rows:?}");
+    rows.len()
+}
+
+fn started(work: &Workdir, site: &Site, settings: &[&str], pages: usize) -> Running {
+    let before = site.log().len();
+    let running = work.start_run(settings);
+    wait_until("some pages are asked for", || site.log().len() >= before + pages);
+    running
+}
+
+/// One signal in the middle, then a run to the end.
+fn drained_by(signal: &str, code: i32) {
+    let (site, work) = slow_site(Duration::from_millis(150));
+    let running = started(&work, &site, &[AT_ONCE], 7);
+    running.signal(signal);
+    let ending = running.end();
+    assert_eq!(ending.code, code, "{ending:?}");
+    assert!(ending.stderr.contains("cancelled"), "{}", ending.stderr);
+    let report = work.report();
+    assert_eq!(report["finishReason"], "cancelled");
+    let rows = assert_whole_rows(&work);
+    // Whatever was in flight was finished: every page that was asked for gave its row.
+    assert_eq!(rows, site.log().len());
+    assert_eq!(report["jobs"]["done"], rows);
+    assert_eq!(report["jobs"]["pending"], PAGES - rows);
+    assert!(rows < PAGES, "the run was over before the signal");
+
+    let ending = work.run(&[AT_ONCE]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("continued"), "{}", ending.stderr);
+    assert_eq!(work.latest(), all_rows());
+    assert!(visits(&site).values().all(|count| *count == 1), "{:?}", visits(&site));
+    assert_eq!(work.list("output"), ["2020Jul01-102005", "latest"], "the same folder");
+}
+
+#[test]
+fn ctrl_c_drains_and_the_run_can_be_continued() {
+    drained_by("INT", 130);
+}
+
+#[test]
+fn sigterm_drains_and_the_run_can_be_continued() {
+    drained_by("TERM", 143);
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_what_is_in_flight() {
+    let site = Site::start();
+    site.page("/0", titled("zero"));
+    site.recovers("/1", 1, Response::silence(), Response::html(titled("one")));
+    let (zero, one) = (site.url("/0"), site.url("/1"));
+    let work = Workdir::with_defs(&job(&[("a", &zero), ("b", &one)], TITLE));
+    let settings = ["shutdown.timeout=1h", "loader.idle.timeout=1h", "loader.total.timeout=1h"];
+    let mut running = work.start_run(&settings);
+    wait_until("the silent page is asked for", || site.hits("/1") == 1);
+    running.signal("INT");
+    wait_until("a second one is heeded", || {
+        // The first has been heeded when no job is taken any more; there is no other sign.
+        running.signal_if_there("TERM");
+        running.has_ended()
+    });
+    let ending = running.end();
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert_eq!(work.report()["finishReason"], "cancelled");
+    assert_eq!(work.latest(), ["a|g|title|zero"]);
+    assert_eq!(work.rows(&[]).len(), 2);
+    assert_eq!((site.hits("/0"), site.hits("/1")), (1, 2));
+}
+
+#[test]
+fn a_drain_that_takes_too_long_is_cut_off() {
+    let site = Site::start();
+    site.recovers("/", 1, Response::silence(), Response::html(titled("x")));
+    let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
+    let running = started(&work, &site, &["shutdown.timeout=200ms"], 1);
+    running.signal("TERM");
+    assert_eq!(running.end().code, 143);
+    assert_eq!(work.rows(&[]), ["a|g|title|x"]);
+}
+
+#[test]
+fn killed_again_and_again_nothing_is_lost_and_nothing_written_twice() {
+    let (site, work) = slow_site(Duration::from_millis(40));
+    let mut written: BTreeMap<String, usize> = BTreeMap::new();
+    for round in 0..4 {
+        let running = started(&work, &site, &[AT_ONCE], 4 + round);
+        running.signal("KILL");
+        assert_eq!(running.end().code, 137);
+        let text = work.read("output/latest/data.txt");
+        let (visits, all) = (visits(&site), all_rows());
+        let whole: Vec<&str> =
+            text.lines().filter(|row| all.iter().any(|known| known == row)).collect();
+        assert!(whole.len() + 1 >= text.lines().count(), "more than the last row is torn: {text}");
+        for row in whole {
+            let page = format!("/{}", &row[row.len() - 2..]);
+            written.entry(page.clone()).or_insert(visits[&page]);
+        }
+    }
+    let ending = work.run(&[AT_ONCE]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert_eq!(work.latest(), all_rows());
+    let visits = visits(&site);
+    for (page, count) in written {
+        assert_eq!(visits[&page], count, "{page} was in the file and is loaded again");
+    }
+    assert_eq!(work.report()["jobs"]["done"], PAGES);
+    assert_eq!(work.report()["rows"]["d"], PAGES);
+}
+
+#[test]
+fn killed_after_rows_reached_the_file_the_file_is_mended() {
+    let (site, work) = slow_site(Duration::from_millis(50));
+    let running = started(&work, &site, &[], 1);
+    wait_until("rows are in the file", || !work.read("output/latest/data.txt").is_empty());
+    running.signal("KILL");
+    running.end();
+    // As if the machine had written half a row more than the ledger knows.
+    let path = work.path("output/latest/data.txt");
+    let torn = fs::read_to_string(&path).unwrap() + "n23|g|ti";
+    fs::write(&path, torn).unwrap();
+    let ending = work.run(&[AT_ONCE]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert_eq!(work.latest(), all_rows());
+}
+
+#[test]
+fn canonical_order_survives_a_cancel() {
+    let (site, work) = slow_site(Duration::from_millis(60));
+    let settings = [AT_ONCE, "output.order=canonical"];
+    let running = started(&work, &site, &settings, 8);
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
+    assert_whole_rows(&work);
+    assert_eq!(work.run(&settings).code, 0);
+    let rows = work.lines("output/latest/data.txt");
+    assert_eq!(rows, all_rows());
+}
+
+#[test]
+fn a_deleted_output_is_written_again_when_the_run_goes_on() {
+    let (site, work) = slow_site(Duration::from_millis(60));
+    let running = started(&work, &site, &[AT_ONCE], 8);
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
+    fs::remove_dir_all(work.path("output")).unwrap();
+    assert_eq!(work.run(&[AT_ONCE]).code, 0);
+    assert_eq!(work.latest(), all_rows());
+    assert!(visits(&site).values().all(|count| *count == 1));
+}
+
+#[test]
+fn a_host_that_has_to_be_waited_for_does_not_delay_the_end() {
+    let site = Site::start();
+    site.recovers("/", 1, Response::busy(503, "3000"), Response::html(titled("x")));
+    let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
+    let settings = ["loader.retryAfter.max=1h", "shutdown.timeout=1h"];
+    let running = started(&work, &site, &settings, 1);
+    // Whether the answer is in the ledger by now or still under way: nobody waits for 50 minutes.
+    running.signal("INT");
+    let ending = running.end();
+    assert_eq!(ending.code, 130, "{ending:?}");
+    assert_eq!(work.report()["jobs"]["pending"], 1);
+}
+
+#[test]
+fn progress_is_told_while_the_run_goes_on() {
+    let (_site, work) = slow_site(Duration::from_millis(100));
+    let running = work.start_run(&["progress.interval=50ms"]);
+    wait_until("two lines of progress", || running.stderr().matches("progress: ").count() >= 2);
+    running.signal("INT");
+    let ending = running.end();
+    assert_eq!(ending.code, 130, "{ending:?}");
+    assert!(ending.stderr.contains("waiting"), "{}", ending.stderr);
+}
+
+#[test]
+fn a_signal_after_the_last_page_changes_nothing() {
+    let site = Site::start();
+    let slow = Response::html(titled("x")).delay(Duration::from_millis(300));
+    site.answer("/", slow);
+    let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
+    let running = started(&work, &site, &[], 1);
+    running.signal("INT");
+    let ending = running.end();
+    // All the work there was had been taken, and was finished: there is nothing to continue.
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert_eq!(work.report()["finishReason"], "finished");
+    assert_eq!(work.latest(), ["a|g|title|x"]);
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(site.hits("/"), 2, "the next run is a new one");
+}

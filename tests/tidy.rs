@@ -1,0 +1,130 @@
+//! The house rules that no lint knows: who may know whom, how long a file may be, what is banned.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines a source file may have.
+const LINES_MAX: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All Rust files below a folder, as (path from the root, text).
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found
+}
+
+/// The part of a file that is shipped: everything before its test module.
+fn shipped(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+}
+
+fn is_test(name: &str) -> bool {
+    name.contains("/tests")
+        || name.contains("/sim")
+        || name.contains("/suite")
+        || name.contains("/test.rs")
+        || name.contains("testing.rs")
+}
+
+fn all() -> Vec<(String, String)> {
+    ["defs/src", "plugins/src", "engine/src"].into_iter().flat_map(sources).collect()
+}
+
+/// Fails with every shipped line that holds one of `words`, outside the files `but`.
+fn nowhere(files: &[(String, String)], words: &[&str], but: &[&str], why: &str) {
+    let mut broken = Vec::new();
+    for (name, text) in files.iter().filter(|(name, _)| !is_test(name)) {
+        if but.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        for (number, line) in shipped(text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if words.iter().any(|word| code.contains(word)) {
+                broken.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{why}:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_ledger_knows_no_clock_no_dice_and_no_world() {
+    let ledger = sources("engine/src/ledger");
+    let banned = [
+        "use crate::",
+        "std::time",
+        "std::fs",
+        "std::io",
+        "std::thread",
+        "std::net",
+        "HashMap",
+        "HashSet",
+        "tokio",
+        "rusqlite",
+        "jiff",
+        "async ",
+    ];
+    nowhere(&ledger, &banned, &[], "the ledger is pure and ordered");
+}
+
+#[test]
+fn steps_and_plugins_never_see_the_store() {
+    let mut files = sources("engine/src/steps");
+    files.extend(sources("plugins/src"));
+    nowhere(
+        &files,
+        &["crate::store", "Command::", "JobMediator"],
+        &[],
+        "steps return, they do not call",
+    );
+}
+
+#[test]
+fn the_bootstrap_alone_names_a_store() {
+    let engine = sources("engine/src");
+    let but = ["engine/src/bootstrap.rs", "engine/src/store/"];
+    nowhere(&engine, &["SoloStore", "SoloHandle"], &but, "only the bootstrap picks a store");
+}
+
+#[test]
+fn the_command_line_alone_prints_and_settings_are_read_once() {
+    let files = all();
+    let but = ["engine/src/cli/", "engine/src/steps/analyze.rs"];
+    nowhere(&files, &["stdout()", "stderr()"], &but, "only the command line prints");
+    let but = ["engine/src/config/", "engine/src/cli/problems.rs"];
+    nowhere(&files, &["env::var"], &but, "only the settings read the environment");
+}
+
+#[test]
+fn nothing_sleeps_polls_or_queues_without_bound() {
+    let banned = ["thread::sleep", "time::sleep(", "unbounded", "FIXME", "todo!", "unimplemented!"];
+    nowhere(&all(), &banned, &[], "waits are on facts, queues have bounds");
+}
+
+#[test]
+fn no_file_outgrows_a_reader() {
+    let mut files = all();
+    files.extend(sources("tests"));
+    let long: Vec<String> = files
+        .iter()
+        .filter(|(_, text)| text.lines().count() > LINES_MAX)
+        .map(|(name, text)| format!("{name}: {} lines", text.lines().count()))
+        .collect();
+    assert!(long.is_empty(), "files past {LINES_MAX} lines:\n{}", long.join("\n"));
+}
