@@ -160,12 +160,13 @@ fn damaged_or_full(error: &TableError) -> StoreError {
 
 /// Whether something outside the store follows from the answer, which must not be undone by a
 /// crash: rows are counted on, files are made for a run, and after a crash the next process must
-/// know that one was at work.
+/// know that one was at work, and on what.
 fn is_relied_on(command: &Command) -> bool {
     matches!(
         command,
         Command::Join { .. }
             | Command::OpenRun { .. }
+            | Command::Begin { .. }
             | Command::Finish { .. }
             | Command::Close { .. }
     )

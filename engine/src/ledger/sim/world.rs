@@ -52,7 +52,8 @@ impl World {
         let mut dice = Dice::new(seed);
         let solo = dice.chance(400);
         let site = Site::new(&mut dice);
-        let delay_ms = dice.pick(&[0, 0, 40, 500]);
+        let delay_ms =
+            if solo { dice.pick(&[0, 40, 500, 500]) } else { dice.pick(&[0, 0, 40, 150]) };
         let deadly = site.pages.iter().any(|page| page.nature == Nature::Deadly);
         let policy = Policy {
             delay_ms,
@@ -279,7 +280,11 @@ impl World {
         let at_once = self.solo
             && !matches!(
                 command,
-                Command::Join { .. } | Command::Finish { .. } | Command::Close { .. }
+                Command::Join { .. }
+                    | Command::OpenRun { .. }
+                    | Command::Begin { .. }
+                    | Command::Finish { .. }
+                    | Command::Close { .. }
             );
         let reply = self.keeper.apply(self.now, command)?;
         match (finish, &reply) {
