@@ -6,8 +6,9 @@ use crate::ledger::Command;
 impl World {
     pub(super) fn harm(&mut self) -> Result<(), String> {
         let seat = self.dice.below(self.workers.len() as u64) as usize;
-        match self.dice.below(1000) {
-            0..=14 if self.may_harm(seat) => {
+        let dice = self.dice.below(1000);
+        match dice {
+            0..=14 | 45..=64 if self.may_harm(seat) && (self.solo || dice < 15) => {
                 self.note("worker killed");
                 self.kill(seat)
             }
