@@ -223,6 +223,11 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = is_relied_on(&command);
+                if matches!(command, Command::Close { .. })
+                    && let Err(error) = self.tidy()
+                {
+                    return told(Err(error), respond).map(|_| true);
+                }
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self.ledger.apply(self.stamp, command);
@@ -246,6 +251,14 @@ impl Keeper {
             }
             Request::Close => Ok(false),
         }
+    }
+
+    /// Moves everything into the database file while the run is still open: a process killed
+    /// between the close of its run and its own end would have the next one begin another run, so
+    /// as little as possible is left to do then.
+    fn tidy(&mut self) -> Result<(), TableError> {
+        self.commit()?;
+        self.ledger.tables_mut().checkpoint()
     }
 
     fn look(&mut self, question: &Question) -> Result<Answer, TableError> {

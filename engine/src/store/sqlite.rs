@@ -109,6 +109,15 @@ impl SqliteTables {
         Ok(())
     }
 
+    /// Empties the log into the database file.
+    pub(super) fn checkpoint(&mut self) -> TableResult<()> {
+        if self.in_transaction {
+            return Ok(());
+        }
+        self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
     /// A published blob.
     pub(super) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
         let sealed: Option<Vec<u8>> =
