@@ -17,7 +17,7 @@ struct Tally {
     starts: usize,
     /// Fetches beyond one a page.
     again: usize,
-    /// The most of them between one kill and the next.
+    /// The most of them in the life of one process, after all kills before it.
     again_most: usize,
     /// Kills that came after the run was closed.
     closed: usize,
@@ -95,7 +95,7 @@ fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
         assert!(seed < seeds + 60, "kills come too late to hit anything");
     }
     println!(
-        "{} rounds: {} kills, {} pages fetched again, at most {} after one kill",
+        "{} rounds: {} kills, {} pages fetched again, at most {} in one life",
         seed - seeds,
         total.kills,
         total.again,
