@@ -12,6 +12,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
+use crate::store::StoreError;
+
 /// Names a page: the hash of locator name, group and URL.
 pub(crate) type Fingerprint = [u8; 16];
 
@@ -72,13 +74,13 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
 impl Documents {
     /// Saved pages in `pages.db` of the data directory, or in memory. The file is opened, or made,
     /// when the first page is looked for or saved: many runs never do.
-    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join("pages.db"));
         let (requests, inbox) = bounded(QUEUE);
         std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || keep(file.as_deref(), &inbox))
-            .map_err(|error| format!("no thread for saved pages: {error}"))?;
+            .map_err(|error| StoreError::Failed(format!("no thread for saved pages: {error}")))?;
         Ok(Self { requests })
     }
 

@@ -139,9 +139,15 @@ impl JobMediator {
     fn start(&mut self, grant: Grant) {
         let (store, tasks, session) =
             (Arc::clone(&self.store), Arc::clone(&self.tasks), self.session);
-        let (job, token) = (grant.id, grant.token);
+        let (job, token, alone) = (grant.id, grant.token, grant.alone);
         let task = self.running.spawn(async move {
-            let outcome = tasks.work(grant).await;
+            let begin = async || {
+                if alone {
+                    // A store that is gone tells so when the job is finished.
+                    drop(store.submit(Command::Begin { session, job, token }).await);
+                }
+            };
+            let outcome = tasks.work(grant, begin).await;
             store.submit(Command::Finish { session, job, token, outcome }).await.map(drop)
         });
         self.held.insert(task.id(), (job, token));

@@ -249,7 +249,7 @@ fn open_documents(config: &Config) -> Result<Option<Documents>, RunError> {
     }
     let dir = Some(config.store.data_dir.as_path());
     let dir = dir.filter(|_| config.store.durability == Durability::Strict);
-    Documents::open(dir).map(Some).map_err(|error| StoreError::Failed(error).into())
+    Ok(Some(Documents::open(dir)?))
 }
 
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.

@@ -73,8 +73,12 @@ impl From<LoadError> for Absent {
 }
 
 impl TaskMediator {
-    /// Brings the page in and runs its tasks. Never fails: what goes wrong is an outcome.
-    pub(crate) async fn work(&self, grant: Grant) -> Outcome {
+    /// Brings the page in and runs its tasks, after `begin`. Never fails: what goes wrong is an
+    /// outcome.
+    pub(crate) async fn work<F>(&self, grant: Grant, begin: impl FnOnce() -> F) -> Outcome
+    where
+        F: Future<Output = ()>,
+    {
         let attempt = grant.attempts;
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
@@ -86,6 +90,7 @@ impl TaskMediator {
             }
         };
         let Brought { page, parsed, save, tally, lives } = brought;
+        begin().await;
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {
             match (&self.documents, save) {

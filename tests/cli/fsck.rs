@@ -34,8 +34,8 @@ fn every_damaged_record_and_wrong_count_is_named() {
     insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
     exit 1
     --- stdout
-    `data/state.db`: table `failed` holds 0, not 1, entries
     output block 1 of `data/state.db` is not what was written
+    `data/state.db`: failed jobs: 1 by the ledger, 0 by count
     "#);
 }
 

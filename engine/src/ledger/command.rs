@@ -60,6 +60,9 @@ pub enum Command {
     Seed { session: SessionId, epoch: Epoch, group: String, jobs: Vec<NewJob>, last: bool },
     /// Asks for up to `limit` jobs; a resend with the same number gets the same jobs.
     Take { session: SessionId, number: u64, limit: u32 },
+    /// The page of a job in isolation is there and its tasks begin: from now on the death of its
+    /// worker is held against the job.
+    Begin { session: SessionId, job: JobId, token: Token },
     /// Ends a grant.
     Finish { session: SessionId, job: JobId, token: Token, outcome: Outcome },
     /// Gives jobs back untouched.
@@ -182,6 +185,8 @@ pub struct Grant {
     pub at: Option<String>,
     /// Redirects followed to get there.
     pub redirects: u32,
+    /// Whether it has to be worked on alone, and [`Command::Begin`] told before its tasks run.
+    pub alone: bool,
 }
 
 /// How a grant ended.

@@ -21,8 +21,10 @@ pub(crate) struct Taken {
     pub token: Token,
     /// Lane whose slot it fills.
     pub lane: LaneId,
-    /// Whether its worker has nothing else in hand: a death is then the job's own.
+    /// Whether its worker has nothing else in hand.
     pub alone: bool,
+    /// Whether its tasks have begun: a death alone is then the job's own.
+    pub begun: bool,
     /// Number of the grant.
     pub grant: u64,
     /// When its lane could have started before this grant.
@@ -175,7 +177,7 @@ impl<T: Tables> Ledger<T> {
                 && taken.session == session
                 && let Some(job) = self.tables.job(*id)?
             {
-                jobs.push(grant(*id, taken.token, job));
+                jobs.push(grant(*id, taken, job));
             }
         }
         let wait_ms = self.wait_ms()?;
@@ -246,9 +248,20 @@ impl<T: Tables> Ledger<T> {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
-        let taken = Taken { session, token, lane, alone, grant: grants, start_before };
+        let taken =
+            Taken { session, token, lane, alone, begun: false, grant: grants, start_before };
         self.core.taken.insert(id, taken);
-        grant(id, token, job)
+        grant(id, taken, job)
+    }
+
+    pub(super) fn begin(&mut self, id: JobId, token: Token) -> Reply {
+        match self.core.taken.get_mut(&id) {
+            Some(taken) if taken.token == token => {
+                taken.begun = true;
+                Reply::Ok
+            }
+            _ => Reply::Stale,
+        }
     }
 
     pub(super) fn finish(
@@ -372,8 +385,18 @@ impl<T: Tables> Ledger<T> {
     }
 }
 
-fn grant(id: JobId, token: Token, job: Job) -> Grant {
+fn grant(id: JobId, taken: Taken, job: Job) -> Grant {
+    let Taken { token, alone, .. } = taken;
     let (at, redirects) = job.detour.map(|detour| (detour.at, detour.redirects)).unzip();
     let redirects = redirects.unwrap_or_default();
-    Grant { id, token, job: job.new, tasks: job.tasks, attempts: job.attempts, at, redirects }
+    Grant {
+        id,
+        token,
+        job: job.new,
+        tasks: job.tasks,
+        attempts: job.attempts,
+        at,
+        redirects,
+        alone,
+    }
 }

@@ -169,6 +169,7 @@ impl<T: Tables> Ledger<T> {
                 self.seed(session, epoch, group, jobs, last)
             }
             Command::Take { session, number, limit } => self.take(session, number, limit),
+            Command::Begin { job, token, .. } => Ok(self.begin(job, token)),
             Command::Finish { job, token, outcome, .. } => self.finish(job, token, outcome),
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),

@@ -76,7 +76,7 @@ impl<T: Tables> Ledger<T> {
             self.leave_gap(taken);
             if self.mourn(&mut job, taken) {
                 let reason = format!(
-                    "its worker died {} times while it worked on nothing else",
+                    "its worker died {} times while working on nothing else",
                     job.lone_deaths
                 );
                 return self.fail(id, job, vec![reason]);
@@ -97,14 +97,15 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Counts a death against a job that was in hand; tells whether it was one too many. In a
-    /// full house nobody knows who killed the worker, so those deaths only lead to isolation, and
-    /// only deaths there, alone, are the job's own.
+    /// full house nobody knows who killed the worker, so those deaths only lead to isolation.
+    /// There, a page that is still under way kills nobody: only a death after its tasks have
+    /// begun is the job's own. So an innocent job survives any number of kills around it.
     fn mourn(&mut self, job: &mut Job, taken: Taken) -> bool {
         let policy = self.policy();
         // Behind all others: what killed a worker is not the first thing the next one takes.
         job.ready_at = self.core.clock;
         if taken.alone {
-            job.lone_deaths += 1;
+            job.lone_deaths += u32::from(taken.begun);
             return job.lone_deaths >= policy.poison_max;
         }
         job.deaths += 1;

@@ -28,7 +28,7 @@ pub struct Job {
     pub attempts: u32,
     /// Workers that died holding it among other jobs.
     pub deaths: u32,
-    /// Workers that died holding nothing else.
+    /// Workers that died of its tasks, holding nothing else.
     pub lone_deaths: u32,
     /// Token of its latest grant.
     pub last_token: Token,

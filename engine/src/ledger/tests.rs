@@ -165,6 +165,12 @@ impl Bench {
         self.apply(Command::Finish { session, job: grant.id, token: grant.token, outcome })
     }
 
+    #[track_caller]
+    fn begin(&mut self, session: SessionId, grant: &Grant) {
+        let begin = Command::Begin { session, job: grant.id, token: grant.token };
+        assert_eq!(self.apply(begin), Reply::Ok);
+    }
+
     fn beat(&mut self, renewals: &[SessionId]) {
         self.apply(Command::Beat { renewals: renewals.to_vec() });
     }

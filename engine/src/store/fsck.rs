@@ -2,82 +2,44 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::StoreError;
-use super::seal::unseal_bytes;
+use super::output::{ALL_OUTPUT, read_row, vouch};
+use super::seal::{unseal, unseal_bytes};
 use super::solo::lock;
-use super::sqlite::SqliteTables;
+use super::sqlite::{FORMAT, store_error};
+use super::sums::Sums;
+use crate::ledger::{Core, FailedJob, Job, Lane, Run};
 
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let _lock = lock(dir)?;
     let path = dir.join("state.db");
-    let mut tables = match SqliteTables::open(Some(&path)) {
-        Ok(tables) => tables,
-        // Damage so deep that the file cannot be opened is a finding too.
-        Err(StoreError::Damaged(words)) => return Ok(vec![words]),
-        Err(other) => return Err(other),
-    };
     let name = path.display().to_string();
-    let walked = damage(&tables.connection, &name);
-    let mut found = walked.unwrap_or_else(|error| vec![format!("`{name}`: {error}")]);
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    if let Err(error) = tables.restore_up_to(u64::MAX) {
-        found.push(error.message);
-    }
-    found.extend(damaged_records(&tables.connection, &name));
-    let extent = extent(&tables.connection).unwrap_or_default();
-    for appender in 0..extent.1 {
-        let mut after = 0;
-        loop {
-            match tables.output(appender, after, 1 << 20, extent) {
-                Ok(blocks) => match blocks.last() {
-                    Some(last) => after = last.seq,
-                    None => break,
-                },
-                Err(error) => {
-                    found.push(error.message);
-                    break;
-                }
-            }
+    let look = || -> rusqlite::Result<Result<Vec<String>, StoreError>> {
+        let connection = Connection::open(&path)?;
+        let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if format > FORMAT {
+            let newer = StoreError::Newer { path: name.clone(), found: format, known: FORMAT };
+            return Ok(Err(newer));
         }
-    }
-    found.dedup();
-    Ok(found)
-}
-
-/// The last block of output and the number of appenders, as the table has them.
-fn extent(connection: &Connection) -> rusqlite::Result<(u64, u32)> {
-    let sql = "SELECT coalesce(max(seq), 0), coalesce(max(appender) + 1, 0) FROM output";
-    connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))
-}
-
-/// Opens every sealed record that a run opens only when it comes to it.
-fn damaged_records(connection: &Connection, name: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for table in ["jobs", "failed", "blobs"] {
-        let (id, record) = if table == "blobs" { ("0", "bytes") } else { ("id", "record") };
-        let mut walk = || -> rusqlite::Result<()> {
-            let mut statement =
-                connection.prepare(&format!("SELECT {id}, {record} FROM {table}"))?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (id, record): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                let what = format!("record {id} of table `{table}` in `{name}`");
-                if let Err(error) = unseal_bytes(&record, &what) {
-                    found.push(error.message);
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = walk() {
-            found.push(format!("`{name}`: {error}"));
+        let mut found = damage(&connection, &name)?;
+        if found.is_empty() {
+            let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };
+            examiner.records()?;
+            found = examiner.found;
         }
+        Ok(Ok(found))
+    };
+    match look() {
+        Ok(found) => found,
+        Err(error) => match store_error(&name, &error) {
+            // Damage so deep that it cannot be walked through is a finding too.
+            StoreError::Damaged(words) => Ok(vec![words]),
+            other => Err(other),
+        },
     }
-    found
 }
 
 /// What SQLite itself finds wrong with a file.
@@ -87,4 +49,109 @@ pub(crate) fn damage(connection: &Connection, name: &str) -> rusqlite::Result<Ve
         statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let bad = lines.into_iter().filter(|line| line != "ok");
     Ok(bad.map(|line| format!("`{name}`: {line}")).collect())
+}
+
+struct Examiner<'a> {
+    connection: &'a Connection,
+    name: &'a str,
+    found: Vec<String>,
+}
+
+impl Examiner<'_> {
+    /// Opens every sealed record, then compares the run's counts with what is there.
+    fn records(&mut self) -> rusqlite::Result<()> {
+        let name = self.name;
+        let what = |table: &str, id: i64| format!("record {id} of table `{table}` in `{name}`");
+        self.each("SELECT id, record FROM jobs", |id, record| {
+            unseal::<Job>(record, &what("jobs", id)).map(drop)
+        })?;
+        self.each("SELECT id, record FROM failed", |id, record| {
+            unseal::<FailedJob>(record, &what("failed", id)).map(drop)
+        })?;
+        self.each("SELECT id, record FROM lanes", |id, record| {
+            unseal::<Lane>(record, &what("lanes", id)).map(drop)
+        })?;
+        self.output()?;
+        self.each("SELECT 0, bytes FROM blobs", |id, record| {
+            unseal_bytes(record, &what("blobs", id)).map(drop)
+        })?;
+        let mut core = None;
+        self.each("SELECT id, record FROM core", |id, record| {
+            core = Some(unseal::<(Core, Sums)>(record, &what("core", id))?);
+            Ok(())
+        })?;
+        if let Some((core, sums)) = core {
+            if let Some(run) = &core.run {
+                self.counts(&core, run)?;
+            }
+            if Sums::of(self.connection)? != sums {
+                let name = self.name;
+                self.found.push(format!("`{name}`: a row of `seen` or `queue` has changed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn output(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(ALL_OUTPUT)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Err(error) = vouch(read_row(row)?, self.name) {
+                self.found.push(error.message);
+            }
+        }
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        sql: &str,
+        mut open: impl FnMut(i64, &[u8]) -> Result<(), crate::ledger::TableError>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (id, record) = id_and_record(row)?;
+            if let Err(error) = open(id, &record) {
+                self.found.push(error.message);
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, core: &Core, run: &Run) -> rusqlite::Result<()> {
+        let count = |sql: &str| -> rusqlite::Result<u64> {
+            self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
+        };
+        let taken = core.taken.len() as u64;
+        let expected = [
+            ("jobs queued", run.pending, count("SELECT count(*) FROM queue")?),
+            ("jobs not ended", run.pending + taken, count("SELECT count(*) FROM jobs")?),
+            ("failed jobs", run.failed, count("SELECT count(*) FROM failed")?),
+            ("known keys", run.known, count("SELECT count(*) FROM seen")?),
+            ("output blocks", run.output_seq, count("SELECT count(*) FROM output")?),
+            (
+                "last output block",
+                run.output_seq,
+                count("SELECT coalesce(max(seq), 0) FROM output")?,
+            ),
+            ("jobs ever", run.known, run.pending + taken + run.done + run.failed),
+        ];
+        for (what, wanted, there) in expected {
+            if wanted != there {
+                let name = self.name;
+                self.found
+                    .push(format!("`{name}`: {what}: {wanted} by the ledger, {there} by count"));
+            }
+        }
+        let blobs: u64 = count("SELECT count(*) FROM blobs")?;
+        if blobs < 2 {
+            self.found.push(format!("`{}`: the definitions of the run are missing", self.name));
+        }
+        Ok(())
+    }
+}
+
+fn id_and_record(row: &Row<'_>) -> rusqlite::Result<(i64, Vec<u8>)> {
+    Ok((row.get(0)?, row.get(1)?))
 }

@@ -23,8 +23,8 @@ pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, S
 
 /// Where the ledger is kept.
 pub trait Store: Interface {
-    /// Applies `command` in the one agreed order. `Join`, `OpenRun`, `Finish` and `Close`
-    /// are answered once they are durable, every other command as soon as it is applied.
+    /// Applies `command` in the one agreed order. `Join`, `OpenRun`, `Begin`, `Finish` and
+    /// `Close` are answered once they are durable, every other command as soon as it is applied.
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>>;
 
     /// Reads what has been applied; output only what is durable.

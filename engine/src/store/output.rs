@@ -28,7 +28,7 @@ fn beside<R>(output: &OutputBlock, with: impl FnOnce(&[&[u8]]) -> R) -> R {
 }
 
 /// A row of `seq, appender, grp, name, key, ordinal, data_def, count, bytes`; the bytes are sealed.
-fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
+pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
     let block = Block {
         appender: row.get(1)?,
         data_def: row.get(6)?,
@@ -76,7 +76,7 @@ impl SqliteTables {
                 return Err(lost(seen));
             }
             if owner == appender {
-                let output = self.vouch(read_row(row).map_err(failed)?)?;
+                let output = vouch(read_row(row).map_err(failed)?, &self.name)?;
                 size += output.block.bytes.len() + 1;
                 blocks.push(output);
             }
@@ -114,7 +114,7 @@ impl SqliteTables {
         while size < bytes_max.max(1)
             && let Some(row) = rows.next().map_err(failed)?
         {
-            let output = self.vouch(read_row(row).map_err(failed)?)?;
+            let output = vouch(read_row(row).map_err(failed)?, &self.name)?;
             size += output.block.bytes.len() + 1;
             blocks.push(output);
         }
@@ -143,14 +143,18 @@ impl SqliteTables {
             )
             .map_err(|error| self.error(&error))
     }
+}
 
-    /// The block with its bytes unsealed, if its row is what was written.
-    fn vouch(&self, mut output: OutputBlock) -> TableResult<OutputBlock> {
-        let what = || format!("output block {} of `{}`", output.seq, self.name);
-        let bytes = beside(&output, |beside| {
-            unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)
-        })?;
-        output.block.bytes = bytes;
-        Ok(output)
-    }
+/// All rows, as [`read_row`] wants them.
+pub(super) const ALL_OUTPUT: &str =
+    "SELECT seq, appender, grp, name, key, ordinal, data_def, count, bytes FROM output";
+
+/// The block with its bytes unsealed, if its row in the file `name` is what was written.
+pub(super) fn vouch(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
+    let what = || format!("output block {} of `{name}`", output.seq);
+    let bytes = beside(&output, |beside| {
+        unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)
+    })?;
+    output.block.bytes = bytes;
+    Ok(output)
 }

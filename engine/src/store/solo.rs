@@ -160,12 +160,13 @@ fn damaged_or_full(error: &TableError) -> StoreError {
 
 /// Whether something outside the store follows from the answer, which must not be undone by a
 /// crash: rows are counted on, files are made for a run, and after a crash the next process must
-/// know that one was at work.
+/// know that one was at work, and on what.
 fn is_relied_on(command: &Command) -> bool {
     matches!(
         command,
         Command::Join { .. }
             | Command::OpenRun { .. }
+            | Command::Begin { .. }
             | Command::Finish { .. }
             | Command::Close { .. }
     )
@@ -222,6 +223,11 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = is_relied_on(&command);
+                if matches!(command, Command::Close { .. })
+                    && let Err(error) = self.tidy()
+                {
+                    return told(Err(error), respond).map(|_| true);
+                }
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 let reply = self.ledger.apply(self.stamp, command);
@@ -245,6 +251,14 @@ impl Keeper {
             }
             Request::Close => Ok(false),
         }
+    }
+
+    /// Moves everything into the database file while the run is still open: a process killed
+    /// between the close of its run and its own end would have the next one begin another run, so
+    /// as little as possible is left to do then.
+    fn tidy(&mut self) -> Result<(), TableError> {
+        self.commit()?;
+        self.ledger.tables_mut().checkpoint()
     }
 
     fn look(&mut self, question: &Question) -> Result<Answer, TableError> {

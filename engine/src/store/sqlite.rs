@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::StoreError;
 use super::output::seal_output;
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
-use super::sums::{Sums, VERIFIED_MAX, place};
+use super::sums::{Sums, place};
 use crate::ledger::{
     Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult, Tables,
 };
 
 /// Format of the file; a higher one is refused.
-const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 1;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -84,11 +84,6 @@ impl SqliteTables {
 
     /// Reads what a ledger needs to go on.
     pub(super) fn restore(&mut self) -> TableResult<Stored> {
-        self.restore_up_to(VERIFIED_MAX)
-    }
-
-    /// The same; tables of so many keys are verified row by row.
-    pub(super) fn restore_up_to(&mut self, verified_max: u64) -> TableResult<Stored> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
         let (core, sums): (Core, Sums) = match record {
@@ -106,7 +101,7 @@ impl SqliteTables {
                 .map_err(|error| self.odd(&format!("lane {id}: {error}")))?;
             lanes.push((LaneId(id), lane));
         }
-        self.verify(&core, &lanes, &sums, verified_max)?;
+        self.verify(&core, &lanes, &sums)?;
         Ok((core, lanes))
     }
 
@@ -116,6 +111,15 @@ impl SqliteTables {
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Empties the log into the database file.
+    pub(super) fn checkpoint(&mut self) -> TableResult<()> {
+        if self.in_transaction {
+            return Ok(());
+        }
+        self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     }
 
@@ -177,7 +181,7 @@ impl SqliteTables {
     }
 }
 
-pub(super) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
+pub(crate) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase};
     match error.sqlite_error_code() {
         Some(DiskFull) => StoreError::Full(format!("`{name}`: {error}")),

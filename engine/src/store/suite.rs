@@ -163,7 +163,11 @@ impl Pair {
                 let group = format!("group {}", number % 3);
                 Command::Seed { session, epoch, group, jobs, last: number.is_multiple_of(5) }
             }
-            12..=22 => Command::Take { session, number: 1 + number / 4, limit: 3 },
+            12..=21 => Command::Take { session, number: 1 + number / 4, limit: 3 },
+            22 => match self.any_grant() {
+                Some(Grant { id: job, token, .. }) => Command::Begin { session, job, token },
+                None => return,
+            },
             23..=36 => match self.any_grant() {
                 Some(grant) => {
                     let outcome = self.outcome(&grant);

@@ -1,13 +1,15 @@
 //! Sums over the tables whose rows carry no mark of their own: a row lost, added or changed on disk
 //! changes the sum. Kept with the core, looked at when the file is opened.
 
+use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 
 use super::sqlite::SqliteTables;
 use crate::ledger::{Core, JobId, Lane, LaneId, TableResult};
 
-/// Keys up to which a file is verified when it is opened; beyond, it would delay the start.
-pub(super) const VERIFIED_MAX: u64 = 1_000_000;
+/// Keys up to which a file is verified when it is opened; beyond, it would delay the start, and is
+/// left to `spoonbill fsck`.
+const VERIFIED_MAX: u64 = 1_000_000;
 
 /// The sum of a set of rows, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,36 @@ pub(super) struct Sums {
     pub(super) queue: Sum,
 }
 
+impl Sums {
+    /// The sums of the tables as they are.
+    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut sums = Self::default();
+        each(connection, "SELECT key FROM seen", |row| {
+            sums.seen.add(&row.get::<_, Vec<u8>>(0)?);
+            Ok(())
+        })?;
+        each(connection, "SELECT lane, ready_at, id FROM queue", |row| {
+            let (ready_at, id) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
+            sums.queue.add(&place(LaneId(row.get(0)?), ready_at, JobId(id)));
+            Ok(())
+        })?;
+        Ok(sums)
+    }
+}
+
+fn each(
+    connection: &Connection,
+    sql: &str,
+    mut look: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        look(row)?;
+    }
+    Ok(())
+}
+
 /// A row of the queue.
 pub(super) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
     let mut place = [0; 20];
@@ -55,7 +87,6 @@ impl SqliteTables {
         core: &Core,
         lanes: &[(LaneId, Lane)],
         sums: &Sums,
-        verified_max: u64,
     ) -> TableResult<()> {
         let run = core.run.as_ref();
         let (known, pending) = run.map_or((0, 0), |run| (run.known, run.pending));
@@ -63,26 +94,15 @@ impl SqliteTables {
         let taken = core.taken_count();
         self.expect("lanes", lanes.iter().map(|(_, lane)| lane.pending).sum(), pending)?;
         self.expect("lanes", lanes.iter().map(|(_, lane)| u64::from(lane.held)).sum(), taken)?;
-        self.expect("failed", self.count("failed")?, failed)?;
-        self.expect("output", self.count("output")?, output)?;
-        if known > verified_max {
+        if known > VERIFIED_MAX {
             return Ok(());
         }
+        self.expect("failed", self.count("failed")?, failed)?;
+        self.expect("output", self.count("output")?, output)?;
         self.expect("jobs", self.count("jobs")?, pending + taken)?;
-        let (mut found, mut keys, mut queued) = (Sums::default(), 0, 0);
-        self.each("SELECT key FROM seen", |row| {
-            keys += 1;
-            found.seen.add(&row.get::<_, Vec<u8>>(0)?);
-            Ok(())
-        })?;
-        self.each("SELECT lane, ready_at, id FROM queue", |row| {
-            queued += 1;
-            let (ready_at, id) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
-            found.queue.add(&place(LaneId(row.get(0)?), ready_at, JobId(id)));
-            Ok(())
-        })?;
-        self.expect("seen", keys, known)?;
-        self.expect("queue", queued, pending)?;
+        self.expect("seen", self.count("seen")?, known)?;
+        self.expect("queue", self.count("queue")?, pending)?;
+        let found = Sums::of(&self.connection).map_err(|error| self.error(&error))?;
         if found == *sums {
             Ok(())
         } else {
@@ -100,23 +120,6 @@ impl SqliteTables {
             return Ok(());
         }
         Err(self.odd(&format!("table `{table}` holds {found}, not {wanted}, entries")))
-    }
-
-    fn each(
-        &self,
-        sql: &str,
-        mut look: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
-    ) -> TableResult<()> {
-        let read = || -> rusqlite::Result<()> {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                look(row)?;
-            }
-            Ok(())
-        };
-        let mut read = read;
-        read().map_err(|error| self.error(&error))
     }
 }
 

@@ -6,8 +6,9 @@ use crate::ledger::Command;
 impl World {
     pub(super) fn harm(&mut self) -> Result<(), String> {
         let seat = self.dice.below(self.workers.len() as u64) as usize;
-        match self.dice.below(1000) {
-            0..=14 if self.may_harm(seat) => {
+        let dice = self.dice.below(1000);
+        match dice {
+            0..=14 | 45..=64 if self.may_harm(seat) && (self.solo || dice < 15) => {
                 self.note("worker killed");
                 self.kill(seat)
             }
@@ -44,7 +45,7 @@ impl World {
 
     /// Between everybody and the ledger: a job that works alone may lose its session by it.
     fn nobody_is_alone(&self) -> bool {
-        self.keeper.live.core().taken.values().all(|taken| !taken.alone)
+        self.keeper.live.core().taken.values().all(|taken| !taken.begun)
     }
 
     /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
@@ -53,7 +54,7 @@ impl World {
         let core = self.keeper.live.core();
         let tables = self.keeper.live.tables();
         !core.taken.iter().any(|(id, taken)| {
-            taken.alone
+            taken.begun
                 && (self.solo || self.workers[seat].session == Some(taken.session))
                 && tables.jobs.get(id).is_some_and(|job| {
                     let page = usize::from(job.new.key.0[0]);

@@ -165,13 +165,14 @@ fn the_same_seed_gives_the_same_trace() {
 
 #[test]
 fn every_planted_bug_is_found() {
-    const SEEDS: u64 = 300;
     let mut missed = Vec::new();
     for bug in BUGS {
-        let verdicts = play_all(0..SEEDS, bug);
+        // The rare one: a kill between a start and its commit, on a polite lane, in one process.
+        let seeds = if bug == Bug::NoGap { 1200 } else { 300 };
+        let verdicts = play_all(0..seeds, bug);
         let failed: Vec<_> = verdicts.iter().filter_map(|one| one.failure.as_ref()).collect();
         let words = failed.first().map_or("", |words| words.as_str());
-        println!("{bug:?}: found in {} of {SEEDS} seeds, as: {words}", failed.len());
+        println!("{bug:?}: found in {} of {seeds} seeds, as: {words}", failed.len());
         if failed.is_empty() {
             missed.push(bug);
         }

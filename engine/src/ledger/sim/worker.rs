@@ -32,6 +32,8 @@ pub(super) struct Call {
 struct Work {
     grant: Grant,
     ends: u64,
+    /// Whether its tasks may run: at once, or once that is known to the ledger.
+    begun: bool,
 }
 
 pub(super) struct Worker {
@@ -150,7 +152,16 @@ impl Worker {
     }
 
     fn end_works(&mut self, now: u64, site: &mut Site, deeds: &mut Deeds) {
-        while let Some(place) = self.works.iter().position(|work| work.ends <= now) {
+        let waits = |work: &Work| work.ends <= now && !work.begun;
+        if let Some(work) = self.works.iter().find(|work| waits(work))
+            && let Some(session) = self.session
+            && !self.calls.iter().any(|call| matches!(call.command, Command::Begin { .. }))
+        {
+            let (job, token) = (work.grant.id, work.grant.token);
+            self.call(now, Command::Begin { session, job, token }, deeds);
+        }
+        let ready = |work: &Work| work.ends <= now && work.begun;
+        while let Some(place) = self.works.iter().position(ready) {
             let Work { grant, .. } = self.works.remove(place);
             let page = usize::from(grant.job.key.0[0]);
             let (Some(session), Some(outcome)) = (self.session, site.visit(page, &grant.tasks))
@@ -226,6 +237,11 @@ impl Worker {
                 self.renewed(call.sent);
             }
             (_, Reply::Stale) => self.abandon(),
+            (Command::Begin { job, .. }, _) => {
+                for work in self.works.iter_mut().filter(|work| work.grant.id == job) {
+                    work.begun = true;
+                }
+            }
             (Command::Claim { name, .. }, Reply::Cross(epoch)) => {
                 let setup = name == "setup";
                 self.stage = if setup { Stage::Opening(epoch) } else { Stage::Seeding(epoch, 0) };
@@ -258,7 +274,7 @@ impl Worker {
             // Most jobs are quick; some outlive their session.
             let slow = dice.chance(30);
             let ends = now + if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
-            self.works.push(Work { grant: grant.clone(), ends });
+            self.works.push(Work { grant: grant.clone(), ends, begun: !grant.alone });
         }
         jobs
     }

@@ -52,7 +52,8 @@ impl World {
         let mut dice = Dice::new(seed);
         let solo = dice.chance(400);
         let site = Site::new(&mut dice);
-        let delay_ms = dice.pick(&[0, 0, 40, 500]);
+        let delay_ms =
+            if solo { dice.pick(&[0, 30, 200, 200]) } else { dice.pick(&[0, 0, 40, 150]) };
         let deadly = site.pages.iter().any(|page| page.nature == Nature::Deadly);
         let policy = Policy {
             delay_ms,
@@ -65,7 +66,7 @@ impl World {
         };
         let seats = if solo { 1 } else { dice.between(2, 4) };
         let limit = dice.between(1, 6) as u32;
-        let haste = dice.pick(&[120, 400, 900]);
+        let haste = dice.pick(if solo { &[80, 120, 400] } else { &[120, 400, 900] });
         let workers = (0..seats).map(|seat| Worker::new(seat, solo, limit)).collect();
         Self {
             dice,
@@ -147,7 +148,8 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        self.now += self.dice.between(1, 30);
+        // One process is quick within itself.
+        self.now += self.dice.between(1, if self.solo { 8 } else { 30 });
         while let Some(entry) = self.wire.first_entry().filter(|one| one.key().0 <= self.now) {
             let letter = entry.remove();
             self.deliver(letter)?;
@@ -279,7 +281,11 @@ impl World {
         let at_once = self.solo
             && !matches!(
                 command,
-                Command::Join { .. } | Command::Finish { .. } | Command::Close { .. }
+                Command::Join { .. }
+                    | Command::OpenRun { .. }
+                    | Command::Begin { .. }
+                    | Command::Finish { .. }
+                    | Command::Close { .. }
             );
         let reply = self.keeper.apply(self.now, command)?;
         match (finish, &reply) {
@@ -302,9 +308,9 @@ impl World {
         let delay = self.order.policy.delay_ms;
         for grant in started.iter().filter(|grant| self.solo && grant.job.polite) {
             let last = self.starts.insert(grant.job.lane.clone(), self.now);
-            // An answer is up to 3 ms under way, and a step up to 30 ms long.
+            // An answer is up to 3 ms under way, and a step up to 8 ms long.
             if let Some(gap) = last.map(|last| self.now - last)
-                && gap + 33 < delay
+                && gap + 11 < delay
             {
                 return Err(format!("lane {} started after {gap} ms", grant.job.lane));
             }
