@@ -112,7 +112,8 @@ async fn open_run(
     let groups = &composed.published.defs.locator_groups;
     let appenders = prepared(composed)?.appenders.len() as u32;
     let wanted = composed.date.text(&config.output.dir_timestamp_pattern);
-    let folder = claim_folder(&config.output.dir, &wanted);
+    let begins = begins(store, mode).await?;
+    let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
     let plan = RunPlan {
         identity: identity(composed),
         defs: *blake3::hash(&publish.defs).as_bytes(),
@@ -132,8 +133,8 @@ async fn open_run(
     };
     let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
     let reply = store.submit(open).await;
-    if !matches!(reply, Ok(Reply::Opened { continued: false })) {
-        // The run has another folder, or there is no run; only an empty folder goes.
+    if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
+        // There is no run after all; only an empty folder goes.
         drop(std::fs::remove_dir(config.output.dir.join(&folder)));
     }
     match reply? {
@@ -151,6 +152,13 @@ async fn open_run(
 fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
     let Composed { published, config, date, .. } = composed;
     prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
+}
+
+/// Whether a new run will begin, which needs a folder, or an old one goes on in its own.
+async fn begins(store: &Arc<dyn Store>, mode: OpenMode) -> Result<bool, RunError> {
+    let Answer::Run(last) = store.ask(Question::Run).await? else { return Ok(true) };
+    let unfinished = last.is_some_and(|run| !run.closed);
+    Ok(mode == OpenMode::Fresh || mode == OpenMode::Continue && !unfinished)
 }
 
 /// Makes a folder of this run's own: nobody else can have made it. Where none can be made the name
