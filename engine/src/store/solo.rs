@@ -122,6 +122,10 @@ impl SoloThread {
     }
 }
 
+/// How often, and how far apart, a lock that is taken is tried again.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// A number no earlier process used for the same data directory, so that ledger time never adds
 /// the clock of one process to that of another.
 fn leadership() -> u64 {
@@ -143,11 +147,18 @@ pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(dir.join("lock"))
         .map_err(|error| failed(&error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(dir.display().to_string())),
-        Err(TryLockError::Error(error)) => Err(failed(&error)),
+    // A process that has just ended may hold it for a moment longer; nothing tells when it is gone.
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let pause = crossbeam_channel::after(LOCK_PAUSE).recv();
+                debug_assert!(pause.is_ok(), "a timer rings");
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
     }
+    Err(StoreError::InUse(dir.display().to_string()))
 }
 
 fn damaged_or_full(error: &TableError) -> StoreError {
