@@ -2,15 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::follow::Follow;
+use crate::records::{Expect, Record};
 use crate::text::Text;
 
-/// Rows to take from a page: every item with every fact, times every dim.
+/// Rows to take from a page: a record for every block, or every item with every fact, times every
+/// dim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDef {
     /// Name of the definition.
     pub name: Text,
+    /// Rows with named columns; then there are no items, dims and facts.
+    pub record: Option<Record>,
+    /// Links of the page to follow.
+    pub follow: Vec<Follow>,
+    /// What the rows of a run are expected to be like.
+    pub expect: Option<Expect>,
     /// Where on the page to look.
-    pub query: Query,
+    pub query: ItemQuery,
     /// First axis of a row.
     pub items: Vec<Item>,
     /// Further axes, each an item entry of its own.
@@ -21,7 +30,7 @@ pub struct DataDef {
 
 /// The block a page is searched in and the selector of the fact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Query {
+pub struct ItemQuery {
     /// Query for the block.
     pub block: Text,
     /// Query for the fact, relative to the block.

@@ -7,8 +7,10 @@ mod check;
 mod compose;
 mod data_defs;
 mod findings;
+mod follow;
 mod locators;
 mod problem;
+mod records;
 mod steps;
 mod tasks;
 #[cfg(test)]
@@ -17,9 +19,11 @@ mod text;
 mod yaml;
 
 pub use compose::{Loaded, Options, from_str, inspect, load};
-pub use data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
+pub use data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
+pub use follow::{Follow, Scope, UrlSource};
 pub use locators::{Locator, LocatorGroup};
 pub use problem::{Place, Problem, Problems, Severity, suggest};
+pub use records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
 pub use steps::{PluginDef, PluginValue, Step, StepKind, step_kind};
 pub use tasks::{Task, TaskGroup};
 pub use text::{Sources, Span, Text};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::follow::UrlSource;
 use crate::text::Text;
 
 /// A named list of locators; its pages are worked on by the task group of the same name.
@@ -11,6 +12,8 @@ pub struct LocatorGroup {
     pub name: Text,
     /// The pages, in document order.
     pub locators: Vec<Locator>,
+    /// Where further locators come from, when the run is seeded.
+    pub sources: Vec<UrlSource>,
 }
 
 /// One page to load.

@@ -28,6 +28,8 @@ pub enum StepKind {
     CssParser,
     /// Parses with XPath 1.0.
     XpathParser,
+    /// Reads the addresses of a sitemap.
+    SitemapParser,
     /// Interactive CSS console.
     CssAnalyzer,
     /// Interactive XPath console.
@@ -101,6 +103,7 @@ const STEP_CLASSES: &[(&str, StepKind)] = &[
     ("org.codetab.scoopi.step.parse.htmlunit.Parser", StepKind::XpathParser),
     ("xpath_parser", StepKind::XpathParser),
     ("htmlunit_parser", StepKind::XpathParser),
+    ("sitemap_parser", StepKind::SitemapParser),
     ("org.codetab.scoopi.step.parse.jsoup.QueryAnalyzer", StepKind::CssAnalyzer),
     ("css_analyzer", StepKind::CssAnalyzer),
     ("org.codetab.scoopi.step.parse.htmlunit.QueryAnalyzer", StepKind::XpathAnalyzer),

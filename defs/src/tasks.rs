@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::follow::Follow;
 use crate::steps::Step;
 use crate::text::Text;
 
@@ -23,6 +24,8 @@ pub struct Task {
     pub name: Text,
     /// Name of the data definition.
     pub data_def: Text,
+    /// Links of the page to follow, beside those of the data definition.
+    pub follow: Vec<Follow>,
     /// The effective chain, from the step after `start` to the last one, in the order of `next`.
     pub steps: Vec<Step>,
     /// Whether parsed data is kept for reuse (`persist.data`).

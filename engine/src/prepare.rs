@@ -281,6 +281,7 @@ impl Maker<'_> {
                 self.check_scripts(def);
                 ReadyStep::Parse(dialect)
             }
+            StepKind::SitemapParser => return None,
             StepKind::CssAnalyzer | StepKind::XpathAnalyzer => {
                 ReadyStep::Analyze(Dialect::of(step.kind))
             }

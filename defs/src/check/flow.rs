@@ -36,7 +36,9 @@ fn input_output(kind: StepKind) -> (Payload, Payload) {
         StepKind::LocatorSeeder => (Payload::Group, Payload::Locator),
         StepKind::PageLoader | StepKind::DomLoader => (Payload::Locator, Payload::Page),
         StepKind::CssParser | StepKind::XpathParser => (Payload::Page, Payload::Data),
-        StepKind::CssAnalyzer | StepKind::XpathAnalyzer => (Payload::Page, Payload::Nothing),
+        StepKind::CssAnalyzer | StepKind::XpathAnalyzer | StepKind::SitemapParser => {
+            (Payload::Page, Payload::Nothing)
+        }
         StepKind::DataFilter
         | StepKind::DataConverter
         | StepKind::Scripter

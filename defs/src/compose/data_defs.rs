@@ -1,7 +1,7 @@
 //! Reads the section `dataDefs` and normalises facts, ranges and orders.
 
 use super::fields::{Fields, check_name, sequence, wrapped};
-use crate::data_defs::{DataDef, Filter, FilterOn, Item, Query, Range};
+use crate::data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node};
@@ -51,12 +51,12 @@ fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
     def
 }
 
-fn query(node: &Node, findings: &mut Findings<'_>) -> Query {
+fn query(node: &Node, findings: &mut Findings<'_>) -> ItemQuery {
     let keys = ["block", "selector"];
     let Some(fields) = Fields::new("a query", node.at, node, &keys, findings) else {
-        return Query::default();
+        return ItemQuery::default();
     };
-    Query {
+    ItemQuery {
         block: fields.required_text("block", findings).unwrap_or_default(),
         selector: fields.text("selector", findings),
     }

@@ -24,10 +24,11 @@ pub(super) fn locator_groups(section: &Section, findings: &mut Findings<'_>) -> 
             "add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`",
         );
     }
-    let groups = section
-        .entries
-        .iter()
-        .map(|entry| LocatorGroup { name: entry.key.clone(), locators: locators(entry, findings) });
+    let groups = section.entries.iter().map(|entry| LocatorGroup {
+        name: entry.key.clone(),
+        locators: locators(entry, findings),
+        sources: Vec::new(),
+    });
     groups.collect()
 }
 

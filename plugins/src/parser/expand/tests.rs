@@ -1,6 +1,6 @@
 mod ends;
 
-use spoonbill_defs::{DataDef, Item, Query, Range, Text};
+use spoonbill_defs::{DataDef, Item, ItemQuery, Range, Text};
 
 use super::*;
 
@@ -69,10 +69,11 @@ fn breaking(mut item: Item, values: &[&str]) -> Item {
 fn def(items: Vec<Item>, dims: Vec<Item>) -> DataDef {
     DataDef {
         name: Text::new("bs"),
-        query: Query { block: Text::new("B"), selector: text("%{item.index},%{index}") },
+        query: ItemQuery { block: Text::new("B"), selector: text("%{item.index},%{index}") },
         items,
         dims,
         facts: vec![item("fact")],
+        ..DataDef::default()
     }
 }
 
