@@ -1,5 +1,6 @@
 //! A page to rows.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -24,7 +25,7 @@ pub(super) struct Session<'p> {
     /// Whether all matches are looked for, to tell how many there are.
     pub(super) counts: bool,
     pub(super) texts: TextCache,
-    pub(super) page_json: Option<Option<Rc<Json>>>,
+    pub(super) page_json: OnceCell<Option<Rc<Json>>>,
     pub(super) json_ld: Option<Rc<[Rc<Json>]>>,
     pub(super) embedded: JsonCache,
 }
@@ -36,7 +37,7 @@ impl<'p> Session<'p> {
             base: Base::new(page.base),
             counts,
             texts: TextCache::default(),
-            page_json: None,
+            page_json: OnceCell::new(),
             json_ld: None,
             embedded: JsonCache::new(),
         }
@@ -59,7 +60,7 @@ impl<'p> Session<'p> {
         let mut spots = Vec::new();
         for hit in self.hits(query, page, true)? {
             if let Some(path) = &query.json {
-                let Some((json, nodes)) = self.into_json(query, &hit, path)? else { continue };
+                let Some((json, nodes)) = self.inside_json(query, &hit, path)? else { continue };
                 spots.extend(
                     nodes
                         .into_iter()

@@ -42,6 +42,9 @@ pub(super) enum Hit {
     Json(Rc<Json>, JsonNode),
 }
 
+/// What a path found, and in which JSON.
+type Inside = (Rc<Json>, Vec<JsonNode>);
+
 /// JSON of a page that was read once, by what it was read from.
 pub(super) type JsonCache = HashMap<(NodeId, Option<Box<str>>), Option<Rc<Json>>>;
 
@@ -63,7 +66,7 @@ impl Session<'_> {
         let mut why = if hits.is_empty() { Why::NoMatch } else { Why::Blank };
         for hit in hits {
             if let Some(path) = &query.json {
-                match self.into_json(query, &hit, path)? {
+                match self.inside_json(query, &hit, path)? {
                     None => why = Why::NotJson,
                     Some((json, nodes)) => {
                         if nodes.is_empty() {
@@ -135,9 +138,8 @@ impl Session<'_> {
         }
         if query.json.is_some() && query.attribute.is_none() {
             let page = self.page.json;
-            let json = self
-                .page_json
-                .get_or_insert_with(|| page.and_then(Json::parse_script).map(Rc::new));
+            let json =
+                self.page_json.get_or_init(|| page.and_then(Json::parse_script).map(Rc::new));
             if let Some(json) = json {
                 return vec![Hit::Json(Rc::clone(json), 0)];
             }
@@ -146,12 +148,12 @@ impl Session<'_> {
     }
 
     /// What a path finds in the JSON of a match; none if that is not JSON.
-    pub(super) fn into_json(
+    pub(super) fn inside_json(
         &mut self,
         query: &QueryPlan,
         hit: &Hit,
         path: &JsonPath,
-    ) -> Result<Option<(Rc<Json>, Vec<JsonNode>)>, String> {
+    ) -> Result<Option<Inside>, String> {
         let (json, root) = match hit {
             Hit::Json(json, node) => (Some(Rc::clone(json)), *node),
             Hit::Text(text) => (Json::parse_script(text).map(Rc::new), 0),

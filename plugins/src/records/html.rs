@@ -152,7 +152,7 @@ fn step(document: &Document, node: NodeId) -> String {
     let after = std::iter::successors(document.next_sibling(node), |it| document.next_sibling(*it));
     let place = before.filter(is_twin).count() + 1;
     if place > 1 || after.into_iter().any(|other| is_twin(&other)) {
-        step.push_str(&format!(":nth-of-type({place})"));
+        step.extend([":nth-of-type(", &place.to_string(), ")"]);
     }
     step
 }

@@ -12,17 +12,26 @@ pub(super) struct NumberForm {
     pub(super) fraction: bool,
 }
 
+/// What a definition says of groups of digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grouping {
+    Unsaid,
+    Forbidden,
+    By(char),
+}
+
 impl NumberForm {
-    /// A form; what is not given follows from what is. `Some(None)` forbids groups.
-    pub(super) fn new(
-        decimal: Option<char>,
-        thousands: Option<Option<char>>,
-        fraction: bool,
-    ) -> Self {
-        let by_thousands = if thousands == Some(Some('.')) { ',' } else { '.' };
+    /// A form; what is not given follows from what is.
+    pub(super) fn new(decimal: Option<char>, grouping: Grouping, fraction: bool) -> Self {
+        let by_thousands = if grouping == Grouping::By('.') { ',' } else { '.' };
         let decimal = decimal.unwrap_or(by_thousands);
         let by_decimal = if decimal == ',' { '.' } else { ',' };
-        Self { decimal, thousands: thousands.unwrap_or(Some(by_decimal)), fraction }
+        let thousands = match grouping {
+            Grouping::Unsaid => Some(by_decimal),
+            Grouping::Forbidden => None,
+            Grouping::By(separator) => Some(separator),
+        };
+        Self { decimal, thousands, fraction }
     }
 
     pub(super) fn is_ambiguous(self) -> bool {

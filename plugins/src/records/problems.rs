@@ -6,7 +6,7 @@ use spoonbill_defs::{Field, Record, Separators, Text};
 use super::dates::DateForm;
 use super::json::JsonPath;
 use super::jsonld::LdPath;
-use super::number::NumberForm;
+use super::number::{Grouping, NumberForm};
 use super::plan::Place;
 use crate::css::Selector;
 use crate::dates::{DateSetup, Pattern, PatternError};
@@ -181,9 +181,16 @@ impl Problems {
         separators: &Separators,
         fraction: bool,
     ) -> NumberForm {
-        let decimal = self.separator(place, "decimal", separators.decimal.as_ref());
-        let thousands = self.separator(place, "thousands", separators.thousands.as_ref());
-        let form = NumberForm::new(decimal.flatten(), thousands, fraction);
+        let decimal = separators.decimal.as_ref();
+        let decimal = decimal.and_then(|text| self.separator(place, "decimal", text));
+        let grouping = match &separators.thousands {
+            None => Grouping::Unsaid,
+            Some(text) if text.text.is_empty() => Grouping::Forbidden,
+            Some(text) => {
+                self.separator(place, "thousands", text).map_or(Grouping::Unsaid, Grouping::By)
+            }
+        };
+        let form = NumberForm::new(decimal, grouping, fraction);
         if form.is_ambiguous()
             && let Some(text) = separators.thousands.as_ref().or(separators.decimal.as_ref())
         {
@@ -194,13 +201,10 @@ impl Problems {
         form
     }
 
-    /// One character; for `thousands` also none, which is `Some(None)`.
-    fn separator(&mut self, place: &str, key: &str, text: Option<&Text>) -> Option<Option<char>> {
-        let text = text?;
+    fn separator(&mut self, place: &str, key: &str, text: &Text) -> Option<char> {
         let mut chars = text.text.chars();
         match (chars.next(), chars.next()) {
-            (None, _) if key == "thousands" => Some(None),
-            (Some(c), None) if !c.is_ascii_digit() && !matches!(c, '-' | '+') => Some(Some(c)),
+            (Some(c), None) if !c.is_ascii_digit() && !matches!(c, '-' | '+') => Some(c),
             _ => {
                 let message = format!("{place}: `{key}` is one character, not `{}`", text.text);
                 self.add(text, message).help =

@@ -87,7 +87,7 @@ impl Session<'_> {
             if text.is_empty() {
                 return Err(Why::Blank);
             }
-            fit(&field.form, text, &mut self.base).map_err(|Misfits { value, why }| Why::Misfit {
+            fit(&field.form, text, &self.base).map_err(|Misfits { value, why }| Why::Misfit {
                 value: shown(&value),
                 why: why.into_owned(),
             })

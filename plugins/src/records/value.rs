@@ -1,6 +1,7 @@
 //! From a text to the value of a cell.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use url::Url;
 
@@ -46,7 +47,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// The value in the form of its field, or why it does not fit.
-pub(super) fn fit(form: &Form, text: String, base: &mut Base<'_>) -> Result<String, Misfits> {
+pub(super) fn fit(form: &Form, text: String, base: &Base<'_>) -> Result<String, Misfits> {
     let (fitted, why): (_, Cow<'static, str>) = match form {
         Form::Text => return Ok(text),
         Form::Number(number) => {
@@ -55,9 +56,10 @@ pub(super) fn fit(form: &Form, text: String, base: &mut Base<'_>) -> Result<Stri
         }
         Form::Boolean(meanings) => (boolean(&text, meanings), "is neither true nor false".into()),
         Form::Date(date) => {
-            let why = match date.is_iso() {
-                true => "is no date as ISO 8601 writes it; `in` tells another pattern",
-                false => "is no date of a pattern in `in`",
+            let why = if date.is_iso() {
+                "is no date as ISO 8601 writes it; `in` tells another pattern"
+            } else {
+                "is no date of a pattern in `in`"
             };
             (date.read(&text), why.into())
         }
@@ -91,18 +93,17 @@ fn boolean(text: &str, meanings: &[Box<str>]) -> Option<String> {
 #[derive(Debug)]
 pub(super) struct Base<'p> {
     text: &'p str,
-    url: Option<Option<Url>>,
+    url: OnceCell<Option<Url>>,
 }
 
 impl<'p> Base<'p> {
     pub(super) fn new(text: &'p str) -> Self {
-        Self { text, url: None }
+        Self { text, url: OnceCell::new() }
     }
 
-    fn resolve(&mut self, address: &str) -> Option<String> {
+    fn resolve(&self, address: &str) -> Option<String> {
         let text = self.text;
-        let url =
-            self.url.get_or_insert_with(|| has_scheme(text).then(|| Url::parse(text).ok())?);
+        let url = self.url.get_or_init(|| has_scheme(text).then(|| Url::parse(text).ok())?);
         match url {
             Some(base) => base.join(address).ok().map(String::from),
             None if has_scheme(address) => Url::parse(address).ok().map(String::from),

@@ -49,8 +49,9 @@ pub(super) struct Json {
 impl Json {
     /// Reads a text that is JSON from end to end.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (json, end) = read::read(text.trim())?;
-        (end == json.source.len()).then_some(json)
+        let text = text.trim();
+        let (json, end) = read::read(text)?;
+        (end == text.len()).then_some(json)
     }
 
     /// Reads a text that is JSON, or a script that assigns it or passes it on.
