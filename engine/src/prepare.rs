@@ -212,7 +212,7 @@ impl Maker<'_> {
         match result {
             Ok(value) => Some(value),
             Err(problems) => {
-                for OptionProblem { at, message, help } in problems {
+                for OptionProblem { at, message, help, .. } in problems {
                     self.error(at, message, help);
                 }
                 None
