@@ -122,6 +122,7 @@ async fn open_run(
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
+        by_level: false,
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,

@@ -70,6 +70,8 @@ pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u
         group: group.to_owned(),
         url: url.to_owned(),
         depth,
+        origin: None,
+        quota: None,
     }
 }
 
