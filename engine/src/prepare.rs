@@ -267,7 +267,9 @@ impl Maker<'_> {
     /// A step that works on a page or its data, ready; `None` after a problem.
     fn step(&mut self, step: &Step, def: &DataDef) -> Option<ReadyStep> {
         Some(match step.kind {
-            StepKind::LocatorSeeder | StepKind::PageLoader => return None,
+            StepKind::LocatorSeeder | StepKind::PageLoader | StepKind::SitemapParser => {
+                return None;
+            }
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
                 let message =
@@ -281,7 +283,6 @@ impl Maker<'_> {
                 self.check_scripts(def);
                 ReadyStep::Parse(dialect)
             }
-            StepKind::SitemapParser => return None,
             StepKind::CssAnalyzer | StepKind::XpathAnalyzer => {
                 ReadyStep::Analyze(Dialect::of(step.kind))
             }
