@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod config;
 pub mod ledger;
+mod lists;
 pub mod store;
 
 mod append;

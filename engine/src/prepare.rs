@@ -1,6 +1,7 @@
 //! Definitions made ready to run: every selector, pattern, script and plugin compiled once, or
 //! every problem found. `check` and `run` share this, so what passes one passes the other.
 
+mod follow;
 mod queries;
 mod sinks;
 
@@ -9,10 +10,11 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use spoonbill_defs::{DataDef, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
+use spoonbill_defs::{DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
 use spoonbill_plugins::converter::{self, ItemConverter};
 use spoonbill_plugins::dates::{DateSetup, Pattern};
 use spoonbill_plugins::filter::Filters;
+use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
 use spoonbill_plugins::parser::{FactText, Plan};
@@ -34,6 +36,12 @@ pub(crate) struct Prepared {
     pub groups: BTreeMap<String, Group>,
     /// Appenders, by number.
     pub appenders: Vec<AppenderSpec>,
+    /// Whether the run goes level by level, since depth decides what it gives.
+    pub by_level: bool,
+    /// The one spelling of addresses.
+    pub canon: Canon,
+    /// Bounds on sitemaps.
+    pub sitemap: SitemapLimits,
     /// What scripts may ask about the run.
     pub run_facts: Arc<RunFacts>,
     /// What stands for facts that are not there.
@@ -49,6 +57,12 @@ pub(crate) struct Group {
     pub live: Option<String>,
     /// Its tasks, in document order.
     pub tasks: Vec<ReadyTask>,
+    /// Whether links that are followed lead to it: its pages then go by their address alone.
+    pub is_followed: bool,
+    /// Whether a page found by following a link has the locator name of the page it was found on.
+    pub inherits_name: bool,
+    /// Whether its pages have to know their start page.
+    pub needs_origin: bool,
 }
 
 /// A task, ready.
@@ -68,6 +82,10 @@ pub(crate) struct ReadyTask {
     pub plan: Plan,
     /// What happens to a page, in order.
     pub steps: Vec<ReadyStep>,
+    /// Links to follow.
+    pub follow: FollowPlan,
+    /// The reader of pages whose links are followed.
+    pub follow_by: Dialect,
 }
 
 /// A step, ready.
@@ -75,6 +93,8 @@ pub(crate) struct ReadyTask {
 pub(crate) enum ReadyStep {
     /// Page to data.
     Parse(Dialect),
+    /// Sitemap to pages and further sitemaps.
+    Sitemap,
     /// Questions typed at a terminal.
     Analyze(Dialect),
     /// Drops rows.
@@ -144,11 +164,13 @@ pub(crate) fn prepare(
         appenders: Vec::new(),
         tried: BTreeSet::new(),
         tasks: 0,
+        rules: Vec::new(),
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
         let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
-        let ready = Group { live: group.live.as_ref().map(|live| live.text.clone()), tasks };
+        let live = group.live.as_ref().map(|live| live.text.clone());
+        let ready = maker.group(group, live, tasks);
         groups.insert(group.name.text.clone(), ready);
     }
     maker.check_orphans();
@@ -163,6 +185,12 @@ pub(crate) fn prepare(
     Ok(Prepared {
         groups,
         appenders,
+        by_level: follow::by_level(&published.defs),
+        canon: Canon::new(&config.links.drop_params),
+        sitemap: SitemapLimits {
+            bytes_max: config.fetch.body_bytes_max,
+            urls_max: config.links.sitemap_urls_max,
+        },
         run_facts: Arc::new(run_facts(config, date)),
         fact_text: FactText {
             blank_replace: config.fact.blank_replace,
@@ -200,6 +228,8 @@ struct Maker<'a> {
     /// Data definitions whose queries have been tried.
     tried: BTreeSet<String>,
     tasks: u32,
+    /// Follow rules met so far; the place of one is its number.
+    rules: Vec<Follow>,
 }
 
 impl Maker<'_> {
@@ -237,7 +267,9 @@ impl Maker<'_> {
         let mut steps = Vec::new();
         let mut complete = true;
         for step in &task.steps {
-            if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader) {
+            if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader)
+                || follow::is_links_only(&def) && step.kind.is_parser()
+            {
                 continue;
             }
             match self.step(step, &def) {
@@ -245,6 +277,7 @@ impl Maker<'_> {
                 None => complete = false,
             }
         }
+        let follow = self.follow(task);
         let plan = plan.filter(|_| complete)?;
         let parses = steps.iter().any(|step| matches!(step, ReadyStep::Parse(_)));
         let delivers =
@@ -260,16 +293,17 @@ impl Maker<'_> {
             data_key: data_key(task, &def),
             persist_data: task.persist_data,
             plan,
+            follow_by: follow::reader(&def, &steps),
             steps,
+            follow: follow?,
         })
     }
 
     /// A step that works on a page or its data, ready; `None` after a problem.
     fn step(&mut self, step: &Step, def: &DataDef) -> Option<ReadyStep> {
         Some(match step.kind {
-            StepKind::LocatorSeeder | StepKind::PageLoader | StepKind::SitemapParser => {
-                return None;
-            }
+            StepKind::LocatorSeeder | StepKind::PageLoader => return None,
+            StepKind::SitemapParser => ReadyStep::Sitemap,
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
                 let message =

@@ -26,7 +26,7 @@ use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
 use crate::report::{Failure, FinishReason, Jobs, Output, Pages, Report, peak_memory};
-use crate::seed::seed;
+use crate::seed::{Seeding, seed};
 use crate::shutdown::Stop;
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store, StoreError};
@@ -110,7 +110,8 @@ async fn open_run(
     let config = &composed.config;
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
     let groups = &composed.published.defs.locator_groups;
-    let appenders = prepared(composed)?.appenders.len() as u32;
+    let prepared = prepared(composed)?;
+    let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
     let wanted = composed.date.text(&config.output.dir_timestamp_pattern);
     let begins = begins(store, mode).await?;
     let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
@@ -122,7 +123,7 @@ async fn open_run(
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
-        by_level: false,
+        by_level,
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
@@ -216,7 +217,8 @@ async fn seed_once(
 ) -> Result<(), RunError> {
     let run = current(store).await?;
     if run.seeded.len() < run.plan.groups.len() {
-        seed(store, session, epoch, &plan.published.defs).await?;
+        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config);
+        seed(store, session, epoch, &plan.published.defs, seeding).await?;
     }
     Ok(())
 }
