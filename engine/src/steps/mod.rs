@@ -3,6 +3,7 @@
 
 mod analyze;
 mod append;
+mod follow;
 mod links;
 mod parse;
 mod records;
@@ -106,22 +107,37 @@ impl Workshop {
         };
         let mut trees = Trees::default();
         for task in wanted(group, &delivery.grant) {
-            match self.walk(worker, task, delivery, &mut trees) {
-                Ok(made) => {
-                    harvest.blocks.extend(made.blocks);
-                    parsed.extend(made.parsed);
-                    self.follow(&mut harvest, &delivery.grant, made.links);
-                    for (reason, count) in made.skipped {
-                        *harvest.tally.skipped.entry(reason).or_default() += count;
-                    }
-                    for note in made.notes {
-                        *harvest.tally.notes.entry(note).or_default() += 1;
-                    }
-                }
-                Err(reason) => harvest.failures.push((task.name.clone(), reason)),
+            // Links count also where rows could not be made: the pages behind them are others.
+            let walked = self.walk(worker, task, delivery, &mut trees);
+            let followed = self.followed(task, delivery, &mut trees);
+            let failure = [walked, followed].into_iter().filter_map(|made| {
+                made.map(|made| self.gather(delivery, made, &mut harvest, &mut parsed)).err()
+            });
+            if let Some(reason) = failure.reduce(|first, _| first) {
+                harvest.failures.push((task.name.clone(), reason));
             }
         }
         Yield { harvest, parsed }
+    }
+
+    /// Adds what a task made to what the page gives.
+    fn gather(
+        &self,
+        delivery: &Delivery,
+        made: TaskYield,
+        harvest: &mut Harvest,
+        parsed: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    ) {
+        harvest.blocks.extend(made.blocks);
+        parsed.extend(made.parsed);
+        self.follow(harvest, delivery, made.links);
+        for (reason, count) in made.skipped {
+            *harvest.tally.skipped.entry(reason).or_default() += count;
+        }
+        harvest.tally.fields.add(&made.fields);
+        for note in made.notes {
+            *harvest.tally.notes.entry(note).or_default() += 1;
+        }
     }
 
     fn walk(
@@ -142,6 +158,7 @@ impl Workshop {
                 ReadyStep::Records(plan) => {
                     data = self.records(task, plan, delivery, trees, &mut made)?;
                 }
+                ReadyStep::Sitemap => self.sitemap(task, delivery, &mut made)?,
                 ReadyStep::Analyze(dialect) => {
                     analyze::converse(
                         self.tree(delivery, *dialect, trees)?,
