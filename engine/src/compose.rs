@@ -17,6 +17,8 @@ pub(crate) struct Published {
     pub defs: Defs,
     /// Script files by the names they have in the definitions.
     pub files: BTreeMap<String, String>,
+    /// Values that came from outside and must not be shown, by the names of their variables.
+    pub secrets: BTreeMap<String, String>,
     /// Hashes of the files of addresses, by the names they have in the definitions.
     pub lists: BTreeMap<String, [u8; 32]>,
 }
@@ -39,11 +41,12 @@ pub(crate) struct Composed {
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
     let options =
         Options { default_steps: config.defs.default_steps.clone(), ..Options::default() };
-    let (Loaded { defs, sources, .. }, mut problems) = spoonbill_defs::inspect(dir, &options);
+    let (Loaded { defs, sources, secrets, .. }, mut problems) =
+        spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
     let (lists, found) = lists::examine(&defs, config, &sources);
     problems.0.extend(found);
-    let published = Published { defs, files, lists };
+    let published = Published { defs, files, lists, secrets };
     let date = match RunDate::of(config) {
         Ok(date) => date,
         Err(problem) => {

@@ -197,7 +197,9 @@ impl Report {
         }
         for failure in self.failures.iter().take(FAILURES_IN_WORDS) {
             let words = failure.reasons.join("; ");
-            line("failed", format!("{} ({}): {words}", failure.name, failure.group));
+            // A page found through a link has no name of its own.
+            let page = if failure.name.is_empty() { &failure.url } else { &failure.name };
+            line("failed", format!("{page} ({}): {words}", failure.group));
         }
         let shown = self.failures.len().min(FAILURES_IN_WORDS);
         let hidden = self.jobs.failed.saturating_sub(shown as u64);

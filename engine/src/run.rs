@@ -311,13 +311,7 @@ fn task_mediator(
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
-    let shop = Workshop::new(
-        prepared,
-        config.parse.clone(),
-        config.script.clone(),
-        config.links.clone(),
-        config.store.persist_data,
-    );
+    let shop = Workshop::of(prepared, config);
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,

@@ -4,10 +4,14 @@ mod check;
 mod config;
 mod failed;
 mod fsck;
+mod load;
 mod problems;
 mod progress;
 mod query;
 mod run;
+mod secrets;
+mod table;
+mod try_page;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,6 +49,10 @@ enum Command {
     },
     /// Try one query on a file or URL; print one JSON string per match
     Query(query::QueryArgs),
+    /// Load one page and print the rows a run would give
+    Try(try_page::TryArgs),
+    /// Print the JSON Schema of the definitions, for editors
+    Schema,
     /// List failed jobs with their reasons, as JSON lines
     Failed {
         #[command(flatten)]
@@ -136,6 +144,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             check::check(&defs_dir, &settings, &logging)
         }
         Command::Query(args) => query::query(&args),
+        Command::Try(args) => try_page::try_page(&args),
+        Command::Schema => u8::from(print_out(&spoonbill_defs::shapes::schema()).is_err()),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Fsck { settings } => fsck::fsck(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
@@ -201,7 +211,7 @@ impl LogArgs {
         };
         let builder = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new(level))
-            .with_writer(std::io::stderr)
+            .with_writer(secrets::HiddenStderr::default)
             .with_ansi(problems::colour());
         let started = match self.log_format {
             LogFormat::Text => builder.with_target(false).try_init(),
@@ -224,5 +234,5 @@ fn print_out(text: &str) -> std::io::Result<()> {
 /// Writes words to stderr; there is nowhere to tell if that fails.
 fn print_err(text: &str) {
     use std::io::Write;
-    drop(std::io::stderr().lock().write_all(text.as_bytes()));
+    drop(std::io::stderr().lock().write_all(secrets::hide(text).as_bytes()));
 }

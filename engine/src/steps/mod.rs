@@ -6,6 +6,7 @@ mod append;
 mod follow;
 mod links;
 mod parse;
+mod preview;
 mod records;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,13 +20,14 @@ use spoonbill_plugins::parser::Compiled;
 use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
-use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
+use crate::config::{Config, LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
 use parse::Trees;
 
 pub(crate) use links::Link;
+pub(crate) use preview::Preview;
 
 /// What a thread keeps from page to page.
 #[derive(Default)]
@@ -82,18 +84,20 @@ struct TaskYield {
     notes: Vec<String>,
     fields: FieldTallies,
     parsed: Option<(Vec<u8>, Vec<u8>)>,
+    data: Data,
 }
 
 impl Workshop {
     /// A workshop for one run.
-    pub(crate) fn new(
-        prepared: Prepared,
-        parse: ParseConfig,
-        script: ScriptConfig,
-        links: LinksConfig,
-        persist_data: bool,
-    ) -> Self {
-        Self { prepared, parse, script, links, persist_data, pages: Mutex::default() }
+    pub(crate) fn of(prepared: Prepared, config: &Config) -> Self {
+        Self {
+            prepared,
+            parse: config.parse.clone(),
+            script: config.script.clone(),
+            links: config.links.clone(),
+            persist_data: config.store.persist_data,
+            pages: Mutex::default(),
+        }
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
@@ -187,6 +191,7 @@ impl Workshop {
                 }
             }
         }
+        made.data = data;
         Ok(made)
     }
 
