@@ -77,9 +77,8 @@ fn look_through<'t>(
         UrlList::open(BufReader::new(open()?), titles[0], None)
             .map_err(|message| (column, format!("file `{}`: {message}", file.text)))?;
     }
-    let list = UrlList::open(BufReader::new(open()?), titles[0], titles[1]).map_err(|message| {
-        (name.unwrap_or(file), format!("file `{}`: {message}", file.text))
-    })?;
+    let list = UrlList::open(BufReader::new(open()?), titles[0], titles[1])
+        .map_err(|message| (name.unwrap_or(file), format!("file `{}`: {message}", file.text)))?;
     let mut count = 0_u64;
     for listed in list {
         listed.map_err(of_file)?;

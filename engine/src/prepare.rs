@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use spoonbill_defs::{DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
+use spoonbill_defs::{
+    DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task,
+};
 use spoonbill_plugins::converter::{self, ItemConverter};
 use spoonbill_plugins::dates::{DateSetup, Pattern};
 use spoonbill_plugins::filter::Filters;
@@ -59,7 +61,8 @@ pub(crate) struct Group {
     pub tasks: Vec<ReadyTask>,
     /// Whether links that are followed lead to it: its pages then go by their address alone.
     pub is_followed: bool,
-    /// Whether a page found by following a link has the locator name of the page it was found on.
+    /// Whether a page found by following a link has the locator name of the page it was found on:
+    /// it is printed here or further on.
     pub inherits_name: bool,
     /// Whether its pages have to know their start page.
     pub needs_origin: bool,
@@ -165,6 +168,7 @@ pub(crate) fn prepare(
         tried: BTreeSet::new(),
         tasks: 0,
         rules: Vec::new(),
+        wanted: follow::wanted(&published.defs),
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
@@ -230,6 +234,8 @@ struct Maker<'a> {
     tasks: u32,
     /// Follow rules met so far; the place of one is its number.
     rules: Vec<Follow>,
+    /// Groups whose pages need a locator's name, and those that need their start page.
+    wanted: (BTreeSet<String>, BTreeSet<String>),
 }
 
 impl Maker<'_> {

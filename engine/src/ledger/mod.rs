@@ -30,8 +30,8 @@ pub use command::{
     Policy, Position, Publication, Quota, Reply, RunPlan, SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
-pub use jobs::ALREADY_KNOWN;
 pub use invariants::violations;
+pub use jobs::ALREADY_KNOWN;
 pub use lanes::Lane;
 pub use sessions::Session;
 pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};

@@ -36,26 +36,20 @@ impl Maker<'_> {
         tasks: Vec<ReadyTask>,
     ) -> Group {
         let defs = &self.published.defs;
-        let prints_name = group.tasks.iter().any(|task| {
-            defs.data_def(&task.data_def.text).is_some_and(|def| match &def.record {
-                None => true,
-                Some(record) => record.columns.contains(&Column::Locator),
-            })
-        });
+        let (name, origin) = &self.wanted;
         Group {
             live,
             tasks,
             is_followed: is_followed(defs, group),
-            inherits_name: prints_name,
-            needs_origin: needing_origin(defs).contains(group.name.as_str()),
+            inherits_name: name.contains(&group.name.text),
+            needs_origin: origin.contains(&group.name.text),
         }
     }
 }
 
 fn rules(defs: &Defs) -> impl Iterator<Item = (&TaskGroup, &Follow)> {
-    let tasks = defs.task_groups.iter().flat_map(|group| {
-        group.tasks.iter().map(move |task| (group, task))
-    });
+    let tasks =
+        defs.task_groups.iter().flat_map(|group| group.tasks.iter().map(move |task| (group, task)));
     tasks.flat_map(|(group, task)| task.follow.iter().map(move |rule| (group, rule)))
 }
 
@@ -66,19 +60,35 @@ fn is_followed(defs: &Defs, group: &TaskGroup) -> bool {
         || steps.into_iter().any(|step| step.kind == StepKind::SitemapParser)
 }
 
-/// Groups with a rule that measures links against the start page, and all groups on the way there.
-fn needing_origin(defs: &Defs) -> BTreeSet<&str> {
+/// Groups that need to know something of the page where it all began: its locator's name, because
+/// they print it; its address, because links are measured against it.
+pub(super) fn wanted(defs: &Defs) -> (BTreeSet<String>, BTreeSet<String>) {
+    let prints_name = |group: &&TaskGroup| {
+        let mut used = group.tasks.iter().filter_map(|task| defs.data_def(&task.data_def.text));
+        used.any(|def| match &def.record {
+            None => true,
+            Some(record) => record.columns.contains(&Column::Locator),
+        })
+    };
+    let printing = defs.task_groups.iter().filter(prints_name);
     let measured = rules(defs).filter(|(_, rule)| rule.scope == Scope::Prefix);
-    let mut needing: BTreeSet<&str> = measured.map(|(group, _)| group.name.as_str()).collect();
+    (
+        on_the_way(defs, printing.map(|group| group.name.text.clone()).collect()),
+        on_the_way(defs, measured.map(|(group, _)| group.name.text.clone()).collect()),
+    )
+}
+
+/// These groups, and all groups from which links lead to them.
+fn on_the_way(defs: &Defs, mut groups: BTreeSet<String>) -> BTreeSet<String> {
     loop {
-        let before = needing.len();
+        let before = groups.len();
         for (group, rule) in rules(defs) {
-            if needing.contains(rule.group.as_str()) {
-                needing.insert(group.name.as_str());
+            if groups.contains(rule.group.as_str()) {
+                groups.insert(group.name.text.clone());
             }
         }
-        if needing.len() == before {
-            return needing;
+        if groups.len() == before {
+            return groups;
         }
     }
 }

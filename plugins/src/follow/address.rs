@@ -68,7 +68,8 @@ fn web(page: &Url, href: &str) -> Result<Address, &'static str> {
 
 /// A link on a file's page: joined textually, without its query and fragment.
 fn file(page: &str, href: &str) -> Result<Address, &'static str> {
-    let href: String = href.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
+    let href: String =
+        href.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
     match Url::parse(&href) {
         Ok(url) if url.scheme().len() > 1 => {
             return match url.scheme() {

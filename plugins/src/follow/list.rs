@@ -109,7 +109,8 @@ impl<R: BufRead> Lines<R> {
         }
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| self.number == 1).unwrap_or(bytes);
+        let bytes =
+            bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| self.number == 1).unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
             Ok(line) => Ok(Some(line.to_owned())),
             Err(_) => Err(format!("line {} is not UTF-8", self.number)),
@@ -180,7 +181,8 @@ mod tests {
 
     #[test]
     fn columns() {
-        let text = b"\xef\xbb\xbftitle, url\r\n\"a, \"\"b\"\"\nc\",http://h/1\r\n,http://h/2\nx,\nlast";
+        let text =
+            b"\xef\xbb\xbftitle, url\r\n\"a, \"\"b\"\"\nc\",http://h/1\r\n,http://h/2\nx,\nlast";
         assert_eq!(read(text, Some("url"), None), ["http://h/1", "http://h/2"]);
         assert_eq!(
             read(text, Some("url"), Some("title")),

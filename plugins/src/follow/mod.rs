@@ -16,5 +16,5 @@ pub use address::Address;
 pub use canonical::Canon;
 pub use list::{Listed, UrlList};
 pub use ranges::UrlPattern;
-pub use rules::{Found, FollowPlan, FollowedLink, Ground, Rule};
+pub use rules::{FollowPlan, FollowedLink, Found, Ground, Rule};
 pub use sitemap::{Sitemap, SitemapLimits};

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn other_brackets_stand_for_themselves() {
-        for text in ["http://[::1]/x", "a[abc]b", "a[1]b", "a[1-]b", "[-3]", "[1-2", "]", "[1-2:]"] {
+        for text in ["http://[::1]/x", "a[abc]b", "a[1]b", "a[1-]b", "[-3]", "[1-2", "]", "[1-2:]"]
+        {
             assert_eq!(all(text), [text]);
         }
         assert_eq!(all("http://[::1]/[1-2]"), ["http://[::1]/1", "http://[::1]/2"]);

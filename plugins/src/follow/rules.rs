@@ -147,12 +147,7 @@ impl Rule {
     }
 
     /// Takes one link of a page, or counts why not.
-    fn offer(
-        &self,
-        ground: &Ground<'_>,
-        link: Result<Address, &'static str>,
-        found: &mut Found,
-    ) {
+    fn offer(&self, ground: &Ground<'_>, link: Result<Address, &'static str>, found: &mut Found) {
         let link = match link {
             Ok(link) => link,
             Err(reason) => return found.skip(reason),
@@ -162,7 +157,8 @@ impl Rule {
             return found.skip(reason);
         }
         let own = self.group == ground.group
-            && (url == spelt(&ground.page, ground.canon) || url == ground.canon.address(ground.asked));
+            && (url == spelt(&ground.page, ground.canon)
+                || url == ground.canon.address(ground.asked));
         if own || !found.met.insert((self.group.clone(), url.clone())) {
             return found.skip(reasons::KNOWN);
         }

@@ -64,7 +64,9 @@ impl Sitemap {
         for (number, line) in lines.enumerate() {
             let is_address = line.starts_with("http://") || line.starts_with("https://");
             if number == 0 && !is_address {
-                return Err(String::from("this is no sitemap: neither XML nor a list of addresses"));
+                return Err(String::from(
+                    "this is no sitemap: neither XML nor a list of addresses",
+                ));
             }
             self.add(false, line.to_owned(), urls_max);
         }
@@ -92,7 +94,9 @@ fn unpacked(body: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
     }
     let mut bytes = Vec::new();
     let mut reader = flate2::read::MultiGzDecoder::new(body).take(bytes_max.saturating_add(1));
-    reader.read_to_end(&mut bytes).map_err(|error| format!("cannot unpack the sitemap: {error}"))?;
+    reader
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot unpack the sitemap: {error}"))?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!(
             "the sitemap is larger than {bytes_max} bytes once unpacked (setting `loader.body.max`)"

@@ -86,12 +86,7 @@ impl Site {
     }
 
     /// What a worker brings home, or nothing if it dies of it.
-    pub(super) fn visit(
-        &mut self,
-        page: usize,
-        tasks: &[String],
-        depth: u32,
-    ) -> Option<Outcome> {
+    pub(super) fn visit(&mut self, page: usize, tasks: &[String], depth: u32) -> Option<Outcome> {
         self.tries[page] += 1;
         let tries = self.tries[page];
         let again = |hold: Option<u64>| {

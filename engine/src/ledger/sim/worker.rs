@@ -165,7 +165,8 @@ impl Worker {
         while let Some(place) = self.works.iter().position(ready) {
             let Work { grant, .. } = self.works.remove(place);
             let page = usize::from(grant.job.key.0[0]);
-            let (Some(session), Some(outcome)) = (self.session, site.visit(page, &grant.tasks, grant.job.depth))
+            let (Some(session), Some(outcome)) =
+                (self.session, site.visit(page, &grant.tasks, grant.job.depth))
             else {
                 deeds.died = true;
                 return;

@@ -74,11 +74,7 @@ impl World {
             bug,
             solo,
             faults: true,
-            order: Order {
-                mode: OpenMode::Continue,
-                policy,
-                by_level: site.depth_max.is_some(),
-            },
+            order: Order { mode: OpenMode::Continue, policy, by_level: site.depth_max.is_some() },
             site,
             keeper: Keeper::new(bug),
             workers,

@@ -140,5 +140,8 @@ fn a_pattern_that_takes_too_long_is_a_reason_too() {
     let rule = Follow { deny: texts(&["(?=(a+)+$)(a+)+b"]), ..css("a") };
     let html = format!("<a href=/{}>1</a>", "a".repeat(40));
     let found = look(&[rule], PAGE, &html);
-    assert!(found.contains("links on which a pattern gives up") || found.starts_with("1 g"), "{found}");
+    assert!(
+        found.contains("links on which a pattern gives up") || found.starts_with("1 g"),
+        "{found}"
+    );
 }

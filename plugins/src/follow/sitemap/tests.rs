@@ -89,7 +89,8 @@ fn what_is_no_sitemap_is_told() {
 
 #[test]
 fn more_addresses_than_are_taken_are_counted() {
-    let xml = "<urlset><url><loc>a</loc></url><url><loc>b</loc></url><url><loc>c</loc></url></urlset>";
+    let xml =
+        "<urlset><url><loc>a</loc></url><url><loc>b</loc></url><url><loc>c</loc></url></urlset>";
     let limits = SitemapLimits { urls_max: 2, ..LIMITS };
     assert_eq!(shown(Sitemap::read(xml.as_bytes(), None, limits)), "a b +1");
 }
