@@ -395,6 +395,7 @@ impl Maker<'_> {
                 self.problems.push(Problem::warning(self.sources, locator.url.at, words));
             }
         }
+        self.check_twins();
     }
 
     fn check_settings(&mut self) {

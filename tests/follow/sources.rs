@@ -169,3 +169,19 @@ fn what_is_no_sitemap_fails_and_says_so() {
     let reason = work.report()["failures"][0]["reasons"][0].to_string();
     assert!(reason.contains("this is no sitemap: it begins with `<html>`"), "{reason}");
 }
+
+#[test]
+fn two_locators_of_one_page_are_told_where_pages_go_by_their_address() {
+    let site = Site::start();
+    site.page("/a", page("a", &[]));
+    let (one, other) = (site.url("/a"), site.url("/a?utm_source=x#top"));
+    let locators =
+        format!("locators: [ {{ name: one, url: \"{one}\" }}, {{ name: two, url: \"{other}\" }} ]");
+    let work = Workdir::with_defs(&defs(&format!("{locators}\n    follow: a")));
+    let ending = work.run(&[]);
+    assert!(ending.stderr.contains("this page is in the group as `one` already"), "{ending:?}");
+    assert_eq!(work.latest(), [format!("one|all|{one}|a")]);
+    // Without links that lead there, each locator is work of its own.
+    let work = Workdir::with_defs(&defs(&locators));
+    assert_eq!(work.rows(&[]).len(), 2);
+}

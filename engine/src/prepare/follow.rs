@@ -1,9 +1,9 @@
 //! Follow rules made ready, and what they mean for the groups they lead to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use spoonbill_defs::{Column, DataDef, Defs, Follow, Scope, StepKind, Task, TaskGroup};
-use spoonbill_plugins::follow::{FollowPlan, Rule};
+use spoonbill_defs::{Column, DataDef, Defs, Follow, Problem, Scope, StepKind, Task, TaskGroup};
+use spoonbill_plugins::follow::{Canon, FollowPlan, Rule};
 
 use super::queries::Dialect;
 use super::{Group, Maker, ReadyStep, ReadyTask};
@@ -26,6 +26,29 @@ impl Maker<'_> {
             }
         }
         rules.map(FollowPlan::new)
+    }
+
+    /// Locators of a followed group that are one page: it goes by its address alone.
+    pub(super) fn check_twins(&mut self) {
+        let defs = &self.published.defs;
+        let canon = Canon::new(&self.config.links.drop_params);
+        for group in &defs.locator_groups {
+            let tasks = defs.task_group(&group.name.text);
+            if !tasks.is_some_and(|tasks| is_followed(defs, tasks)) {
+                continue;
+            }
+            let mut known = BTreeMap::new();
+            for locator in &group.locators {
+                let url = canon.address(&locator.url.text);
+                if let Some(first) = known.insert(url, &locator.name.text) {
+                    let words = format!(
+                        "this page is in the group as `{first}` already: where links are \
+                         followed, a page is loaded once"
+                    );
+                    self.problems.push(Problem::warning(self.sources, locator.url.at, words));
+                }
+            }
+        }
     }
 
     /// A task group with what others say about it.
