@@ -5,12 +5,18 @@
 
 mod classic;
 mod new;
+mod reference;
+mod schema;
+#[cfg(test)]
+mod tests;
 
 pub use classic::{
     DATA_DEF, FILE, FILTER, ITEM, LOCATOR, LOCATOR_GROUP, PERSIST, PLUGIN, QUERY, STEP, TASK,
     TASK_GROUP,
 };
 pub use new::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
+pub use reference::reference;
+pub use schema::schema;
 
 /// A kind of mapping.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod job;
 mod monitor;
 mod pool;
 mod prepare;
+mod quality;
 mod query;
 mod report;
 mod run;

@@ -25,6 +25,7 @@ use crate::ledger::{
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
+use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, Output, Pages, Report, peak_memory};
 use crate::seed::{Seeding, seed};
 use crate::shutdown::Stop;
@@ -63,6 +64,7 @@ pub(crate) async fn run(
     let appenders = start_appenders(store, &plan, &run)?;
     let documents = open_documents(&plan.config)?;
     let broken = appenders.broken();
+    let expectations = plan.prepared.expectations();
     let worked = work(store, session, plan, documents.clone(), stop, broken).await;
     if let Some(documents) = documents {
         documents.close();
@@ -76,7 +78,11 @@ pub(crate) async fn run(
     }
     store.submit(Command::Leave { session }).await?;
     let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
-    report(node, reason, continued, start, appended).await
+    let mut report = report(node, reason, continued, start, appended).await?;
+    if over {
+        report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
+    }
+    Ok(report)
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -355,6 +361,7 @@ async fn report(
         _ => Vec::new(),
     };
     let taken = node.store.standing().borrow().taken;
+    let fields = quality::fields(&run.tally);
     let end = node.clock.now();
     Ok(Report {
         finish_reason,
@@ -383,6 +390,8 @@ async fn report(
                 reasons: failed.reasons,
             })
             .collect(),
+        fields,
+        unmet: Vec::new(),
         notes: run.tally.notes,
         outputs: appended
             .into_iter()

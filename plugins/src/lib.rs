@@ -16,5 +16,6 @@ pub mod loader;
 pub mod options;
 pub mod page;
 pub mod parser;
+pub mod records;
 pub mod script;
 pub mod xpath;

@@ -26,8 +26,9 @@ use serde::{Deserialize, Serialize};
 
 pub use barricades::Barricade;
 pub use command::{
-    Block, Command, Epoch, Grant, Harvest, JobId, JobKey, NewJob, OpenMode, Outcome, OutputBlock,
-    Policy, Position, Publication, Quota, Reply, RunPlan, SessionId, Tally, Token,
+    Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey,
+    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply, RunPlan,
+    SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;

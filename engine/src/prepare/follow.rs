@@ -133,6 +133,6 @@ pub(super) fn is_links_only(def: &DataDef) -> bool {
 /// once; records and links alone are read as browsers do.
 pub(super) fn reader(def: &DataDef, steps: &[ReadyStep]) -> Dialect {
     let classic = def.record.is_none();
-    let css = |step: &ReadyStep| matches!(step, ReadyStep::Parse(Dialect::Css));
+    let css = |step: &ReadyStep| matches!(step, ReadyStep::Parse(Dialect::Css, _));
     if classic && steps.iter().any(css) { Dialect::Css } else { Dialect::Xpath }
 }

@@ -6,6 +6,7 @@ mod append;
 mod follow;
 mod links;
 mod parse;
+mod records;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
 use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
-use crate::ledger::{Block, Grant, Harvest, Tally};
+use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
 use parse::Trees;
@@ -79,6 +80,7 @@ struct TaskYield {
     links: Vec<Link>,
     skipped: BTreeMap<String, u64>,
     notes: Vec<String>,
+    fields: FieldTallies,
     parsed: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -132,6 +134,7 @@ impl Workshop {
         for (reason, count) in made.skipped {
             *harvest.tally.skipped.entry(reason).or_default() += count;
         }
+        harvest.tally.fields.add(&made.fields);
         for note in made.notes {
             *harvest.tally.notes.entry(note).or_default() += 1;
         }
@@ -148,8 +151,12 @@ impl Workshop {
         let mut data = Data::default();
         for (place, step) in task.steps.iter().enumerate() {
             match step {
-                ReadyStep::Parse(dialect) => {
-                    data = self.parse(worker, task, *dialect, delivery, trees, &mut made)?;
+                ReadyStep::Parse(dialect, plan) => {
+                    let how = (*dialect, &**plan);
+                    data = self.parse(worker, task, how, delivery, trees, &mut made)?;
+                }
+                ReadyStep::Records(plan) => {
+                    data = self.records(task, plan, delivery, trees, &mut made)?;
                 }
                 ReadyStep::Sitemap => self.sitemap(task, delivery, &mut made)?,
                 ReadyStep::Analyze(dialect) => {
@@ -176,6 +183,7 @@ impl Workshop {
                     let counts = sinks.iter().any(|sink| sink.encoder.prints_tags());
                     let page = if counts { self.page_number(&data.name) } else { 1 };
                     made.blocks.extend(append::encode(&data, sinks, task, page));
+                    records::compare(&data, task, &delivery.page.url, &mut made.fields);
                 }
             }
         }
