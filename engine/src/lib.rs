@@ -18,6 +18,7 @@ mod monitor;
 mod pool;
 mod prepare;
 mod query;
+mod replay;
 mod report;
 mod run;
 mod seed;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Zoned;
 use spoonbill_plugins::dates::{Pattern, live_until};
 use spoonbill_plugins::loader::file::FileLoader;
@@ -13,7 +14,7 @@ use spoonbill_plugins::page::Page;
 use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
-use crate::ledger::{Grant, Outcome, Tally};
+use crate::ledger::{Grant, NewJob, Outcome, Tally};
 use crate::pool::Pool;
 use crate::prepare::RunDate;
 use crate::seed::key;
@@ -28,6 +29,18 @@ pub(crate) struct Patience {
     pub backoff_max: Duration,
 }
 
+/// Where pages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Supply {
+    /// The world, or the store while they live.
+    World,
+    /// The store alone, whatever their age; a file that is not stored is its own copy.
+    Stored,
+}
+
+/// Why a job has no page in a replay.
+pub(crate) const NOT_STORED: &str = "page is not stored";
+
 /// Works on jobs, one page each.
 pub(crate) struct TaskMediator {
     /// What holds for every page.
@@ -38,8 +51,12 @@ pub(crate) struct TaskMediator {
     pub http: HttpLoader,
     /// Loads files.
     pub files: Arc<FileLoader>,
+    /// Where pages come from.
+    pub supply: Supply,
     /// Saved pages, unless the settings switch them off.
     pub documents: Option<Documents>,
+    /// Whether files are saved too.
+    pub keep_files: bool,
     /// How loads are retried.
     pub patience: Patience,
     /// When the run takes place.
@@ -125,24 +142,19 @@ impl TaskMediator {
 
     async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, Absent> {
         let job = &grant.job;
+        if self.supply == Supply::Stored {
+            return self.recall(job, fingerprint).await;
+        }
         let live =
             self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
-        let page = |body, content_type, from_date| Page {
-            name: job.name.as_str().into(),
-            group: job.group.as_str().into(),
-            url: job.url.as_str().into(),
-            from_date,
-            body,
-            content_type,
-        };
         if let (Some(documents), Some(live)) = (&self.documents, live)
             && let Some((stored, parsed)) = documents.find(fingerprint).await
             && let Some(from) = RunDate::parse(&stored.from_date)
             && self.outlives(&from.0, live)
         {
             let tally = Tally { stored: 1, ..Tally::default() };
-            let page = page(stored.body, stored.content_type, from.0);
+            let page = page(job, stored.body, stored.content_type, from.0);
             return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
         let target = Target::of(&job.url)?;
@@ -153,10 +165,35 @@ impl TaskMediator {
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
-        let save =
-            (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
-        let page = page(fetched.body, fetched.content_type, self.date.0.clone());
+        let keep = self.documents.is_some() && (web || lives || self.keep_files);
+        let save = keep.then(|| self.to_store(&job.url, &fetched));
+        let page = page(job, fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// The page as it was saved; nothing is fetched, and nothing that was parsed from it counts.
+    async fn recall(&self, job: &NewJob, fingerprint: Fingerprint) -> Result<Brought, Absent> {
+        let stored = match &self.documents {
+            Some(documents) => documents.recall(fingerprint, &job.url).await,
+            None => None,
+        };
+        let (page, tally) = if let Some(stored) = stored {
+            let from = RunDate::parse(&stored.from_date).unwrap_or_else(|| self.date.clone());
+            let tally = Tally { stored: 1, ..Tally::default() };
+            (page(job, stored.body, stored.content_type, from.0), tally)
+        } else if let Target::Path(path) = Target::of(&job.url)? {
+            let fetched = self.read(path).await?;
+            let tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
+            (page(job, fetched.body, fetched.content_type, self.date.0.clone()), tally)
+        } else {
+            let tally = Tally { skipped: [(NOT_STORED.to_owned(), 1)].into(), ..Tally::default() };
+            let message = format!("{NOT_STORED}: `{}`", job.url);
+            return Err(Absent::Error(
+                LoadError { message, retry: Retry::Never, status: None },
+                tally,
+            ));
+        };
+        Ok(Brought { page, parsed: BTreeMap::new(), save: None, tally, lives: false })
     }
 
     /// Loads from the host whose turn it is, and no other; the tally holds the statuses.
@@ -219,6 +256,17 @@ impl TaskMediator {
                 Outcome::Retry { reason, pause_ms: hold, hold_lane_ms: Some(hold), tally }
             }
         }
+    }
+}
+
+fn page(job: &NewJob, body: Bytes, content_type: Option<String>, from_date: Zoned) -> Page {
+    Page {
+        name: job.name.as_str().into(),
+        group: job.group.as_str().into(),
+        url: job.url.as_str().into(),
+        from_date,
+        body,
+        content_type,
     }
 }
 
