@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
+use crate::failpoint;
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -215,8 +216,12 @@ impl Keeper<'_> {
             self.batch(request, &mut waiting);
             let committed = opened
                 .and_then(|()| if waiting.is_empty() { Ok(()) } else { self.shrink() })
-                .and_then(|()| self.connection.execute_batch("COMMIT"))
+                .and_then(|()| {
+                    failpoint::pass("pages.commit.before");
+                    self.connection.execute_batch("COMMIT")
+                })
                 .map_err(|error| format!("saved pages: {error}"));
+            failpoint::pass("pages.commit.after");
             for (answer, result) in waiting {
                 // A caller that no longer waits needs no answer.
                 drop(answer.send(result.and_then(|()| committed.clone())));

@@ -3,6 +3,8 @@
 
 pub mod cli;
 pub mod config;
+#[doc(hidden)]
+pub mod failpoint;
 pub mod ledger;
 pub mod store;
 

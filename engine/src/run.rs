@@ -18,6 +18,7 @@ use crate::config::{Config, Durability, OutputOrder};
 use crate::differ;
 use crate::documents::{self, Documents};
 use crate::error::RunError;
+use crate::failpoint;
 use crate::job::{Bounds, JobMediator, Wires};
 use crate::ledger::{
     Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
@@ -68,6 +69,7 @@ impl Ended {
     /// dies after it has left nothing undone.
     pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
         let session = self.session;
+        failpoint::pass("run.close.before");
         let closed = self.whole.then(|| store.submit(Command::Close { session }));
         // On its way before the first is answered, so that one commit takes both.
         let left = store.submit(Command::Leave { session });
@@ -75,6 +77,7 @@ impl Ended {
             closed.await?;
         }
         left.await?;
+        failpoint::pass("run.close.after");
         Ok(())
     }
 }
@@ -160,7 +163,9 @@ async fn open_run(
         None => composed.date.text(&config.output.dir_timestamp_pattern),
     };
     let begins = begins(store, mode).await?;
+    failpoint::pass("run.folder.before");
     let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
+    failpoint::pass("run.folder.after");
     let plan = RunPlan {
         identity: identity(composed),
         defs: *blake3::hash(&publish.defs).as_bytes(),
@@ -180,6 +185,7 @@ async fn open_run(
     };
     let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
     let reply = store.submit(open).await;
+    failpoint::pass("run.open.after");
     if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
         // There is no run after all; only an empty folder goes.
         drop(std::fs::remove_dir(config.output.dir.join(&folder)));
@@ -288,10 +294,15 @@ fn start_appenders(
 /// Makes `latest` point at the folder of this run; a file system without links goes without.
 fn point_latest(output: &Path, folder: &str) {
     let (latest, fresh) = (output.join("latest"), output.join(".latest"));
+    failpoint::pass("latest.before");
     let made = std::fs::create_dir_all(output)
         .and_then(|()| std::fs::remove_file(&fresh).or(Ok(())))
         .and_then(|()| std::os::unix::fs::symlink(folder, &fresh))
-        .and_then(|()| std::fs::rename(&fresh, &latest));
+        .and_then(|()| {
+            failpoint::pass("latest.linked");
+            std::fs::rename(&fresh, &latest)
+        });
+    failpoint::pass("latest.after");
     if let Err(error) = made {
         tracing::debug!(%error, "`latest` could not be made");
     }

@@ -7,6 +7,7 @@ use spoonbill_plugins::loader::Target;
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
+use crate::failpoint;
 use crate::ledger::{Command, Epoch, JobKey, NewJob, Reply, SessionId};
 use crate::store::Store;
 
@@ -48,8 +49,9 @@ async fn seed_group(
             .collect();
         let last = chunks.peek().is_none();
         let seed = Command::Seed { session, epoch, group: name.clone(), jobs, last };
+        failpoint::pass("seed.before");
         match store.submit(seed).await? {
-            Reply::Ok => {}
+            Reply::Ok => failpoint::pass("seed.after"),
             other => return Err(RunError::unexpected("seed", &other)),
         }
     }

@@ -14,6 +14,7 @@ use spoonbill_plugins::page::Page;
 use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
+use crate::failpoint;
 use crate::ledger::{Grant, NewJob, Outcome, Tally};
 use crate::pool::Pool;
 use crate::prepare::RunDate;
@@ -99,6 +100,7 @@ impl TaskMediator {
         let attempt = grant.attempts;
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
+        failpoint::pass("page.load.before");
         let brought = match self.bring(&grant, fingerprint).await {
             Ok(brought) => brought,
             Err(Absent::Moved(way)) => return moved(way),
@@ -107,6 +109,7 @@ impl TaskMediator {
             }
         };
         let Brought { page, parsed, save, tally, lives } = brought;
+        failpoint::pass("page.load.after");
         begin().await;
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {

@@ -9,6 +9,7 @@ use super::{RunArgs, print_err, progress};
 use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
+use crate::failpoint;
 use crate::ledger::OpenMode;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
@@ -223,7 +224,9 @@ fn complain_of_failures(args: &RunArgs, which: Which, report: &Report) {
 /// Writes the report as JSON; says so if it cannot.
 fn report_to(path: &Path, report: &Report) -> bool {
     let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
+    failpoint::pass("report.write.before");
     let written = text.and_then(|text| std::fs::write(path, text + "\n"));
+    failpoint::pass("report.write.after");
     if let Err(error) = &written {
         print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
     }

@@ -15,6 +15,7 @@ use tokio::sync::{oneshot, watch};
 use super::lock::DirLock;
 use super::sqlite::SqliteTables;
 use super::{Answer, Question, Store, StoreError};
+use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, Stamp, Standing, TableError, Tables};
 
 /// How a solo store is opened.
@@ -79,10 +80,12 @@ impl SoloHandle {
     /// Opens the store and starts its thread.
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
+        failpoint::pass("store.lock.after");
         let file = options.dir.join("state.db");
         let mut tables =
             SqliteTables::open(if options.in_memory { None } else { Some(file.as_path()) })?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
@@ -209,7 +212,9 @@ impl Keeper {
                 }
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
+                failpoint::pass("store.apply.before");
                 let reply = self.ledger.apply(self.stamp, command);
+                failpoint::pass("store.apply.after");
                 match told(reply, respond)? {
                     (reply, respond) if wait => {
                         self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
@@ -237,7 +242,10 @@ impl Keeper {
     /// as little as possible is left to do then.
     fn tidy(&mut self) -> Result<(), TableError> {
         self.commit()?;
-        self.ledger.tables_mut().checkpoint()
+        failpoint::pass("store.checkpoint.before");
+        self.ledger.tables_mut().checkpoint()?;
+        failpoint::pass("store.checkpoint.after");
+        Ok(())
     }
 
     fn look(&mut self, question: &Question) -> Result<Answer, TableError> {
@@ -270,7 +278,9 @@ impl Keeper {
             self.changed = false;
             self.ledger.save_lanes()?;
             let core = self.ledger.core().clone();
+            failpoint::pass("store.commit.before");
             self.ledger.tables_mut().commit(&core)?;
+            failpoint::pass("store.commit.after");
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -285,6 +295,7 @@ impl Keeper {
         for respond in self.held.drain(..) {
             respond(Ok(()));
         }
+        failpoint::pass("store.answer.after");
         Ok(())
     }
 
