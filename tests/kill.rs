@@ -4,8 +4,10 @@
 mod damage;
 mod failpoints;
 mod full_disk;
+mod judged;
 mod kills;
 mod power;
+mod sets;
 mod shop;
 
 use crate::harness::site;
