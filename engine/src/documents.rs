@@ -3,6 +3,7 @@
 //! A thread of its own writes them in batches; a page is in the file before its job is finished.
 //! Losing this file loses no row, only the saving of a fetch.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
+use zstd::bulk::Compressor;
 
 use crate::failpoint;
 use crate::store::StoreError;
@@ -168,23 +170,30 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
 fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     let Ok(first) = inbox.recv() else { return };
     match connect(file) {
-        Ok(connection) => Keeper { connection, inbox, bytes_max }.keep(first),
+        Ok((connection, packer)) => {
+            Keeper { connection, packer: RefCell::new(packer), inbox, bytes_max }.keep(first);
+        }
         Err(error) => refuse(first, inbox, &error),
     }
 }
 
-fn connect(file: Option<&Path>) -> Result<Connection, String> {
+fn connect(file: Option<&Path>) -> Result<(Connection, Compressor<'static>), String> {
     let open = || -> rusqlite::Result<Connection> {
         let connection = match file {
             Some(file) => Connection::open(file)?,
             None => Connection::open_in_memory()?,
         };
-        connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")?;
+        // The size holds for a new file only; larger pages suit bodies of some kilobytes.
+        connection.execute_batch(
+            "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        )?;
         connection.execute_batch(SCHEMA)?;
         Ok(connection)
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
-    open().map_err(|error| format!("`{name}`: {error}"))
+    let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
+    let packer = Compressor::new(LEVEL).map_err(|error| format!("zstd: {error}"))?;
+    Ok((connection, packer))
 }
 
 /// Without a file nothing is found and nothing is saved; a run can do without.
@@ -202,6 +211,8 @@ fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
 
 struct Keeper<'a> {
     connection: Connection,
+    /// Kept from page to page: making one costs as much as packing a page.
+    packer: RefCell<Compressor<'static>>,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
 }
@@ -332,7 +343,10 @@ impl Keeper<'_> {
     }
 
     fn put(&self, fingerprint: &Fingerprint, page: &StoredPage) -> rusqlite::Result<()> {
-        let packed = zstd::bulk::compress(&page.body, LEVEL)
+        let packed = self
+            .packer
+            .borrow_mut()
+            .compress(&page.body)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection
             .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?

@@ -136,7 +136,7 @@ fn read_life(life: &[Answer], killed: &[Instant], known: &mut Known, figures: &m
 
 /// Kills until the binary ends by itself; then everything must be as if nothing had been.
 fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
-    let place = Place::new(set, figures.rounds % 2 == 0);
+    let place = Place::new(set, figures.rounds.is_multiple_of(2));
     let (mut known, mut killed, mut read) = (Known::new(), Vec::new(), 0);
     let longest_ms = 80 + dice.below(500);
     let (mut folders, mut starts) = (0, 0);

@@ -87,7 +87,7 @@ fn after_a_power_cut_the_rows_are_those_of_an_undisturbed_run() {
     let (mut done, mut in_doubt, mut seed) = (0, 0_u64, first);
     while done < cuts {
         let mut dice = Dice(seed);
-        let canonical = seed % 2 == 0;
+        let canonical = seed.is_multiple_of(2);
         let place = Place::new(&site, canonical);
         let images = place.path("images");
         std::fs::create_dir(&images).unwrap();

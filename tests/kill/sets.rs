@@ -73,8 +73,8 @@ fn host(
     site
 }
 
-fn html(body: String) -> Option<Response> {
-    Some(Response::html(format!("<!DOCTYPE html><title>t</title>{body}")))
+fn html(body: &str) -> Response {
+    Response::html(format!("<!DOCTYPE html><title>t</title>{body}"))
 }
 
 fn number(path: &str) -> usize {
@@ -104,9 +104,12 @@ fn circles() -> Set {
         let (one, two) = (link(format!("/node/{}", (2 * n + 1) % NODES)), (3 * n + 2) % NODES);
         let note = format!("<p><a href='/note/{n}'>n</a></p>");
         if path.starts_with("/note") {
-            return html(format!("<h1>Note {n}</h1><p><a href='/note/{n}'>self</a></p>"));
+            return Some(html(&format!("<h1>Note {n}</h1><p><a href='/note/{n}'>self</a></p>")));
         }
-        html(format!("<h1>Node {n}</h1><ul>{one}{}</ul>{note}", link(format!("/node/{two}"))))
+        Some(html(&format!(
+            "<h1>Node {n}</h1><ul>{one}{}</ul>{note}",
+            link(format!("/node/{two}"))
+        )))
     });
     let url = site.url("");
     let defs = format!(
@@ -140,7 +143,7 @@ dataDefs:
 "#
     );
     // Nodes that are reached from the first, and their notes.
-    let mut reached = vec![false; NODES];
+    let mut reached = [false; NODES];
     let mut open = vec![0];
     while let Some(n) = open.pop() {
         if !std::mem::replace(&mut reached[n], true) {
@@ -175,7 +178,7 @@ fn dates() -> Set {
                 )
             })
             .collect();
-        html(format!("<table><tbody>{rows}</tbody></table><b>{n}, \"q\"</b>"))
+        Some(html(&format!("<table><tbody>{rows}</tbody></table><b>{n}, \"q\"</b>")))
     });
     let list = locators((0..PAGES).map(|n| site.url(&format!("/day/{n}"))));
     let defs = format!(
@@ -230,10 +233,10 @@ fn faults() -> Set {
     let book = Arc::new(Mutex::new(Book::default()));
     let site = host("127.0.0.1", &book, |path, tries| {
         let n = number(path);
-        if n >= PAGES || n % 3 == 0 && tries <= 2 {
+        if n >= PAGES || n.is_multiple_of(3) && tries <= 2 {
             return None;
         }
-        html(format!("<h1>Page {n}</h1>"))
+        Some(html(&format!("<h1>Page {n}</h1>")))
     });
     let list = locators((0..PAGES + LOST).map(|n| site.url(&format!("/p/{n}"))));
     let defs = format!(
@@ -256,9 +259,9 @@ dataDefs:
 
 /// Two hosts that want a pause between requests.
 fn polite() -> Set {
-    const PAGES: usize = 24;
+    const PAGES: usize = 12;
     let book = Arc::new(Mutex::new(Book::default()));
-    let page = |path: &str, _| html(format!("<h1>Polite {}</h1>", number(path)));
+    let page = |path: &str, _| Some(html(&format!("<h1>Polite {}</h1>", number(path))));
     let sites = ["127.0.0.2", "127.0.0.3"].map(|address| host(address, &book, page));
     let urls = sites.iter().flat_map(|site| (0..PAGES).map(|n| site.url(&format!("/q/{n}"))));
     let list = locators(urls);
@@ -276,8 +279,8 @@ dataDefs:
 "#
     );
     let mut set = Set { pages: 2 * PAGES, ..set("polite", defs, book, sites.into()) };
-    set.settings = vec!["loader.fetch.delay=40ms", "loader.fetch.parallelism=1"];
-    set.delay = Duration::from_millis(40);
+    set.settings = vec!["loader.fetch.delay=100ms", "loader.fetch.parallelism=1"];
+    set.delay = Duration::from_millis(100);
     set
 }
 
@@ -288,7 +291,7 @@ fn chain() -> Set {
     let site = host("127.0.0.1", &book, |path, _| {
         let n = number(path);
         let next = (n + 1) % PAGES;
-        html(format!("<h1>Link {n}</h1><a class='next' href='/c/{next}'>next</a>"))
+        Some(html(&format!("<h1>Link {n}</h1><a class='next' href='/c/{next}'>next</a>")))
     });
     let url = site.url("");
     let defs = format!(
@@ -301,7 +304,7 @@ taskGroups:
     head: {{ dataDef: head, steps: htmlUnitDefault }}
     next:
       dataDef: next
-      {}
+      {LINKS}
 dataDefs:
   head:
     query: {{ block: "//body", selector: "h1" }}
@@ -310,8 +313,7 @@ dataDefs:
     query: {{ block: body }}
     items: [ item: {{ name: link, linkGroup: link, prefix: [ "{url}" ],
                       selector: "a.next attribute: href" }} ]
-"#,
-        LINKS
+"#
     );
     Set { pages: PAGES, ..set("chain", defs, book, vec![site]) }
 }
