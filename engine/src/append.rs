@@ -45,6 +45,8 @@ pub(crate) struct AppendOrder {
     pub number: u32,
     /// Its file.
     pub path: PathBuf,
+    /// What the file begins with.
+    pub header: Vec<u8>,
     /// How far it had come.
     pub position: Position,
     /// Whether rows are sorted at the end instead of written as they come.
@@ -189,7 +191,7 @@ impl Pen {
             tracing::warn!(%path, "output file is missing or changed, writing it again");
         }
         self.position = Position::default();
-        create(&self.order.path)
+        create(&self.order.path, &self.order.header)
     }
 
     /// Leaves whole rows alone in a file that could not be written to its end; the ledger has the
@@ -262,7 +264,7 @@ impl Pen {
     /// Writes everything in canonical order beside the file, then puts it in its place.
     fn write_sorted(&mut self) -> Result<(), Broken> {
         let part = part_of(&self.order.path);
-        let mut file = create(&part)?;
+        let mut file = create(&part, &self.order.header)?;
         let (mut count, mut seq) = (0, 0);
         loop {
             let blocks = self.read(true, count)?;
@@ -289,9 +291,9 @@ impl Pen {
     }
 }
 
-fn create(path: &Path) -> Result<FileAppender, Broken> {
+fn create(path: &Path, header: &[u8]) -> Result<FileAppender, Broken> {
     failpoint::pass("append.create.before");
-    let file = FileAppender::create(path)?;
+    let file = FileAppender::create_with(path, header)?;
     failpoint::pass("append.create.after");
     Ok(file)
 }

@@ -360,7 +360,7 @@ impl Maker<'_> {
                 ReadyStep::Script(self.options(chain)?)
             }
             StepKind::LocatorCreator => ReadyStep::CreateLocators(link_rules(def)),
-            StepKind::DataAppender => ReadyStep::Append(self.sinks(step)?),
+            StepKind::DataAppender => ReadyStep::Append(self.sinks(step, takes?)?),
         })
     }
 

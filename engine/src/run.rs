@@ -291,6 +291,7 @@ fn start_appenders(
     let orders = orders.map(|((spec, position), number)| AppendOrder {
         number,
         path: spec.file.path(&output.dir, &run.plan.folder),
+        header: spec.header.clone(),
         position: *position,
         canonical: output.order == OutputOrder::Canonical,
         durable: plan.config.store.durability == Durability::Strict,
