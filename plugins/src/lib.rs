@@ -15,5 +15,6 @@ pub mod loader;
 pub mod options;
 pub mod page;
 pub mod parser;
+pub mod propose;
 pub mod script;
 pub mod xpath;
