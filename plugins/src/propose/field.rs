@@ -133,9 +133,10 @@ fn takes(view: &View, source: Source, node: NodeId, hit: &Hit, wanted: &Wanted) 
     take.is_url = matches!(hit.how, How::Address(_));
     take.is_own = hit.how == How::Own;
     if !matches!(hit.how, How::Part | How::AttributePart(_)) {
-        let mut all = take.clone();
-        all.is_all = true;
-        return vec![take, all];
+        let all = Take { is_all: true, ..take.clone() };
+        let own = Take { is_own: true, ..take.clone() };
+        let is_bare = hit.how == How::Whole && view.own_text(node) == view.text(node);
+        return if is_bare { vec![take, all, own] } else { vec![take, all] };
     }
     let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
     let mut found = Vec::new();
@@ -190,7 +191,7 @@ impl Trial<'_> {
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own { self.own_cost(&nodes) } else { self.badges(take, &nodes) };
+        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes) };
         cost += take.regex.as_ref().map_or(0.0, |regex| 0.01 * regex.chars().count() as f64);
         Some(cost)
     }
@@ -245,7 +246,7 @@ impl Trial<'_> {
         let badged = firsts.filter(|node| {
             self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
-        badged.count() as f64 / nodes.len() as f64
+        2.0 * badged.count() as f64 / nodes.len() as f64
     }
 }
 

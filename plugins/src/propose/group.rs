@@ -131,16 +131,23 @@ impl<'a> Judge<'a> {
         if self.view.ink(node) == 0 && self.view.ink(self.model) > 0 {
             return false;
         }
-        let played = self.roles.iter().filter(|(way, tag, classes)| {
-            way.is_empty()
-                || self.view.inside(node).any(|inner| {
-                    let is_named = !classes.is_empty()
-                        && self.view.tag(inner) == *tag
-                        && self.view.telling(inner).intersection(classes).next().is_some();
-                    is_named || (self.view.tag(inner) == *tag && self.view.way(node, inner) == *way)
-                })
-        });
-        2 * played.count() >= self.roles.len()
+        // In halves: a like by its place alone counts half where the model's has a class.
+        let mut played = 0;
+        for (way, tag, classes) in &self.roles {
+            let alike = self.view.inside(node).filter(|inner| self.view.tag(*inner) == *tag);
+            let worth = alike.map(|inner| {
+                let is_named = self.view.telling(inner).intersection(classes).next().is_some();
+                let is_placed = || self.view.way(node, inner) == *way;
+                match (is_named, classes.is_empty()) {
+                    (true, _) => 2,
+                    (false, true) => 2 * usize::from(is_placed()),
+                    (false, false) => usize::from(is_placed()),
+                }
+            });
+            played += if way.is_empty() { 2 } else { worth.max().unwrap_or_default() };
+        }
+        let needed = self.roles.len();
+        played > needed || (needed <= 2 && played == needed)
     }
 
     fn is_similar(&self, node: NodeId, shares: bool) -> bool {
@@ -167,46 +174,54 @@ fn features(view: &View, node: NodeId) -> BTreeSet<String> {
     found
 }
 
-/// Whether an element is a pair of label and value, and only its value is sampled: a row of a
-/// detail page rather than an item of a list.
+/// Whether an element is a pair of label and value, or the value of one, and only its value is
+/// sampled: a row of a detail page rather than an item of a list.
 pub(super) fn is_labelled(view: &View, row: NodeId, kin: &[NodeId], hit: &Hit) -> bool {
-    let Some(label) = label_in(view, row, hit.node) else { return false };
+    if view.holds(row, hit.node) && label_in(view, row).is_some_and(|label| view.holds(label, hit.node)) {
+        return false;
+    }
+    let label_of = |node: NodeId| {
+        let label = label_in(view, node).or_else(|| label_of_value(view, node))?;
+        Some(view.text(label))
+    };
+    let Some(label) = label_of(row) else { return false };
     if has_head_row(view, row) {
         return false;
     }
-    let others: Vec<Option<String>> =
-        kin.iter().filter(|node| **node != row).map(|node| first_text(view, *node)).collect();
-    !others.is_empty() && others.iter().all(|other| other.as_ref() != Some(&label))
+    let mut others = kin.iter().filter(|node| **node != row).peekable();
+    others.peek().is_some() && others.all(|node| label_of(*node).as_ref() != Some(&label))
 }
 
-/// The label of a value in a row of two.
-fn label_in(view: &View, row: NodeId, value: NodeId) -> Option<String> {
-    if view.tag(row) == "dd" {
-        return view.before(row).filter(|before| view.tag(*before) == "dt").map(|dt| view.text(dt));
-    }
-    let children: Vec<NodeId> = view.document.child_elements(row).collect();
-    let first = *children.first()?;
-    if view.holds(first, value) || children.len() > 2 {
-        return None;
-    }
-    let text = view.text(first);
-    let is_label = matches!(view.tag(first), "th" | "dt" | "b" | "strong" | "label")
+fn is_label(view: &View, node: NodeId) -> bool {
+    let text = view.text(node);
+    let is_marked = matches!(view.tag(node), "th" | "dt" | "b" | "strong" | "label")
         || text.ends_with(':')
-        || view.classes(first).into_iter().any(is_label_class);
-    (is_label && !text.is_empty()).then_some(text)
+        || view.classes(node).into_iter().any(is_label_class);
+    is_marked && !text.is_empty()
+}
+
+/// The label in a row of two.
+fn label_in(view: &View, row: NodeId) -> Option<NodeId> {
+    let mut children = view.document.child_elements(row);
+    let first = children.next()?;
+    (children.count() <= 1 && is_label(view, first)).then_some(first)
+}
+
+/// The label in front of a value, or in front of what holds nothing but it.
+fn label_of_value(view: &View, value: NodeId) -> Option<NodeId> {
+    let ink = view.ink(value);
+    let wraps = view.upwards(value).take_while(|up| view.ink(*up) == ink).take(3);
+    wraps.filter_map(|up| view.before(up).map(|label| (up, label))).find_map(|(up, label)| {
+        let is_pair = view.tag(up) == "dd"
+            || view.parent(up).is_some_and(|row| view.document.child_elements(row).count() == 2);
+        (is_pair && is_label(view, label)).then_some(label)
+    })
 }
 
 pub(super) fn is_label_class(class: &str) -> bool {
     words::tokens(class).iter().any(|word| {
         matches!(word.as_str(), "label" | "key" | "term" | "caption" | "property" | "field")
     })
-}
-
-fn first_text(view: &View, row: NodeId) -> Option<String> {
-    if view.tag(row) == "dd" {
-        return view.before(row).map(|dt| view.text(dt));
-    }
-    view.document.child_elements(row).next().map(|first| view.text(first))
 }
 
 /// Whether the table of a row begins with a row of headings.

@@ -46,25 +46,23 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
     let found = hits.iter().filter(|places| !places.is_empty()).count();
     let best = best_list(view, samples, hits);
     let tightest = tightest(view, hits);
+    let root = view.document.root();
+    let near = page_examples(root, hits, &tightest, |_| true);
+    let is_whole = best.as_ref().is_some_and(|list| list.examples.len() == found);
+    if let Some(flat) = (!is_whole).then(|| flat(view, samples, &near)).flatten() {
+        return flat;
+    }
     if let Some(list) = best.filter(|list| list.is_trusted(found)) {
         let in_model: Vec<Example> =
             list.examples.iter().filter(|example| example.member == list.model).cloned().collect();
         let is_whole = in_model.len() == found;
         return is_whole.then(|| flat(view, samples, &in_model)).flatten().unwrap_or_else(|| {
             let covered: BTreeSet<usize> = list.examples.iter().map(|each| each.sample).collect();
-            let root = view.document.root();
             let outside = page_examples(root, hits, &tightest, |sample| !covered.contains(&sample));
             Layout { kind: Kind::List, members: list.members, examples: list.examples, outside }
         });
     }
-    let root = view.document.root();
-    let examples = page_examples(root, hits, &tightest, |_| true);
-    flat(view, samples, &examples).unwrap_or(Layout {
-        kind: Kind::Page,
-        members: vec![root],
-        examples,
-        outside: Vec::new(),
-    })
+    Layout { kind: Kind::Page, members: vec![root], examples: near, outside: Vec::new() }
 }
 
 fn page_examples(

@@ -57,7 +57,10 @@ pub(super) fn details(view: &View, block: &str, members: &[NodeId], hits: &[Node
     let (member, link) = hits.iter().find_map(|hit| {
         let member = *members.iter().find(|member| view.holds(**member, *hit))?;
         let around = view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
-        Some((member, around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?))
+        let link = around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?;
+        // The link with words says better where it leads than the one around a picture.
+        let same = |other: &NodeId| target(view, *other) == target(view, link) && view.ink(*other) > 0;
+        Some((member, view.inside(member).find(same).unwrap_or(link)))
     })?;
     if block.contains(',') {
         return None;

@@ -81,7 +81,7 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
         }
     }
     if let Some(stem) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten() {
-        found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.0));
+        found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.7));
     }
     found
 }

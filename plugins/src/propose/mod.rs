@@ -216,7 +216,7 @@ impl Builder<'_> {
             }
         }
         for example in &layout.outside {
-            let chosen = self.draft_at(&[example], self.member_for(example, &members), Kind::Flat, &members);
+            let chosen = self.draft_at(&[example], self.member_for(example, &members), Kind::Page, &members);
             match chosen {
                 Some(draft) => drafts.push(draft),
                 None => lost.push(example.sample),
@@ -325,8 +325,7 @@ impl Builder<'_> {
         let sample = &self.samples[first.sample];
         let given = group.iter().find_map(|example| self.samples[example.sample].name.clone());
         let name = given.unwrap_or_else(|| {
-            let how = &first.hit.how;
-            names::name(self.view, member, node, how, &take, &sample.text)
+            names::name(self.view, member, node, &take, &sample.text)
         });
         Some(Draft { samples: group.iter().map(|example| example.sample).collect(), name, take })
     }

@@ -1,6 +1,5 @@
 //! Names for columns that the user did not name.
 
-use super::hits::How;
 use super::take::Take;
 use super::view::View;
 use super::ways::label_before;
@@ -15,14 +14,16 @@ const KNOWN: [&str; 38] = [
 ];
 
 /// A name for what `take` gives, from how the page calls it.
-pub(super) fn name(view: &View, root: NodeId, node: NodeId, how: &How, take: &Take, sample: &str) -> String {
+pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample: &str) -> String {
     let told = view.attribute(node, "itemprop").map(str::to_owned);
     let told = told.filter(|_| take.attribute.as_deref() != Some("href"));
-    let by_attribute = match how.attribute() {
+    let by_attribute = match take.attribute.as_deref() {
         Some("href") => Some("link"),
         Some("src" | "data-src") => Some("image"),
         Some("datetime") => Some("date"),
-        _ => None,
+        Some("alt") => Some("title"),
+        Some(name) => name.strip_prefix("data-"),
+        None => None,
     };
     let found = told
         .or_else(|| by_attribute.map(str::to_owned))

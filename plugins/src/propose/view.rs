@@ -14,7 +14,6 @@ pub(super) struct View<'a> {
     ink: Vec<u32>,
     /// By node: the tags from the root down to it, as a number.
     paths: Vec<u32>,
-    depths: Vec<u32>,
     texts: RefCell<BTreeMap<NodeId, String>>,
 }
 
@@ -25,7 +24,6 @@ impl<'a> View<'a> {
             cache: RefCell::default(),
             ink: vec![0],
             paths: vec![0; document.len()],
-            depths: vec![0; document.len()],
             texts: RefCell::default(),
         };
         let mut known: BTreeMap<(u32, String), u32> = BTreeMap::new();
@@ -36,7 +34,6 @@ impl<'a> View<'a> {
             }
             view.ink.push(total);
             let Some(parent) = document.parent(node) else { continue };
-            view.depths[node.index()] = view.depths[parent.index()] + 1;
             if let Some(name) = document.name(node) {
                 let next = known.len() as u32 + 1;
                 let key = (view.paths[parent.index()], name.to_string());
@@ -76,10 +73,6 @@ impl<'a> View<'a> {
 
     pub(super) fn path(&self, node: NodeId) -> u32 {
         self.paths[node.index()]
-    }
-
-    pub(super) fn depth(&self, node: NodeId) -> u32 {
-        self.depths[node.index()]
     }
 
     pub(super) fn tag(&self, node: NodeId) -> &str {
