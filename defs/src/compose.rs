@@ -3,11 +3,16 @@
 mod chains;
 mod data_defs;
 mod fields;
-mod groups;
 mod inherit;
+mod links;
+mod locators;
+mod output;
+mod records;
 mod sections;
+mod tasks;
 mod wiring;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Defs;
@@ -17,16 +22,20 @@ use crate::problem::{Problem, Problems, Severity};
 use crate::text::{Sources, Span};
 use crate::yaml;
 
+use tasks::TaskReader;
+
 /// Settings that composing depends on.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Chain of tasks without `steps` (setting `defs.defaultSteps`).
     pub default_steps: String,
+    /// Value of a variable `${NAME}`, if there is one.
+    pub variable: fn(&str) -> Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { default_steps: "jsoupDefault".to_owned() }
+        Self { default_steps: "jsoupDefault".to_owned(), variable: |name| std::env::var(name).ok() }
     }
 }
 
@@ -39,6 +48,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// Warnings; never errors.
     pub warnings: Vec<Problem>,
+    /// Variables that were used and whose values must not be shown, by name.
+    pub secrets: BTreeMap<String, String>,
 }
 
 /// Reads every definition file below `dir` and resolves every name in them.
@@ -101,47 +112,77 @@ fn compose(
     options: &Options,
 ) -> (Loaded, Problems) {
     let mut findings = Findings::new(&sources, early);
-    let defs = if files.is_empty() { Defs::default() } else { read(files, options, &mut findings) };
+    let mut variables = yaml::Variables::new(options.variable);
+    let defs = if files.is_empty() {
+        Defs::default()
+    } else {
+        read(files, options, &mut variables, &mut findings)
+    };
     let problems = findings.finish();
     let warnings =
         problems.0.iter().filter(|problem| problem.severity == Severity::Warning).cloned();
-    (Loaded { defs, sources, warnings: warnings.collect() }, problems)
+    let warnings = warnings.collect();
+    (Loaded { defs, sources, warnings, secrets: variables.secrets }, problems)
 }
 
-fn read(files: &[u32], options: &Options, findings: &mut Findings<'_>) -> Defs {
+fn read(
+    files: &[u32],
+    options: &Options,
+    variables: &mut yaml::Variables,
+    findings: &mut Findings<'_>,
+) -> Defs {
     let mut budget = yaml::Budget::default();
     let mut roots = Vec::new();
     for file in files {
-        match yaml::parse(*file, &mut budget, findings) {
+        match yaml::parse(*file, &mut budget, variables, findings) {
             Ok(root) => roots.extend(root),
             Err(yaml::Unreadable) => findings.incomplete = true,
         }
     }
     let all_read = !findings.incomplete;
     let sections = sections::merge(roots, findings);
-    if all_read {
-        report_missing(&sections, files, findings);
-    }
-    let [locator_groups, task_groups, data_defs, steps] = sections;
-    let locator_groups = groups::locator_groups(&locator_groups, findings);
+    let [locator_groups, task_groups, data_defs, steps, groups] = &sections;
     let chains = chains::read(&steps.entries, findings);
     let chains = inherit::expand(chains, findings);
-    let task_groups = groups::task_groups(&task_groups.entries, &chains, options, findings);
-    let data_defs = data_defs::read(&data_defs.entries, findings);
+    let locators = locators::read(locator_groups, findings);
+    let defs = data_defs::read(&data_defs.entries, findings);
+    let mut reader = TaskReader::new(&chains, options, locators, defs);
+    reader.classic(task_groups, findings);
+    reader.sitemaps(locator_groups, findings);
+    reader.short(groups, findings);
+    let TaskReader { locator_groups, task_groups, data_defs, .. } = reader;
     let defs = Defs { locator_groups, task_groups, data_defs };
+    if all_read {
+        report_missing(&sections, files, &defs, findings);
+    }
     check::check(&defs, findings);
     defs
 }
 
-/// A section no file has; `steps` may be missing, as the default chains are built in.
-fn report_missing(sections: &[sections::Section; 4], files: &[u32], findings: &mut Findings<'_>) {
+/// A section no file has; `steps` may be missing, as the default chains are built in, and all of
+/// them when groups hold everything.
+fn report_missing(
+    sections: &[sections::Section; 5],
+    files: &[u32],
+    defs: &Defs,
+    findings: &mut Findings<'_>,
+) {
+    let [.., groups] = sections;
+    if groups.at.is_some() {
+        return;
+    }
     // With one file there is no doubt where the section belongs.
     let at = match files {
         [file] => Span { file: *file, line: 1, column: 1, width: 1 },
         _ => Span::default(),
     };
     for (name, section) in sections::SECTIONS.iter().zip(sections) {
-        if section.at.is_none() && *name != "steps" {
+        let needed = match *name {
+            "steps" | "groups" => false,
+            "dataDefs" => defs.data_defs.is_empty(),
+            _ => true,
+        };
+        if section.at.is_none() && needed {
             findings.error(
                 at,
                 format!("no file has the section `{name}`"),

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::follow::Follow;
 use crate::records::{Expect, Record};
 use crate::text::Text;
 
@@ -14,8 +13,6 @@ pub struct DataDef {
     pub name: Text,
     /// Rows with named columns; then there are no items, dims and facts.
     pub record: Option<Record>,
-    /// Links of the page to follow.
-    pub follow: Vec<Follow>,
     /// What the rows of a run are expected to be like.
     pub expect: Option<Expect>,
     /// Where on the page to look.

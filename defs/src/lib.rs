@@ -11,6 +11,7 @@ mod follow;
 mod locators;
 mod problem;
 mod records;
+pub mod shapes;
 mod steps;
 mod tasks;
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub struct Task {
     pub name: Text,
     /// Name of the data definition.
     pub data_def: Text,
-    /// Links of the page to follow, beside those of the data definition.
+    /// Links of the page to follow, those of the data definition first.
     pub follow: Vec<Follow>,
     /// The effective chain, from the step after `start` to the last one, in the order of `next`.
     pub steps: Vec<Step>,

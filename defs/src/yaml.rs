@@ -7,9 +7,11 @@ mod files;
 mod slips;
 mod syntax;
 mod tree;
+mod variables;
 
 pub(crate) use files::{add_text, read_dir};
 pub(crate) use tree::{Budget, Unreadable, parse};
+pub(crate) use variables::Variables;
 
 use crate::text::{Span, Text};
 
@@ -59,6 +61,8 @@ pub(crate) enum Scalar {
     Number,
     /// Everything else, and whatever is quoted.
     Text,
+    /// Holds the value of a variable: whatever its reader wants.
+    Filled,
 }
 
 impl Node {
@@ -81,7 +85,9 @@ impl Node {
             Kind::Scalar(_, Scalar::Null) => "nothing".to_owned(),
             Kind::Scalar(text, Scalar::Boolean(_)) => format!("the boolean `{text}`"),
             Kind::Scalar(text, Scalar::Number) => format!("the number `{}`", shorten(text)),
-            Kind::Scalar(text, Scalar::Text) => format!("the text `{}`", shorten(text)),
+            Kind::Scalar(text, Scalar::Text | Scalar::Filled) => {
+                format!("the text `{}`", shorten(text))
+            }
             Kind::Sequence(_) => "a list".to_owned(),
             Kind::Mapping(_) => "a mapping".to_owned(),
         }

@@ -73,10 +73,10 @@ fn a_task_without_steps_has_the_default_chain() {
     assert_eq!(file.plugins[0].option("delimiter").unwrap().text, "|");
     assert!(loaded.defs.task_groups[0].tasks[0].persist_data);
 
-    let options = Options { default_steps: "htmlUnitDefault".to_owned() };
+    let options = Options { default_steps: "htmlUnitDefault".to_owned(), ..Options::default() };
     let loaded = from_str("a.yml", &text, &options).unwrap();
     assert_eq!(loaded.defs.task_groups[0].tasks[0].steps[2].kind, StepKind::XpathParser);
-    let options = Options { default_steps: "nothing".to_owned() };
+    let options = Options { default_steps: "nothing".to_owned(), ..Options::default() };
     let Problems(problems) = from_str("a.yml", &text, &options).unwrap_err();
     assert_eq!(problems[0].message, "there is no chain of steps `nothing`");
 }

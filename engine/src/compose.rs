@@ -34,7 +34,8 @@ pub(crate) struct Composed {
 /// Reads and checks everything; nothing is fetched or written. Gives all problems at once, those of
 /// the files' shape and those of what stands in them.
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
-    let options = Options { default_steps: config.defs.default_steps.clone() };
+    let options =
+        Options { default_steps: config.defs.default_steps.clone(), ..Options::default() };
     let (Loaded { defs, sources, .. }, mut problems) = spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
     let published = Published { defs, files };

@@ -2,6 +2,7 @@
 //! every problem found. `check` and `run` share this, so what passes one passes the other.
 
 mod queries;
+mod records;
 mod sinks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,13 +17,17 @@ use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
 use spoonbill_plugins::parser::{FactText, Plan};
+use spoonbill_plugins::records::RecordPlan;
 use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
 
 use crate::compose::Published;
 use crate::config::Config;
 
 pub(crate) use queries::Dialect;
+pub(crate) use records::Expectations;
 pub(crate) use sinks::{AppenderSpec, Sink};
+
+use records::Takes;
 
 /// The date-time of a run, to the second.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,8 +69,8 @@ pub(crate) struct ReadyTask {
     pub data_key: Vec<u8>,
     /// Whether parsed data is kept.
     pub persist_data: bool,
-    /// The data definition, compiled.
-    pub plan: Plan,
+    /// What is expected of its rows.
+    pub expect: Option<Arc<Expectations>>,
     /// What happens to a page, in order.
     pub steps: Vec<ReadyStep>,
 }
@@ -74,7 +79,9 @@ pub(crate) struct ReadyTask {
 #[derive(Debug)]
 pub(crate) enum ReadyStep {
     /// Page to data.
-    Parse(Dialect),
+    Parse(Dialect, Arc<Plan>),
+    /// Page to rows with named columns.
+    Records(Arc<RecordPlan>),
     /// Questions typed at a terminal.
     Analyze(Dialect),
     /// Drops rows.
@@ -212,7 +219,8 @@ impl Maker<'_> {
         match result {
             Ok(value) => Some(value),
             Err(problems) => {
-                for OptionProblem { at, message, help } in problems {
+                for OptionProblem { at, message, help, inside } in problems {
+                    let at = inside.map_or(at, |offset| self.inside(at, offset));
                     self.error(at, message, help);
                 }
                 None
@@ -224,32 +232,27 @@ impl Maker<'_> {
         self.tasks += 1;
         let number = self.tasks;
         let def = self.published.defs.data_def(&task.data_def.text)?.clone();
-        let plan = match Plan::compile(&def) {
-            Ok(plan) => Some(plan),
-            Err(problems) => {
-                for problem in problems {
-                    let at = if problem.at.line == 0 { def.name.at } else { problem.at };
-                    self.error(at, problem.message, None);
-                }
-                None
-            }
-        };
+        let takes = self.takes(&def);
+        let expect = self.expectations(&def, takes.as_ref());
         let mut steps = Vec::new();
         let mut complete = true;
         for step in &task.steps {
             if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader) {
                 continue;
             }
-            match self.step(step, &def) {
+            match self.step(step, &def, takes.as_ref()) {
                 Some(step) => steps.push(step),
                 None => complete = false,
             }
         }
-        let plan = plan.filter(|_| complete)?;
-        let parses = steps.iter().any(|step| matches!(step, ReadyStep::Parse(_)));
+        if !complete || takes.is_none() {
+            return None;
+        }
+        let parses =
+            |step: &ReadyStep| matches!(step, ReadyStep::Parse(..) | ReadyStep::Records(_));
         let delivers =
             |step: &ReadyStep| matches!(step, ReadyStep::Append(_) | ReadyStep::CreateLocators(_));
-        if parses && !steps.iter().any(delivers) {
+        if steps.iter().any(parses) && !steps.iter().any(delivers) {
             let words = format!("task `{}` has no appender: its rows go nowhere", task.name.text);
             self.problems.push(Problem::warning(self.sources, task.name.at, words));
         }
@@ -259,15 +262,17 @@ impl Maker<'_> {
             data_def: def.name.text.clone(),
             data_key: data_key(task, &def),
             persist_data: task.persist_data,
-            plan,
+            expect,
             steps,
         })
     }
 
     /// A step that works on a page or its data, ready; `None` after a problem.
-    fn step(&mut self, step: &Step, def: &DataDef) -> Option<ReadyStep> {
+    fn step(&mut self, step: &Step, def: &DataDef, takes: Option<&Takes>) -> Option<ReadyStep> {
         Some(match step.kind {
-            StepKind::LocatorSeeder | StepKind::PageLoader => return None,
+            StepKind::LocatorSeeder | StepKind::PageLoader | StepKind::SitemapParser => {
+                return None;
+            }
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
                 let message =
@@ -275,13 +280,16 @@ impl Maker<'_> {
                 self.error(step.name.at, message, Some(help.to_owned()));
                 return None;
             }
-            StepKind::CssParser | StepKind::XpathParser => {
-                let dialect = Dialect::of(step.kind);
-                self.check_queries(def, dialect);
-                self.check_scripts(def);
-                ReadyStep::Parse(dialect)
-            }
-            StepKind::SitemapParser => return None,
+            StepKind::CssParser | StepKind::XpathParser => match takes {
+                Some(Takes::Record(plan)) => ReadyStep::Records(Arc::clone(plan)),
+                Some(Takes::Items(plan)) => {
+                    let dialect = Dialect::of(step.kind);
+                    self.check_queries(def, dialect);
+                    self.check_scripts(def);
+                    ReadyStep::Parse(dialect, Arc::clone(plan))
+                }
+                None => return None,
+            },
             StepKind::CssAnalyzer | StepKind::XpathAnalyzer => {
                 ReadyStep::Analyze(Dialect::of(step.kind))
             }
@@ -317,7 +325,9 @@ impl Maker<'_> {
                 continue;
             };
             let names = def.items.iter().chain(&def.dims).chain(&def.facts);
-            let names: Vec<&str> = names.map(|item| item.name.as_str()).collect();
+            let fields = def.record.iter().flat_map(|record| &record.fields);
+            let names = names.map(|item| item.name.as_str());
+            let names: Vec<&str> = names.chain(fields.map(|field| field.name.as_str())).collect();
             if !names.contains(&converter.item.as_str()) {
                 let at = plugin.option("item").map_or(plugin.name.at, |item| item.at);
                 let help = spoonbill_defs::suggest(&converter.item, names)

@@ -15,6 +15,8 @@ pub struct Data {
     pub rows: Vec<Row>,
     /// Further facts about the data, by name.
     pub tags: Vec<(String, String)>,
+    /// Whether the rows are a record's: named columns, and nothing else is printed.
+    pub named: bool,
 }
 
 /// One output line.
@@ -24,8 +26,15 @@ pub struct Row {
     pub name: Arc<str>,
     /// Group of the locator: the second column.
     pub group: Arc<str>,
-    /// Item, dims, fact.
+    /// Item, dims, fact; or the columns of a record.
     pub axes: Vec<Axis>,
+}
+
+impl Row {
+    /// Whether its columns are a record's.
+    pub fn is_named(&self) -> bool {
+        self.axes.first().is_some_and(|axis| axis.kind == AxisKind::Field)
+    }
 }
 
 /// Which part of a row an axis is.
@@ -37,6 +46,8 @@ pub enum AxisKind {
     Dim,
     /// The last axis.
     Fact,
+    /// A named column of a record.
+    Field,
 }
 
 impl AxisKind {
@@ -46,6 +57,7 @@ impl AxisKind {
             Self::Item => "item",
             Self::Dim => "dim",
             Self::Fact => "fact",
+            Self::Field => "field",
         }
     }
 }
@@ -53,9 +65,9 @@ impl AxisKind {
 /// One column of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// Item, dim or fact.
+    /// Item, dim, fact or field.
     pub kind: AxisKind,
-    /// Name of the item that defines the axis.
+    /// Name of the item that defines the axis, or of the column.
     pub item_name: Arc<str>,
     /// The value; absent when nothing was found.
     pub value: Option<String>,

@@ -6,7 +6,9 @@
 
 use std::fmt::Write as _;
 
-use fancy_regex::{Regex, RegexBuilder};
+use fancy_regex::RegexBuilder;
+
+pub use fancy_regex::Regex;
 
 /// Steps of backtracking after which a match is given up.
 ///

@@ -16,5 +16,6 @@ pub mod options;
 pub mod page;
 pub mod parser;
 pub mod propose;
+pub mod records;
 pub mod script;
 pub mod xpath;

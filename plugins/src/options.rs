@@ -11,18 +11,27 @@ pub struct OptionProblem {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+    /// The character of the text at `at` that is meant, counted from 0, where that is known.
+    pub inside: Option<usize>,
 }
 
 impl OptionProblem {
     /// A problem without advice.
     pub fn new(at: Span, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), help: None }
+        Self { at, message: message.into(), help: None, inside: None }
     }
 
     /// The same problem with advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// The same problem, with the character of the text that is meant.
+    #[must_use]
+    pub fn inside(mut self, offset: usize) -> Self {
+        self.inside = Some(offset);
         self
     }
 }

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use crate::Defs;
 use crate::data_defs::Item;
 use crate::findings::Findings;
+use crate::follow::Follow;
+use crate::tasks::Task;
 
 /// Finds names nobody defines and definitions nobody uses.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
@@ -51,7 +53,43 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     for item in defs.data_defs.iter().flat_map(|def| &def.items) {
         used_groups.extend(check_link(item, defs, &task_groups, findings));
     }
+    for (task, rule) in all_rules(defs) {
+        used_groups.extend(check_rule(task, rule, defs, &task_groups, findings));
+    }
     warn_unused(defs, &used_groups, &used_defs, findings);
+}
+
+fn all_rules(defs: &Defs) -> impl Iterator<Item = (&Task, &Follow)> {
+    let tasks = defs.task_groups.iter().flat_map(|group| &group.tasks);
+    tasks.flat_map(|task| task.follow.iter().map(move |rule| (task, rule)))
+}
+
+/// The group a rule leads to, or seems to mean.
+fn check_rule<'d>(
+    task: &Task,
+    rule: &'d Follow,
+    defs: &'d Defs,
+    groups: &HashSet<&str>,
+    findings: &mut Findings<'_>,
+) -> Option<&'d str> {
+    if groups.contains(rule.group.as_str()) {
+        return Some(rule.group.as_str());
+    }
+    let known = defs.task_groups.iter().map(|group| group.name.as_str());
+    let meant = findings.nearest(&rule.group.text, known);
+    let help = match meant {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("add `{}:` below `groups:`", rule.group.text),
+    };
+    findings.error(
+        rule.group.at,
+        format!(
+            "task `{}` follows links to the group `{}`, which no file defines",
+            task.name.text, rule.group.text
+        ),
+        help,
+    );
+    meant
 }
 
 fn names<'n>(names: impl Iterator<Item = &'n String>) -> HashSet<&'n str> {
@@ -114,7 +152,7 @@ fn warn_unused(
                     "no locator group and no link leads to the task group `{}`",
                     group.name.text
                 ),
-                "remove it, or give a locator group or a `linkGroup` this name",
+                "remove it, or give a locator group, a `follow` rule or a `linkGroup` this name",
             );
         }
     }

@@ -44,7 +44,7 @@ dataDefs:
   unused: { query: { block: b }, items: [ item: { name: i, value: v } ] }
 ",
         r"
-3:3 warning: no locator group and no link leads to the task group `lonely` [remove it, or give a locator group or a `linkGroup` this name]
+3:3 warning: no locator group and no link leads to the task group `lonely` [remove it, or give a locator group, a `follow` rule or a `linkGroup` this name]
 6:3 warning: no task uses the dataDef `unused` [remove it, or name it as `dataDef` of a task]
 ",
     );

@@ -2,6 +2,7 @@
 
 use super::fields::{Fields, check_name, mapping, sequence, wrapped};
 use crate::findings::Findings;
+use crate::shapes;
 use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
 use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
@@ -163,8 +164,7 @@ fn step(entry: &Entry, findings: &mut Findings<'_>) -> Option<StepDraft> {
             "`start` and `end` are the two ends of a chain; rename the step",
         );
     }
-    let keys = ["class", "previous", "next", "plugins"];
-    let fields = Fields::new("a step", entry.key.at, &entry.value, &keys, findings)?;
+    let fields = Fields::new(&shapes::STEP, entry.key.at, &entry.value, findings)?;
     let class = fields.name("class", findings);
     let kind = class.and_then(|class| kind(&class, findings));
     Some(StepDraft {
@@ -195,7 +195,7 @@ fn kind(class: &Text, findings: &mut Findings<'_>) -> Option<StepKind> {
                 &class.text,
                 step_classes(),
                 "the classes are `locator_seeder`, `page_loader`, `dom_loader`, `css_parser`, \
-                 `xpath_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, \
+                 `xpath_parser`, `sitemap_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, \
                  `data_converter`, `locator_creator`, `scripter` and `data_appender`",
             ),
         };
@@ -221,7 +221,7 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
 }
 
 fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
-    let fields = Fields::open("a plugin", node.at, node, findings)?;
+    let fields = Fields::new(&shapes::PLUGIN, node.at, node, findings)?;
     let (name, class) = (fields.name("name", findings), fields.name("class", findings));
     let own = ["name", "class", "plugins"];
     let options = fields
@@ -258,38 +258,70 @@ fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
     value
 }
 
+/// Chain of tasks with fields.
+pub(super) const RECORD_CHAIN: &str = "recordDefault";
+
+/// Chain of tasks that only follow links.
+pub(super) const FOLLOW_CHAIN: &str = "followDefault";
+
+/// Chain of tasks that read a sitemap.
+pub(super) const SITEMAP_CHAIN: &str = "sitemapDefault";
+
 /// The chains every set of definitions has.
-fn built_in() -> [ChainDraft; 2] {
-    [("jsoupDefault", StepKind::CssParser), ("htmlUnitDefault", StepKind::XpathParser)].map(
-        |(name, parser)| ChainDraft {
-            name: Text::new(name),
-            body: Body::Whole(default_steps(parser)),
-        },
-    )
+fn built_in() -> [ChainDraft; 5] {
+    let classic = [("delimiter", "|"), ("includeTags", "false")];
+    let data = || plugin_of("dataFile", "file", "output/data.txt", &classic);
+    let records =
+        plugin_of("records", "file", &format!("output/{}.csv", super::output::DATA_DEF), &[]);
+    let chain = |name, steps| ChainDraft { name: Text::new(name), body: Body::Whole(steps) };
+    [
+        chain("jsoupDefault", default_steps(StepKind::CssParser, data())),
+        chain("htmlUnitDefault", default_steps(StepKind::XpathParser, data())),
+        chain(RECORD_CHAIN, default_steps(StepKind::CssParser, records)),
+        chain(FOLLOW_CHAIN, short_steps(StepKind::CssParser)),
+        chain(SITEMAP_CHAIN, short_steps(StepKind::SitemapParser)),
+    ]
 }
 
-fn default_steps(parser: StepKind) -> Vec<StepDraft> {
-    let step = |name, kind, previous, next| StepDraft {
+/// A file appender with a CSV encoder.
+fn plugin_of(name: &str, class: &str, file: &str, encoder: &[(&str, &str)]) -> PluginDef {
+    let option = |key: &str, value: &str| (Text::new(key), PluginValue::One(Text::new(value)));
+    let csv = PluginDef {
+        name: Text::new("csv"),
+        class: Text::new("csv"),
+        options: encoder.iter().map(|(key, value)| option(key, value)).collect(),
+        plugins: Vec::new(),
+    };
+    PluginDef {
+        name: Text::new(name),
+        class: Text::new(class),
+        options: vec![option("file", file)],
+        plugins: vec![csv],
+    }
+}
+
+fn built_in_step(name: &str, kind: StepKind, previous: &str, next: &str) -> StepDraft {
+    StepDraft {
         name: Text::new(name),
         kind: Some(kind),
         previous: Text::new(previous),
         next: Text::new(next),
         plugins: Vec::new(),
         own: true,
-    };
-    let option = |key, value| (Text::new(key), PluginValue::One(Text::new(value)));
-    let csv = PluginDef {
-        name: Text::new("csv"),
-        class: Text::new("org.codetab.scoopi.plugin.encoder.CsvEncoder"),
-        options: vec![option("delimiter", "|"), option("includeTags", "false")],
-        plugins: Vec::new(),
-    };
-    let file = PluginDef {
-        name: Text::new("dataFile"),
-        class: Text::new("org.codetab.scoopi.plugin.appender.FileAppender"),
-        options: vec![option("file", "output/data.txt")],
-        plugins: vec![csv],
-    };
+    }
+}
+
+/// A page is loaded and looked at; nothing is appended.
+fn short_steps(parser: StepKind) -> Vec<StepDraft> {
+    vec![
+        built_in_step("seeder", StepKind::LocatorSeeder, "start", "loader"),
+        built_in_step("loader", StepKind::PageLoader, "seeder", "parser"),
+        built_in_step("parser", parser, "loader", "end"),
+    ]
+}
+
+fn default_steps(parser: StepKind, file: PluginDef) -> Vec<StepDraft> {
+    let step = built_in_step;
     let mut appender = step("appender", StepKind::DataAppender, "filter", "end");
     appender.plugins.push(file);
     vec![

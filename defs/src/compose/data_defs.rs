@@ -1,40 +1,69 @@
 //! Reads the section `dataDefs` and normalises facts, ranges and orders.
 
 use super::fields::{Fields, check_name, sequence, wrapped};
+use super::links;
+use super::records::{self, RECORD_KEYS};
 use crate::data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
 use crate::findings::Findings;
+use crate::follow::Follow;
+use crate::records::Record;
+use crate::shapes;
 use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node};
 
-const ITEM_KEYS: &[&str] = &[
-    "name",
-    "value",
-    "match",
-    "script",
-    "selector",
-    "index",
-    "indexRange",
-    "breakAfter",
-    "filters",
-    "prefix",
-    "linkGroup",
-    "linkBreakOn",
-    "order",
-];
+/// A data definition and its links, which belong to the tasks that use it.
+pub(super) type WithLinks = (DataDef, Vec<Follow>);
 
 /// Reads all data definitions; a broken one is still there under its name.
-pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<DataDef> {
-    entries.iter().map(|entry| data_def(entry, findings)).collect()
+pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<WithLinks> {
+    let defs = entries.iter().map(|entry| {
+        let keys = Fields::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
+        let follow = keys.as_ref().map(|keys| links::follow(keys, &Text::default(), findings));
+        let follow = follow.unwrap_or_default();
+        (data_def(entry, keys, !follow.is_empty(), findings), follow)
+    });
+    defs.collect()
 }
 
-fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
+fn data_def(
+    entry: &Entry,
+    fields: Option<Fields<'_>>,
+    follows: bool,
+    findings: &mut Findings<'_>,
+) -> DataDef {
     check_name("a dataDef", &entry.key, findings);
     let mut def = DataDef { name: entry.key.clone(), ..DataDef::default() };
-    let keys = ["query", "items", "dims", "facts"];
     let at = entry.key.at;
-    let Some(fields) = Fields::new("a dataDef", at, &entry.value, &keys, findings) else {
+    let Some(fields) = fields else {
         return def;
     };
+    let classic = ["query", "items", "dims", "facts"];
+    let classic = fields.entries().iter().find(|entry| classic.contains(&entry.key.text.as_str()));
+    if RECORD_KEYS.iter().any(|key| fields.get(key).is_some()) {
+        let record = records::record(&fields, findings);
+        def.expect = records::expect(&fields, &record, findings);
+        def.record = Some(record);
+        if let Some(classic) = classic {
+            findings.error(
+                classic.key.at,
+                format!("`{}` and `fields` cannot both be there", classic.key.text),
+                "keep `fields`, or the classic `query` and `items`; make two dataDefs if both are \
+                 wanted",
+            );
+        }
+        return def;
+    }
+    if classic.is_none() && !fields.has_slips() {
+        if !follows {
+            findings.error(
+                at,
+                "a dataDef needs `fields`, or `query` and `items`",
+                "write the columns: `fields: { title: h1 }`",
+            );
+        }
+        def.record = Some(Record::default());
+        return def;
+    }
     if let Some(node) = fields.required("query", findings) {
         def.query = query(node, findings);
     }
@@ -52,8 +81,7 @@ fn data_def(entry: &Entry, findings: &mut Findings<'_>) -> DataDef {
 }
 
 fn query(node: &Node, findings: &mut Findings<'_>) -> ItemQuery {
-    let keys = ["block", "selector"];
-    let Some(fields) = Fields::new("a query", node.at, node, &keys, findings) else {
+    let Some(fields) = Fields::new(&shapes::QUERY, node.at, node, findings) else {
         return ItemQuery::default();
     };
     ItemQuery {
@@ -86,7 +114,7 @@ fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
 }
 
 fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
-    let fields = Fields::new("an item", node.at, node, ITEM_KEYS, findings)?;
+    let fields = Fields::new(&shapes::ITEM, node.at, node, findings)?;
     let name = fields.name("name", findings).unwrap_or_default();
     let range = range(&fields, &name, findings);
     let item = Item {
@@ -210,7 +238,7 @@ fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
         .unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
         let node = wrapped("filters", "filter", node, findings)?;
-        let fields = Fields::new("a filter", node.at, node, &["type", "pattern"], findings)?;
+        let fields = Fields::new(&shapes::FILTER, node.at, node, findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);
         Some(Filter { on: filter_on(&on?, findings), pattern: pattern? })

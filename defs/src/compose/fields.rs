@@ -2,6 +2,7 @@
 
 use crate::findings::Findings;
 use crate::problem::suggest;
+use crate::shapes::Shape;
 use crate::text::{Span, Text};
 use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 
@@ -34,31 +35,21 @@ pub(super) struct Fields<'n> {
 impl<'n> Fields<'n> {
     /// Reports every unknown key; `None` (and a problem) when the node is no mapping.
     pub(super) fn new(
-        what: &'static str,
+        shape: &'static Shape,
         at: Span,
         node: &'n Node,
-        keys: &[&'static str],
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
+        let what = shape.what;
         let entries = mapping(what, node, findings)?;
         let mut misspelt = Vec::new();
+        let keys: Vec<&'static str> = shape.names().collect();
         for entry in entries {
-            if !keys.contains(&entry.key.text.as_str()) {
-                misspelt.extend(unknown_key(what, &entry.key, keys, findings));
+            if shape.others.is_none() && !keys.contains(&entry.key.text.as_str()) {
+                misspelt.extend(unknown_key(what, &entry.key, &keys, findings));
             }
         }
         Some(Self { what, at, entries, misspelt })
-    }
-
-    /// Like [`Fields::new`] where any key may stand.
-    pub(super) fn open(
-        what: &'static str,
-        at: Span,
-        node: &'n Node,
-        findings: &mut Findings<'_>,
-    ) -> Option<Self> {
-        let entries = mapping(what, node, findings)?;
-        Some(Self { what, at, entries, misspelt: Vec::new() })
     }
 
     /// The entries, in the order of the file.
@@ -93,6 +84,52 @@ impl<'n> Fields<'n> {
         text(key, self.get(key)?, findings)
     }
 
+    /// The text of a key, if it is there and says something.
+    pub(super) fn filled_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+        self.get(key)?;
+        self.name(key, findings)
+    }
+
+    /// A text, number or boolean as text, if the key is there.
+    pub(super) fn scalar(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+        let node = self.get(key)?;
+        match &node.kind {
+            Kind::Scalar(words, Scalar::Number | Scalar::Boolean(_)) => {
+                Some(Text { text: words.clone(), at: node.at })
+            }
+            _ => text(key, node, findings),
+        }
+    }
+
+    /// A text or a list of texts, if the key is there.
+    pub(super) fn text_or_list(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
+        let node = self.get(key)?;
+        if matches!(node.kind, Kind::Sequence(_)) {
+            return self.texts(key, findings);
+        }
+        Some(Vec::from_iter(text(key, node, findings)))
+    }
+
+    /// What the mapping is, with its article.
+    pub(super) fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Where to report what concerns the mapping as a whole.
+    pub(super) fn at(&self) -> Span {
+        self.at
+    }
+
+    /// Whether one of these keys is there under a wrong name.
+    pub(super) fn slipped(&self, keys: &[&str]) -> bool {
+        self.misspelt.iter().any(|key| keys.contains(key))
+    }
+
+    /// Whether a key is there under a wrong name.
+    pub(super) fn has_slips(&self) -> bool {
+        !self.misspelt.is_empty()
+    }
+
     /// The text of a key that must be there; may be empty.
     pub(super) fn required_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         text(key, self.required(key, findings)?, findings)
@@ -120,6 +157,9 @@ impl<'n> Fields<'n> {
                 format!("write a whole number from 0 to {}, such as `{key}: 2`", i32::MAX),
                 text.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok()),
             ),
+            Kind::Scalar(text, Scalar::Filled) if text.trim().parse::<u32>().is_ok() => {
+                (String::new(), text.trim().parse().ok())
+            }
             Kind::Scalar(text, _) if text.parse::<u32>().is_ok() => {
                 (format!("write it without quotes: `{key}: {text}`"), None)
             }
@@ -241,11 +281,14 @@ pub(super) fn sequence<'n>(
 /// A scalar that YAML takes for text.
 pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
     let help = match &node.kind {
-        Kind::Scalar(text, Scalar::Text) => {
+        Kind::Scalar(text, Scalar::Text | Scalar::Filled) => {
             return Some(Text { text: text.clone(), at: node.at });
         }
         Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
             format!("put it in quotes: `\"{}\"`", shorten(text))
+        }
+        Kind::Scalar(_, Scalar::Null) if begins_comment(node, findings) => {
+            "`#` begins a comment: put the text in quotes".to_owned()
         }
         Kind::Scalar(_, Scalar::Null) => "write a text after the colon, or `\"\"`".to_owned(),
         Kind::Sequence(_) | Kind::Mapping(_) => {
@@ -260,10 +303,22 @@ pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Optio
     None
 }
 
+/// Whether a comment stands where a value should: `price: #price`.
+fn begins_comment(node: &Node, findings: &Findings<'_>) -> bool {
+    let line = findings.sources.line(node.at.file, node.at.line).unwrap_or_default();
+    let behind: String = line.chars().skip(node.at.column as usize - 1).collect();
+    let value = behind.split_once(':').map_or("", |(_, value)| value.trim_start());
+    value.starts_with('#') && !value.starts_with("# ")
+}
+
 /// A boolean.
 pub(super) fn boolean(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<bool> {
-    if let Kind::Scalar(_, Scalar::Boolean(value)) = node.kind {
-        return Some(value);
+    match &node.kind {
+        Kind::Scalar(_, Scalar::Boolean(value)) => return Some(*value),
+        Kind::Scalar(text, Scalar::Filled) if matches!(text.as_str(), "true" | "false") => {
+            return Some(text == "true");
+        }
+        _ => {}
     }
     findings.error(
         node.at,

@@ -8,7 +8,8 @@ use crate::text::Span;
 use crate::yaml::{Entry, Node};
 
 /// The keys of the top level.
-pub(super) const SECTIONS: [&str; 4] = ["locatorGroups", "taskGroups", "dataDefs", "steps"];
+pub(super) const SECTIONS: [&str; 5] =
+    ["locatorGroups", "taskGroups", "dataDefs", "steps", "groups"];
 
 /// One section with the entries of all files.
 #[derive(Debug, Default)]
@@ -20,9 +21,9 @@ pub(super) struct Section {
 }
 
 /// Merges the files' sections, in the order of [`SECTIONS`].
-pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 4] {
-    let mut sections: [Section; 4] = Default::default();
-    let mut positions: [HashMap<String, usize>; 4] = Default::default();
+pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 5] {
+    let mut sections: [Section; 5] = Default::default();
+    let mut positions: [HashMap<String, usize>; 5] = Default::default();
     for root in roots {
         let Some(entries) = mapping("a definition file", &root, findings) else {
             findings.incomplete = true;

@@ -1,5 +1,7 @@
 //! Problems of shape, inheritance and wiring, as a person sees them.
 
+mod short;
+
 use crate::testing::{check, check_raw};
 
 #[test]
@@ -55,7 +57,7 @@ locatorGroups: { }
 ",
         r"
 1:1 there are no locators, so there is nothing to load [add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`]
-2:15 warning: no locator group and no link leads to the task group `g` [remove it, or give a locator group or a `linkGroup` this name]
+2:15 warning: no locator group and no link leads to the task group `g` [remove it, or give a locator group, a `follow` rule or a `linkGroup` this name]
 ",
     );
 }
@@ -79,13 +81,12 @@ locatorGroups:
 taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 "#,
         r"
-2:18 the locator group `g` has no locators [list at least one `{ name: ..., url: ... }`]
-2:23 `extra` is not a key of a locator group [the only key of a locator group is `locators`]
+2:18 `locators` is empty [list at least one `{ name: ..., url: ... }`, or a bare address]
+2:23 `extra` is not a key of a locator group [the keys of a locator group are `locators`, `urls`, `sitemap`]
 3:8 `locator` is not a key of a locator group [did you mean `locators`?]
 7:17 the `name` of a locator is empty [write a text between the quotes of `name`]
 7:26 the `url` of a locator is empty [write a text between the quotes of `url`]
 8:11 `nam` is not a key of a locator [did you mean `name`?]
-9:9 a locator must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
 10:9 the locator `a` with this url stands twice in the group [it is also on line 6; keep one of the two]
 11:18 `locators` must be a list, but it is a mapping [write it as a list: `locators: [ { name: ..., url: ... } ]`]
 12:6 a locator group must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
@@ -372,7 +373,7 @@ steps:
 4:24 there is no step class `page_loadr` [did you mean `page_loader`?]
 5:24 there is no step class `org.codetab.scoopi.step.parse.jsoup.Parsr` [did you mean `org.codetab.scoopi.step.parse.jsoup.Parser`?]
 6:24 there is no step class `DataFilter` [did you mean `org.codetab.scoopi.step.process.DataFilter`?]
-7:26 there is no step class `x.y.Unheard` [the classes are `locator_seeder`, `page_loader`, `dom_loader`, `css_parser`, `xpath_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, `data_converter`, `locator_creator`, `scripter` and `data_appender`]
+7:26 there is no step class `x.y.Unheard` [the classes are `locator_seeder`, `page_loader`, `dom_loader`, `css_parser`, `xpath_parser`, `sitemap_parser`, `css_analyzer`, `xpath_analyzer`, `data_filter`, `data_converter`, `locator_creator`, `scripter` and `data_appender`]
 ",
     );
 }

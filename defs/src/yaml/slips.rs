@@ -19,6 +19,9 @@ pub(super) struct Stumble<'s> {
 
 /// What is wrong, where it starts and what to do about it; `None` when the parser's word is best.
 pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+    if let Some(slip) = bare_variable(stumble) {
+        return Some(slip);
+    }
     match kind {
         ErrorKind::InvalidQuotedScalarIndent => open_quote(stumble),
         ErrorKind::InvalidTrailingSingleQuotedScalar
@@ -33,6 +36,17 @@ pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<(Span, Stri
         | ErrorKind::SimpleKeyExpected => tab(stumble, false),
         _ => None,
     }
+}
+
+/// `${NAME}` without quotes between brackets, where a brace begins a mapping.
+fn bare_variable(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+    let Stumble { text, to, at, .. } = stumble;
+    let meets = text.get(..to)?.ends_with('$') && text.get(to..)?.starts_with('{');
+    meets.then(|| {
+        let at = Span { column: at.column.saturating_sub(1), width: 2, ..at };
+        let message = "between brackets a variable has to be in quotes".to_owned();
+        (at, message, "write `\"${NAME}\"`")
+    })
 }
 
 /// The first tab that indents: on the line of the stumble, or on the next one that has any.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag, options};
 
 use super::slips::{self, Stumble};
-use super::{Entry, Kind, Node, Scalar, scalar_type, syntax};
+use super::{Entry, Kind, Node, Scalar, Variables, scalar_type, syntax};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
 
@@ -33,6 +33,7 @@ pub(crate) struct Unreadable;
 pub(crate) fn parse(
     file: u32,
     budget: &mut Budget,
+    variables: &mut Variables,
     findings: &mut Findings<'_>,
 ) -> Result<Option<Node>, Unreadable> {
     let text = findings.sources.text(file).unwrap_or_default();
@@ -46,6 +47,7 @@ pub(crate) fn parse(
         file,
         text,
         budget,
+        variables,
         findings,
         open: Vec::new(),
         anchors: HashMap::new(),
@@ -86,6 +88,7 @@ struct Builder<'b, 's> {
     file: u32,
     text: &'s str,
     budget: &'b mut Budget,
+    variables: &'b mut Variables,
     findings: &'b mut Findings<'s>,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
@@ -123,10 +126,22 @@ impl Builder<'_, '_> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.charge(text_weight(&text), at)?;
                 let quoted = style != ScalarStyle::Plain || tag.is_some_and(|tag| is_text(&tag));
-                let kind = if quoted { Scalar::Text } else { scalar_type(&text) };
                 let merges = !quoted && text == "<<";
-                let kind = Kind::Scalar(text.into_owned(), kind);
-                self.place(Node { at, kind }, anchor, merges)
+                let filled = if self.at_key() {
+                    None
+                } else {
+                    self.variables.fill(&text, at, self.findings)
+                };
+                if let Some(filled) = &filled {
+                    self.charge(text_weight(filled), at)?;
+                }
+                let kind = match (quoted, &filled) {
+                    (_, Some(_)) => Scalar::Filled,
+                    (true, None) => Scalar::Text,
+                    (false, None) => scalar_type(&text),
+                };
+                let text = filled.unwrap_or_else(|| text.into_owned());
+                self.place(Node { at, kind: Kind::Scalar(text, kind) }, anchor, merges)
             }
             Event::SequenceStart(_, anchor, _) => {
                 self.open(at, anchor, Content::Sequence(Vec::new()))
@@ -147,6 +162,11 @@ impl Builder<'_, '_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the next scalar is a key of a mapping.
+    fn at_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { content: Content::Mapping(_, None), .. }))
     }
 
     fn open(&mut self, at: Span, anchor: usize, content: Content) -> Result<(), Unreadable> {

@@ -279,6 +279,60 @@ pub struct Tally {
     pub skipped: BTreeMap<String, u64>,
     /// Things worth telling that are not failures, by their words.
     pub notes: BTreeMap<String, u64>,
+    /// What befell the fields of records.
+    pub fields: FieldTallies,
+}
+
+/// What befell fields, by data definition and field; fields that nothing befell are not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldTallies(pub BTreeMap<(String, String), FieldTally>);
+
+/// What befell one field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldTally {
+    /// Rows appended in which it has a value; counted where something is expected of it.
+    pub filled: u64,
+    /// Values that did not fit their type.
+    pub misfits: u64,
+    /// Rows dropped for want of it.
+    pub dropped: u64,
+    /// Values that the expected pattern does not fit.
+    pub mismatches: u64,
+    /// One of the misfits.
+    pub example: Option<Example>,
+    /// One of the mismatches.
+    pub mismatch: Option<Example>,
+}
+
+/// A value that is told in the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// Page it was found on.
+    pub url: String,
+    /// As found, cut if it is long.
+    pub value: String,
+    /// Why it does not fit.
+    pub why: String,
+}
+
+impl FieldTallies {
+    /// The tally of a field.
+    pub fn of(&mut self, data_def: &str, field: &str) -> &mut FieldTally {
+        self.0.entry((data_def.to_owned(), field.to_owned())).or_default()
+    }
+
+    /// Adds other tallies to these.
+    pub fn add(&mut self, other: &Self) {
+        for ((data_def, field), more) in &other.0 {
+            let tally = self.of(data_def, field);
+            tally.filled += more.filled;
+            tally.misfits += more.misfits;
+            tally.dropped += more.dropped;
+            tally.mismatches += more.mismatches;
+            tally.example = tally.example.take().or_else(|| more.example.clone());
+            tally.mismatch = tally.mismatch.take().or_else(|| more.mismatch.clone());
+        }
+    }
 }
 
 impl Tally {
@@ -299,6 +353,7 @@ impl Tally {
         for (reason, count) in &other.skipped {
             *self.skipped.entry(reason.clone()).or_default() += count;
         }
+        self.fields.add(&other.fields);
         for (note, count) in &other.notes {
             if self.notes.len() < NOTES_MAX || self.notes.contains_key(note) {
                 *self.notes.entry(note.clone()).or_default() += count;

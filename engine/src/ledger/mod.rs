@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 
 pub use barricades::Barricade;
 pub use command::{
-    Block, Command, Epoch, Grant, Harvest, JobId, JobKey, NewJob, OpenMode, Outcome, OutputBlock,
+    Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey, NewJob,
+    OpenMode, Outcome, OutputBlock,
     Policy, Position, Publication, Reply, RunPlan, SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};

@@ -5,6 +5,7 @@ mod analyze;
 mod append;
 mod links;
 mod parse;
+mod records;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -18,7 +19,7 @@ use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
 use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
-use crate::ledger::{Block, Grant, Harvest, Tally};
+use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
 use parse::Trees;
@@ -78,6 +79,7 @@ struct TaskYield {
     links: Vec<Link>,
     skipped: BTreeMap<String, u64>,
     notes: Vec<String>,
+    fields: FieldTallies,
     parsed: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -133,8 +135,12 @@ impl Workshop {
         let mut data = Data::default();
         for (place, step) in task.steps.iter().enumerate() {
             match step {
-                ReadyStep::Parse(dialect) => {
-                    data = self.parse(worker, task, *dialect, delivery, trees, &mut made)?;
+                ReadyStep::Parse(dialect, plan) => {
+                    let how = (*dialect, &**plan);
+                    data = self.parse(worker, task, how, delivery, trees, &mut made)?;
+                }
+                ReadyStep::Records(plan) => {
+                    data = self.records(task, plan, delivery, trees, &mut made)?;
                 }
                 ReadyStep::Analyze(dialect) => {
                     analyze::converse(
@@ -160,6 +166,7 @@ impl Workshop {
                     let counts = sinks.iter().any(|sink| sink.encoder.prints_tags());
                     let page = if counts { self.page_number(&data.name) } else { 1 };
                     made.blocks.extend(append::encode(&data, sinks, task, page));
+                    records::compare(&data, task, &delivery.page.url, &mut made.fields);
                 }
             }
         }

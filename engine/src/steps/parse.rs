@@ -6,9 +6,10 @@ use spoonbill_plugins::data::Data;
 use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::parser::{
-    Context, CssQueries, ExpandLimits, ParseError, Queries, Scripts, XpathQueries,
+    Context, CssQueries, ExpandLimits, ParseError, Plan, Queries, Scripts, XpathQueries,
 };
-use spoonbill_plugins::script::{ItemScripts, Limits, ScriptFacts};
+use spoonbill_plugins::records::FieldScripts;
+use spoonbill_plugins::script::{ItemScripts, Limits, ScriptError, ScriptFacts};
 use spoonbill_plugins::xpath::XPathLimits;
 
 use super::{Delivery, TaskYield, Worker, Workshop};
@@ -22,21 +23,36 @@ pub(super) struct Trees {
 }
 
 /// Item scripts that are started when the first one is asked for.
-struct LazyScripts<'a> {
+pub(super) struct LazyScripts<'a> {
     shop: &'a Workshop,
     delivery: &'a Delivery,
     scripts: Option<ItemScripts>,
 }
 
-impl Scripts for LazyScripts<'_> {
-    fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError> {
+impl<'a> LazyScripts<'a> {
+    pub(super) fn new(shop: &'a Workshop, delivery: &'a Delivery) -> Self {
+        Self { shop, delivery, scripts: None }
+    }
+
+    fn started(&mut self) -> &mut ItemScripts {
         let (shop, delivery) = (self.shop, self.delivery);
-        let scripts = self.scripts.get_or_insert_with(|| {
+        self.scripts.get_or_insert_with(|| {
             let id = format!("{:?}", delivery.grant.job.key);
             let facts = ScriptFacts::of_page(&delivery.page, id, &shop.prepared.run_facts);
             ItemScripts::new(&facts, shop.script_limits())
-        });
-        scripts.eval(expression).map_err(|error| ParseError::Script {
+        })
+    }
+}
+
+impl FieldScripts for LazyScripts<'_> {
+    fn eval(&mut self, expression: &str, value: &str) -> Result<Option<String>, ScriptError> {
+        self.started().eval_value(expression, value)
+    }
+}
+
+impl Scripts for LazyScripts<'_> {
+    fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError> {
+        self.started().eval(expression).map_err(|error| ParseError::Script {
             script: expression.to_owned(),
             message: error.to_string(),
         })
@@ -76,7 +92,7 @@ impl Workshop {
         &self,
         worker: &mut Worker,
         task: &ReadyTask,
-        dialect: Dialect,
+        (dialect, plan): (Dialect, &Plan),
         delivery: &Delivery,
         trees: &mut Trees,
         made: &mut TaskYield,
@@ -101,7 +117,7 @@ impl Workshop {
                 &mut xpath
             }
         };
-        let mut scripts = LazyScripts { shop: self, delivery, scripts: None };
+        let mut scripts = LazyScripts::new(self, delivery);
         let page = &delivery.page;
         let context = Context {
             locator: page.name.clone(),
@@ -112,8 +128,7 @@ impl Workshop {
             rows_max: self.parse.rows_max,
             deadline: Instant::now().checked_add(self.parse.time_max),
         };
-        let expansion = task
-            .plan
+        let expansion = plan
             .expand(&context, queries, &mut scripts, &self.prepared.fact_text, &limits)
             .map_err(|error| error.to_string())?;
         made.notes = expansion.notes;

@@ -42,7 +42,7 @@ impl FileOptions {
             && size.text.trim().parse::<u32>().map_or(true, |size| size == 0)
         {
             let message = format!("`queueSize` is a whole number above 0, not `{}`", size.text);
-            problems.push(OptionProblem { at: size.at, message, help: None });
+            problems.push(OptionProblem::new(size.at, message));
         }
         if let Some(file) = file
             && Path::new(file.text.trim()).components().any(|part| part == Component::ParentDir)
@@ -55,11 +55,9 @@ impl FileOptions {
             Some(file) if problems.is_empty() => Ok(Self { file: PathBuf::from(file.text.trim()) }),
             Some(_) => Err(problems),
             None => {
-                problems.push(OptionProblem {
-                    at: def.name.at,
-                    message: format!("file appender `{}` has no `file`", def.name.text),
-                    help: Some("add `file: output/data.txt`".to_owned()),
-                });
+                let message = format!("file appender `{}` has no `file`", def.name.text);
+                let problem = OptionProblem::new(def.name.at, message);
+                problems.push(problem.with_help("add `file: output/data.txt`"));
                 Err(problems)
             }
         }

@@ -102,6 +102,16 @@ impl Selector {
         select::select(self, document, root, cache)
     }
 
+    /// The first of what [`Selector::select`] finds, for less work.
+    pub fn select_first(
+        &self,
+        document: &Document,
+        root: NodeId,
+        cache: &mut TextCache,
+    ) -> Result<Option<NodeId>, MatchError> {
+        select::select_first(self, document, root, cache)
+    }
+
     /// Whether [`Selector::select`] from `root` would find `node`.
     pub fn matches(
         &self,

@@ -13,15 +13,7 @@ pub(super) fn select(
     cache: &mut TextCache,
 ) -> Result<Vec<NodeId>, MatchError> {
     let group = &*selector.group;
-    cache.names.fill(document);
-    let mut search = Search {
-        document,
-        names: &cache.names,
-        matcher: Matcher::new(document, &mut cache.facts, root, selector),
-        scope: Scope::new(root, group.slots.walks),
-        root,
-        found: Vec::new(),
-    };
+    let mut search = Search::new(selector, document, root, cache);
     let mut is_sorted = group.chains.len() == 1;
     for chain in &group.chains {
         let parents_are_fewer = search.parents_are_fewer(chain);
@@ -38,6 +30,26 @@ pub(super) fn select(
     Ok(found)
 }
 
+/// The first match in document order. Each alternative is followed to its first match only.
+pub(super) fn select_first(
+    selector: &Selector,
+    document: &Document,
+    root: NodeId,
+    cache: &mut TextCache,
+) -> Result<Option<NodeId>, MatchError> {
+    let mut search = Search::new(selector, document, root, cache);
+    let mut first = None;
+    for chain in &selector.group.chains {
+        search.found.clear();
+        search.first_only = chain.subject.tag().is_some() || !search.parents_are_fewer(chain);
+        let outcome =
+            if search.first_only { search.by_subject(chain) } else { search.by_parents(chain) };
+        outcome.map_err(|error| *error)?;
+        first = first.into_iter().chain(search.found.iter().copied()).min();
+    }
+    Ok(first)
+}
+
 struct Search<'a> {
     document: &'a Document,
     names: &'a Names,
@@ -45,9 +57,33 @@ struct Search<'a> {
     scope: Scope,
     root: NodeId,
     found: Vec<NodeId>,
+    /// Whether the first match in document order is enough.
+    first_only: bool,
 }
 
 impl<'a> Search<'a> {
+    fn new(
+        selector: &'a Selector,
+        document: &'a Document,
+        root: NodeId,
+        cache: &'a mut TextCache,
+    ) -> Self {
+        cache.names.fill(document);
+        Self {
+            document,
+            names: &cache.names,
+            matcher: Matcher::new(document, &mut cache.facts, root, selector),
+            scope: Scope::new(root, selector.group.slots.walks),
+            root,
+            found: Vec::new(),
+            first_only: false,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.first_only && !self.found.is_empty()
+    }
+
     /// The elements of a name in the root, the root among them.
     fn named(&self, name: &LocalName) -> &'a [NodeId] {
         let all = self.names.get(name);
@@ -93,11 +129,17 @@ impl<'a> Search<'a> {
         if let Some(name) = chain.subject.tag().filter(|_| !chain.subject.wants_text) {
             for node in self.named(name) {
                 self.try_node(chain, *node)?;
+                if self.is_done() {
+                    break;
+                }
             }
             return Ok(());
         }
         self.try_node(chain, self.root)?;
         for node in self.document.descendants(self.root) {
+            if self.is_done() {
+                break;
+            }
             self.try_node(chain, node)?;
         }
         Ok(())

@@ -84,6 +84,7 @@ impl Plan {
                 data_def: self.name.as_ref().to_owned(),
                 rows: walk.rows,
                 tags: Vec::new(),
+                named: false,
             },
             notes: walk.notes,
         })

@@ -195,7 +195,7 @@ impl Compiler<'_> {
         let script = script.and_then(|text| self.bind(&text.text, text.at, own, heads));
         let selector = match heads[own].kind {
             AxisKind::Item | AxisKind::Dim => entry.selector.as_ref(),
-            AxisKind::Fact => self.def.query.selector.as_ref(),
+            AxisKind::Fact | AxisKind::Field => self.def.query.selector.as_ref(),
         };
         let query = selector.and_then(|text| {
             let (selector, attribute) = split_attribute(&text.text);

@@ -159,7 +159,7 @@ fn is_path(text: &str) -> bool {
 }
 
 fn problem(at: Span, message: String, help: Option<String>) -> OptionProblem {
-    OptionProblem { at, message, help }
+    OptionProblem { help, ..OptionProblem::new(at, message) }
 }
 
 #[cfg(test)]

@@ -41,12 +41,32 @@ impl ItemScripts {
     /// Evaluates an expression. Null and undefined give nothing, a date-time its text by the
     /// setting `dateTimePattern`, anything else its text.
     pub fn eval(&mut self, expression: &str) -> Result<Option<String>, ScriptError> {
+        self.run(expression, None)
+    }
+
+    /// Like [`ItemScripts::eval`], with the global `value` set to a text before.
+    pub fn eval_value(
+        &mut self,
+        expression: &str,
+        value: &str,
+    ) -> Result<Option<String>, ScriptError> {
+        self.run(expression, Some(value))
+    }
+
+    fn run(
+        &mut self,
+        expression: &str,
+        value: Option<&str>,
+    ) -> Result<Option<String>, ScriptError> {
         let stage = match self.stage.take() {
             Some(stage) => stage,
             None => self.start()?,
         };
         let facts = &self.facts;
         let result = stage.engine.call(&stage.context, ITEM_SCRIPT, |ctx| {
+            if let Some(value) = value {
+                ctx.globals().set("value", value)?;
+            }
             let value: Value<'_> = ctx.eval_with_options(expression, sloppy(ITEM_SCRIPT))?;
             if value.is_null() || value.is_undefined() {
                 return Ok(None);

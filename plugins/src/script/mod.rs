@@ -26,4 +26,4 @@ pub use scripter::Scripter;
 pub use syntax::check_expression;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -126,6 +126,7 @@ pub(super) fn unpack<'js>(unpack: &Function<'js>, value: Value<'js>) -> rquickjs
     Ok(Unpacked::Data(Data {
         name: parts.get(0)?,
         data_def: parts.get(1)?,
+        named: rows.first().is_some_and(Row::is_named),
         rows,
         tags: tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
     }))
@@ -151,6 +152,7 @@ impl<'js> Reader<'js> {
         let kind = match self.next::<String>()?.as_str() {
             "item" => AxisKind::Item,
             "dim" => AxisKind::Dim,
+            "field" => AxisKind::Field,
             _ => AxisKind::Fact,
         };
         Ok(Axis {

@@ -10,12 +10,12 @@ use jiff::tz::TimeZone;
 
 use super::{RunFacts, ScriptFacts};
 
-pub(super) fn zoned(text: &str) -> Zoned {
+pub(crate) fn zoned(text: &str) -> Zoned {
     let date: jiff::civil::DateTime = text.parse().unwrap();
     date.to_zoned(TimeZone::system()).unwrap()
 }
 
-pub(super) fn run_facts() -> Arc<RunFacts> {
+pub(crate) fn run_facts() -> Arc<RunFacts> {
     let settings: BTreeMap<&str, &str> = [
         ("poolsize.parser", "4"),
         ("persist.data", "True"),
@@ -34,7 +34,7 @@ pub(super) fn run_facts() -> Arc<RunFacts> {
     })
 }
 
-pub(super) fn page_facts() -> ScriptFacts {
+pub(crate) fn page_facts() -> ScriptFacts {
     ScriptFacts {
         name: "acme".into(),
         group: "snapshot".into(),

@@ -34,6 +34,7 @@ fn data(rows: usize) -> Data {
         data_def: "bs".to_owned(),
         rows: rows.collect(),
         tags: vec![("a".to_owned(), "1".to_owned())],
+        named: false,
     }
 }
 

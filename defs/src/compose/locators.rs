@@ -1,0 +1,91 @@
+//! Reads groups of locators.
+
+use std::collections::HashMap;
+
+use super::fields::{Fields, check_name, sequence};
+use super::links;
+use super::sections::Section;
+use crate::findings::Findings;
+use crate::locators::{Locator, LocatorGroup};
+use crate::shapes;
+use crate::text::Span;
+use crate::yaml::{Entry, Kind, Node};
+
+/// Reads the section `locatorGroups`; sitemaps are read with the tasks that load them.
+pub(super) fn read(section: &Section, findings: &mut Findings<'_>) -> Vec<LocatorGroup> {
+    if let (Some(at), true, false) = (section.at, section.entries.is_empty(), findings.incomplete) {
+        findings.error(
+            at,
+            "there are no locators, so there is nothing to load",
+            "add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`",
+        );
+    }
+    section.entries.iter().map(|entry| group(entry, findings)).collect()
+}
+
+fn group(entry: &Entry, findings: &mut Findings<'_>) -> LocatorGroup {
+    check_name("a locator group", &entry.key, findings);
+    let at = entry.key.at;
+    let empty = LocatorGroup { name: entry.key.clone(), ..LocatorGroup::default() };
+    let Some(keys) = Fields::new(&shapes::LOCATOR_GROUP, at, &entry.value, findings) else {
+        return empty;
+    };
+    if !has_sources(&keys) {
+        // The classic key is the one to ask for.
+        keys.required("locators", findings);
+        return empty;
+    }
+    LocatorGroup { name: entry.key.clone(), ..sources(&keys, findings) }
+}
+
+/// Whether a mapping says where pages are.
+pub(super) fn has_sources(keys: &Fields<'_>) -> bool {
+    ["locators", "urls", "sitemap"].iter().any(|key| keys.get(key).is_some())
+}
+
+/// The locators and sources of a mapping, in a group without a name.
+pub(super) fn sources(keys: &Fields<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
+    let mut locators = keys.get("locators").map(|list| listed(list, findings));
+    let (plain, sources) = links::urls(keys, findings);
+    locators.get_or_insert_default().extend(plain);
+    LocatorGroup { locators: locators.unwrap_or_default(), sources, ..LocatorGroup::default() }
+}
+
+fn listed(list: &Node, findings: &mut Findings<'_>) -> Vec<Locator> {
+    let nodes = sequence("locators", "{ name: ..., url: ... }", list, findings);
+    if nodes.is_some_and(<[Node]>::is_empty) {
+        findings.error(
+            list.at,
+            "`locators` is empty",
+            "list at least one `{ name: ..., url: ... }`, or a bare address",
+        );
+    }
+    let mut seen: HashMap<(String, String), Span> = HashMap::new();
+    let mut locators = Vec::new();
+    for node in nodes.unwrap_or_default() {
+        let Some(locator) = locator(node, findings) else { continue };
+        let pair = (locator.name.text.clone(), locator.url.text.clone());
+        if let Some(first) = seen.insert(pair, node.at) {
+            findings.error(
+                node.at,
+                format!(
+                    "the locator `{}` with this url stands twice in the group",
+                    locator.name.text
+                ),
+                format!("it is also on line {}; keep one of the two", first.line),
+            );
+        }
+        locators.push(locator);
+    }
+    locators
+}
+
+fn locator(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
+    if matches!(node.kind, Kind::Scalar(..)) {
+        let url = links::address("locators", node, findings)?;
+        return Some(Locator { name: url.clone(), url });
+    }
+    let keys = Fields::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let (name, url) = (keys.name("name", findings), keys.name("url", findings));
+    Some(Locator { name: name?, url: url? })
+}

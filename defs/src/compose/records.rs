@@ -1,0 +1,436 @@
+//! Reads records: blocks, fields, columns about the page, and expectations.
+
+use super::fields::{Fields, boolean, check_name, mapping, sequence, text};
+use crate::findings::Findings;
+use crate::records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
+use crate::shapes;
+use crate::text::{Span, Text};
+use crate::yaml::{Entry, Kind, Node, Scalar};
+
+/// The keys of a record, wherever it stands.
+pub(super) const RECORD_KEYS: [&str; 4] = ["block", "fields", "columns", "expect"];
+
+/// The record of a mapping with `fields`; without any, an empty one for tasks that only follow.
+pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
+    let block = keys.get("block").and_then(|node| block(node, findings));
+    let in_json = block.as_ref().is_some_and(|block| block.json.is_some());
+    let columns = keys.get("columns").map(|node| columns(node, findings)).unwrap_or_default();
+    let entries = keys.get("fields").and_then(|node| {
+        let entries = mapping("`fields`", node, findings)?;
+        if entries.is_empty() {
+            findings.error(
+                node.at,
+                "`fields` is empty",
+                "write a column and its selector: `title: h1`",
+            );
+        }
+        Some(entries)
+    });
+    let fields = entries.unwrap_or_default().iter().map(|entry| field(entry, in_json, findings));
+    let fields: Vec<Field> = fields.collect();
+    for field in &fields {
+        let twin = columns.iter().find(|(column, _)| column.name() == field.name.text);
+        if let Some((_, at)) = twin {
+            findings.error(
+                field.name.at,
+                format!("two columns are called `{}`", field.name.text),
+                format!("`columns` on line {} has it too; rename the field", at.line),
+            );
+        }
+    }
+    if keys.get("fields").is_none() {
+        for key in ["block", "columns", "expect"] {
+            if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key) {
+                findings.error(
+                    entry.key.at,
+                    format!("`{key}` has no effect without `fields`"),
+                    "add `fields:` with the columns",
+                );
+            }
+        }
+    }
+    Record { block, columns: columns.into_iter().map(|(column, _)| column).collect(), fields }
+}
+
+fn block(node: &Node, findings: &mut Findings<'_>) -> Option<Query> {
+    if matches!(node.kind, Kind::Scalar(..)) {
+        let css = said("block", text("block", node, findings)?, findings)?;
+        return Some(Query { css: Some(css), ..Query::default() });
+    }
+    let keys = Fields::new(&shapes::BLOCK, node.at, node, findings)?;
+    let query = Query {
+        css: keys.filled_text("selector", findings),
+        xpath: keys.filled_text("xpath", findings),
+        json: keys.filled_text("json", findings),
+        ..Query::default()
+    };
+    one_of(&keys, &["selector", "xpath"], findings);
+    if query == Query::default() && keys.entries().is_empty() {
+        findings.error(
+            node.at,
+            "a block needs `selector`, `xpath` or `json`",
+            "write a selector, or leave `block` out to take the whole page as one row",
+        );
+        return None;
+    }
+    Some(query)
+}
+
+fn columns(node: &Node, findings: &mut Findings<'_>) -> Vec<(Column, Span)> {
+    let nodes = sequence("columns", "url, fetched_at", node, findings).unwrap_or_default();
+    let mut columns: Vec<(Column, Span)> = Vec::new();
+    for node in nodes {
+        let Some(name) = text("an entry of columns", node, findings) else { continue };
+        let Some(column) = word(&name, &Column::ALL, "there is no column", findings) else {
+            continue;
+        };
+        if columns.iter().any(|(known, _)| *known == column) {
+            findings.error(
+                name.at,
+                format!("the column `{}` stands twice", name.text),
+                "keep one of the two",
+            );
+            continue;
+        }
+        columns.push((column, name.at));
+    }
+    columns
+}
+
+/// The meaning of a word, or a problem that lists the words there are.
+pub(super) fn word<T: Copy>(
+    text: &Text,
+    known: &[(T, &'static str)],
+    problem: &str,
+    findings: &mut Findings<'_>,
+) -> Option<T> {
+    let found = known.iter().find(|(_, name)| *name == text.text);
+    if found.is_none() {
+        let names: Vec<_> = known.iter().map(|(_, name)| format!("`{name}`")).collect();
+        let otherwise = format!("write one of {}", names.join(", "));
+        let names = known.iter().map(|(_, name)| *name);
+        let help = findings.did_you_mean(&text.text, names, otherwise);
+        findings.error(text.at, format!("{problem} `{}`", text.text), help);
+    }
+    found.map(|(meaning, _)| *meaning)
+}
+
+fn field(entry: &Entry, in_json: bool, findings: &mut Findings<'_>) -> Field {
+    check_name("a field", &entry.key, findings);
+    let mut field = Field { name: entry.key.clone(), ..Field::default() };
+    let node = &entry.value;
+    if !matches!(node.kind, Kind::Mapping(_)) {
+        let selector = match &node.kind {
+            Kind::Sequence(nodes) => {
+                let texts = nodes.iter().filter_map(|node| {
+                    text(&format!("an entry of {}", entry.key.text), node, findings)
+                });
+                texts.collect()
+            }
+            _ => Vec::from_iter(text(&entry.key.text, node, findings)),
+        };
+        let queries = selector.into_iter().filter_map(|text| said(&entry.key.text, text, findings));
+        field.queries = queries.map(|text| plain(text, in_json)).collect();
+        return field;
+    }
+    let Some(keys) = Fields::new(&shapes::FIELD, entry.key.at, node, findings) else {
+        return field;
+    };
+    field.queries = queries(&keys, findings);
+    field.value = keys.scalar("value", findings);
+    field.text = text_kind(&keys, findings);
+    field.all = joiner(&keys, findings);
+    field.regex = keys.filled_text("regex", findings);
+    field.script = keys.filled_text("script", findings);
+    field.kind = field_type(&keys, findings);
+    field.default = keys.scalar("default", findings);
+    field.required =
+        keys.get("required").and_then(|node| boolean("required", node, findings)).unwrap_or(false);
+    check_sources(&keys, findings);
+    field
+}
+
+fn plain(text: Text, in_json: bool) -> Query {
+    if in_json { Query { json: Some(text), ..Query::default() } } else { css(&text) }
+}
+
+/// A selector and the attribute at its end.
+pub(super) fn css(text: &Text) -> Query {
+    let (selector, attribute) = split_attribute(&text.text);
+    let place =
+        |part: &str, from: &str| Text { text: part.to_owned(), at: part_place(text, from, part) };
+    let attribute = attribute.map(|name| place(name, &text.text));
+    let selector = selector.trim();
+    let css = (!matches!(selector, "" | ".")).then(|| place(selector, &text.text));
+    Query { css, attribute, ..Query::default() }
+}
+
+/// Where a part of a text stands: exact for what is written without quotes on one line.
+fn part_place(text: &Text, whole: &str, part: &str) -> Span {
+    let offset = whole.find(part).map_or(0, |byte| whole[..byte].chars().count() as u32);
+    let plain = text.at.width as usize == whole.chars().count();
+    if !plain || offset == 0 {
+        return text.at;
+    }
+    Span { column: text.at.column + offset, width: part.chars().count() as u32, ..text.at }
+}
+
+/// `a.x attribute: href` and `a.x @href` to a selector and `href`.
+fn split_attribute(text: &str) -> (&str, Option<&str>) {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'))
+    };
+    let classic = text
+        .rsplit_once(" attribute: ")
+        .or_else(|| text.strip_prefix("attribute: ").map(|name| ("", name)));
+    let short = text.rsplit_once(" @").or_else(|| text.strip_prefix('@').map(|name| ("", name)));
+    for (selector, name) in classic.into_iter().chain(short) {
+        if is_name(name.trim()) {
+            return (selector, Some(name.trim()));
+        }
+    }
+    (text, None)
+}
+
+fn queries(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
+    one_of(keys, &["selector", "xpath", "jsonld", "value"], findings);
+    let json = keys.filled_text("json", findings);
+    if let Some(path) = keys.filled_text("jsonld", findings) {
+        return vec![Query { jsonld: Some(path), json, ..Query::default() }];
+    }
+    let selectors = keys.text_or_list("selector", findings).unwrap_or_default();
+    let selectors = selectors
+        .into_iter()
+        .filter_map(|text| said("selector", text, findings).map(|text| css(&text)));
+    let mut queries: Vec<Query> = selectors.collect();
+    let paths = keys.text_or_list("xpath", findings).unwrap_or_default();
+    let paths = paths.into_iter().filter_map(|text| said("xpath", text, findings));
+    queries.extend(paths.map(|text| Query { xpath: Some(text), ..Query::default() }));
+    if queries.is_empty() && json.is_some() {
+        queries.push(Query::default());
+    }
+    for query in &mut queries {
+        query.json.clone_from(&json);
+    }
+    queries
+}
+
+/// Text that says something.
+fn said(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
+    if text.text.trim().is_empty() {
+        findings.error(text.at, format!("`{key}` is empty"), "write what to look for");
+        return None;
+    }
+    Some(text)
+}
+
+/// Reports keys of which only one can count.
+pub(super) fn one_of(keys: &Fields<'_>, names: &[&str], findings: &mut Findings<'_>) {
+    let mut entries =
+        keys.entries().iter().filter(|entry| names.contains(&entry.key.text.as_str()));
+    if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
+        findings.error(
+            second.key.at,
+            format!("`{}` and `{}` cannot both be there", first.key.text, second.key.text),
+            "keep one of the two",
+        );
+    }
+}
+
+fn check_sources(keys: &Fields<'_>, findings: &mut Findings<'_>) {
+    let sources = ["selector", "xpath", "json", "jsonld", "value", "script"];
+    if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_slips() {
+        findings.error(
+            keys.at(),
+            "a field needs to know where its value is",
+            "add `selector`, `xpath`, `json`, `jsonld`, `script` or `value`",
+        );
+    }
+    if let (Some(_), Some(node)) = (keys.get("default"), keys.get("required")) {
+        findings.warn(
+            node.at,
+            "`required` has no effect beside `default`: there always is a value",
+            "keep one of the two",
+        );
+    }
+}
+
+fn text_kind(keys: &Fields<'_>, findings: &mut Findings<'_>) -> TextKind {
+    const KINDS: [(TextKind, &str); 3] =
+        [(TextKind::Whole, "whole"), (TextKind::Own, "own"), (TextKind::Html, "html")];
+    let kind = keys.text("text", findings);
+    kind.and_then(|text| word(&text, &KINDS, "there is no kind of text", findings))
+        .unwrap_or_default()
+}
+
+fn joiner(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Option<Text> {
+    let node = keys.get("all")?;
+    match node.kind {
+        Kind::Scalar(_, Scalar::Boolean(false)) => None,
+        Kind::Scalar(_, Scalar::Boolean(true)) => Some(Text { text: ", ".to_owned(), at: node.at }),
+        _ => text("all", node, findings),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum TypeName {
+    Text,
+    Integer,
+    Decimal,
+    Boolean,
+    Date,
+    Url,
+}
+
+fn field_type(keys: &Fields<'_>, findings: &mut Findings<'_>) -> FieldType {
+    const TYPES: [(TypeName, &str); 6] = [
+        (TypeName::Text, "text"),
+        (TypeName::Integer, "integer"),
+        (TypeName::Decimal, "decimal"),
+        (TypeName::Boolean, "boolean"),
+        (TypeName::Date, "date"),
+        (TypeName::Url, "url"),
+    ];
+    let named = keys.text("type", findings);
+    let misread = keys.get("type").is_some();
+    let name = named.and_then(|text| word(&text, &TYPES, "there is no type", findings));
+    let known = name.is_some() || !misread;
+    let name = name.unwrap_or(TypeName::Text);
+    let separators = Separators {
+        decimal: keys.filled_text("decimal", findings),
+        thousands: keys.text("thousands", findings),
+    };
+    let true_when = keys.text_or_list("trueWhen", findings).unwrap_or_default();
+    let input = keys.text_or_list("in", findings).unwrap_or_default();
+    let output = keys.filled_text("out", findings);
+    let numeric = matches!(name, TypeName::Integer | TypeName::Decimal);
+    let idle = [
+        ("decimal", numeric, "decimal"),
+        ("thousands", numeric, "decimal"),
+        ("trueWhen", name == TypeName::Boolean, "boolean"),
+        ("in", name == TypeName::Date, "date"),
+        ("out", name == TypeName::Date, "date"),
+    ];
+    for (key, used, needed) in idle {
+        if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key)
+            && known
+            && !used
+        {
+            findings.error(
+                entry.key.at,
+                format!("`{key}` has no effect on this type"),
+                format!("add `type: {needed}`, or remove it"),
+            );
+        }
+    }
+    match name {
+        TypeName::Text => FieldType::Text,
+        TypeName::Integer => FieldType::Integer(separators),
+        TypeName::Decimal => FieldType::Decimal(separators),
+        TypeName::Boolean => FieldType::Boolean { true_when },
+        TypeName::Date => FieldType::Date { input, output },
+        TypeName::Url => FieldType::Url,
+    }
+}
+
+/// The expectations of a mapping with `expect`.
+pub(super) fn expect(
+    keys: &Fields<'_>,
+    record: &Record,
+    findings: &mut Findings<'_>,
+) -> Option<Expect> {
+    let node = keys.get("expect")?;
+    let keys = Fields::new(&shapes::EXPECT, node.at, node, findings)?;
+    let mut expect = Expect {
+        min_rows: keys.index("minRows", findings).map(u64::from),
+        max_rows: keys.index("maxRows", findings).map(u64::from),
+        ..Expect::default()
+    };
+    if let (Some(min), Some(max)) = (expect.min_rows, expect.max_rows)
+        && min > max
+    {
+        findings.error(node.at, "`minRows` is more than `maxRows`", "swap the two");
+    }
+    for entry in named(&keys, "fill", record, findings) {
+        match share(&entry.value) {
+            Some(share) => expect.fill.push((entry.key.clone(), share)),
+            None => findings.error(
+                entry.value.at,
+                format!("a share must be from 0 to 1, but it is {}", entry.value.describe()),
+                "write `95%` or `0.95`",
+            ),
+        }
+    }
+    for entry in named(&keys, "pattern", record, findings) {
+        if let Some(pattern) = text("pattern", &entry.value, findings) {
+            expect.pattern.push((entry.key.clone(), pattern));
+        }
+    }
+    Some(expect)
+}
+
+/// The entries below a key whose names are fields.
+fn named<'n>(
+    keys: &Fields<'n>,
+    key: &str,
+    record: &Record,
+    findings: &mut Findings<'_>,
+) -> Vec<&'n Entry> {
+    let entries = keys.get(key).and_then(|node| mapping(&format!("`{key}`"), node, findings));
+    let mut known = Vec::new();
+    for entry in entries.unwrap_or_default() {
+        if record.fields.iter().any(|field| field.name == entry.key) {
+            known.push(entry);
+            continue;
+        }
+        let names = record.fields.iter().map(|field| field.name.as_str());
+        let help = findings.did_you_mean(&entry.key.text, names, "write the name of a field");
+        findings.error(entry.key.at, format!("there is no field `{}`", entry.key.text), help);
+    }
+    known
+}
+
+/// `95%` or `0.95`, in millionths.
+fn share(node: &Node) -> Option<u32> {
+    let Kind::Scalar(text, _) = &node.kind else {
+        return None;
+    };
+    let text = text.trim();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse::<f64>().ok()?,
+    };
+    (0.0..=1.0).contains(&share).then(|| (share * 1e6).round() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_stands_at_the_end_of_a_selector() {
+        for (text, expected) in [
+            ("a.x @href", ("a.x", Some("href"))),
+            ("a.x attribute: data-id", ("a.x", Some("data-id"))),
+            ("@data-id", ("", Some("data-id"))),
+            ("a[title=' @x']", ("a[title=' @x']", None)),
+            ("h1", ("h1", None)),
+            ("img @xlink:href", ("img", Some("xlink:href"))),
+        ] {
+            assert_eq!(split_attribute(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percentages_or_fractions() {
+        let node = |text: &str| Node {
+            at: Span::default(),
+            kind: Kind::Scalar(text.to_owned(), Scalar::Text),
+        };
+        assert_eq!(share(&node("95%")), Some(950_000));
+        assert_eq!(share(&node("0.5")), Some(500_000));
+        assert_eq!(share(&node("95")), None);
+        assert_eq!(share(&node("most")), None);
+    }
+}

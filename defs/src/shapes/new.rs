@@ -1,0 +1,292 @@
+//! Short forms, records and links.
+
+use super::{Key, PERSIST, Shape, TEXTS, Value, key, required};
+use crate::follow::Scope;
+use crate::records::Column;
+
+const fn names<T: Copy, const N: usize>(all: &[(T, &'static str); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = all[at].1;
+        at += 1;
+    }
+    names
+}
+
+const COLUMNS: [&str; 5] = names(&Column::ALL);
+const SCOPES: [&str; 4] = names(&Scope::ALL);
+
+pub(super) const BLOCK_VALUE: Value = Value::Either(&[Value::Text, Value::Of(&BLOCK)]);
+pub(super) const FIELDS_VALUE: Value =
+    Value::Named(&Value::Either(&[Value::Text, Value::Of(&FIELD)]));
+pub(super) const COLUMNS_VALUE: Value = Value::List(&Value::Word(&COLUMNS));
+pub(super) const FOLLOW_VALUE: Value = Value::Either(&[
+    Value::Text,
+    Value::Of(&FOLLOW),
+    Value::List(&Value::Either(&[Value::Text, Value::Of(&FOLLOW)])),
+]);
+pub(super) const URLS_VALUE: Value = Value::Either(&[
+    Value::Text,
+    Value::Of(&URL_FILE),
+    Value::List(&Value::Either(&[Value::Text, Value::Of(&URL_FILE)])),
+]);
+pub(super) const SITEMAP_VALUE: Value = Value::Either(&[
+    Value::Text,
+    Value::Of(&SITEMAP),
+    Value::List(&Value::Either(&[Value::Text, Value::Of(&SITEMAP)])),
+]);
+pub(super) const STEPS_WORDS: &str = "Chain of steps that a page goes through: the name of a chain, \
+     or a mapping of one chain's name to steps that are put into it. Usually left out.";
+pub(super) const OUTPUT_WORDS: &str = "File for the rows, below the folder of the run; its ending \
+     decides the format: `.csv`, `.tsv` or `.jsonl`. Default: the name of the data definition with \
+     `.csv`.";
+pub(super) const FOLLOW_WORDS: &str = "Links of the page to follow: a selector, a mapping, or a list \
+     of them. Each page is loaded once for each group in a run.";
+pub(super) const BLOCK_WORDS: &str = "What on the page is a row: one for each match. Without it, the \
+     whole page is one row. A selector, or a mapping with `selector`, `xpath` or `json`.";
+pub(super) const FIELDS_WORDS: &str = "The columns, by name, in the order written: a selector, or a \
+     mapping with more to say.";
+pub(super) const COLUMNS_WORDS: &str = "Columns about the page, in front of the fields.";
+pub(super) const EXPECT_WORDS: &str = "What the rows of a run have to be like; if they are not, the \
+     report says so and the exit code is 5.";
+
+/// One entry of `groups`.
+pub static GROUP: Shape = Shape {
+    id: "group",
+    what: "a group",
+    words: "Pages and what to take from them, in one place: addresses, fields and links to follow. \
+            It stands for a locator group, a task group and a dataDef of its name.",
+    keys: &[
+        key(
+            "urls",
+            URLS_VALUE,
+            "Where to start: an address, a list of them, or a file with addresses. An address may \
+             hold ranges: `/page/[1-100]`, `[001-100]`, `[0-100:20]`. A path without scheme is a \
+             file.",
+        ),
+        key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
+        key(
+            "locators",
+            Value::List(&Value::Either(&[Value::Text, Value::Of(&super::LOCATOR)])),
+            "Addresses with names, as in `locatorGroups`.",
+        ),
+        key("block", BLOCK_VALUE, BLOCK_WORDS),
+        key("fields", FIELDS_VALUE, FIELDS_WORDS),
+        key("columns", COLUMNS_VALUE, COLUMNS_WORDS),
+        key("follow", FOLLOW_VALUE, FOLLOW_WORDS),
+        key("expect", Value::Of(&EXPECT), EXPECT_WORDS),
+        key("output", Value::Text, OUTPUT_WORDS),
+        key("dataDef", Value::Text, "Name of a dataDef to use, instead of `fields`."),
+        key(
+            "tasks",
+            Value::Named(&Value::Of(&super::TASK)),
+            "Several tasks on the same page, by name, instead of `fields` or `dataDef`.",
+        ),
+        key("steps", super::classic::STEPS_VALUE, STEPS_WORDS),
+        key("persist", Value::Of(&PERSIST), "What is kept for later runs."),
+        key(
+            "live",
+            Value::Text,
+            "How long a loaded page stays usable for later runs: `P1W`, `PT6H`. Default: not at all.",
+        ),
+    ],
+    others: None,
+    example: r"groups:
+  books:
+    urls: https://books.example/page-1.html
+    block: article.product
+    fields:
+      title: h3 a @title
+      price: { selector: .price, type: decimal }
+    follow: li.next a",
+};
+
+/// A file as source of addresses.
+pub static URL_FILE: Shape = Shape {
+    id: "urlFile",
+    what: "an entry of `urls`",
+    words: "Addresses from a file: one on each line, or a column of a CSV file with a header.",
+    keys: &[
+        required(
+            "file",
+            Value::Text,
+            "Path of the file, from the current directory or beside the definitions.",
+        ),
+        key("column", Value::Text, "Column of a CSV file that holds the address."),
+        key("name", Value::Text, "Column of a CSV file that holds the locator's name."),
+    ],
+    others: None,
+    example: "urls: { file: shops.csv, column: homepage, name: shop }",
+};
+
+/// A sitemap as source of addresses.
+pub static SITEMAP: Shape = Shape {
+    id: "sitemap",
+    what: "a sitemap",
+    words: "Addresses from a sitemap; an index leads to its sitemaps, and `.gz` is unpacked.",
+    keys: &[
+        required("url", Value::Text, "Address of the sitemap or of an index of sitemaps."),
+        key("allow", TEXTS, "Regular expressions: only addresses that hold one of them are taken."),
+        key("deny", TEXTS, "Regular expressions: addresses that hold one of them are not taken."),
+        key("maxPages", Value::Whole, "Pages taken from it in one run, at most."),
+    ],
+    others: None,
+    example: "sitemap: { url: https://shop.example/sitemap.xml, allow: /products/ }",
+};
+
+/// What is a row.
+pub static BLOCK: Shape = Shape {
+    id: "block",
+    what: "a block",
+    words: "What on the page is a row: every match of one query.",
+    keys: &[
+        key("selector", Value::Text, "CSS selector."),
+        key("xpath", Value::Text, "XPath 1.0 expression."),
+        key(
+            "json",
+            Value::Text,
+            "JSON path whose matches are the rows: into the page itself, or into the text of what \
+             `selector` finds. Inside such a block a field that is a plain text is a JSON path.",
+        ),
+    ],
+    others: None,
+    example: r"block: { json: $.results[*] }",
+};
+
+const FIELD_KEYS: &[Key] = &[
+    key(
+        "selector",
+        TEXTS,
+        "CSS selector inside the block; of a list, the first that gives something. ` @name` at its \
+         end takes an attribute (` attribute: name` means the same). `.` is the block itself.",
+    ),
+    key(
+        "xpath",
+        TEXTS,
+        "XPath 1.0 expression instead; `.//td` begins at the block, `//td` at the page.",
+    ),
+    key(
+        "json",
+        Value::Text,
+        "JSON path into the text found by the selector, into the JSON block, or into the page.",
+    ),
+    key(
+        "jsonld",
+        Value::Text,
+        "Path into the JSON-LD of the page, such as `Product.offers.price`: a first name with a \
+         capital is the `@type` to look for.",
+    ),
+    key(
+        "text",
+        Value::Word(&["whole", "own", "html"]),
+        "`whole` text inside (the default), `own` text without that of inner elements, or inner \
+         `html`.",
+    ),
+    key(
+        "all",
+        Value::Either(&[Value::Text, Value::Boolean]),
+        "All matches instead of the first, with this text between them; `true` means `, `.",
+    ),
+    key(
+        "regex",
+        Value::Text,
+        "Regular expression: its first group, or else its whole match, becomes the value.",
+    ),
+    key(
+        "script",
+        Value::Text,
+        "JavaScript expression whose result becomes the value; `value` is the text so far.",
+    ),
+    key("value", Value::Scalar, "A constant, instead of a query."),
+    key(
+        "type",
+        Value::Word(&["text", "integer", "decimal", "boolean", "date", "url"]),
+        "What the value has to be. One that does not fit leaves the cell empty and is reported.",
+    ),
+    key("decimal", Value::Text, "For numbers: what stands in front of the fraction. Default `.`."),
+    key(
+        "thousands",
+        Value::Text,
+        "For numbers: what stands between groups of digits. Default `,`, or `.` if `decimal` is `,`.",
+    ),
+    key("trueWhen", TEXTS, "For booleans: texts that mean true; any other text is false."),
+    key("in", TEXTS, "For dates: patterns to read by, such as `dd MMM yyyy`. Default ISO 8601."),
+    key("out", Value::Text, "For dates: pattern to write by. Default `yyyy-MM-dd`."),
+    key("default", Value::Scalar, "The value when there is none."),
+    key("required", Value::Boolean, "Whether a row without this value is dropped, and counted."),
+];
+
+/// A column of a record.
+pub static FIELD: Shape = Shape {
+    id: "field",
+    what: "a field",
+    words: "One column of a record. A plain selector is short for `{ selector: ... }`.",
+    keys: FIELD_KEYS,
+    others: None,
+    example: r"price: { selector: [ .sale, .price ], regex: '[\d.,]+', type: decimal, required: true }",
+};
+
+/// Links to follow.
+pub static FOLLOW: Shape = Shape {
+    id: "follow",
+    what: "a follow rule",
+    words: "Links that become pages of a group. A plain selector is short for `{ selector: ... }`.",
+    keys: &[
+        key(
+            "selector",
+            Value::Text,
+            "CSS selector of the links; their `href` (or `src`) is taken unless ` @name` says otherwise.",
+        ),
+        key("xpath", Value::Text, "XPath 1.0 expression instead."),
+        key("group", Value::Text, "Group of the pages the links lead to. Default: the page's own."),
+        key(
+            "scope",
+            Value::Word(&SCOPES),
+            "How far a link may lead: to the same `host` (the default), the same `domain`, addresses with the start page's `prefix`, or `any`where.",
+        ),
+        key(
+            "allow",
+            TEXTS,
+            "Regular expressions: only addresses that hold one of them are followed.",
+        ),
+        key(
+            "deny",
+            TEXTS,
+            "Regular expressions: addresses that hold one of them are not followed.",
+        ),
+        key(
+            "maxDepth",
+            Value::Whole,
+            "Links from a start page to the page that is reached, at most. The engine then works level by level.",
+        ),
+        key("maxPages", Value::Whole, "Pages this rule adds to a run, at most."),
+    ],
+    others: None,
+    example: r"follow:
+  - a.next
+  - { selector: a.item, group: item, deny: /archive/, maxPages: 500 }",
+};
+
+/// Expectations.
+pub static EXPECT: Shape = Shape {
+    id: "expect",
+    what: "`expect`",
+    words: EXPECT_WORDS,
+    keys: &[
+        key("minRows", Value::Whole, "Rows of the run, at least."),
+        key("maxRows", Value::Whole, "Rows of the run, at most."),
+        key(
+            "fill",
+            Value::Named(&Value::Share),
+            "For fields: the share of rows that have a value, at least: `95%` or `0.95`.",
+        ),
+        key(
+            "pattern",
+            Value::Named(&Value::Text),
+            "For fields: a regular expression that every value has to fit as a whole.",
+        ),
+    ],
+    others: None,
+    example: r"expect: { minRows: 100, fill: { price: 95% }, pattern: { sku: 'SKU-\d+' } }",
+};

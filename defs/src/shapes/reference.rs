@@ -1,0 +1,75 @@
+//! The shapes as a page for people.
+
+use super::{Shape, Value};
+
+/// The reference of the definition language, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Definitions: every key\n\n\
+         Written from the program itself by `BLESS=1 cargo test -p spoonbill-defs shapes`; edits are \
+         overwritten. [GUIDE.md](GUIDE.md) shows how the keys are used together. For completion and \
+         explanations in an editor, give it `spoonbill schema`.\n\n\
+         Any value may hold `${NAME}` or `${NAME:-default}`, filled from the environment; `$${` is a \
+         literal `${`. Values of variables whose names end in SECRET, TOKEN, PASSWORD or KEY are \
+         never logged.\n",
+    );
+    for shape in Shape::all() {
+        page.push_str(&section(shape));
+    }
+    page
+}
+
+fn section(shape: &Shape) -> String {
+    let title = shape.what.trim_start_matches("an ").trim_start_matches("a ");
+    let mut text = format!("\n## {}\n\n{}\n\n", capitalised(title), shape.words);
+    text.push_str("| key | value | meaning |\n| --- | --- | --- |\n");
+    for key in shape.keys {
+        let needed = if key.required { " (required)" } else { "" };
+        let words = cell(key.words);
+        text.push_str(&format!("| `{}`{needed} | {} | {words} |\n", key.name, kind(&key.value)));
+    }
+    if let Some((words, value)) = &shape.others {
+        text.push_str(&format!("| ... | {} | {} |\n", kind(value), cell(words)));
+    }
+    if !shape.example.is_empty() {
+        text.push_str(&format!("\n```yaml\n{}\n```\n", shape.example));
+    }
+    text
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A bar would end the cell.
+fn cell(words: &str) -> String {
+    words.replace('|', "\\|")
+}
+
+fn kind(value: &Value) -> String {
+    match value {
+        Value::Text => "text".to_owned(),
+        Value::Scalar => "text, number or boolean".to_owned(),
+        Value::Whole => "whole number".to_owned(),
+        Value::Boolean => "`true` or `false`".to_owned(),
+        Value::Share => "share".to_owned(),
+        Value::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+            words.join(", ")
+        }
+        Value::Of(shape) => link(shape),
+        Value::List(value) => format!("list of: {}", kind(value)),
+        Value::Named(value) => format!("names, each with: {}", kind(value)),
+        Value::Wrapped(key, shape) => format!("list of `{key}:` {}", link(shape)),
+        Value::Either(values) => {
+            let kinds: Vec<_> = values.iter().map(kind).collect();
+            kinds.join("; or ")
+        }
+    }
+}
+
+fn link(shape: &Shape) -> String {
+    let title = shape.what.trim_start_matches("an ").trim_start_matches("a ").replace('`', "");
+    format!("[{title}](#{})", title.replace(' ', "-"))
+}

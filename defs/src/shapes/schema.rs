@@ -1,0 +1,91 @@
+//! The shapes as a JSON Schema, so that an editor completes and explains what a file may say.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{FILE, Key, Shape, Value};
+
+/// The schema of a definition file, as text.
+pub fn schema() -> String {
+    let definitions = Shape::all().into_iter().filter(|shape| shape.id != FILE.id);
+    let definitions: Map<String, Json> =
+        definitions.map(|shape| (shape.id.to_owned(), mapping(shape))).collect();
+    let mut root = mapping(&FILE);
+    if let Json::Object(root) = &mut root {
+        root.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        root.insert("title".to_owned(), json!("Spoonbill definitions"));
+        root.insert("definitions".to_owned(), Json::Object(definitions));
+    }
+    format!("{root:#}\n")
+}
+
+fn mapping(shape: &Shape) -> Json {
+    let mut properties = Map::new();
+    for key in shape.keys {
+        properties.insert(key.name.to_owned(), property(key));
+    }
+    let mut schema = json!({
+        "type": "object",
+        "description": shape.words,
+        "properties": properties,
+        "additionalProperties": match &shape.others {
+            None => json!(false),
+            Some((words, value)) => described(of(value), words),
+        },
+    });
+    let required: Vec<&str> =
+        shape.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    if let (Json::Object(schema), false) = (&mut schema, required.is_empty()) {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn property(key: &Key) -> Json {
+    described(of(&key.value), key.words)
+}
+
+/// A reference cannot carry a description beside it in draft 7, so it stands in an `allOf`.
+fn described(schema: Json, words: &str) -> Json {
+    let mut schema = match schema {
+        Json::Object(reference) if reference.contains_key("$ref") => {
+            json!({ "allOf": [reference] })
+        }
+        other => other,
+    };
+    if let Json::Object(schema) = &mut schema {
+        schema.insert("description".to_owned(), json!(words));
+    }
+    schema
+}
+
+fn of(value: &Value) -> Json {
+    match value {
+        Value::Text => json!({ "type": "string" }),
+        Value::Scalar => json!({ "type": ["string", "number", "boolean"] }),
+        Value::Whole => filled(&json!({ "type": "integer", "minimum": 0 })),
+        Value::Boolean => filled(&json!({ "type": "boolean" })),
+        Value::Share => json!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": r"^\s*[0-9.]+\s*%?\s*$|\$\{" },
+        ] }),
+        Value::Word(words) => json!({ "anyOf": [
+            { "enum": words },
+            { "type": "string", "pattern": r"\$\{" },
+        ] }),
+        Value::Of(shape) => json!({ "$ref": format!("#/definitions/{}", shape.id) }),
+        Value::List(value) => json!({ "type": "array", "items": of(value) }),
+        Value::Named(value) => json!({ "type": "object", "additionalProperties": of(value) }),
+        Value::Wrapped(key, shape) => json!({ "type": "array", "items": {
+            "type": "object",
+            "properties": { *key: { "$ref": format!("#/definitions/{}", shape.id) } },
+            "required": [key],
+            "additionalProperties": false,
+        } }),
+        Value::Either(values) => json!({ "anyOf": values.iter().map(of).collect::<Vec<_>>() }),
+    }
+}
+
+/// What a variable may stand for.
+fn filled(schema: &Json) -> Json {
+    json!({ "anyOf": [schema, { "type": "string", "pattern": r"\$\{" }] })
+}

@@ -1,0 +1,118 @@
+//! The schema, the reference and the reader agree.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+
+use super::*;
+use crate::findings::Findings;
+use crate::text::Sources;
+use crate::yaml::{self, Kind, Node, Scalar};
+use crate::{Options, from_str};
+
+/// Definitions that use every key there is.
+const EVERY_KEY: &str = include_str!("every_key.yml");
+
+fn json(node: &Node) -> Json {
+    match &node.kind {
+        Kind::Scalar(_, Scalar::Null) => Json::Null,
+        Kind::Scalar(_, Scalar::Boolean(value)) => Json::Bool(*value),
+        Kind::Scalar(text, Scalar::Number) => {
+            text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number)
+        }
+        Kind::Scalar(text, Scalar::Text | Scalar::Filled) => Json::String(text.clone()),
+        Kind::Sequence(nodes) => Json::Array(nodes.iter().map(json).collect()),
+        Kind::Mapping(entries) => {
+            let pairs = entries.iter().map(|entry| (entry.key.text.clone(), json(&entry.value)));
+            Json::Object(pairs.collect::<Map<_, _>>())
+        }
+    }
+}
+
+fn parsed(text: &str) -> Json {
+    let mut sources = Sources::default();
+    let file = sources.add("a.yml", text);
+    let mut findings = Findings::new(&sources, Vec::new());
+    let mut variables = yaml::Variables::new(|_| None);
+    let root = yaml::parse(file, &mut yaml::Budget::default(), &mut variables, &mut findings);
+    json(&root.unwrap().unwrap())
+}
+
+/// What the schema has against a definition.
+fn refusal(instance: &Json) -> Option<String> {
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    let schema = serde_json::from_str(&schema()).unwrap();
+    compiler.add_resource("definitions.json", schema).unwrap();
+    let index = compiler.compile("definitions.json", &mut schemas).unwrap();
+    schemas.validate(instance, index).err().map(|error| format!("{error:#}"))
+}
+
+#[track_caller]
+fn blessed(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(known == text, "{name} is stale: `BLESS=1 cargo test -p spoonbill-defs shapes`");
+}
+
+#[test]
+fn the_published_files_are_true() {
+    blessed("schema.json", &schema());
+    blessed("REFERENCE.md", &reference());
+}
+
+#[test]
+fn every_key_is_read_and_in_the_schema() {
+    let read = from_str("every_key.yml", EVERY_KEY, &Options::default());
+    assert_eq!(read.err().map(|problems| crate::testing::rendered(&problems.0)), None);
+    let written = parsed(EVERY_KEY);
+    assert_eq!(refusal(&written), None);
+    let mut used = BTreeSet::new();
+    keys_of(&written, &mut used);
+    let missing: Vec<&str> = Shape::all()
+        .into_iter()
+        .flat_map(Shape::names)
+        .filter(|name| !used.contains(*name))
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new(), "keys that every_key.yml does not use");
+}
+
+fn keys_of(value: &Json, keys: &mut BTreeSet<String>) {
+    match value {
+        Json::Object(entries) => {
+            for (key, value) in entries {
+                keys.insert(key.clone());
+                keys_of(value, keys);
+            }
+        }
+        Json::Array(values) => values.iter().for_each(|value| keys_of(value, keys)),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_the_reader_refuses_the_schema_refuses() {
+    let start = "groups:\n  a:\n    urls: https://a.example/\n";
+    for slip in [
+        "    fild: { title: h1 }\n",
+        "    fields: { title: { selectr: h1 } }\n",
+        "    fields: { title: { selector: h1, type: decmal } }\n",
+        "    fields: { title: { selector: h1, required: maybe } }\n",
+        "    fields: [ title ]\n",
+        "    fields: { title: 1 }\n",
+        "    fields: { title: h1 }\n    follow: { selector: a, scope: site }\n",
+        "    fields: { title: h1 }\n    follow: { selector: a, maxPages: many }\n",
+        "    fields: { title: h1 }\n    columns: [ dept ]\n",
+        "    fields: { title: h1 }\n    expect: { fill: { title: 2 } }\n",
+    ] {
+        let text = format!("{start}{slip}");
+        assert!(from_str("a.yml", &text, &Options::default()).is_err(), "read: {slip}");
+        assert!(refusal(&parsed(&text)).is_some(), "in the schema: {slip}");
+    }
+    let good = format!("{start}    fields: {{ title: h1 }}\n");
+    assert!(from_str("a.yml", &good, &Options::default()).is_ok());
+    assert_eq!(refusal(&parsed(&good)), None);
+}

@@ -1,0 +1,108 @@
+//! Tells for one page where every value came from, or why there is none.
+
+use super::extract::{Meter, Session};
+use super::find::Spot;
+use super::html::node_path;
+use super::plan::RecordPlan;
+use super::rows::Why;
+use super::{FieldScripts, RecordError, RecordLimits, RecordPage};
+
+/// What a record makes of one page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Story {
+    /// The block's query as written; none when the whole page is the block.
+    pub block: Option<String>,
+    /// One for each block, the dropped ones too.
+    pub rows: Vec<RowStory>,
+}
+
+/// One block of the page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowStory {
+    /// Where the block stands; none for JSON and for the whole page.
+    pub node: Option<String>,
+    /// The standard columns: name and value.
+    pub columns: Vec<(String, String)>,
+    /// The fields, in order.
+    pub cells: Vec<CellStory>,
+    /// The first required field without a value: the row is dropped.
+    pub dropped_for: Option<usize>,
+}
+
+/// One field of a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CellStory {
+    /// Name of the field.
+    pub field: String,
+    /// The value that is written.
+    pub value: Option<String>,
+    /// Whether the default stands in.
+    pub is_default: bool,
+    /// The query that gave the value as written; none for a constant.
+    pub query: Option<String>,
+    /// How often that query matches in the block.
+    pub matches: usize,
+    /// Where the node stands that was used.
+    pub node: Option<String>,
+    /// Why nothing was found; also when the default stands in.
+    pub why: Option<Why>,
+}
+
+impl RecordPlan {
+    /// Like [`RecordPlan::extract`], with the story of every cell; slower, and for people.
+    pub fn explain(
+        &self,
+        page: &RecordPage<'_>,
+        scripts: &mut dyn FieldScripts,
+        limits: &RecordLimits,
+    ) -> Result<Story, RecordError> {
+        let mut session = Session::new(page, true);
+        let spots = session.spots(self.block.as_ref())?;
+        let block = self.block.as_ref().map(|query| query.shown.to_string());
+        let mut story = Story { block, rows: Vec::new() };
+        let mut meter = Meter::new(limits);
+        for spot in &spots {
+            meter.row(spots.len())?;
+            let row = self.row_story(&mut session, spot, scripts)?;
+            let lengths = row.cells.iter().filter_map(|cell| cell.value.as_ref().map(String::len));
+            meter.bytes(lengths.sum())?;
+            story.rows.push(row);
+        }
+        Ok(story)
+    }
+
+    fn row_story(
+        &self,
+        session: &mut Session<'_>,
+        spot: &Spot,
+        scripts: &mut dyn FieldScripts,
+    ) -> Result<RowStory, RecordError> {
+        let page = session.page;
+        let path = |node| page.tree.map(|tree| node_path(tree, node));
+        let columns = self.standard(page).into_iter();
+        let mut row = RowStory {
+            node: spot.root.filter(|_| self.block.is_some() && spot.json.is_none()).and_then(path),
+            columns: columns
+                .map(|axis| (axis.item_name.to_string(), axis.value.unwrap_or_default()))
+                .collect(),
+            ..RowStory::default()
+        };
+        for (place, field) in self.fields.iter().enumerate() {
+            let cell = session.cell(field, spot, scripts)?;
+            if cell.value.is_none() && field.required {
+                row.dropped_for.get_or_insert(place);
+            }
+            let query = cell.query.and_then(|place| field.queries.get(place));
+            row.cells.push(CellStory {
+                field: field.name.to_string(),
+                is_default: cell.why.is_some() && cell.value.is_some(),
+                value: cell.value,
+                query: query.map(|query| query.shown.to_string()),
+                matches: cell.matches,
+                node: cell.node.and_then(path),
+                why: cell.why,
+            });
+        }
+        Ok(row)
+    }
+}

@@ -1,0 +1,188 @@
+//! A page to rows.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use spoonbill_defs::Column;
+
+use super::find::{Hit, JsonCache, Spot};
+use super::json::Json;
+use super::plan::{QueryPlan, RecordPlan};
+use super::rows::Why;
+use super::value::Base;
+use super::{Extraction, FieldCounts, FieldScripts, Misfit, RecordError, RecordLimits, RecordPage};
+use crate::css::TextCache;
+use crate::data::{Axis, AxisKind, Row};
+
+/// Misfits of one page that are told in full; the others are counted.
+const MISFITS_MAX: usize = 100;
+
+/// What is known of the page at hand.
+pub(super) struct Session<'p> {
+    pub(super) page: &'p RecordPage<'p>,
+    pub(super) base: Base<'p>,
+    /// Whether all matches are looked for, to tell how many there are.
+    pub(super) counts: bool,
+    pub(super) texts: TextCache,
+    pub(super) page_json: OnceCell<Option<Rc<Json>>>,
+    pub(super) json_ld: Option<Rc<[Rc<Json>]>>,
+    pub(super) embedded: JsonCache,
+}
+
+impl<'p> Session<'p> {
+    pub(super) fn new(page: &'p RecordPage<'p>, counts: bool) -> Self {
+        Self {
+            page,
+            base: Base::new(page.base),
+            counts,
+            texts: TextCache::default(),
+            page_json: OnceCell::new(),
+            json_ld: None,
+            embedded: JsonCache::new(),
+        }
+    }
+
+    /// The blocks of the page, in document order.
+    pub(super) fn spots(&mut self, block: Option<&QueryPlan>) -> Result<Vec<Spot>, RecordError> {
+        let page = Spot { root: self.page.tree.map(crate::html::Document::root), json: None };
+        let Some(query) = block else {
+            return Ok(vec![page]);
+        };
+        self.blocks(query, &page).map_err(|message| RecordError::Query {
+            place: "block".to_owned(),
+            query: query.shown.to_string(),
+            message,
+        })
+    }
+
+    fn blocks(&mut self, query: &QueryPlan, page: &Spot) -> Result<Vec<Spot>, String> {
+        let mut spots = Vec::new();
+        for hit in self.hits(query, page, true)? {
+            if let Some(path) = &query.json {
+                let Some((json, nodes)) = self.inside_json(query, &hit, path)? else { continue };
+                spots.extend(
+                    nodes
+                        .into_iter()
+                        .map(|node| Spot { root: page.root, json: Some((Rc::clone(&json), node)) }),
+                );
+                continue;
+            }
+            match hit {
+                Hit::Node(node) => spots.push(Spot { root: Some(node.id()), json: None }),
+                Hit::Json(json, node) => {
+                    spots.push(Spot { root: page.root, json: Some((json, node)) });
+                }
+                Hit::Text(_) => {
+                    return Err("a block must be nodes, not a string, number or boolean".to_owned());
+                }
+            }
+        }
+        Ok(spots)
+    }
+}
+
+impl RecordPlan {
+    /// Takes the rows of a page.
+    pub fn extract(
+        &self,
+        page: &RecordPage<'_>,
+        scripts: &mut dyn FieldScripts,
+        limits: &RecordLimits,
+    ) -> Result<Extraction, RecordError> {
+        let mut session = Session::new(page, false);
+        let spots = session.spots(self.block.as_ref())?;
+        let mut made = Extraction {
+            fields: vec![FieldCounts::default(); self.fields.len()],
+            ..Extraction::default()
+        };
+        let standard = self.standard(page);
+        let mut meter = Meter::new(limits);
+        for spot in &spots {
+            meter.row(spots.len())?;
+            let mut axes = Vec::with_capacity(self.names.len());
+            axes.extend(standard.iter().cloned());
+            let mut missing = None;
+            for (place, field) in self.fields.iter().enumerate() {
+                let cell = session.cell(field, spot, scripts)?;
+                meter.bytes(cell.value.as_ref().map_or(0, String::len))?;
+                if let Some(Why::Misfit { value, why }) = cell.why {
+                    made.fields[place].misfits += 1;
+                    if made.misfits.len() < MISFITS_MAX {
+                        made.misfits.push(Misfit { field: place, value, why });
+                    }
+                }
+                if cell.value.is_none() && field.required {
+                    missing.get_or_insert(place);
+                }
+                axes.push(self.axis(self.columns.len() + place, cell.value));
+            }
+            if let Some(place) = missing {
+                made.fields[place].dropped += 1;
+                continue;
+            }
+            for (counts, axis) in made.fields.iter_mut().zip(&axes[standard.len()..]) {
+                counts.filled += u32::from(axis.value.is_some());
+            }
+            made.rows.push(Row { name: page.locator.clone(), group: page.group.clone(), axes });
+        }
+        Ok(made)
+    }
+
+    fn axis(&self, column: usize, value: Option<String>) -> Axis {
+        Axis {
+            kind: AxisKind::Field,
+            item_name: self.names[column].clone(),
+            value,
+            match_text: None,
+            index: None,
+            order: None,
+        }
+    }
+
+    /// The cells about the page, the same in all its rows.
+    pub(super) fn standard(&self, page: &RecordPage<'_>) -> Vec<Axis> {
+        let value = |column: &Column| match column {
+            Column::Locator => page.locator.to_string(),
+            Column::Group => page.group.to_string(),
+            Column::Url => page.url.to_owned(),
+            Column::FetchedAt => page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            Column::Depth => page.depth.to_string(),
+        };
+        let columns = self.columns.iter().enumerate();
+        columns.map(|(place, column)| self.axis(place, Some(value(column)))).collect()
+    }
+}
+
+/// Counts what a page uses up.
+pub(super) struct Meter<'l> {
+    limits: &'l RecordLimits,
+    rows: usize,
+    bytes: usize,
+}
+
+impl<'l> Meter<'l> {
+    pub(super) fn new(limits: &'l RecordLimits) -> Self {
+        Self { limits, rows: 0, bytes: 0 }
+    }
+
+    /// Counts a row of so many in all.
+    pub(super) fn row(&mut self, of: usize) -> Result<(), RecordError> {
+        if of > self.limits.rows_max {
+            return Err(RecordError::TooManyRows(self.limits.rows_max));
+        }
+        if self.limits.deadline.is_some_and(|at| Instant::now() >= at) {
+            return Err(RecordError::OutOfTime(self.rows));
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), RecordError> {
+        self.bytes += bytes;
+        if self.bytes > self.limits.bytes_max {
+            return Err(RecordError::TooManyBytes(self.limits.bytes_max));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Answers queries on one page.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use spoonbill_defs::TextKind;
+
+use super::extract::Session;
+use super::html::{inner_html, is_raw};
+use super::json::{Json, JsonKind, JsonNode, JsonPath};
+use super::jsonld;
+use super::plan::{Place, QueryPlan};
+use super::rows::Why;
+use super::value::fold;
+use crate::css;
+use crate::html::{Document, NodeId, NodeKind};
+use crate::xpath::{Value, XNode, XPathLimits, number_to_string};
+
+/// Where a block stands: an element, or a value in JSON.
+#[derive(Debug, Clone)]
+pub(super) struct Spot {
+    pub(super) root: Option<NodeId>,
+    pub(super) json: Option<(Rc<Json>, JsonNode)>,
+}
+
+/// What a query found. Without `why` there is at least one text, and none is blank.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) texts: Vec<String>,
+    /// The first node that matched.
+    pub(super) node: Option<NodeId>,
+    pub(super) matches: usize,
+    pub(super) why: Option<Why>,
+}
+
+/// One match of a query, before its text is taken.
+#[derive(Debug, Clone)]
+pub(super) enum Hit {
+    Node(XNode),
+    Text(String),
+    Json(Rc<Json>, JsonNode),
+}
+
+/// What a path found, and in which JSON.
+type Inside = (Rc<Json>, Vec<JsonNode>);
+
+/// JSON of a page that was read once, by what it was read from.
+pub(super) type JsonCache = HashMap<(NodeId, Option<Box<str>>), Option<Rc<Json>>>;
+
+impl Session<'_> {
+    /// The texts a query gives at a spot. The error is the page's: it takes too much work.
+    pub(super) fn find(
+        &mut self,
+        query: &QueryPlan,
+        spot: &Spot,
+        kind: TextKind,
+        all: bool,
+    ) -> Result<Found, String> {
+        let hits = self.hits(query, spot, all || self.counts)?;
+        let node = hits.first().and_then(|hit| match hit {
+            Hit::Node(node) => Some(node.id()),
+            Hit::Text(_) | Hit::Json(..) => None,
+        });
+        let mut found = Found { texts: Vec::new(), node, matches: hits.len(), why: None };
+        let mut why = if hits.is_empty() { Why::NoMatch } else { Why::Blank };
+        for hit in hits {
+            if let Some(path) = &query.json {
+                match self.inside_json(query, &hit, path)? {
+                    None => why = Why::NotJson,
+                    Some((json, nodes)) => {
+                        if nodes.is_empty() {
+                            why = Why::NotInJson;
+                        }
+                        push_json(&json, &nodes, all, &mut found.texts);
+                    }
+                }
+            } else {
+                self.push_text(query, hit, kind, all, &mut found.texts);
+            }
+            if !all {
+                break;
+            }
+        }
+        found.texts.retain(|text| !text.trim().is_empty());
+        if found.texts.is_empty() {
+            found.why = Some(why);
+        }
+        Ok(found)
+    }
+
+    /// The matches of a query, of which one is enough unless `all` are wanted.
+    pub(super) fn hits(
+        &mut self,
+        query: &QueryPlan,
+        spot: &Spot,
+        all: bool,
+    ) -> Result<Vec<Hit>, String> {
+        let tree = self.page.tree;
+        match &query.place {
+            Place::Here => Ok(self.here(query, spot)),
+            Place::JsonLd(path) => {
+                let Some(tree) = tree else { return Ok(Vec::new()) };
+                let page = self.json_ld.get_or_insert_with(|| jsonld::read(tree).into());
+                let found = path.find(page);
+                Ok(found.into_iter().map(|(json, node)| Hit::Json(json, node)).collect())
+            }
+            Place::Css(selector) => {
+                let (Some(tree), Some(root)) = (tree, spot.root) else { return Ok(Vec::new()) };
+                let nodes = if all {
+                    selector.select(tree, root, &mut self.texts)
+                } else {
+                    let first = selector.select_first(tree, root, &mut self.texts);
+                    first.map(|node| node.into_iter().collect())
+                };
+                let nodes = nodes.map_err(|error| error.to_string())?;
+                Ok(nodes.into_iter().map(|node| Hit::Node(node.into())).collect())
+            }
+            Place::Xpath(path) => {
+                let (Some(tree), Some(root)) = (tree, spot.root) else { return Ok(Vec::new()) };
+                let value = path.evaluate(tree, root, XPathLimits::default());
+                Ok(match value.map_err(|error| error.to_string())? {
+                    Value::Nodes(nodes) => nodes.into_iter().map(Hit::Node).collect(),
+                    Value::Text(text) => vec![Hit::Text(text)],
+                    Value::Number(number) => vec![Hit::Text(number_to_string(number))],
+                    Value::Boolean(it) => vec![Hit::Text(it.to_string())],
+                })
+            }
+        }
+    }
+
+    /// The block itself; for a JSON path without a block of JSON, the page that is JSON.
+    fn here(&mut self, query: &QueryPlan, spot: &Spot) -> Vec<Hit> {
+        if let Some((json, node)) = &spot.json
+            && query.attribute.is_none()
+        {
+            return vec![Hit::Json(Rc::clone(json), *node)];
+        }
+        if query.json.is_some() && query.attribute.is_none() {
+            let page = self.page.json;
+            let json =
+                self.page_json.get_or_init(|| page.and_then(Json::parse_script).map(Rc::new));
+            if let Some(json) = json {
+                return vec![Hit::Json(Rc::clone(json), 0)];
+            }
+        }
+        spot.root.map(|root| Hit::Node(root.into())).into_iter().collect()
+    }
+
+    /// What a path finds in the JSON of a match; none if that is not JSON.
+    pub(super) fn inside_json(
+        &mut self,
+        query: &QueryPlan,
+        hit: &Hit,
+        path: &JsonPath,
+    ) -> Result<Option<Inside>, String> {
+        let (json, root) = match hit {
+            Hit::Json(json, node) => (Some(Rc::clone(json)), *node),
+            Hit::Text(text) => (Json::parse_script(text).map(Rc::new), 0),
+            Hit::Node(node) => (self.json_of(query, *node), 0),
+        };
+        let Some(json) = json else {
+            return Ok(None);
+        };
+        let nodes = path.find(&json, root).ok_or("the JSON path needs too many steps")?;
+        Ok(Some((json, nodes)))
+    }
+
+    fn json_of(&mut self, query: &QueryPlan, node: XNode) -> Option<Rc<Json>> {
+        let tree = self.page.tree?;
+        let XNode::Node(id) = node else {
+            return Json::parse_script(&node.string_value(tree)).map(Rc::new);
+        };
+        let key = (id, query.attribute.clone());
+        if let Some(known) = self.embedded.get(&key) {
+            return known.clone();
+        }
+        let text = match &query.attribute {
+            Some(name) => attribute(tree, id, name).map(Cow::Borrowed),
+            None => Some(Cow::Owned(tree.text_content(id))),
+        };
+        let json = text.and_then(|text| Json::parse_script(&text)).map(Rc::new);
+        self.embedded.insert(key, json.clone());
+        json
+    }
+
+    fn push_text(
+        &self,
+        query: &QueryPlan,
+        hit: Hit,
+        kind: TextKind,
+        all: bool,
+        texts: &mut Vec<String>,
+    ) {
+        match hit {
+            Hit::Text(text) => texts.push(text),
+            Hit::Json(json, node) => push_json(&json, &[node], all, texts),
+            Hit::Node(node) => {
+                let Some(tree) = self.page.tree else { return };
+                match (&query.attribute, node) {
+                    (Some(name), XNode::Node(id)) => {
+                        texts.extend(attribute(tree, id, name).map(str::to_owned));
+                    }
+                    (_, XNode::Attribute(..)) => texts.push(node.string_value(tree)),
+                    (None, XNode::Node(id)) => texts.push(text_of(tree, id, kind)),
+                }
+            }
+        }
+    }
+}
+
+fn push_json(json: &Json, nodes: &[JsonNode], all: bool, texts: &mut Vec<String>) {
+    let nodes = nodes.iter().copied().filter(|node| json.kind(*node) != JsonKind::Null);
+    if all {
+        let each = nodes.flat_map(|node| jsonld::spread(json, node));
+        texts.extend(each.filter_map(|node| json.text(node)));
+    } else {
+        texts.extend(nodes.take(1).filter_map(|node| json.text(node)));
+    }
+}
+
+/// The value of an attribute by its lower-case name; SVG has names such as `viewBox`.
+fn attribute<'d>(document: &'d Document, node: NodeId, name: &str) -> Option<&'d str> {
+    let mut attributes = document.attributes(node);
+    attributes
+        .find(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| value)
+}
+
+/// The text of a node, by what the field asks for.
+fn text_of(document: &Document, node: NodeId, kind: TextKind) -> String {
+    match document.kind(node) {
+        NodeKind::Element if kind == TextKind::Html => inner_html(document, node),
+        NodeKind::Element if is_raw(document, node) => fold(document.text_content(node)),
+        NodeKind::Element if kind == TextKind::Own => fold(css::own_text(document, node)),
+        NodeKind::Text | NodeKind::Comment => fold(document.text_content(node)),
+        _ if kind == TextKind::Html => inner_html(document, node),
+        _ => fold(css::text(document, node)),
+    }
+}

@@ -1,0 +1,238 @@
+//! A record compiled: every selector, path, pattern and script is read once.
+
+use std::sync::Arc;
+
+use fancy_regex::Regex;
+use spoonbill_defs::{Column, Field, FieldType, Query, Record, Text, TextKind};
+
+use super::dates::DateForm;
+use super::json::JsonPath;
+use super::jsonld::LdPath;
+use super::number::NumberForm;
+use super::problems::Problems;
+use crate::css::Selector;
+use crate::dates::DateSetup;
+use crate::options::OptionProblem;
+use crate::xpath::XPath;
+
+/// A record that is ready for pages.
+#[derive(Debug, Clone)]
+pub struct RecordPlan {
+    pub(super) block: Option<QueryPlan>,
+    pub(super) columns: Vec<Column>,
+    pub(super) fields: Vec<FieldPlan>,
+    /// Names of all columns, the standard ones first.
+    pub(super) names: Vec<Arc<str>>,
+}
+
+/// Where a text is looked for.
+#[derive(Debug, Clone)]
+pub(super) struct QueryPlan {
+    pub(super) place: Place,
+    /// Attribute whose value counts, in lower case.
+    pub(super) attribute: Option<Box<str>>,
+    pub(super) json: Option<JsonPath>,
+    /// The query as written, for people.
+    pub(super) shown: Box<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// The block itself.
+    Here,
+    Css(Selector),
+    Xpath(XPath),
+    JsonLd(LdPath),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct FieldPlan {
+    pub(super) name: Arc<str>,
+    pub(super) queries: Vec<QueryPlan>,
+    pub(super) value: Option<Box<str>>,
+    pub(super) text: TextKind,
+    pub(super) all: Option<Box<str>>,
+    pub(super) regex: Option<Regex>,
+    pub(super) script: Option<Box<str>>,
+    pub(super) form: Form,
+    pub(super) default: Option<Box<str>>,
+    pub(super) required: bool,
+}
+
+/// What a value has to be.
+#[derive(Debug, Clone)]
+pub(super) enum Form {
+    Text,
+    Number(NumberForm),
+    /// With the texts that mean true, if any are given.
+    Boolean(Vec<Box<str>>),
+    Date(DateForm),
+    Url,
+}
+
+/// How the cells of a column are best written where types count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellType {
+    /// As text.
+    Text,
+    /// As a number.
+    Number,
+    /// As true or false.
+    Boolean,
+}
+
+impl RecordPlan {
+    /// Compiles a record, or tells everything that is wrong with it, each at its place.
+    ///
+    /// ```
+    /// use spoonbill_defs::{Field, Query, Record, Text};
+    /// use spoonbill_plugins::dates::DateSetup;
+    /// use spoonbill_plugins::records::RecordPlan;
+    ///
+    /// let setup = DateSetup { zone: jiff::tz::TimeZone::UTC, run_year: 2026 };
+    /// let query = Query { css: Some(Text::new("//h1")), ..Query::default() };
+    /// let title = Field { name: Text::new("title"), queries: vec![query], ..Field::default() };
+    /// let record = Record { fields: vec![title], ..Record::default() };
+    /// let problems = RecordPlan::compile(&record, &setup).unwrap_err();
+    /// assert_eq!(problems[0].message, "field `title`: `//h1` is XPath and stands for a selector");
+    /// ```
+    pub fn compile(record: &Record, dates: &DateSetup) -> Result<Self, Vec<OptionProblem>> {
+        let mut problems = Problems::default();
+        let block = record.block.as_ref().map(|query| problems.query("block", query));
+        let json_block = record.block.as_ref().is_some_and(|query| query.json.is_some());
+        let fields: Vec<_> =
+            record.fields.iter().map(|field| problems.field(field, json_block, dates)).collect();
+        problems.names(record);
+        if !problems.found.is_empty() {
+            return Err(problems.found);
+        }
+        let fields: Vec<FieldPlan> = fields.into_iter().flatten().collect();
+        let standard = record.columns.iter().map(|column| Arc::from(column.name()));
+        let names = standard.chain(fields.iter().map(|field| Arc::clone(&field.name))).collect();
+        Ok(Self { block: block.flatten(), columns: record.columns.clone(), fields, names })
+    }
+
+    /// Names of all columns in the order of output, the standard ones first.
+    pub fn column_names(&self) -> Vec<&str> {
+        self.names.iter().map(|name| &**name).collect()
+    }
+
+    /// Types of all columns, in the order of output.
+    pub fn column_types(&self) -> Vec<CellType> {
+        let standard = self.columns.iter().map(|column| match column {
+            Column::Depth => CellType::Number,
+            _ => CellType::Text,
+        });
+        let own = self.fields.iter().map(|field| match field.form {
+            Form::Number(_) => CellType::Number,
+            Form::Boolean(_) => CellType::Boolean,
+            Form::Text | Form::Date(_) | Form::Url => CellType::Text,
+        });
+        standard.chain(own).collect()
+    }
+
+    /// Names of the fields, by their place.
+    pub fn field_names(&self) -> Vec<&str> {
+        self.fields.iter().map(|field| &*field.name).collect()
+    }
+
+    /// How many standard columns stand in front of the fields.
+    pub fn standard_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The queries of a field as written, for reports.
+    pub fn field_query(&self, field: usize) -> String {
+        let queries = self.fields.get(field).map_or(&[][..], |field| &field.queries);
+        queries.iter().map(|query| &*query.shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the record looks at the tree of a page, and not at a page that is JSON alone.
+    pub fn needs_tree(&self) -> bool {
+        let json_block = self
+            .block
+            .as_ref()
+            .is_some_and(|block| block.json.is_some() && matches!(block.place, Place::Here));
+        let looks = |query: &QueryPlan| match query.place {
+            Place::Here => query.json.is_none() && !json_block,
+            Place::Css(_) | Place::Xpath(_) | Place::JsonLd(_) => true,
+        };
+        let queries = self.fields.iter().flat_map(|field| &field.queries);
+        queries.chain(&self.block).any(looks)
+    }
+}
+
+impl Problems {
+    fn field(&mut self, field: &Field, json_block: bool, dates: &DateSetup) -> Option<FieldPlan> {
+        let before = self.found.len();
+        let place = format!("field `{}`", field.name.text);
+        let queries: Vec<_> =
+            field.queries.iter().filter_map(|query| self.query(&place, query)).collect();
+        if field.queries.is_empty() && field.value.is_none() && field.script.is_none() {
+            self.nothing_to_look_for(field, json_block);
+        }
+        let plan = FieldPlan {
+            name: field.name.text.as_str().into(),
+            queries,
+            value: boxed(field.value.as_ref()),
+            text: field.text,
+            all: boxed(field.all.as_ref()),
+            regex: field.regex.as_ref().and_then(|text| self.regex(&place, text)),
+            script: field.script.as_ref().and_then(|text| self.script(&place, text)),
+            form: self.form(&place, &field.kind, dates),
+            default: boxed(field.default.as_ref()),
+            required: field.required,
+        };
+        (self.found.len() == before).then_some(plan)
+    }
+
+    fn query(&mut self, place: &str, query: &Query) -> Option<QueryPlan> {
+        let before = self.found.len();
+        let kinds = [&query.css, &query.xpath, &query.jsonld];
+        if let [_, second, ..] = kinds.into_iter().flatten().collect::<Vec<_>>()[..] {
+            self.two_queries(place, second);
+        }
+        let found = if let Some(css) = &query.css {
+            self.css(place, css)
+        } else if let Some(xpath) = &query.xpath {
+            self.xpath(place, xpath).map(Place::Xpath)
+        } else if let Some(path) = &query.jsonld {
+            self.jsonld(place, path).map(Place::JsonLd)
+        } else {
+            Some(Place::Here)
+        };
+        let json = query.json.as_ref().and_then(|path| self.json(place, path));
+        let attribute = query.attribute.as_ref().and_then(|name| self.attribute(place, name));
+        (self.found.len() == before).then_some(())?;
+        let shown = match (query.shown(), &query.attribute) {
+            (Some(text), Some(name)) if text != name => format!("{} @{}", text.text, name.text),
+            (Some(text), None) => text.text.clone(),
+            (_, Some(name)) => format!("@{}", name.text),
+            (None, None) => ".".to_owned(),
+        };
+        let shown = match (&query.json, query.shown()) {
+            (Some(json), Some(text)) if text != json => format!("{shown} | {}", json.text),
+            _ => shown,
+        };
+        Some(QueryPlan { place: found?, attribute, json, shown: shown.into() })
+    }
+
+    fn form(&mut self, place: &str, kind: &FieldType, dates: &DateSetup) -> Form {
+        match kind {
+            FieldType::Text => Form::Text,
+            FieldType::Integer(separators) => Form::Number(self.number(place, separators, false)),
+            FieldType::Decimal(separators) => Form::Number(self.number(place, separators, true)),
+            FieldType::Boolean { true_when } => {
+                Form::Boolean(true_when.iter().map(|text| text.text.trim().into()).collect())
+            }
+            FieldType::Date { input, output } => {
+                Form::Date(self.date(place, input, output.as_ref(), dates))
+            }
+            FieldType::Url => Form::Url,
+        }
+    }
+}
+
+fn boxed(text: Option<&Text>) -> Option<Box<str>> {
+    text.map(|text| text.text.as_str().into())
+}

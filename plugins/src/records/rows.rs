@@ -1,0 +1,173 @@
+//! The value of one field in one block.
+
+use std::fmt;
+
+use super::extract::Session;
+use super::find::{Found, Spot};
+use super::plan::FieldPlan;
+use super::value::{Misfits, fit, shown, trim};
+use super::{FieldScripts, RecordError};
+use crate::html::NodeId;
+use crate::script::ScriptError;
+
+/// Why a cell is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// No query matched.
+    NoMatch,
+    /// Something matched, with nothing to read in it.
+    Blank,
+    /// What the JSON path looks into is not JSON.
+    NotJson,
+    /// The JSON path found nothing.
+    NotInJson,
+    /// The regex did not match this text.
+    NoRegexMatch(String),
+    /// The script gave nothing.
+    ScriptGaveNothing,
+    /// The value does not fit.
+    Misfit {
+        /// The value as found, cut if it is long.
+        value: String,
+        /// Why it does not fit.
+        why: String,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoMatch => out.write_str("nothing matches"),
+            Self::Blank => out.write_str("what matches is blank"),
+            Self::NotJson => out.write_str("what matches is not JSON"),
+            Self::NotInJson => out.write_str("the JSON path finds nothing"),
+            Self::NoRegexMatch(text) => write!(out, "the regex does not match `{text}`"),
+            Self::ScriptGaveNothing => out.write_str("the script gives nothing"),
+            Self::Misfit { value, why } => write!(out, "`{value}` {why}"),
+        }
+    }
+}
+
+/// A cell, and how it came to be.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub(super) value: Option<String>,
+    /// Why nothing was found; also when the default stands in.
+    pub(super) why: Option<Why>,
+    /// The query that counted.
+    pub(super) query: Option<usize>,
+    pub(super) matches: usize,
+    pub(super) node: Option<NodeId>,
+}
+
+impl Session<'_> {
+    pub(super) fn cell(
+        &mut self,
+        field: &FieldPlan,
+        spot: &Spot,
+        scripts: &mut dyn FieldScripts,
+    ) -> Result<Cell, RecordError> {
+        let mut cell = Cell { value: None, why: None, query: None, matches: 0, node: None };
+        let text = if let Some(value) = &field.value {
+            Ok(value.to_string())
+        } else {
+            self.look(field, spot, &mut cell)?
+        };
+        let value = match text.and_then(|text| by_regex(field, text)) {
+            Ok(text) => by_script(field, text, scripts)?,
+            // A script may make something of nothing.
+            Err(why) if field.script.is_some() => match by_script(field, String::new(), scripts)? {
+                Err(Why::ScriptGaveNothing) => Err(why),
+                other => other,
+            },
+            Err(why) => Err(why),
+        };
+        let value = value.map(trim).and_then(|text| {
+            if text.is_empty() {
+                return Err(Why::Blank);
+            }
+            fit(&field.form, text, &self.base).map_err(|Misfits { value, why }| Why::Misfit {
+                value: shown(&value),
+                why: why.into_owned(),
+            })
+        });
+        match value {
+            Ok(value) => cell.value = Some(value),
+            Err(why) => {
+                cell.why = Some(why);
+                cell.value = field.default.as_deref().map(str::to_owned);
+            }
+        }
+        Ok(cell)
+    }
+
+    /// Tries the queries in order.
+    fn look(
+        &mut self,
+        field: &FieldPlan,
+        spot: &Spot,
+        cell: &mut Cell,
+    ) -> Result<Result<String, Why>, RecordError> {
+        let mut first_why = None;
+        for (place, query) in field.queries.iter().enumerate() {
+            let found = self.find(query, spot, field.text, field.all.is_some());
+            let found = found.map_err(|message| RecordError::Query {
+                place: format!("field `{}`", field.name),
+                query: query.shown.to_string(),
+                message,
+            })?;
+            let Found { mut texts, node, matches, why } = found;
+            if let Some(why) = why {
+                first_why.get_or_insert(why);
+                continue;
+            }
+            (cell.query, cell.matches, cell.node) = (Some(place), matches, node);
+            let joiner = field.all.as_deref().unwrap_or_default();
+            let text = if texts.len() == 1 { texts.swap_remove(0) } else { texts.join(joiner) };
+            return Ok(Ok(text));
+        }
+        Ok(Err(first_why.unwrap_or(Why::NoMatch)))
+    }
+}
+
+fn by_regex(field: &FieldPlan, text: String) -> Result<String, Why> {
+    let Some(regex) = &field.regex else {
+        return Ok(text);
+    };
+    match regex.captures(&text) {
+        Ok(Some(captures)) => {
+            let group = captures.iter().skip(1).flatten().next();
+            let meant = if captures.len() > 1 { group } else { captures.get(0) };
+            meant.map(|it| it.as_str().to_owned()).ok_or_else(|| Why::NoRegexMatch(shown(&text)))
+        }
+        Ok(None) => Err(Why::NoRegexMatch(shown(&text))),
+        Err(error) => Err(Why::Misfit {
+            value: shown(&text),
+            why: format!("makes the regex give up: {error}"),
+        }),
+    }
+}
+
+/// The outer error ends the page, the inner one empties the cell.
+fn by_script(
+    field: &FieldPlan,
+    text: String,
+    scripts: &mut dyn FieldScripts,
+) -> Result<Result<String, Why>, RecordError> {
+    let Some(script) = &field.script else {
+        return Ok(Ok(text));
+    };
+    match scripts.eval(script, &text) {
+        Ok(Some(value)) => Ok(Ok(value)),
+        Ok(None) => Ok(Err(Why::ScriptGaveNothing)),
+        // One odd text must not cost the rows around it.
+        Err(error @ ScriptError::Thrown { .. }) => {
+            let why = format!("makes the script fail: {error}");
+            Ok(Err(Why::Misfit { value: shown(&text), why }))
+        }
+        Err(error) => {
+            Err(RecordError::Script { field: field.name.to_string(), message: error.to_string() })
+        }
+    }
+}

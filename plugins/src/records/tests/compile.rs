@@ -1,0 +1,106 @@
+//! What is wrong with a record is told at once, each at its place.
+
+use spoonbill_defs::{FieldType, Separators};
+
+use super::*;
+
+/// The problems as `line+offset message | help`.
+fn problems(record: &Record) -> Vec<String> {
+    let problems = RecordPlan::compile(record, &setup()).unwrap_err();
+    problems
+        .iter()
+        .map(|it| {
+            let inside = it.inside.map(|at| format!("+{at}")).unwrap_or_default();
+            let help = it.help.as_ref().map(|help| format!(" | {help}")).unwrap_or_default();
+            format!("{}{inside} {}{help}", it.at.line, it.message)
+        })
+        .collect()
+}
+
+fn named(name: &str, query: Query) -> Field {
+    Field { name: Text::new(name), queries: vec![query], ..Field::default() }
+}
+
+fn css_at(text: &str, line: u32) -> Query {
+    Query { css: Some(at(text, line)), ..Query::default() }
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let block = Query { xpath: Some(at("//li[", 1)), ..Query::default() };
+    let mut fields = vec![
+        named("a", css_at("//h1", 2)),
+        named("b", css_at("  p >> a", 3)),
+        named("c", Query { json: Some(at("$.a[", 4)), ..Query::default() }),
+        named("d", Query { jsonld: Some(at("Product..x", 5)), ..Query::default() }),
+        Field { regex: Some(at("(a", 6)), ..named("e", css("p")) },
+        Field { script: Some(at("1 +", 7)), ..named("f", css("p")) },
+        Field { name: at("g", 8), ..Field::default() },
+        named("h", Query { xpath: Some(at("//p", 9)), ..css("p") }),
+        named("i", Query { attribute: Some(at("a b", 10)), ..css("p") }),
+    ];
+    fields.push(Field { name: at("a", 11), ..named("a", css("p")) });
+    let found = problems(&record(Some(block), fields));
+    let lines: Vec<_> = found.iter().map(|it| it.split(' ').next().unwrap()).collect();
+    assert_eq!(lines[..2], ["1+5", "2"], "{found:#?}");
+    assert_eq!(found.len(), 11, "{found:#?}");
+    assert!(found[0].starts_with("1+5 block: bad XPath: "), "{found:#?}");
+    assert_eq!(
+        found[1],
+        "2 field `a`: `//h1` is XPath and stands for a selector | write `{ xpath: \"//h1\" }`"
+    );
+    assert!(found[2].starts_with("3+5 field `b`: bad selector: "), "{found:#?}");
+    assert!(found[3].starts_with("4+4 field `c`: bad JSON path: "), "{found:#?}");
+    assert!(found[4].starts_with("5+8 field `d`: bad JSON-LD path: a name is"), "{found:#?}");
+    assert!(found[5].starts_with("6 field `e`: bad regex: "), "{found:#?}");
+    assert!(found[6].starts_with("7+") && found[6].contains("`f`: bad script: "), "{found:#?}");
+    assert!(found[7].starts_with("8 field `g` has nothing to look for | add `selector`"));
+    assert!(found[8].starts_with("9 field `h`: `//p` stands beside another query"));
+    assert!(found[9].starts_with("10 field `i`: `a b` is no name of an attribute"));
+    assert!(found[10].starts_with("11 there are two columns `a`"), "{found:#?}");
+}
+
+#[test]
+fn types_have_their_problems_too() {
+    let typed = |kind| Field { kind, ..named("a", css("p")) };
+    let separators = |decimal: &str, thousands: &str| Separators {
+        decimal: Some(at(decimal, 2)),
+        thousands: Some(at(thousands, 3)),
+    };
+    let date = |input: &str, output: &str| FieldType::Date {
+        input: vec![at(input, 4)],
+        output: Some(at(output, 5)),
+    };
+    for (kind, expect) in [
+        (
+            FieldType::Decimal(separators(",", ",")),
+            "3 field `a`: `,` separates both groups and fraction | `decimal` and `thousands` must \
+             be different",
+        ),
+        (
+            FieldType::Integer(separators("comma", ".")),
+            "2 field `a`: `decimal` is one character, not `comma` | write `decimal: \",\"` or \
+             `decimal: \".\"`",
+        ),
+        (
+            date("dd.MM.yyyy", "yyyy-bb"),
+            "5+5 field `a`: bad date pattern: `b` at offset 5 is no pattern letter; plain text \
+             stands in '...'",
+        ),
+        (date(" ", "yyyy"), "4 field `a`: the date pattern is blank | write it like `dd.MM.yyyy`"),
+    ] {
+        assert_eq!(problems(&record(None, vec![typed(kind)])), [expect]);
+    }
+    let percent = problems(&record(None, vec![typed(date("%d.%b", "yyyy"))]));
+    assert!(percent[0].ends_with("| patterns are Java's: `dd.MM.yyyy HH:mm`, not `%d.%m.%Y`"));
+}
+
+#[test]
+fn words_of_other_tools_lead_to_ours() {
+    let help = |query| problems(&record(None, vec![named("a", query)])).remove(0);
+    assert!(help(css_at("a::attr(href)", 2)).contains("| write `a @href` for an attribute"));
+    assert!(help(css_at("$.a.b", 2)).contains("| for a JSON path write `{ json: \"$.a.b\" }`"));
+    assert!(help(css_at("./td[1]", 2)).contains("| write `{ xpath: \"./td[1]\" }`"));
+    let query = Query { xpath: Some(at("div#a.b", 2)), ..Query::default() };
+    assert!(help(query).contains("| for a CSS selector write `selector: \"div#a.b\"`"));
+}

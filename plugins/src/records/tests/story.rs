@@ -1,0 +1,74 @@
+//! Where values came from.
+
+use spoonbill_defs::{FieldType, Separators};
+
+use super::*;
+use crate::records::{Story, Why};
+
+fn story(record: &Record, page: &str) -> Story {
+    let limits = RecordLimits::default();
+    on_page(page, |page| plan(record).explain(page, &mut scripts(), &limits)).unwrap()
+}
+
+#[test]
+fn values_have_their_node_query_and_matches() {
+    let page = "<div id=main><ul class='x list'><li>a</li><li class=p>b <b>1</b></li></ul></div>";
+    let two = Field { queries: vec![css("i"), css("b, li")], ..field(css("b")) };
+    let story = story(&record(Some(css("li.p")), vec![two]), page);
+    assert_eq!(story.block.as_deref(), Some("li.p"));
+    let row = &story.rows[0];
+    let block = "html > body > div#main > ul.x > li.p:nth-of-type(2)";
+    assert_eq!(row.node.as_deref(), Some(block));
+    let cell = &row.cells[0];
+    assert_eq!(cell.query.as_deref(), Some("b, li"));
+    assert_eq!((cell.value.as_deref(), cell.matches), (Some("b 1"), 2));
+    assert_eq!((cell.node.as_deref(), &cell.why), (Some(block), &None));
+}
+
+#[test]
+fn empty_cells_say_why() {
+    let page = "<p>abc</p><i> </i><script id=s>{\"a\":1}</script>";
+    let number = FieldType::Decimal(Separators::default());
+    let inside = |selector: &str| Query { json: Some(Text::new("$.b")), ..css(selector) };
+    let cases = [
+        (field(css("u")), "nothing matches"),
+        (field(css("i")), "what matches is blank"),
+        (field(with(css("p"), "href")), "what matches is blank"),
+        (field(inside("p")), "what matches is not JSON"),
+        (field(inside("#s")), "the JSON path finds nothing"),
+        (
+            Field { regex: Some(Text::new("x")), ..field(css("p")) },
+            "the regex does not match `abc`",
+        ),
+        (Field { script: Some(Text::new("null")), ..field(css("p")) }, "the script gives nothing"),
+        (Field { kind: number, ..field(css("p")) }, "`abc` is no decimal number"),
+    ];
+    for (field, expect) in cases {
+        let story = story(&record(None, vec![field]), page);
+        let why = story.rows[0].cells[0].why.as_ref().map(Why::to_string);
+        assert_eq!(why.as_deref(), Some(expect));
+    }
+}
+
+#[test]
+fn defaults_and_dropped_rows_are_told() {
+    let default = Field { default: Some(Text::new("d")), ..field(css("u")) };
+    let required = Field { name: Text::new("y"), required: true, ..field(css("u")) };
+    let story = story(&record(None, vec![default, required]), "<p>");
+    let row = &story.rows[0];
+    assert_eq!((row.cells[0].is_default, row.cells[0].value.as_deref()), (true, Some("d")));
+    assert_eq!((row.dropped_for, row.node.as_deref()), (Some(1), None));
+}
+
+#[test]
+fn queries_are_shown_as_written() {
+    let query = Query { json: Some(Text::new("$.a")), ..with(css("#d"), "data-p") };
+    let record =
+        record(None, vec![field(query), Field { name: Text::new("y"), ..field(css(".")) }]);
+    let plan = plan(&record);
+    assert_eq!(
+        (plan.field_query(0).as_str(), plan.field_query(1).as_str()),
+        ("#d @data-p | $.a", ".")
+    );
+    assert_eq!(plan.field_query(7), "");
+}

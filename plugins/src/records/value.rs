@@ -1,0 +1,147 @@
+//! From a text to the value of a cell.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use url::Url;
+
+use super::plan::Form;
+
+/// Longest part of a value that a report shows, in characters.
+const SHOWN_MAX: usize = 80;
+
+/// The text with every run of white space made one space and none at its ends; no-break spaces
+/// are white space too.
+pub(super) fn fold(text: String) -> String {
+    let mut last = ' ';
+    let is_folded = text.chars().all(|c| {
+        let fits = if c == ' ' { last != ' ' } else { !c.is_whitespace() };
+        last = c;
+        fits
+    });
+    if is_folded && (last != ' ' || text.is_empty()) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// Drops white space at both ends, without a copy where there is none.
+pub(super) fn trim(text: String) -> String {
+    let trimmed = text.trim();
+    if trimmed.len() == text.len() { text } else { trimmed.to_owned() }
+}
+
+/// The start of a value, for people.
+pub(super) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The value in the form of its field, or why it does not fit.
+pub(super) fn fit(form: &Form, text: String, base: &Base<'_>) -> Result<String, Misfits> {
+    let (fitted, why): (_, Cow<'static, str>) = match form {
+        Form::Text => return Ok(text),
+        Form::Number(number) => {
+            let why = if number.fraction { "is no decimal number" } else { "is no whole number" };
+            (number.read(&text), why.into())
+        }
+        Form::Boolean(meanings) => (boolean(&text, meanings), "is neither true nor false".into()),
+        Form::Date(date) => {
+            let why = if date.is_iso() {
+                "is no date as ISO 8601 writes it; `in` tells another pattern"
+            } else {
+                "is no date of a pattern in `in`"
+            };
+            (date.read(&text), why.into())
+        }
+        Form::Url => (base.resolve(&text), "is no address".into()),
+    };
+    fitted.ok_or(Misfits { value: text, why })
+}
+
+/// A value that does not fit, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Misfits {
+    pub(super) value: String,
+    pub(super) why: Cow<'static, str>,
+}
+
+fn boolean(text: &str, meanings: &[Box<str>]) -> Option<String> {
+    let lower = text.to_lowercase();
+    let is_true = if meanings.is_empty() {
+        match lower.as_str() {
+            "true" | "yes" | "1" | "on" | "y" => true,
+            "false" | "no" | "0" | "off" | "n" => false,
+            _ => return None,
+        }
+    } else {
+        meanings.iter().any(|meaning| meaning.to_lowercase() == lower)
+    };
+    Some(is_true.to_string())
+}
+
+/// What addresses are resolved against.
+#[derive(Debug)]
+pub(super) struct Base<'p> {
+    text: &'p str,
+    url: OnceCell<Option<Url>>,
+}
+
+impl<'p> Base<'p> {
+    pub(super) fn new(text: &'p str) -> Self {
+        Self { text, url: OnceCell::new() }
+    }
+
+    fn resolve(&self, address: &str) -> Option<String> {
+        let text = self.text;
+        let url = self.url.get_or_init(|| has_scheme(text).then(|| Url::parse(text).ok())?);
+        match url {
+            Some(base) => base.join(address).ok().map(String::from),
+            None if has_scheme(address) => Url::parse(address).ok().map(String::from),
+            None => Some(join_path(text, address)),
+        }
+    }
+}
+
+/// Whether a text starts as a URL does. One letter and a colon is a drive.
+fn has_scheme(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
+/// Joins an address to the path of a local page.
+fn join_path(base: &str, address: &str) -> String {
+    if address.starts_with('/') {
+        return address.to_owned();
+    }
+    let page = base.split(['?', '#']).next().unwrap_or_default();
+    if address.starts_with(['?', '#']) {
+        return format!("{page}{address}");
+    }
+    let folder = page.rsplit_once('/').map(|(folder, _)| folder);
+    let end = address.find(['?', '#']).unwrap_or(address.len());
+    let (path, tail) = address.split_at(end);
+    let mut parts: Vec<&str> = folder.map(|folder| folder.split('/').collect()).unwrap_or_default();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, "" | ".." | ".")) => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    format!("{}{tail}", parts.join("/"))
+}
