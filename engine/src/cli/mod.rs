@@ -4,6 +4,7 @@ mod check;
 mod config;
 mod failed;
 mod fsck;
+mod init;
 mod problems;
 mod progress;
 mod query;
@@ -45,6 +46,8 @@ enum Command {
     },
     /// Try one query on a file or URL; print one JSON string per match
     Query(query::QueryArgs),
+    /// Write a project to start from, or a definition proposed from samples of a page
+    Init(init::InitArgs),
     /// List failed jobs with their reasons, as JSON lines
     Failed {
         #[command(flatten)]
@@ -136,6 +139,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             check::check(&defs_dir, &settings, &logging)
         }
         Command::Query(args) => query::query(&args),
+        Command::Init(args) => init::init(&args),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Fsck { settings } => fsck::fsck(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),

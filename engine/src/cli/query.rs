@@ -70,7 +70,8 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
     }
 }
 
-fn load(source: &str, config: &Config) -> Result<Fetched, String> {
+/// Loads one page from a URL or file.
+pub(super) fn load(source: &str, config: &Config) -> Result<Fetched, String> {
     match Target::of(source).map_err(|error| error.message)? {
         Target::Path(path) => {
             let files = FileLoader {

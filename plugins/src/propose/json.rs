@@ -13,19 +13,20 @@ const STEPS_MAX: usize = 200_000;
 /// Where a sample stands in the data of a page, if it does.
 pub(super) fn find(view: &View, sample: &str) -> Option<Take> {
     let jsonld = objects(view).into_iter().find_map(|object| {
-        let path = path_to(&object, sample)?;
-        let path = path.trim_start_matches('.');
+        let steps = steps_to(&object, sample)?;
+        let path = steps.join(".");
+        let is_plain_path = !path.contains(['$', '[', ']', '*', '/', ' ']);
         let kind = object.get("@type").and_then(Value::as_str).filter(|kind| is_plain(kind));
-        Some(kind.map_or_else(|| path.to_owned(), |kind| format!("{kind}.{path}")))
+        let path = kind.map_or_else(|| path.clone(), |kind| format!("{kind}.{path}"));
+        let is_found = look_up_jsonld(view, &path).is_some_and(|value| fold(&value) == sample);
+        (is_plain_path && is_found).then(|| Take::new(Source::JsonLd(path)))
     });
-    if let Some(path) = jsonld {
-        let take = Take::new(Source::JsonLd(path.clone()));
-        return (look_up_jsonld(view, &path).as_deref() == Some(sample)).then_some(take);
-    }
-    scripts(view).into_iter().find_map(|(node, value)| {
-        let path = format!("${}", path_to(&value, sample)?);
-        let selector = script_selector(view, node)?;
-        Some(Take::new(Source::Script { selector, path }))
+    jsonld.or_else(|| {
+        scripts(view).into_iter().find_map(|(node, value)| {
+            let steps = steps_to(&value, sample)?;
+            let path = steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
+            Some(Take::new(Source::Script { selector: script_selector(view, node)?, path }))
+        })
     })
 }
 
@@ -70,27 +71,32 @@ fn script_selector(view: &View, node: NodeId) -> Option<String> {
     (view.select(&selector, view.document.root()).first() == Some(&node)).then_some(selector)
 }
 
-/// The path to the first value that is the sample: `.offers.price`, `.tags[0]`.
-fn path_to(value: &Value, sample: &str) -> Option<String> {
-    let mut open = vec![(value, String::new())];
-    let mut steps = 0;
-    while let Some((value, path)) = open.pop() {
-        steps += 1;
-        if steps > STEPS_MAX {
+/// The steps to the first value that is the sample: names, and places in lists.
+fn steps_to(value: &Value, sample: &str) -> Option<Vec<String>> {
+    let mut open = vec![(value, Vec::new())];
+    let mut looked_at = 0;
+    while let Some((value, steps)) = open.pop() {
+        looked_at += 1;
+        if looked_at > STEPS_MAX {
             return None;
         }
+        let with = |step: String| {
+            let mut longer = steps.clone();
+            longer.push(step);
+            longer
+        };
         match value {
             Value::Object(object) => {
-                let inner = object.iter().rev().filter(|(key, _)| *key != "@context");
-                open.extend(inner.map(|(key, value)| (value, format!("{path}{}", step(key)))));
+                let names = object.keys().rev().filter(|key| *key != "@context");
+                open.extend(names.map(|key| (&object[key], with(key.clone()))));
             }
             Value::Array(items) => {
                 let inner = items.iter().enumerate().rev();
-                open.extend(inner.map(|(at, value)| (value, format!("{path}[{at}]"))));
+                open.extend(inner.map(|(at, value)| (value, with(at.to_string()))));
             }
             leaf => {
                 if plain(leaf).is_some_and(|text| fold(&text) == sample) {
-                    return Some(path);
+                    return Some(steps);
                 }
             }
         }
@@ -98,10 +104,17 @@ fn path_to(value: &Value, sample: &str) -> Option<String> {
     None
 }
 
+/// A step as JSON paths write it.
 fn step(key: &str) -> String {
     let is_simple = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_simple { format!(".{key}") } else { format!("['{}']", key.replace('\'', "\\'")) }
+    if key.chars().all(|c| c.is_ascii_digit()) {
+        format!("[{key}]")
+    } else if is_simple {
+        format!(".{key}")
+    } else {
+        format!("['{}']", key.replace('\'', "\\'"))
+    }
 }
 
 fn plain(value: &Value) -> Option<String> {
@@ -120,34 +133,39 @@ pub(super) fn look_up_jsonld(view: &View, path: &str) -> Option<String> {
     let is_kind = |object: &Value| {
         kind.is_none_or(|kind| object.get("@type").and_then(Value::as_str) == Some(kind))
     };
-    objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, rest))
+    let steps: Vec<&str> = rest.split('.').collect();
+    objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, &steps))
 }
 
 pub(super) fn look_up_script(view: &View, selector: &str, path: &str) -> Option<String> {
     let node = view.select(selector, view.document.root()).into_iter().next()?;
     let value: Value = serde_json::from_str(&view.document.text_content(node)).ok()?;
-    walk(&value, path.trim_start_matches('$').trim_start_matches('.'))
+    let mut steps = Vec::new();
+    let mut rest = path.trim_start_matches('$');
+    while !rest.is_empty() {
+        let (found, after) = if let Some(quoted) = rest.strip_prefix("['") {
+            quoted.split_once("']")?
+        } else if let Some(index) = rest.strip_prefix('[') {
+            index.split_once(']')?
+        } else {
+            let named = rest.trim_start_matches('.');
+            named.split_at(named.find(['.', '[']).unwrap_or(named.len()))
+        };
+        steps.push(found);
+        rest = after;
+    }
+    walk(&value, &steps)
 }
 
-/// Follows a path as [`path_to`] writes it.
-fn walk(value: &Value, path: &str) -> Option<String> {
+/// Follows steps; a name is looked for in the first thing of a list that has it.
+fn walk(value: &Value, steps: &[&str]) -> Option<String> {
     let mut at = value;
-    let mut rest = path;
-    while !rest.is_empty() {
-        if let Some(quoted) = rest.strip_prefix("['") {
-            let (key, after) = quoted.split_once("']")?;
-            at = at.get(key.replace("\\'", "'"))?;
-            rest = after;
-        } else if let Some(index) = rest.strip_prefix('[') {
-            let (index, after) = index.split_once(']')?;
-            at = at.get(index.parse::<usize>().ok()?)?;
-            rest = after;
-        } else {
-            rest = rest.trim_start_matches('.');
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            at = at.get(&rest[..end])?;
-            rest = &rest[end..];
-        }
+    for step in steps {
+        at = match (at, step.parse::<usize>()) {
+            (Value::Array(items), Ok(place)) => items.get(place)?,
+            (Value::Array(items), Err(_)) => items.iter().find_map(|item| item.get(step))?,
+            _ => at.get(step)?,
+        };
     }
     plain(at)
 }
