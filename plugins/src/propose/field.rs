@@ -110,7 +110,7 @@ fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Ve
         return xpath(if kind == Kind::Flat {
             ways::sibling(view, root, node)
         } else {
-            ways::outside(view, node)
+            ways::outside(view, root, node)
         });
     }
     let all = ways::css(view, root, node, kind, hit);
@@ -180,6 +180,11 @@ impl Trial<'_> {
         let share = |number: usize| number as f64 / count;
         let filled = values.iter().flatten().count();
         let mut cost = floor + 1.5 * (1.0 - share(filled));
+        // A label of one item alone is none.
+        let is_labelled = matches!(&take.source, Source::Css(way) if way.contains(":contains(") || way.contains(":matches("));
+        if is_labelled && wanted.kind == Kind::List && share(filled) < 0.5 {
+            cost += 3.0;
+        }
         cost += if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
@@ -227,7 +232,11 @@ impl Trial<'_> {
             && own.iter().all(|other| {
                 self.view.tag(*other) == self.view.tag(node) && self.view.parent(*other) == parent
             });
-        (is_list && own.first() != Some(&node)).then_some(2.0)
+        // As many in every item: columns rather than a list.
+        let counts: Vec<usize> = nodes.iter().map(Vec::len).collect();
+        let is_even = counts.len() > 1 && counts.iter().all(|count| *count == own.len());
+        let cost = if is_even { 5.0 } else { 2.0 };
+        (is_list && own.first() != Some(&node)).then_some(cost)
     }
 
     /// Own text is a guess where other items have their words in elements inside.

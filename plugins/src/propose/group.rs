@@ -19,7 +19,7 @@ pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
     for class in view.telling(model) {
         let alike = view
             .elements()
-            .filter(|node| view.tag(*node) == view.tag(model) && view.classes(*node).contains(&class));
+            .filter(|node| view.tag(*node) == view.tag(model) && view.telling(*node).contains(class));
         let found: Vec<NodeId> = alike.filter(|node| judge.is_kin(*node)).collect();
         if found.len() > best.len() && best.iter().all(|node| found.contains(node)) {
             best = found;
@@ -86,7 +86,13 @@ impl<'a> Judge<'a> {
                     name.starts_with("data-") && words::is_advert(name)
                 })
         };
-        !marked(node) || marked(self.model)
+        let meeting = self.view.common(&[self.model, node]);
+        let with_frame = |node: NodeId| {
+            let mut all = meeting.map_or_else(Vec::new, |meeting| self.view.between(meeting, node));
+            all.push(node);
+            all.into_iter().any(marked)
+        };
+        !with_frame(node) || with_frame(self.model)
     }
 
     /// Whether what lies around both is of one kind, up to where they meet.

@@ -44,7 +44,16 @@ pub(super) struct Layout {
 /// Finds the layout that explains the samples best.
 pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layout {
     let found = hits.iter().filter(|places| !places.is_empty()).count();
-    let best = best_list(view, samples, hits);
+    let mut lists = lists(view, samples, hits);
+    if let Some(at) = lists.first().and_then(|best| finer(view, &lists, best, found)) {
+        let outer = lists.remove(0);
+        let list = lists.remove(at - 1);
+        let outside = outer.examples.into_iter();
+        let outside = outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
+        let outside = outside.collect();
+        return Layout { kind: Kind::List, members: list.members, examples: list.examples, outside };
+    }
+    let best = lists.into_iter().next();
     let tightest = tightest(view, hits);
     let root = view.document.root();
     let near = page_examples(root, hits, &tightest, |_| true);
@@ -142,9 +151,10 @@ impl List {
     }
 }
 
-fn best_list(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Option<List> {
+/// All lists that explain samples, the best first.
+fn lists(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Vec<List> {
     let mut seen = BTreeSet::new();
-    let mut best: Option<List> = None;
+    let mut all: Vec<List> = Vec::new();
     for hit in hits.iter().flatten() {
         for model in view.upwards(hit.node) {
             if matches!(view.tag(model), "html" | "body" | "head" | "main" | "tbody" | "table") {
@@ -153,13 +163,27 @@ fn best_list(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Option<List>
             if !seen.insert(model) {
                 break;
             }
-            let Some(list) = list_of(view, samples, hits, model) else { continue };
-            if best.as_ref().is_none_or(|best| list.compare(best) == Ordering::Less) {
-                best = Some(list);
-            }
+            all.extend(list_of(view, samples, hits, model));
         }
     }
-    best
+    all.sort_by(List::compare);
+    all
+}
+
+/// A list inside of the items of another: most samples are in it, the rest is said once for
+/// several of its items, as the day above the events.
+fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usize> {
+    lists.iter().position(|list| {
+        let inside = list.examples.iter().filter(|each| each.member == list.model).count();
+        view.document.is_inside(list.model, outer.model)
+            && inside >= 2
+            && 2 * inside > found
+            && list.examples.len() == inside
+            && list.conflicts == 0
+            && outer.members.iter().any(|item| {
+                list.members.iter().filter(|inner| view.holds(*item, **inner)).count() > 1
+            })
+    })
 }
 
 /// The list that `model` is an item of, if it is one and explains samples without contradiction.

@@ -80,6 +80,9 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
             }
         }
     }
+    if let Some(end) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_end)).flatten() {
+        found.push(Mark::new(format!("a[href$=/{end}]"), 1.3));
+    }
     if let Some(stem) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten() {
         found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.7));
     }
@@ -108,6 +111,13 @@ fn path_stem(href: &str) -> Option<String> {
     let at = path.trim_end_matches('/').rfind('/')?;
     let directory = path[..at].rsplit('/').next()?;
     (is_plain(directory) && !words::is_generated(directory)).then(|| format!("{directory}/"))
+}
+
+/// The last word of a link: `/rust/forks` gives `forks`.
+fn path_end(href: &str) -> Option<&str> {
+    let (rest, end) = href.rsplit_once('/')?;
+    let is_word = end.len() >= 3 && end.chars().all(|c| c.is_ascii_lowercase());
+    (is_word && !rest.is_empty() && !rest.ends_with('/')).then_some(end)
 }
 
 /// A tag alone: what only stands for one thing is worth more.

@@ -191,6 +191,8 @@ struct Builder<'a> {
 struct Draft {
     samples: Vec<usize>,
     name: String,
+    /// Another name, if the first is taken.
+    other_name: Option<String>,
     take: Take,
 }
 
@@ -216,7 +218,9 @@ impl Builder<'_> {
             }
         }
         for example in &layout.outside {
-            let chosen = self.draft_at(&[example], self.member_for(example, &members), Kind::Page, &members);
+            // Any item will do that the samples stand in.
+            let home = layout.examples.first().map_or(example.member, |first| first.member);
+            let chosen = self.draft_at(&[example], home, Kind::Page, &members);
             match chosen {
                 Some(draft) => drafts.push(draft),
                 None => lost.push(example.sample),
@@ -327,12 +331,9 @@ impl Builder<'_> {
         let name = given.unwrap_or_else(|| {
             names::name(self.view, member, node, &take, &sample.text)
         });
-        Some(Draft { samples: group.iter().map(|example| example.sample).collect(), name, take })
-    }
-
-    /// The item in whose row a sample from outside of the items is asserted: any will do.
-    fn member_for(&self, example: &Example, members: &[NodeId]) -> NodeId {
-        members.first().copied().unwrap_or(example.member)
+        let other_name = names::any_class(self.view, member, node).map(|class| names::snake(&class));
+        let samples = group.iter().map(|example| example.sample).collect();
+        Some(Draft { samples, name, other_name, take })
     }
 
     fn data_drafts(&self) -> Vec<Draft> {
@@ -347,7 +348,7 @@ impl Builder<'_> {
                 let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
                 let name = names::snake(last.unwrap_or("value"));
                 let name = self.samples[at].name.clone().unwrap_or(name);
-                Some(Draft { samples: vec![at], name, take })
+                Some(Draft { samples: vec![at], name, other_name: None, take })
             })
             .collect()
     }
@@ -357,6 +358,9 @@ impl Builder<'_> {
         let mut columns = Vec::new();
         for draft in drafts {
             let mut name = draft.name.clone();
+            if let (true, Some(other)) = (taken.contains(&name), &draft.other_name) {
+                name.clone_from(other);
+            }
             let mut number = 1;
             while !taken.insert(name.clone()) {
                 number += 1;

@@ -73,6 +73,11 @@ fn head(view: &View, node: NodeId) -> Option<String> {
     Some(view.text(heading)).filter(|text| !text.is_empty() && tokens(text).len() <= 4)
 }
 
+/// Where the text is taken, a class that says what the element does is no name for it.
+fn is_doing(word: &str) -> bool {
+    matches!(word, "link" | "url" | "image")
+}
+
 /// A word for a thing in the class of the element or of what holds only it.
 fn known_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
     let ink = view.ink(node);
@@ -83,7 +88,7 @@ fn known_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
         let names: Vec<&str> = view.classes(step).into_iter().chain(ids).collect();
         names.into_iter().find_map(|class| {
             let mut words = tokens(class).into_iter().rev();
-            words.find(|word| KNOWN.contains(&word.as_str()))
+            words.find(|word| KNOWN.contains(&word.as_str()) && !is_doing(word))
         })
     })
 }
@@ -108,7 +113,7 @@ fn by_shape(sample: &str) -> Option<String> {
     }
 }
 
-fn any_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+pub(super) fn any_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
     let mut steps = vec![node];
     steps.extend(view.between(root, node).into_iter().take(1));
     steps.into_iter().find_map(|step| {

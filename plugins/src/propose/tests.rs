@@ -2,6 +2,7 @@
 
 mod details;
 mod lists;
+mod sites;
 
 use super::{Proposal, Sample, propose};
 use crate::html::{Document, TreeLimits};

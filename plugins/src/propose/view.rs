@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::{self, is_telling};
+use super::words::{self, is_telling, module_stem};
 use crate::css::{self, Selector, TextCache};
 use crate::html::{Document, NodeId, NodeKind};
 
@@ -89,12 +89,12 @@ impl<'a> View<'a> {
         words::fold(&css::own_text(self.document, node))
     }
 
-    pub(super) fn attribute(&self, node: NodeId, name: &str) -> Option<&str> {
+    pub(super) fn attribute(&self, node: NodeId, name: &str) -> Option<&'a str> {
         self.document.attribute(node, name)
     }
 
-    pub(super) fn classes(&self, node: NodeId) -> Vec<&str> {
-        let mut all: Vec<&str> =
+    pub(super) fn classes(&self, node: NodeId) -> Vec<&'a str> {
+        let mut all: Vec<&'a str> =
             self.attribute(node, "class").unwrap_or_default().split_whitespace().collect();
         let mut seen = BTreeSet::new();
         all.retain(|class| seen.insert(*class));
@@ -102,8 +102,9 @@ impl<'a> View<'a> {
     }
 
     /// The classes that say what an element is.
-    pub(super) fn telling(&self, node: NodeId) -> BTreeSet<&str> {
-        self.classes(node).into_iter().filter(|class| is_telling(class)).collect()
+    pub(super) fn telling(&self, node: NodeId) -> BTreeSet<&'a str> {
+        let told = |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
+        self.classes(node).into_iter().filter_map(told).collect()
     }
 
     pub(super) fn parent(&self, node: NodeId) -> Option<NodeId> {

@@ -99,8 +99,16 @@ pub(super) fn label_before(view: &View, node: NodeId, is_page: bool) -> Option<(
     let is_label = matches!(view.tag(label), "dt" | "th" | "b" | "strong" | "label")
         || text.ends_with(':')
         || view.classes(label).into_iter().any(is_label_class)
-        || (is_page && matches!(view.tag(label), "td" | "span" | "div"));
+        || (is_page && is_pair(view, label, &text));
     (is_fit && is_label).then_some((label, text))
+}
+
+/// Whether an element is the first of two that stand for label and value.
+fn is_pair(view: &View, label: NodeId, text: &str) -> bool {
+    matches!(view.tag(label), "td" | "span" | "div")
+        && !text.chars().any(|c| c.is_ascii_digit())
+        && text.split(' ').count() <= 3
+        && view.parent(label).is_some_and(|row| view.document.child_elements(row).count() == 2)
 }
 
 /// Known by a word it holds in front of the value: `li:contains(Weight)`.
@@ -160,9 +168,17 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
     found
 }
 
-/// XPath from the top of the page, for values that stand outside of the items.
-pub(super) fn outside(view: &View, node: NodeId) -> Vec<Mark> {
+/// XPath for values that stand outside of the items: before the item, if there are several of a
+/// kind on the page, or from its top.
+pub(super) fn outside(view: &View, item: NodeId, node: NodeId) -> Vec<Mark> {
     let mut found: Vec<Mark> = Vec::new();
+    let is_alone = view.elements().filter(|other| view.path(*other) == view.path(node)).count() < 2;
+    if !is_alone && node < item && !view.holds(node, item) {
+        let before = tests(view, node).into_iter();
+        found.extend(before.map(|(test, cost)| {
+            Mark::new(format!("preceding::{test}[1]"), 0.5 * cost)
+        }));
+    }
     if let Some(id) = view.attribute(node, "id").filter(|id| is_plain(id)) {
         found.push(Mark::new(format!("//*[@id='{id}']"), 0.1));
     }
