@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use spoonbill_defs::{Defs, Loaded, Options, Place, PluginDef, Problem, Problems};
 
 use crate::config::Config;
+use crate::lists;
 use crate::prepare::{self, RunDate};
 
 /// What the elected node publishes and every node reads back.
@@ -16,6 +17,10 @@ pub(crate) struct Published {
     pub defs: Defs,
     /// Script files by the names they have in the definitions.
     pub files: BTreeMap<String, String>,
+    /// Values that came from outside and must not be shown, by the names of their variables.
+    pub secrets: BTreeMap<String, String>,
+    /// Hashes of the files of addresses, by the names they have in the definitions.
+    pub lists: BTreeMap<String, [u8; 32]>,
 }
 
 /// A checked set of definitions with its settings.
@@ -36,9 +41,12 @@ pub(crate) struct Composed {
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
     let options =
         Options { default_steps: config.defs.default_steps.clone(), ..Options::default() };
-    let (Loaded { defs, sources, .. }, mut problems) = spoonbill_defs::inspect(dir, &options);
+    let (Loaded { defs, sources, secrets, .. }, mut problems) =
+        spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
-    let published = Published { defs, files };
+    let (lists, found) = lists::examine(&defs, config, &sources);
+    problems.0.extend(found);
+    let published = Published { defs, files, lists, secrets };
     let date = match RunDate::of(config) {
         Ok(date) => date,
         Err(problem) => {
@@ -77,13 +85,14 @@ fn overlap(one: &Place, other: &Place) -> bool {
 
 /// Everything that decides the rows; politeness and places on this machine do not.
 pub(crate) fn identity(composed: &Composed) -> [u8; 32] {
-    const DECIDING: [&str; 6] = [
+    const DECIDING: [&str; 7] = [
         "fact.blank.replace",
         "fact.blank.replaceWith",
         "fact.notFound.replaceWith",
         "dateTimePattern",
         "output.order",
         "runDateTimeText",
+        "follow.dropParams",
     ];
     let mut hasher = blake3::Hasher::new();
     hasher.update(&encode(&composed.published));

@@ -22,6 +22,8 @@ pub(crate) type Fingerprint = [u8; 16];
 pub(crate) struct StoredPage {
     /// Address it was asked for.
     pub url: String,
+    /// Address after redirects; the one asked for where an older version saved the page.
+    pub base: String,
     /// Date-time of the run that fetched it, as text with its zone.
     pub from_date: String,
     /// HTTP status; 200 for files.
@@ -173,6 +175,10 @@ fn connect(file: Option<&Path>) -> Result<Connection, String> {
         };
         connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")?;
         connection.execute_batch(SCHEMA)?;
+        let known = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'base'";
+        if connection.query_row(known, [], |_| Ok(())).optional()?.is_none() {
+            connection.execute_batch("ALTER TABLE pages ADD COLUMN base TEXT")?;
+        }
         Ok(connection)
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
@@ -249,8 +255,10 @@ impl Keeper<'_> {
             let size: i64 = row.get(5)?;
             let mark: Vec<u8> = row.get(6)?;
             let packed: Vec<u8> = row.get(7)?;
+            let (url, base): (String, Option<String>) = (row.get(0)?, row.get(8)?);
             let page = StoredPage {
-                url: row.get(0)?,
+                base: base.unwrap_or_else(|| url.clone()),
+                url,
                 from_date: row.get(1)?,
                 status: row.get(2)?,
                 content_type: row.get(3)?,
@@ -262,7 +270,7 @@ impl Keeper<'_> {
         let row = self
             .connection
             .prepare_cached(
-                "SELECT url, from_date, status, content_type, headers, size, mark, body
+                "SELECT url, from_date, status, content_type, headers, size, mark, body, base
                  FROM pages WHERE fingerprint = ?1",
             )?
             .query_row(params![fingerprint], read)
@@ -298,8 +306,9 @@ impl Keeper<'_> {
         self.connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO pages
-                 (fingerprint, url, from_date, status, content_type, headers, size, mark, body)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 (fingerprint, url, from_date, status, content_type, headers, size, mark, body,
+                  base)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 fingerprint,
@@ -310,7 +319,8 @@ impl Keeper<'_> {
                 page.headers,
                 page.body.len() as i64,
                 mark_of(&packed),
-                packed
+                packed,
+                page.base
             ])?;
         Ok(())
     }
@@ -356,6 +366,7 @@ mod tests {
     fn page(body: &str) -> StoredPage {
         StoredPage {
             url: "http://a/".to_owned(),
+            base: "http://a/moved".to_owned(),
             from_date: "2020-07-01T10:00:00+00:00[UTC]".to_owned(),
             status: 200,
             content_type: Some("text/html".to_owned()),
@@ -377,6 +388,21 @@ mod tests {
         documents.keep([1; 16], page("two")).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!((found, parsed.len()), (page("two"), 0));
+    }
+
+    #[tokio::test]
+    async fn a_file_of_an_older_version_is_read_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents = Documents::open(Some(dir.path())).unwrap();
+        documents.keep([3; 16], page("old")).await.unwrap();
+        documents.close();
+        let other = Connection::open(dir.path().join("pages.db")).unwrap();
+        other.execute_batch("ALTER TABLE pages DROP COLUMN base").unwrap();
+        let documents = Documents::open(Some(dir.path())).unwrap();
+        let (found, _) = documents.find([3; 16]).await.unwrap();
+        assert_eq!(found, StoredPage { base: "http://a/".to_owned(), ..page("old") });
+        documents.keep([3; 16], page("new")).await.unwrap();
+        assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod config;
 pub mod ledger;
+mod lists;
 pub mod store;
 
 mod append;
@@ -18,6 +19,7 @@ mod job;
 mod monitor;
 mod pool;
 mod prepare;
+mod quality;
 mod query;
 mod report;
 mod run;

@@ -1,6 +1,7 @@
 //! Definitions made ready to run: every selector, pattern, script and plugin compiled once, or
 //! every problem found. `check` and `run` share this, so what passes one passes the other.
 
+mod follow;
 mod queries;
 mod records;
 mod sinks;
@@ -10,10 +11,13 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use spoonbill_defs::{DataDef, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task};
+use spoonbill_defs::{
+    DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task,
+};
 use spoonbill_plugins::converter::{self, ItemConverter};
 use spoonbill_plugins::dates::{DateSetup, Pattern};
 use spoonbill_plugins::filter::Filters;
+use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
 use spoonbill_plugins::parser::{FactText, Plan};
@@ -39,6 +43,12 @@ pub(crate) struct Prepared {
     pub groups: BTreeMap<String, Group>,
     /// Appenders, by number.
     pub appenders: Vec<AppenderSpec>,
+    /// Whether the run goes level by level, since depth decides what it gives.
+    pub by_level: bool,
+    /// The one spelling of addresses.
+    pub canon: Canon,
+    /// Bounds on sitemaps.
+    pub sitemap: SitemapLimits,
     /// What scripts may ask about the run.
     pub run_facts: Arc<RunFacts>,
     /// What stands for facts that are not there.
@@ -54,6 +64,12 @@ pub(crate) struct Group {
     pub live: Option<String>,
     /// Its tasks, in document order.
     pub tasks: Vec<ReadyTask>,
+    /// Whether links that are followed lead to it: its pages then go by their address alone.
+    pub is_followed: bool,
+    /// Whether a page found by following a link has the locator name of the page it was found on.
+    pub inherits_name: bool,
+    /// Whether its pages have to know their start page.
+    pub needs_origin: bool,
 }
 
 /// A task, ready.
@@ -73,6 +89,10 @@ pub(crate) struct ReadyTask {
     pub expect: Option<Arc<Expectations>>,
     /// What happens to a page, in order.
     pub steps: Vec<ReadyStep>,
+    /// Links to follow.
+    pub follow: FollowPlan,
+    /// The reader of pages whose links are followed.
+    pub follow_by: Dialect,
 }
 
 /// A step, ready.
@@ -82,6 +102,8 @@ pub(crate) enum ReadyStep {
     Parse(Dialect, Arc<Plan>),
     /// Page to rows with named columns.
     Records(Arc<RecordPlan>),
+    /// Sitemap to pages and further sitemaps.
+    Sitemap,
     /// Questions typed at a terminal.
     Analyze(Dialect),
     /// Drops rows.
@@ -98,6 +120,14 @@ pub(crate) enum ReadyStep {
 
 /// For each item name: the group its links go to, and the links that are not followed.
 pub(crate) type LinkRules = BTreeMap<String, (String, Vec<String>)>;
+
+impl Prepared {
+    /// What is expected of the rows.
+    pub(crate) fn expectations(&self) -> Vec<Arc<Expectations>> {
+        let tasks = self.groups.values().flat_map(|group| &group.tasks);
+        tasks.filter_map(|task| task.expect.clone()).collect()
+    }
+}
 
 impl RunDate {
     /// The date-time the settings fix, or now.
@@ -151,11 +181,13 @@ pub(crate) fn prepare(
         appenders: Vec::new(),
         tried: BTreeSet::new(),
         tasks: 0,
+        rules: Vec::new(),
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
         let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
-        let ready = Group { live: group.live.as_ref().map(|live| live.text.clone()), tasks };
+        let live = group.live.as_ref().map(|live| live.text.clone());
+        let ready = maker.group(group, live, tasks);
         groups.insert(group.name.text.clone(), ready);
     }
     maker.check_orphans();
@@ -170,6 +202,12 @@ pub(crate) fn prepare(
     Ok(Prepared {
         groups,
         appenders,
+        by_level: follow::by_level(&published.defs),
+        canon: Canon::new(&config.links.drop_params),
+        sitemap: SitemapLimits {
+            bytes_max: config.fetch.body_bytes_max,
+            urls_max: config.links.sitemap_urls_max,
+        },
         run_facts: Arc::new(run_facts(config, date)),
         fact_text: FactText {
             blank_replace: config.fact.blank_replace,
@@ -207,6 +245,8 @@ struct Maker<'a> {
     /// Data definitions whose queries have been tried.
     tried: BTreeSet<String>,
     tasks: u32,
+    /// Follow rules met so far; the place of one is its number.
+    rules: Vec<Follow>,
 }
 
 impl Maker<'_> {
@@ -237,7 +277,9 @@ impl Maker<'_> {
         let mut steps = Vec::new();
         let mut complete = true;
         for step in &task.steps {
-            if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader) {
+            if matches!(step.kind, StepKind::LocatorSeeder | StepKind::PageLoader)
+                || follow::is_links_only(&def) && step.kind.is_parser()
+            {
                 continue;
             }
             match self.step(step, &def, takes.as_ref()) {
@@ -245,6 +287,7 @@ impl Maker<'_> {
                 None => complete = false,
             }
         }
+        let follow = self.follow(task);
         if !complete || takes.is_none() {
             return None;
         }
@@ -263,16 +306,17 @@ impl Maker<'_> {
             data_key: data_key(task, &def),
             persist_data: task.persist_data,
             expect,
+            follow_by: follow::reader(&def, &steps),
             steps,
+            follow: follow?,
         })
     }
 
     /// A step that works on a page or its data, ready; `None` after a problem.
     fn step(&mut self, step: &Step, def: &DataDef, takes: Option<&Takes>) -> Option<ReadyStep> {
         Some(match step.kind {
-            StepKind::LocatorSeeder | StepKind::PageLoader | StepKind::SitemapParser => {
-                return None;
-            }
+            StepKind::LocatorSeeder | StepKind::PageLoader => return None,
+            StepKind::SitemapParser => ReadyStep::Sitemap,
             StepKind::DomLoader => {
                 let help = "use `page_loader`; pages that need JavaScript cannot be loaded yet";
                 let message =

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::ledger::Standing;
+use crate::quality::{FieldReport, Unmet};
 
 /// Failed jobs that the text names.
 const FAILURES_IN_WORDS: usize = 10;
@@ -53,6 +54,10 @@ pub(crate) struct Report {
     pub jobs: Jobs,
     /// The first failed jobs.
     pub failures: Vec<Failure>,
+    /// Fields whose values did not fit or were missing.
+    pub fields: Vec<FieldReport>,
+    /// Expectations that were not met.
+    pub unmet: Vec<Unmet>,
     /// Things worth telling that are not failures.
     pub notes: BTreeMap<String, u64>,
     /// Files written.
@@ -135,6 +140,8 @@ impl Report {
                 pending: standing.pending + standing.taken,
             },
             failures: Vec::new(),
+            fields: Vec::new(),
+            unmet: Vec::new(),
             notes: BTreeMap::new(),
             outputs: Vec::new(),
             peak_memory_bytes: peak_memory(),
@@ -149,6 +156,8 @@ impl Report {
         } else if self.finish_reason != FinishReason::Finished {
             // A signal has its own code; whatever else kept jobs from being done is no success.
             1
+        } else if !self.unmet.is_empty() {
+            5
         } else if self.jobs.failed > 0 {
             4
         } else {
@@ -177,12 +186,20 @@ impl Report {
         for (data_def, count) in &self.rows {
             line("", format!("{count} {data_def}"));
         }
+        for field in &self.fields {
+            line("field", field.text());
+        }
+        for unmet in &self.unmet {
+            line("unmet", unmet.text());
+        }
         for (note, count) in &self.notes {
             line("note", format!("{note} ({count})"));
         }
         for failure in self.failures.iter().take(FAILURES_IN_WORDS) {
             let words = failure.reasons.join("; ");
-            line("failed", format!("{} ({}): {words}", failure.name, failure.group));
+            // A page found through a link has no name of its own.
+            let page = if failure.name.is_empty() { &failure.url } else { &failure.name };
+            line("failed", format!("{page} ({}): {words}", failure.group));
         }
         let shown = self.failures.len().min(FAILURES_IN_WORDS);
         let hidden = self.jobs.failed.saturating_sub(shown as u64);
@@ -202,6 +219,10 @@ impl Report {
     fn ending(&self, time: &str) -> String {
         let Jobs { failed, pending, .. } = self.jobs;
         match self.finish_reason {
+            FinishReason::Finished if failed == 0 && !self.unmet.is_empty() => {
+                let unmet = counted(self.unmet.len() as u64, "unmet expectation");
+                format!("finished after {time}, with {unmet}")
+            }
             FinishReason::Finished if failed == 0 => format!("finished after {time}"),
             FinishReason::Finished => {
                 format!("finished after {time}, with {}", counted(failed, "failed job"))

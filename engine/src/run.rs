@@ -25,8 +25,9 @@ use crate::ledger::{
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
+use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, Output, Pages, Report, peak_memory};
-use crate::seed::seed;
+use crate::seed::{Seeding, seed};
 use crate::shutdown::Stop;
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store, StoreError};
@@ -63,6 +64,7 @@ pub(crate) async fn run(
     let appenders = start_appenders(store, &plan, &run)?;
     let documents = open_documents(&plan.config)?;
     let broken = appenders.broken();
+    let expectations = plan.prepared.expectations();
     let worked = work(store, session, plan, documents.clone(), stop, broken).await;
     if let Some(documents) = documents {
         documents.close();
@@ -76,7 +78,11 @@ pub(crate) async fn run(
     }
     store.submit(Command::Leave { session }).await?;
     let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
-    report(node, reason, continued, start, appended).await
+    let mut report = report(node, reason, continued, start, appended).await?;
+    if over {
+        report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
+    }
+    Ok(report)
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -110,7 +116,8 @@ async fn open_run(
     let config = &composed.config;
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
     let groups = &composed.published.defs.locator_groups;
-    let appenders = prepared(composed)?.appenders.len() as u32;
+    let prepared = prepared(composed)?;
+    let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
     let wanted = composed.date.text(&config.output.dir_timestamp_pattern);
     let begins = begins(store, mode).await?;
     let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
@@ -122,6 +129,7 @@ async fn open_run(
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
+        by_level,
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
@@ -215,7 +223,8 @@ async fn seed_once(
 ) -> Result<(), RunError> {
     let run = current(store).await?;
     if run.seeded.len() < run.plan.groups.len() {
-        seed(store, session, epoch, &plan.published.defs).await?;
+        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config);
+        seed(store, session, epoch, &plan.published.defs, seeding).await?;
     }
     Ok(())
 }
@@ -302,13 +311,7 @@ fn task_mediator(
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
-    let shop = Workshop::new(
-        prepared,
-        config.parse.clone(),
-        config.script.clone(),
-        config.links.clone(),
-        config.store.persist_data,
-    );
+    let shop = Workshop::of(prepared, config);
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
@@ -352,6 +355,7 @@ async fn report(
         _ => Vec::new(),
     };
     let taken = node.store.standing().borrow().taken;
+    let fields = quality::fields(&run.tally);
     let end = node.clock.now();
     Ok(Report {
         finish_reason,
@@ -380,6 +384,8 @@ async fn report(
                 reasons: failed.reasons,
             })
             .collect(),
+        fields,
+        unmet: Vec::new(),
         notes: run.tally.notes,
         outputs: appended
             .into_iter()

@@ -1,17 +1,55 @@
 //! Seeding: every locator of the definitions becomes a job, once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use spoonbill_defs::{Defs, LocatorGroup};
+use spoonbill_plugins::follow::{Canon, Listed};
 use spoonbill_plugins::loader::Target;
 use tokio::task::JoinSet;
 
+use crate::compose::Published;
+use crate::config::Config;
 use crate::error::RunError;
-use crate::ledger::{Command, Epoch, JobKey, NewJob, Reply, SessionId};
+use crate::ledger::{Command, Epoch, JobKey, NewJob, Quota, Reply, SessionId};
+use crate::lists;
+use crate::prepare::Prepared;
 use crate::store::Store;
 
 /// Jobs in one command.
 const CHUNK: usize = 500;
+
+/// What seeding goes by.
+pub(crate) struct Seeding {
+    /// Groups whose pages go by their address alone.
+    followed: BTreeSet<String>,
+    canon: Canon,
+    config: Config,
+}
+
+impl Seeding {
+    /// Seeding of these definitions.
+    pub(crate) fn new(published: &Published, prepared: &Prepared, config: &Config) -> Self {
+        let names = published.defs.locator_groups.iter().map(|group| &group.name.text);
+        let followed = |name: &&String| {
+            prepared.groups.get(name.as_str()).is_some_and(|group| group.is_followed)
+        };
+        Self {
+            followed: names.filter(followed).cloned().collect(),
+            canon: prepared.canon.clone(),
+            config: config.clone(),
+        }
+    }
+
+    /// The job of a locator.
+    fn job(&self, group: &str, Listed { name, url }: &Listed) -> NewJob {
+        if self.followed.contains(group) {
+            let key = page_key(group, &self.canon.address(url));
+            return NewJob { key, ..new_job(key, name, group, url, 0) };
+        }
+        new_job(key(&[group, name, url]), name, group, url, 0)
+    }
+}
 
 /// Seeds all groups side by side and waits until the last of them is in.
 pub(crate) async fn seed(
@@ -19,10 +57,14 @@ pub(crate) async fn seed(
     session: SessionId,
     epoch: Epoch,
     defs: &Defs,
+    seeding: Seeding,
 ) -> Result<(), RunError> {
     let mut latch = JoinSet::new();
+    let seeding = Arc::new(seeding);
     for group in defs.locator_groups.clone() {
-        latch.spawn(seed_group(Arc::clone(store), session, epoch, group));
+        let (store, seeding) = (Arc::clone(store), Arc::clone(&seeding));
+        // Files are read on the way: off the async threads with it.
+        latch.spawn_blocking(move || seed_group(&*store, session, epoch, &group, &seeding));
     }
     while let Some(seeded) = latch.join_next().await {
         seeded.map_err(|error| RunError::Internal(format!("seeding ended: {error}")))??;
@@ -30,30 +72,50 @@ pub(crate) async fn seed(
     Ok(())
 }
 
-async fn seed_group(
-    store: Arc<dyn Store>,
+fn seed_group(
+    store: &dyn Store,
     session: SessionId,
     epoch: Epoch,
-    group: LocatorGroup,
+    group: &LocatorGroup,
+    seeding: &Seeding,
 ) -> Result<(), RunError> {
-    let name = group.name.text;
-    let mut chunks = group.locators.chunks(CHUNK).peekable();
-    while let Some(chunk) = chunks.next() {
-        let jobs = chunk
-            .iter()
-            .map(|locator| {
-                let root = key(&[&name, &locator.name.text, &locator.url.text]);
-                new_job(root, &locator.name.text, &name, &locator.url.text, 0)
-            })
-            .collect();
-        let last = chunks.peek().is_none();
+    let name = &group.name.text;
+    let send = |jobs: Vec<NewJob>, last: bool| {
         let seed = Command::Seed { session, epoch, group: name.clone(), jobs, last };
-        match store.submit(seed).await? {
-            Reply::Ok => {}
-            other => return Err(RunError::unexpected("seed", &other)),
+        match store.submit_blocking(seed)? {
+            Reply::Ok => Ok(()),
+            other => Err(RunError::unexpected("seed", &other)),
+        }
+    };
+    let mut jobs = Vec::new();
+    for locator in locators(group, seeding) {
+        let locator = locator.map_err(|message| {
+            RunError::Internal(format!("locators of group `{name}` cannot be read: {message}"))
+        })?;
+        jobs.push(seeding.job(name, &locator));
+        if jobs.len() >= CHUNK {
+            send(std::mem::take(&mut jobs), false)?;
         }
     }
-    Ok(())
+    send(jobs, true)
+}
+
+/// The locators of a group: those that are written down, then those of its sources.
+fn locators<'g>(
+    group: &'g LocatorGroup,
+    seeding: &'g Seeding,
+) -> impl Iterator<Item = Result<Listed, String>> + 'g {
+    let written = group.locators.iter().map(|locator| {
+        Ok(Listed { name: locator.name.text.clone(), url: locator.url.text.clone() })
+    });
+    let listed = group.sources.iter().flat_map(|source| {
+        let (list, failure) = match lists::locators(source, &seeding.config) {
+            Ok(list) => (Some(list), None),
+            Err(message) => (None, Some(Err(message))),
+        };
+        list.into_iter().flatten().chain(failure)
+    });
+    written.chain(listed)
 }
 
 /// A job for a locator. Its key holds the seeded locator it descends from: below one of them a
@@ -70,7 +132,28 @@ pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u
         group: group.to_owned(),
         url: url.to_owned(),
         depth,
+        origin: None,
+        quota: None,
     }
+}
+
+/// A job for a page found by following a link, wherever that was: once for each group and run. It
+/// is its own root, so that nothing below it depends on who found it first.
+pub(crate) fn followed_job(
+    name: &str,
+    group: &str,
+    url: &str,
+    depth: u32,
+    origin: Option<String>,
+    quota: Option<Quota>,
+) -> NewJob {
+    let key = page_key(group, url);
+    NewJob { key, origin, quota, ..new_job(key, name, group, url, depth) }
+}
+
+/// Names a page of a group that links lead to, by its address in the one spelling.
+fn page_key(group: &str, url: &str) -> JobKey {
+    key(&["follow", group, url])
 }
 
 fn hex(key: JobKey) -> Vec<u8> {

@@ -13,7 +13,7 @@ use spoonbill_plugins::page::Page;
 use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
-use crate::ledger::{Grant, Outcome, Tally};
+use crate::ledger::{Grant, NewJob, Outcome, Tally};
 use crate::pool::Pool;
 use crate::prepare::RunDate;
 use crate::seed::key;
@@ -128,10 +128,11 @@ impl TaskMediator {
         let live =
             self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
-        let page = |body, content_type, from_date| Page {
+        let page = |base: &str, body, content_type, from_date| Page {
             name: job.name.as_str().into(),
             group: job.group.as_str().into(),
             url: job.url.as_str().into(),
+            base: base.into(),
             from_date,
             body,
             content_type,
@@ -142,7 +143,7 @@ impl TaskMediator {
             && self.outlives(&from.0, live)
         {
             let tally = Tally { stored: 1, ..Tally::default() };
-            let page = page(stored.body, stored.content_type, from.0);
+            let page = page(&stored.base, stored.body, stored.content_type, from.0);
             return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
         let target = Target::of(&job.url)?;
@@ -154,8 +155,9 @@ impl TaskMediator {
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
         let save =
-            (self.documents.is_some() && (web || lives)).then(|| self.to_store(&job.url, &fetched));
-        let page = page(fetched.body, fetched.content_type, self.date.0.clone());
+            (self.documents.is_some() && (web || lives)).then(|| self.to_store(job, web, &fetched));
+        let base = if web { &fetched.final_url } else { &job.url };
+        let page = page(base, fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
     }
 
@@ -194,11 +196,12 @@ impl TaskMediator {
         live_until(from, live, &self.pattern).until > self.date.0
     }
 
-    fn to_store(&self, url: &str, fetched: &Fetched) -> StoredPage {
+    fn to_store(&self, job: &NewJob, web: bool, fetched: &Fetched) -> StoredPage {
         let headers: Vec<String> =
             fetched.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         StoredPage {
-            url: url.to_owned(),
+            url: job.url.clone(),
+            base: if web { fetched.final_url.clone() } else { job.url.clone() },
             from_date: self.date.0.to_string(),
             status: fetched.status,
             content_type: fetched.content_type.clone(),

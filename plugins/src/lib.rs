@@ -9,6 +9,7 @@ pub mod data;
 pub mod dates;
 pub mod encoder;
 pub mod filter;
+pub mod follow;
 pub mod html;
 pub mod java_regex;
 pub mod loader;

@@ -14,6 +14,8 @@ pub struct Page {
     pub group: Arc<str>,
     /// Address as asked for.
     pub url: Arc<str>,
+    /// Address after redirects: links are resolved against it.
+    pub base: Arc<str>,
     /// Date-time of the run that fetched it, to the second.
     pub from_date: Zoned,
     /// The body, decompressed.

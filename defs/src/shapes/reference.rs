@@ -21,20 +21,23 @@ pub fn reference() -> String {
 
 fn section(shape: &Shape) -> String {
     let title = shape.what.trim_start_matches("an ").trim_start_matches("a ");
-    let mut text = format!("\n## {}\n\n{}\n\n", capitalised(title), shape.words);
-    text.push_str("| key | value | meaning |\n| --- | --- | --- |\n");
-    for key in shape.keys {
+    let mut lines = vec![
+        format!("\n## {}\n", capitalised(title)),
+        format!("{}\n", shape.words),
+        "| key | value | meaning |".to_owned(),
+        "| --- | --- | --- |".to_owned(),
+    ];
+    lines.extend(shape.keys.iter().map(|key| {
         let needed = if key.required { " (required)" } else { "" };
-        let words = cell(key.words);
-        text.push_str(&format!("| `{}`{needed} | {} | {words} |\n", key.name, kind(&key.value)));
-    }
+        format!("| `{}`{needed} | {} | {} |", key.name, kind(&key.value), cell(key.words))
+    }));
     if let Some((words, value)) = &shape.others {
-        text.push_str(&format!("| ... | {} | {} |\n", kind(value), cell(words)));
+        lines.push(format!("| ... | {} | {} |", kind(value), cell(words)));
     }
     if !shape.example.is_empty() {
-        text.push_str(&format!("\n```yaml\n{}\n```\n", shape.example));
+        lines.push(format!("\n```yaml\n{}\n```", shape.example));
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 fn capitalised(text: &str) -> String {

@@ -1,7 +1,8 @@
 //! `spoonbill failed`: the failed jobs of the last run, as JSON lines.
 
-use super::{SettingArgs, print_err, print_out};
+use super::{SettingArgs, print_err, print_out, secrets};
 use crate::bootstrap::Node;
+use crate::compose::Published;
 use crate::ledger::JobId;
 use crate::store::{Answer, Question, StoreError};
 
@@ -33,7 +34,21 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
     }
 }
 
+/// What the run's definitions do not want to be shown; a run that cannot be read has no list.
+fn keep_secrets(node: &Node) -> Result<(), StoreError> {
+    let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else {
+        return Ok(());
+    };
+    if let Answer::Blob(Some(blob)) = node.store.ask_blocking(Question::Blob(run.plan.defs))?
+        && let Ok(published) = postcard::from_bytes::<Published>(&blob)
+    {
+        secrets::keep(&published.secrets);
+    }
+    Ok(())
+}
+
 fn list(node: &Node) -> Result<(), StoreError> {
+    keep_secrets(node)?;
     let mut after: Option<JobId> = None;
     loop {
         let question = Question::Failed { after, limit: 500 };
@@ -52,7 +67,7 @@ fn list(node: &Node) -> Result<(), StoreError> {
             });
             format!("{line}\n")
         });
-        print_out(&lines.collect::<Vec<_>>().concat())
+        print_out(&secrets::hide(&lines.collect::<String>()))
             .map_err(|error| StoreError::Failed(error.to_string()))?;
     }
 }

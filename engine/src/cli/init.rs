@@ -8,7 +8,7 @@ use spoonbill_plugins::loader::{Fetched, Target, charset};
 use spoonbill_plugins::propose::{Column, Missing, Proposal, Sample, ValueType, propose};
 use url::Url;
 
-use super::{SettingArgs, print_err, print_out, query};
+use super::{SettingArgs, load, print_err, print_out};
 use crate::init::{self, NewFile, Origin, Trial, WriteError};
 use crate::report::counted;
 
@@ -78,7 +78,7 @@ fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
         return Err(refused(&WriteError::Exists(vec![args.dir.join(&file)])));
     }
     let failed = |message: String| (4, format!("error: {message}\n"));
-    let fetched = query::load(url, &config).map_err(failed)?;
+    let fetched = load::load(url, &config).map_err(failed)?;
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
     let document = Document::parse(&html, config.parse.tree_limits())
         .map_err(|error| failed(error.to_string()))?;

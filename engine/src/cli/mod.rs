@@ -5,10 +5,14 @@ mod config;
 mod failed;
 mod fsck;
 mod init;
+mod load;
 mod problems;
 mod progress;
 mod query;
 mod run;
+mod secrets;
+mod table;
+mod try_page;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,6 +52,10 @@ enum Command {
     Query(query::QueryArgs),
     /// Write a project to start from, or a definition proposed from samples of a page
     Init(init::InitArgs),
+    /// Load one page and print the rows a run would give
+    Try(try_page::TryArgs),
+    /// Print the JSON Schema of the definitions, for editors
+    Schema,
     /// List failed jobs with their reasons, as JSON lines
     Failed {
         #[command(flatten)]
@@ -140,6 +148,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Command::Query(args) => query::query(&args),
         Command::Init(args) => init::init(&args),
+        Command::Try(args) => try_page::try_page(&args),
+        Command::Schema => u8::from(print_out(&spoonbill_defs::shapes::schema()).is_err()),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Fsck { settings } => fsck::fsck(&settings),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
@@ -205,7 +215,7 @@ impl LogArgs {
         };
         let builder = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new(level))
-            .with_writer(std::io::stderr)
+            .with_writer(secrets::HiddenStderr::default)
             .with_ansi(problems::colour());
         let started = match self.log_format {
             LogFormat::Text => builder.with_target(false).try_init(),
@@ -228,5 +238,5 @@ fn print_out(text: &str) -> std::io::Result<()> {
 /// Writes words to stderr; there is nowhere to tell if that fails.
 fn print_err(text: &str) {
     use std::io::Write;
-    drop(std::io::stderr().lock().write_all(text.as_bytes()));
+    drop(std::io::stderr().lock().write_all(secrets::hide(text).as_bytes()));
 }

@@ -2,12 +2,10 @@
 
 use clap::Args;
 use spoonbill_plugins::html::Document;
-use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::HttpLoader;
-use spoonbill_plugins::loader::{Fetched, Target, charset};
+use spoonbill_plugins::loader::charset;
 
+use super::load::load;
 use super::{SettingArgs, print_err, print_out};
-use crate::config::Config;
 use crate::prepare::Dialect;
 use crate::query::ask;
 
@@ -66,27 +64,6 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         Err((code, message)) => {
             print_err(&format!("error: {message}\n"));
             code
-        }
-    }
-}
-
-/// Loads one page from a URL or file.
-pub(super) fn load(source: &str, config: &Config) -> Result<Fetched, String> {
-    match Target::of(source).map_err(|error| error.message)? {
-        Target::Path(path) => {
-            let files = FileLoader {
-                resources_dir: config.fetch.resources_dir.clone(),
-                body_max: config.fetch.body_bytes_max,
-            };
-            files.read(&path).map_err(|error| error.message)
-        }
-        Target::Http(url) => {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .map_err(|error| format!("no async runtime: {error}"))?;
-            let loader = HttpLoader::new(&config.fetch.http()).map_err(|error| error.message)?;
-            runtime.block_on(loader.load(&url)).map_err(|error| error.message)
         }
     }
 }

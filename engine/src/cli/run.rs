@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::problems::{self, Shown};
-use super::{RunArgs, print_err, progress};
+use super::{RunArgs, print_err, progress, secrets};
 use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
@@ -33,6 +33,7 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
             return 3;
         }
     };
+    secrets::keep(&composed.published.secrets);
     if !args.logging.quiet {
         problems::print(&composed.warnings, Shown::Problems);
     }
@@ -141,6 +142,9 @@ fn complain_of_failures(args: &RunArgs, report: &Report) {
         let failed = counted(report.jobs.failed, "job");
         args.logging.say(&format!("error: {failed} failed; `spoonbill failed` tells why"));
     }
+    for unmet in &report.unmet {
+        args.logging.say(&format!("error: expectation not met: {}", unmet.text()));
+    }
     for error in report.outputs.iter().filter_map(|output| output.error.as_ref()) {
         args.logging.say(&format!("error: {error}; its rows are kept, run again"));
     }
@@ -149,7 +153,7 @@ fn complain_of_failures(args: &RunArgs, report: &Report) {
 /// Writes the report as JSON; says so if it cannot.
 fn report_to(path: &Path, report: &Report) -> bool {
     let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
-    let written = text.and_then(|text| std::fs::write(path, text + "\n"));
+    let written = text.and_then(|text| std::fs::write(path, format!("{}\n", secrets::hide(&text))));
     if let Err(error) = &written {
         print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
     }

@@ -78,6 +78,14 @@ pub struct LinksConfig {
     pub depth_max: u32,
     /// `links.page.max`: locators made from one page.
     pub page_max: usize,
+    /// `follow.dropParams`: parameters taken out of addresses.
+    pub drop_params: String,
+    /// `urls.max`: addresses from ranges and files.
+    pub urls_max: u64,
+    /// `sitemap.urls.max`: addresses taken from one sitemap.
+    pub sitemap_urls_max: usize,
+    /// `sitemap.files.max`: sitemaps that indexes add.
+    pub sitemap_files_max: u64,
 }
 
 /// How politely and how patiently pages are fetched.
@@ -242,6 +250,10 @@ impl Values<'_> {
         LinksConfig {
             depth_max: self.number("links.depth.max") as u32,
             page_max: self.number("links.page.max") as usize,
+            drop_params: self.text("follow.dropParams"),
+            urls_max: self.number("urls.max"),
+            sitemap_urls_max: self.number("sitemap.urls.max") as usize,
+            sitemap_files_max: self.number("sitemap.files.max"),
         }
     }
 

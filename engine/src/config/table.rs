@@ -70,6 +70,16 @@ pub(super) const TABLE: &[Key] = &[
         "Links followed one after the other from one locator."),
     row("links.page.max", JOBS, integer(0, 1_000_000_000), is("10000"),
         "Locators made from one page."),
+    row("follow.dropParams", JOBS, Kind::Text,
+        is("utm_*, gclid, fbclid, msclkid, dclid, yclid, mc_cid, mc_eid, _ga, igshid"),
+        "Parameters that `follow` takes out of addresses, since they only track the visitor; a `*` \
+         at the end stands for anything."),
+    row("urls.max", JOBS, integer(1, 1_000_000_000_000), is("10000000"),
+        "Addresses that the ranges and files below `urls` may give to one run."),
+    row("sitemap.urls.max", JOBS, integer(1, 1_000_000_000), is("100000"),
+        "Addresses taken from one sitemap."),
+    row("sitemap.files.max", JOBS, integer(1, 1_000_000_000), is("50000"),
+        "Sitemaps that the indexes of sitemaps may add to one run."),
 
     row("resources.dir", FETCHING, Kind::Path, Preset::Unset,
         "What the path of a locator is resolved against when no such file exists; the directory of \

@@ -101,6 +101,9 @@ pub struct RunPlan {
     pub groups: Vec<String>,
     /// How many appenders the run has.
     pub appenders: u32,
+    /// Whether a job waits until all jobs of a smaller depth have ended: then the first way to a
+    /// page is a shortest one, whatever the timing.
+    pub by_level: bool,
     /// Politeness and patience.
     pub policy: Policy,
 }
@@ -166,6 +169,19 @@ pub struct NewJob {
     pub url: String,
     /// Links followed to reach it.
     pub depth: u32,
+    /// Address of the start page it descends from, where its links are measured against that.
+    pub origin: Option<String>,
+    /// How many jobs the rule that found it may add.
+    pub quota: Option<Quota>,
+}
+
+/// A bound on the jobs that one rule adds to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// Number of the rule.
+    pub rule: u32,
+    /// Jobs it may add.
+    pub max: u64,
 }
 
 /// A job handed to a worker.

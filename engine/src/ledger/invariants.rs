@@ -1,7 +1,8 @@
 //! What must hold after every command: one predicate each, used by tests, simulation and fsck.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::levels::place;
 use super::tables::MemoryTables;
 use super::{Barricade, Core, JobId, Ledger, Run};
 
@@ -14,6 +15,7 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
     check_lanes(ledger, &mut broken);
     if let Some(run) = &core.run {
         check_run(run, core, tables, &mut broken);
+        check_levels(run, core, tables, &mut broken);
     }
     broken.0
 }
@@ -80,7 +82,7 @@ fn check_lanes(ledger: &Ledger<MemoryTables>, broken: &mut Broken) {
         broken.unless(lane.pending as usize == pending, "a lane counts the jobs that wait");
         let head = tables.queue.range((id, 0, JobId(0))..).next().filter(|(own, ..)| *own == id);
         broken.unless(
-            head.is_none_or(|(_, ready_at, _)| *ready_at == lane.head_at),
+            head.is_none_or(|(_, at, _)| *at == place(lane.head_level, lane.head_at)),
             "a lane knows when its first job is ready",
         );
     }
@@ -106,5 +108,23 @@ fn check_run(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Broken)
     broken.unless(
         run.positions.iter().all(|position| position.seq <= run.output_seq),
         "I13: no appender is ahead of the output",
+    );
+}
+
+fn check_levels(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Broken) {
+    let places = |(_, at, id): &(_, u64, JobId)| {
+        tables.jobs.get(id).is_some_and(|job| *at == core.place_of(job))
+    };
+    broken.unless(tables.queue.iter().all(places), "a job stands where its depth and time say");
+    let mut open: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in tables.jobs.values().filter(|_| run.plan.by_level) {
+        *open.entry(core.level_of(job)).or_default() += 1;
+    }
+    broken.unless(run.open == open, "C2: the run counts the jobs of each depth");
+    let least = open.keys().next();
+    let mut taken = core.taken.keys().filter_map(|id| tables.jobs.get(id));
+    broken.unless(
+        taken.all(|job| least.is_none_or(|least| core.level_of(job) == *least)),
+        "C2: what is taken is of the least depth",
     );
 }

@@ -6,11 +6,28 @@ use super::command::{
     Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Reply, SessionId, Tally, Token,
 };
 use super::lanes::ISOLATION;
+use super::levels::{READY_MAX, parts};
 use super::tables::{FailedJob, Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
+/// Why a link to a page that has been met makes no job.
+pub const ALREADY_KNOWN: &str = "already known";
+/// Why a link beyond its rule's bound makes no job.
+const BEYOND_MAX_PAGES: &str = "links beyond maxPages";
+
 /// The token of no grant: grants count from 1.
 pub(super) const NEVER: Token = Token(0);
+
+/// What came of a job that was to be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It is queued.
+    New,
+    /// Its key was known.
+    Known,
+    /// Its rule has added all that it may.
+    Beyond,
+}
 
 /// A grant that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,10 +76,16 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Ok)
     }
 
-    /// Adds a job unless its key is known; tells whether it was new.
-    pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<bool> {
+    /// Adds a job unless its key is known, or its rule has added all that it may.
+    pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<Added> {
+        if let (Some(quota), Some(run)) = (new.quota, &self.core.run)
+            && run.added.get(&quota.rule).copied().unwrap_or(0) >= quota.max
+        {
+            let known = self.tables.is_seen(new.key)?;
+            return Ok(if known { Added::Known } else { Added::Beyond });
+        }
         if !self.tables.mark_seen(new.key)? {
-            return Ok(false);
+            return Ok(Added::Known);
         }
         self.core.next_job += 1;
         let id = JobId(self.core.next_job);
@@ -80,30 +103,35 @@ impl<T: Tables> Ledger<T> {
         };
         if let Some(run) = &mut self.core.run {
             run.known += 1;
+            if let Some(quota) = job.new.quota {
+                *run.added.entry(quota.rule).or_default() += 1;
+            }
         }
+        self.enter_level(&job);
         self.queue(id, &job)?;
-        Ok(true)
+        Ok(Added::New)
     }
 
     /// Stores a job and puts it into its lane's queue.
     pub(super) fn queue(&mut self, id: JobId, job: &Job) -> TableResult<()> {
         self.tables.put_job(id, job)?;
-        self.tables.enqueue(job.lane, job.ready_at, id)?;
+        let place = self.core.place_of(job);
+        self.tables.enqueue(job.lane, place, id)?;
         if let Some(run) = &mut self.core.run {
             run.pending += 1;
         }
         let policy = self.policy();
         self.lanes.change(job.lane, &policy, |lane| {
-            lane.head_at =
-                if lane.pending == 0 { job.ready_at } else { lane.head_at.min(job.ready_at) };
+            let (head, own) = ((lane.head_level, lane.head_at), parts(place));
+            (lane.head_level, lane.head_at) = if lane.pending == 0 { own } else { head.min(own) };
             lane.pending += 1;
         });
         Ok(())
     }
 
     /// Takes a queued job out of its lane's queue.
-    fn unqueue(&mut self, id: JobId, lane: LaneId, ready_at: u64) -> TableResult<()> {
-        self.tables.dequeue(lane, ready_at, id)?;
+    fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
+        self.tables.dequeue(lane, place, id)?;
         let head = self.tables.first_in_lane(lane)?;
         if let Some(run) = &mut self.core.run {
             run.pending -= 1;
@@ -111,7 +139,7 @@ impl<T: Tables> Ledger<T> {
         let policy = self.policy();
         self.lanes.change(lane, &policy, |lane| {
             lane.pending -= 1;
-            lane.head_at = head.map_or(0, |(ready_at, _)| ready_at);
+            (lane.head_level, lane.head_at) = head.map_or((0, 0), |(place, _)| parts(place));
         });
         Ok(())
     }
@@ -137,11 +165,11 @@ impl<T: Tables> Ledger<T> {
             let Some(lane) = self.lanes.next_due(self.core.clock) else {
                 break;
             };
-            let Some((ready_at, id)) = self.tables.first_in_lane(lane)? else {
+            let Some((place, id)) = self.tables.first_in_lane(lane)? else {
                 let message = format!("lane {} has lost its queue", lane.0);
                 return Err(self.tables.damaged(&message));
             };
-            jobs.push(self.grant_queued(session, id, lane, ready_at)?);
+            jobs.push(self.grant_queued(session, id, lane, place)?);
         }
         if jobs.is_empty() && limit > 0 && holds == 0 {
             jobs.extend(self.grant_isolated(session)?);
@@ -163,7 +191,7 @@ impl<T: Tables> Ledger<T> {
     /// How long until a job may be due that waits for its time.
     fn wait_ms(&mut self) -> TableResult<Option<u64>> {
         let isolated = match self.first_isolated()? {
-            Some((_, _, lane, ready_at)) => self.lanes.start_at(lane, ready_at, &self.policy()),
+            Some((_, job, lane, _)) => self.lanes.start_at(lane, job.ready_at, &self.policy()),
             None => None,
         };
         let next = self.lanes.next_at().into_iter().chain(isolated).min();
@@ -184,29 +212,32 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
-    /// The first job in isolation, its own lane, and when it may start as far as it goes.
+    /// The first job in isolation if its level is open, its own lane, and its place in the queue.
     fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
         if self.lanes.isolated() == 0 {
             return Ok(None);
         }
-        let Some((ready_at, id)) = self.tables.first_in_lane(ISOLATION)? else {
+        let Some((place, id)) = self.tables.first_in_lane(ISOLATION)? else {
             return Err(self.tables.damaged("isolation has lost its queue"));
         };
+        if !self.lanes.is_open(parts(place).0) {
+            return Ok(None);
+        }
         let job = self.known_job(id)?;
         let lane = self.lanes.lane_of(&job.new);
-        Ok(Some((id, job, lane, ready_at)))
+        Ok(Some((id, job, lane, place)))
     }
 
     /// Grants the first job in isolation, if its own lane lets it start.
     fn grant_isolated(&mut self, session: SessionId) -> TableResult<Option<Grant>> {
-        let Some((id, job, lane, ready_at)) = self.first_isolated()? else {
+        let Some((id, job, lane, place)) = self.first_isolated()? else {
             return Ok(None);
         };
-        let start = self.lanes.start_at(lane, ready_at, &self.policy());
+        let start = self.lanes.start_at(lane, job.ready_at, &self.policy());
         if start.is_none_or(|start| start > self.core.clock) {
             return Ok(None);
         }
-        self.unqueue(id, ISOLATION, ready_at)?;
+        self.unqueue(id, ISOLATION, place)?;
         Ok(Some(self.hand_out(session, id, job, lane, true)))
     }
 
@@ -215,10 +246,10 @@ impl<T: Tables> Ledger<T> {
         session: SessionId,
         id: JobId,
         lane: LaneId,
-        ready_at: u64,
+        place: u64,
     ) -> TableResult<Grant> {
         let job = self.known_job(id)?;
-        self.unqueue(id, lane, ready_at)?;
+        self.unqueue(id, lane, place)?;
         Ok(self.hand_out(session, id, job, lane, false))
     }
 
@@ -282,7 +313,7 @@ impl<T: Tables> Ledger<T> {
             }
             // Its session expired, but nobody else got the job: the work counts.
             None if job.last_token == token && token != NEVER => {
-                self.unqueue(id, job.lane, job.ready_at)?;
+                self.unqueue(id, job.lane, self.core.place_of(&job))?;
             }
             _ => return Ok(Reply::Stale),
         }
@@ -319,7 +350,7 @@ impl<T: Tables> Ledger<T> {
 
     fn requeue(&mut self, id: JobId, mut job: Job, pause_ms: u64) -> TableResult<()> {
         job.attempts += 1;
-        job.ready_at = self.core.clock + pause_ms;
+        job.ready_at = self.core.clock.saturating_add(pause_ms).min(READY_MAX);
         job.last_token = NEVER;
         self.queue(id, &job)
     }
@@ -343,15 +374,16 @@ impl<T: Tables> Ledger<T> {
         }
         self.count(&harvest.tally);
         for child in harvest.children {
-            if !self.add_job(child)? {
-                let again = Tally {
-                    skipped: [(String::from("already known"), 1)].into(),
-                    ..Tally::default()
-                };
-                self.count(&again);
-            }
+            let reason = match self.add_job(child)? {
+                Added::New => continue,
+                Added::Known => ALREADY_KNOWN,
+                Added::Beyond => BEYOND_MAX_PAGES,
+            };
+            let skipped = [(reason.to_owned(), 1)].into();
+            self.count(&Tally { skipped, ..Tally::default() });
         }
         if harvest.failures.is_empty() {
+            self.leave_level(&job);
             if let Some(run) = &mut self.core.run {
                 run.done += 1;
             }
@@ -368,6 +400,7 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = &mut self.core.run {
             run.failed += 1;
         }
+        self.leave_level(&job);
         self.tables.drop_job(id)?;
         self.tables.put_failed(id, &FailedJob { job, reasons })
     }

@@ -28,6 +28,8 @@ pub struct Lane {
     pub next_at: u64,
     /// When the first job of the queue may start.
     pub head_at: u64,
+    /// Its level, in a run that goes level by level.
+    pub head_level: u32,
     /// Number of the latest grant: lanes are served in turn by it.
     pub last_grant: u64,
 }
@@ -49,6 +51,8 @@ pub(super) struct Lanes {
     dirty: BTreeSet<LaneId>,
     /// When all earlier workers were found dead: what they started last is not known.
     gap_from: Option<u64>,
+    /// The only level that may start, if there are levels.
+    level: Option<u32>,
 }
 
 impl Lanes {
@@ -103,6 +107,16 @@ impl Lanes {
         self.arrange_all(policy);
     }
 
+    /// Sets the level that may start; tells whether that is news.
+    pub(super) fn open_level(&mut self, level: Option<u32>) -> bool {
+        std::mem::replace(&mut self.level, level) != level
+    }
+
+    /// Whether a job of that level may start.
+    pub(super) fn is_open(&self, level: u32) -> bool {
+        self.level.is_none_or(|open| level <= open)
+    }
+
     fn open_at(&self, lane: &Lane, policy: &Policy) -> u64 {
         let gap = self.gap_from.filter(|_| lane.polite).map_or(0, |from| from + policy.delay_ms);
         lane.next_at.max(gap)
@@ -122,9 +136,13 @@ impl Lanes {
         }
     }
 
+    /// Whether a lane may be served at all, its slots and pauses aside.
+    fn is_servable(&self, id: LaneId, lane: &Lane) -> bool {
+        id != ISOLATION && lane.pending > 0 && self.is_open(lane.head_level)
+    }
+
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
-        let Some(lane) = self.all.get(&id).filter(|lane| id != ISOLATION && lane.pending > 0)
-        else {
+        let Some(lane) = self.all.get(&id).filter(|lane| self.is_servable(id, lane)) else {
             return;
         };
         if let Some(at) = self.start_at(id, lane.head_at, policy) {
@@ -136,7 +154,7 @@ impl Lanes {
     pub(super) fn in_order(&self, policy: &Policy) -> bool {
         let placed = self.all.iter().filter(|(id, lane)| {
             let at = self.start_at(**id, lane.head_at, policy);
-            let wanted = **id != ISOLATION && lane.pending > 0 && at.is_some();
+            let wanted = self.is_servable(**id, lane) && at.is_some();
             let due = self.due.contains(&(lane.last_grant, **id));
             let waiting = at.is_some_and(|at| self.waiting.contains(&(at, **id)));
             wanted == (due ^ waiting) && !(due && waiting)
@@ -178,6 +196,15 @@ impl Lanes {
 
 impl Lane {
     fn new(name: String, polite: bool) -> Self {
-        Self { name, polite, held: 0, pending: 0, next_at: 0, head_at: 0, last_grant: 0 }
+        Self {
+            name,
+            polite,
+            held: 0,
+            pending: 0,
+            next_at: 0,
+            head_at: 0,
+            head_level: 0,
+            last_grant: 0,
+        }
     }
 }

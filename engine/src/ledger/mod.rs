@@ -8,6 +8,7 @@ mod flipper;
 mod invariants;
 mod jobs;
 mod lanes;
+mod levels;
 mod returns;
 mod sessions;
 mod tables;
@@ -25,12 +26,13 @@ use serde::{Deserialize, Serialize};
 
 pub use barricades::Barricade;
 pub use command::{
-    Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey, NewJob,
-    OpenMode, Outcome, OutputBlock,
-    Policy, Position, Publication, Reply, RunPlan, SessionId, Tally, Token,
+    Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey,
+    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply, RunPlan,
+    SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;
+pub use jobs::ALREADY_KNOWN;
 pub use lanes::Lane;
 pub use sessions::Session;
 pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};
@@ -75,6 +77,10 @@ pub struct Run {
     pub tally: Tally,
     /// Whether it was closed before and its failed jobs are being tried again.
     pub retried: bool,
+    /// Jobs of each depth that have not ended; kept by a run that goes level by level.
+    pub open: BTreeMap<u32, u64>,
+    /// Jobs that each rule with a quota has added.
+    pub added: BTreeMap<u32, u64>,
 }
 
 impl Run {
@@ -147,6 +153,7 @@ impl<T: Tables> Ledger<T> {
         let gap_from = core.gap_from;
         let mut ledger = Self { core, lanes: Lanes::restore(lanes, gap_from), tables };
         let policy = ledger.policy();
+        ledger.lanes.open_level(ledger.core.level());
         ledger.lanes.arrange_all(&policy);
         ledger
     }
@@ -295,6 +302,8 @@ impl<T: Tables> Ledger<T> {
             closed: false,
             tally: Tally::default(),
             retried: false,
+            open: BTreeMap::new(),
+            added: BTreeMap::new(),
         });
         Ok(Reply::Opened { continued: false })
     }
@@ -307,6 +316,7 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = &mut self.core.run {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
+            run.plan.by_level = old.by_level;
         }
         let policy = self.policy();
         self.lanes.arrange_all(&policy);

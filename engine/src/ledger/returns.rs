@@ -3,6 +3,7 @@
 use super::command::{JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
+use super::levels::READY_MAX;
 use super::tables::{Detour, Job};
 use super::{Ledger, TableResult, Tables};
 
@@ -103,7 +104,7 @@ impl<T: Tables> Ledger<T> {
     fn mourn(&mut self, job: &mut Job, taken: Taken) -> bool {
         let policy = self.policy();
         // Behind all others: what killed a worker is not the first thing the next one takes.
-        job.ready_at = self.core.clock;
+        job.ready_at = self.core.clock.min(READY_MAX);
         if taken.alone {
             job.lone_deaths += u32::from(taken.begun);
             return job.lone_deaths >= policy.poison_max;
@@ -144,6 +145,8 @@ impl<T: Tables> Ledger<T> {
         }
         run.failed = 0;
         run.tally.failed = 0;
+        // Nothing is queued or taken: the order of the queues may change.
+        run.plan.by_level = plan.by_level;
         run.retried = true;
         run.closed = false;
         let mut after = None;
@@ -158,6 +161,7 @@ impl<T: Tables> Ledger<T> {
                 job.go_home();
                 job.lane = self.lanes.lane_of(&job.new);
                 self.tables.drop_failed(id)?;
+                self.enter_level(&job);
                 self.queue(id, &job)?;
             }
         }

@@ -81,11 +81,13 @@ pub trait Tables {
     fn drop_job(&mut self, id: JobId) -> TableResult<()>;
     /// Remembers a key; `false` if it was known.
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool>;
+    /// Whether a key is remembered.
+    fn is_seen(&mut self, key: JobKey) -> TableResult<bool>;
     /// Puts a job into a lane's queue.
-    fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()>;
+    fn enqueue(&mut self, lane: LaneId, place: u64, id: JobId) -> TableResult<()>;
     /// Takes a job out of a lane's queue.
-    fn dequeue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()>;
-    /// The first job of a lane's queue.
+    fn dequeue(&mut self, lane: LaneId, place: u64, id: JobId) -> TableResult<()>;
+    /// The first job of a lane's queue, and its place there.
     fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>>;
     /// Stores a failed job.
     fn put_failed(&mut self, id: JobId, failed: &FailedJob) -> TableResult<()>;
@@ -140,6 +142,10 @@ impl Tables for MemoryTables {
 
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool> {
         Ok(self.seen.insert(key))
+    }
+
+    fn is_seen(&mut self, key: JobKey) -> TableResult<bool> {
+        Ok(self.seen.contains(&key))
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {

@@ -3,6 +3,7 @@
 mod barricades;
 mod deaths;
 mod finishing;
+mod levels;
 mod moving;
 mod runs;
 mod taking;
@@ -34,6 +35,8 @@ fn job(number: u64, host: &str) -> NewJob {
         group: "g".to_owned(),
         url: format!("http://{host}/{number}"),
         depth: 0,
+        origin: None,
+        quota: None,
     }
 }
 
@@ -64,6 +67,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
         folder: "folder".to_owned(),
         groups: vec!["g".to_owned()],
         appenders: 1,
+        by_level: false,
         policy,
     }
 }

@@ -123,7 +123,7 @@ impl Maker<'_> {
 
     /// The place of a character inside a scalar, exact when the scalar stands on one line
     /// without escapes.
-    fn inside(&self, at: Span, offset: usize) -> Span {
+    pub(super) fn inside(&self, at: Span, offset: usize) -> Span {
         let Some(line) = self.sources.line(at.file, at.line) else {
             return at;
         };

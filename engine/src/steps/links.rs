@@ -3,10 +3,10 @@
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::loader::Target;
 
-use super::{TaskYield, Workshop};
-use crate::ledger::{Grant, Harvest};
+use super::{Delivery, TaskYield, Workshop};
+use crate::ledger::{Harvest, NewJob, Quota};
 use crate::prepare::LinkRules;
-use crate::seed::new_job;
+use crate::seed::{followed_job, new_job};
 
 /// Longest address that is followed.
 const URL_BYTES: usize = 8 * 1024;
@@ -18,6 +18,17 @@ pub(crate) struct Link {
     pub group: String,
     /// Address.
     pub url: String,
+    /// How it was found, unless a row holds it.
+    pub via: Option<Via>,
+}
+
+/// How a followed link was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Via {
+    /// How many pages its rule may add.
+    pub quota: Option<Quota>,
+    /// Whether it leads to a start page, as those of a sitemap do.
+    pub start: bool,
 }
 
 /// Makes a link of every row that has one; every row that has none is counted with its reason.
@@ -40,7 +51,7 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             skip("links stopped by linkBreakOn");
             continue;
         }
-        made.links.push(Link { group: group.clone(), url: url.to_owned() });
+        made.links.push(Link { group: group.clone(), url: url.to_owned(), via: None });
     }
 }
 
@@ -50,17 +61,18 @@ fn is_local(url: &str) -> bool {
 
 impl Workshop {
     /// Turns links into jobs, within the bounds on depth and number.
-    pub(super) fn follow(&self, harvest: &mut Harvest, grant: &Grant, links: Vec<Link>) {
-        let parent = &grant.job;
+    pub(super) fn follow(&self, harvest: &mut Harvest, delivery: &Delivery, links: Vec<Link>) {
+        let parent = &delivery.grant.job;
         for link in links {
+            let start = link.via.is_some_and(|via| via.start);
             let reason = if parent.polite && is_local(&link.url) {
                 // What a web page says must not make us read the disk.
                 Some("links of web pages that name a file (missing prefix?)")
             } else if link.url.len() > URL_BYTES {
                 Some("links longer than 8 KiB")
-            } else if parent.depth >= self.links.depth_max {
+            } else if parent.depth >= self.links.depth_max && !start {
                 Some("links beyond links.depth.max")
-            } else if harvest.children.len() >= self.links.page_max {
+            } else if harvest.children.len() >= self.links.page_max && !start {
                 Some("links beyond links.page.max")
             } else {
                 None
@@ -69,14 +81,30 @@ impl Workshop {
                 *harvest.tally.skipped.entry(reason.to_owned()).or_default() += 1;
                 continue;
             }
-            let depth = parent.depth + 1;
-            harvest.children.push(new_job(
-                parent.root,
-                &parent.name,
-                &link.group,
-                &link.url,
-                depth,
-            ));
+            harvest.children.push(self.child(delivery, link));
         }
+    }
+
+    /// The job of a link. What is followed must not depend on who finds it first: it has a name
+    /// only where that is printed, and a start page only where that matters.
+    fn child(&self, delivery: &Delivery, link: Link) -> NewJob {
+        let parent = &delivery.grant.job;
+        let Link { group, url, via } = link;
+        let depth = parent.depth + 1;
+        let Some(Via { quota, start }) = via else {
+            return new_job(parent.root, &parent.name, &group, &url, depth);
+        };
+        let target = self.prepared.groups.get(&group);
+        let name = match target.is_some_and(|target| target.inherits_name) {
+            true if start => url.as_str(),
+            true => parent.name.as_str(),
+            false => "",
+        };
+        if start {
+            return followed_job(name, &group, &url, parent.depth, None, quota);
+        }
+        let origin = || parent.origin.clone().unwrap_or_else(|| delivery.page.base.to_string());
+        let origin = target.is_some_and(|target| target.needs_origin).then(origin);
+        followed_job(name, &group, &url, depth, origin, quota)
     }
 }

@@ -3,8 +3,10 @@
 
 mod analyze;
 mod append;
+mod follow;
 mod links;
 mod parse;
+mod preview;
 mod records;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,13 +20,14 @@ use spoonbill_plugins::parser::Compiled;
 use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
-use crate::config::{LinksConfig, ParseConfig, ScriptConfig};
+use crate::config::{Config, LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
 use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
 use parse::Trees;
 
 pub(crate) use links::Link;
+pub(crate) use preview::Preview;
 
 /// What a thread keeps from page to page.
 #[derive(Default)]
@@ -81,18 +84,20 @@ struct TaskYield {
     notes: Vec<String>,
     fields: FieldTallies,
     parsed: Option<(Vec<u8>, Vec<u8>)>,
+    data: Data,
 }
 
 impl Workshop {
     /// A workshop for one run.
-    pub(crate) fn new(
-        prepared: Prepared,
-        parse: ParseConfig,
-        script: ScriptConfig,
-        links: LinksConfig,
-        persist_data: bool,
-    ) -> Self {
-        Self { prepared, parse, script, links, persist_data, pages: Mutex::default() }
+    pub(crate) fn of(prepared: Prepared, config: &Config) -> Self {
+        Self {
+            prepared,
+            parse: config.parse.clone(),
+            script: config.script.clone(),
+            links: config.links.clone(),
+            persist_data: config.store.persist_data,
+            pages: Mutex::default(),
+        }
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
@@ -106,22 +111,37 @@ impl Workshop {
         };
         let mut trees = Trees::default();
         for task in wanted(group, &delivery.grant) {
-            match self.walk(worker, task, delivery, &mut trees) {
-                Ok(made) => {
-                    harvest.blocks.extend(made.blocks);
-                    parsed.extend(made.parsed);
-                    self.follow(&mut harvest, &delivery.grant, made.links);
-                    for (reason, count) in made.skipped {
-                        *harvest.tally.skipped.entry(reason).or_default() += count;
-                    }
-                    for note in made.notes {
-                        *harvest.tally.notes.entry(note).or_default() += 1;
-                    }
-                }
-                Err(reason) => harvest.failures.push((task.name.clone(), reason)),
+            // Links count also where rows could not be made: the pages behind them are others.
+            let walked = self.walk(worker, task, delivery, &mut trees);
+            let followed = self.followed(task, delivery, &mut trees);
+            let failure = [walked, followed].into_iter().filter_map(|made| {
+                made.map(|made| self.gather(delivery, made, &mut harvest, &mut parsed)).err()
+            });
+            if let Some(reason) = failure.reduce(|first, _| first) {
+                harvest.failures.push((task.name.clone(), reason));
             }
         }
         Yield { harvest, parsed }
+    }
+
+    /// Adds what a task made to what the page gives.
+    fn gather(
+        &self,
+        delivery: &Delivery,
+        made: TaskYield,
+        harvest: &mut Harvest,
+        parsed: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    ) {
+        harvest.blocks.extend(made.blocks);
+        parsed.extend(made.parsed);
+        self.follow(harvest, delivery, made.links);
+        for (reason, count) in made.skipped {
+            *harvest.tally.skipped.entry(reason).or_default() += count;
+        }
+        harvest.tally.fields.add(&made.fields);
+        for note in made.notes {
+            *harvest.tally.notes.entry(note).or_default() += 1;
+        }
     }
 
     fn walk(
@@ -142,6 +162,7 @@ impl Workshop {
                 ReadyStep::Records(plan) => {
                     data = self.records(task, plan, delivery, trees, &mut made)?;
                 }
+                ReadyStep::Sitemap => self.sitemap(task, delivery, &mut made)?,
                 ReadyStep::Analyze(dialect) => {
                     analyze::converse(
                         self.tree(delivery, *dialect, trees)?,
@@ -170,6 +191,7 @@ impl Workshop {
                 }
             }
         }
+        made.data = data;
         Ok(made)
     }
 

@@ -66,11 +66,7 @@ impl Workshop {
     }
 
     /// Where every value of a page comes from.
-    pub(crate) fn explain(
-        &self,
-        plan: &RecordPlan,
-        delivery: &Delivery,
-    ) -> Result<Story, String> {
+    pub(crate) fn explain(&self, plan: &RecordPlan, delivery: &Delivery) -> Result<Story, String> {
         self.on_page(plan, delivery, &mut Trees::default(), |page, scripts, limits| {
             plan.explain(page, scripts, limits).map_err(|error| error.to_string())
         })
@@ -127,9 +123,10 @@ pub(super) fn compare(data: &Data, task: &ReadyTask, url: &str, fields: &mut Fie
         return;
     };
     for field in &expect.fields {
-        let axes = data.rows.iter().filter_map(|row| {
-            row.axes.iter().find(|axis| *axis.item_name == *field.name)
-        });
+        let axes = data
+            .rows
+            .iter()
+            .filter_map(|row| row.axes.iter().find(|axis| *axis.item_name == *field.name));
         let values = axes.filter_map(|axis| axis.value.as_deref()).filter(|text| !text.is_empty());
         let tally = fields.of(&task.data_def, &field.name);
         for value in values {

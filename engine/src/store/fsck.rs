@@ -24,6 +24,10 @@ pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
             let newer = StoreError::Newer { path: name.clone(), found: format, known: FORMAT };
             return Ok(Err(newer));
         }
+        if format != 0 && format < FORMAT {
+            let older = StoreError::Older { path: name.clone(), found: format, known: FORMAT };
+            return Ok(Err(older));
+        }
         let mut found = damage(&connection, &name)?;
         if found.is_empty() {
             let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };

@@ -94,6 +94,19 @@ pub enum StoreError {
         /// Ours.
         known: i64,
     },
+    /// An older version wrote it.
+    #[error(
+        "data directory `{path}` was written by an older version (format {found}, this is \
+         {known}): let that version finish its run, or name another directory with `data.dir`"
+    )]
+    Older {
+        /// Which.
+        path: String,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
     /// What is on disk is not what was written.
     #[error("data directory is damaged: {0}")]
     Damaged(String),

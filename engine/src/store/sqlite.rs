@@ -13,8 +13,8 @@ use crate::ledger::{
     Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult, Tables,
 };
 
-/// Format of the file; a higher one is refused.
-pub(super) const FORMAT: i64 = 1;
+/// Format of the file; any other one is refused.
+pub(super) const FORMAT: i64 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -68,6 +68,9 @@ impl SqliteTables {
             connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
         if format > FORMAT {
             return Err(StoreError::Newer { path: name, found: format, known: FORMAT });
+        }
+        if format != 0 && format < FORMAT {
+            return Err(StoreError::Older { path: name, found: format, known: FORMAT });
         }
         if format == 0 {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
@@ -220,6 +223,11 @@ impl Tables for SqliteTables {
             self.sums.seen.add(&key.0);
         }
         Ok(new)
+    }
+
+    fn is_seen(&mut self, key: JobKey) -> TableResult<bool> {
+        let sql = "SELECT 1 FROM seen WHERE key = ?1";
+        Ok(self.one(sql, params![key.0], |_| Ok(()))?.is_some())
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {

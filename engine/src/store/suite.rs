@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
 use crate::ledger::{
     Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, Ledger, MemoryTables,
-    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Reply, RunPlan,
+    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply, RunPlan,
     SessionId, Stamp, Tables, Tally, Token,
 };
 
@@ -103,6 +103,8 @@ impl Pair {
             group: format!("group {}", number % 2),
             url: format!("http://host/{number}"),
             depth: number as u32,
+            origin: None,
+            quota: number.is_multiple_of(4).then_some(Quota { rule: 1, max: 6 }),
         }
     }
 
@@ -209,6 +211,7 @@ impl Pair {
             folder: "folder".to_owned(),
             groups: vec!["group 0".to_owned(), "group 1".to_owned()],
             appenders: 2,
+            by_level: false,
             policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
         };
         let publish = Publication { defs: vec![identity; 100], config: b"settings".to_vec() };

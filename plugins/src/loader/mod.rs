@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 pub use target::Target;
+pub(crate) use target::{escape, unescaped};
 
 /// Largest body taken by default, after decompression.
 pub const BODY_MAX: u64 = 16 * 1024 * 1024;

@@ -85,7 +85,7 @@ fn web(address: &str) -> Result<Url, LoadError> {
 }
 
 /// Escapes what the URL standard lets pass but strict servers refuse.
-pub(super) fn escape(url: &mut Url) {
+pub(crate) fn escape(url: &mut Url) {
     if let Some(path) = escaped(url.path()) {
         url.set_path(&path);
     }
@@ -155,7 +155,7 @@ fn without_drive_slash(path: String) -> String {
 }
 
 /// The text with its escapes undone, or as it is if they do not spell UTF-8.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -188,6 +188,10 @@ impl Keeper {
             lanes.clear();
         }
         self.live = Ledger::new(core, lanes, tables);
+        if let (Some(run), Bug::QuotaForgotten) = (&mut self.live.core.run, self.bug) {
+            run.added.clear();
+            self.base.core.run.as_mut().map(|run| run.added.clear());
+        }
         if self.live.standing() != self.base.standing() {
             return Err(String::from("a restart changed the standing"));
         }
@@ -227,6 +231,11 @@ fn apply(
             if let Some(own) = ledger.core.sessions.get_mut(session) {
                 own.last_take = own.last_take.min(*number - 1);
             }
+        }
+        (Command::Take { .. }, Bug::AnyLevel) => {
+            let policy = ledger.policy();
+            ledger.lanes.open_level(None);
+            ledger.lanes.arrange_all(&policy);
         }
         _ => {}
     }

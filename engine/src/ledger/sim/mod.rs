@@ -41,9 +41,13 @@ enum Bug {
     LanesNotStored,
     /// A lane's pause is forgotten when its job ends.
     NoDelay,
+    /// A job is granted before all of a smaller depth have ended.
+    AnyLevel,
+    /// A restart forgets how much a rule has added.
+    QuotaForgotten,
 }
 
-const BUGS: [Bug; 9] = [
+const BUGS: [Bug; 11] = [
     Bug::NoTokenCheck,
     Bug::NoDedupe,
     Bug::SplitCommit,
@@ -53,6 +57,8 @@ const BUGS: [Bug; 9] = [
     Bug::NoGap,
     Bug::LanesNotStored,
     Bug::NoDelay,
+    Bug::AnyLevel,
+    Bug::QuotaForgotten,
 ];
 
 /// How often things happened: a run that did not exercise its faults is no proof.
@@ -148,6 +154,8 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         ("job isolated", 50),
         ("job poisoned", 20),
         ("failed jobs retried", 100),
+        ("levels kept", 150),
+        ("quota reached", 50),
     ] {
         let count = coverage.get(what).copied().unwrap_or(0);
         assert!(count * 1000 >= least * seeds, "{what}: only {count} times in {seeds} seeds");

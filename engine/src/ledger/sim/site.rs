@@ -1,9 +1,9 @@
 //! A site: linked pages, some of which fail for a while, for ever, in part, or kill their reader.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::dice::Dice;
-use crate::ledger::{Block, Harvest, JobKey, NewJob, Outcome, Tally};
+use crate::ledger::{Block, Harvest, JobKey, NewJob, Outcome, Quota, Tally};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nature {
@@ -35,6 +35,10 @@ pub(super) struct Site {
     tries: Vec<u32>,
     /// Everything works from now on.
     pub(super) mended: bool,
+    /// Links followed one after the other; the run then goes level by level.
+    pub(super) depth_max: Option<u32>,
+    /// Pages that links may add.
+    pub(super) quota: Option<u64>,
 }
 
 /// What must come out: blocks by page and ordinal, and the pages that fail.
@@ -58,10 +62,12 @@ impl Site {
         });
         let pages: Vec<_> = pages.collect();
         let roots = (0..dice.between(1, 4) as usize).collect();
-        Self { tries: vec![0; pages.len()], pages, roots, mended: false }
+        let depth_max = dice.chance(250).then(|| dice.between(1, 4) as u32);
+        let quota = dice.chance(200).then(|| dice.below(8));
+        Self { tries: vec![0; pages.len()], pages, roots, mended: false, depth_max, quota }
     }
 
-    pub(super) fn job(&self, page: usize) -> NewJob {
+    pub(super) fn job(&self, page: usize, depth: u32) -> NewJob {
         let mut key = [0; 16];
         key[0] = page as u8;
         let lane = self.pages[page].lane;
@@ -73,12 +79,14 @@ impl Site {
             name: page.to_string(),
             group: String::new(),
             url: String::new(),
-            depth: 0,
+            depth,
+            origin: None,
+            quota: self.quota.filter(|_| depth > 0).map(|max| Quota { rule: 7, max }),
         }
     }
 
     /// What a worker brings home, or nothing if it dies of it.
-    pub(super) fn visit(&mut self, page: usize, tasks: &[String]) -> Option<Outcome> {
+    pub(super) fn visit(&mut self, page: usize, tasks: &[String], depth: u32) -> Option<Outcome> {
         self.tries[page] += 1;
         let tries = self.tries[page];
         let again = |hold: Option<u64>| {
@@ -94,11 +102,11 @@ impl Site {
             }
             Nature::Flaky(times) if tries <= times => Some(again(None)),
             Nature::Busy(times) if tries <= times => Some(again(Some(60))),
-            _ => Some(Outcome::Done(Box::new(self.harvest(page, tasks, nature)))),
+            _ => Some(Outcome::Done(Box::new(self.harvest(page, tasks, nature, depth)))),
         }
     }
 
-    fn harvest(&self, page: usize, tasks: &[String], nature: Nature) -> Harvest {
+    fn harvest(&self, page: usize, tasks: &[String], nature: Nature, depth: u32) -> Harvest {
         let all = self.pages[page].tasks;
         let mut harvest = Harvest::default();
         for ordinal in 0..all {
@@ -113,7 +121,10 @@ impl Site {
             let data_def = String::new();
             harvest.blocks.push(Block { appender: 0, data_def, ordinal, rows: 1, bytes });
         }
-        harvest.children = self.pages[page].links.iter().map(|link| self.job(*link)).collect();
+        if self.depth_max.is_none_or(|max| depth < max) {
+            let links = self.pages[page].links.iter();
+            harvest.children = links.map(|link| self.job(*link, depth + 1)).collect();
+        }
         harvest
     }
 
@@ -121,12 +132,19 @@ impl Site {
         !self.mended && self.pages[page].nature == Nature::Deadly
     }
 
-    /// What the pages as they are now must lead to, when `scapegoats` were never worked on.
-    pub(super) fn expected(&self, scapegoats: &BTreeSet<usize>) -> Expected {
+    /// What the pages as they are now must lead to, when `scapegoats` were never worked on: pages
+    /// in the order of their depth. Where a quota cuts, `found` tells which pages came first.
+    pub(super) fn expected(
+        &self,
+        scapegoats: &BTreeSet<usize>,
+        found: &BTreeSet<usize>,
+    ) -> Expected {
         let mut expected = Expected::default();
-        let mut open = self.roots.clone();
-        while let Some(page) = open.pop() {
-            if !expected.known.insert(page) {
+        let mut open: VecDeque<_> = self.roots.iter().map(|root| (*root, 0)).collect();
+        let added = found.iter().filter(|page| !self.roots.contains(page)).count() as u64;
+        let cuts = self.quota.is_some_and(|quota| added == quota);
+        while let Some((page, depth)) = open.pop_front() {
+            if cuts && !found.contains(&page) || !expected.known.insert(page) {
                 continue;
             }
             let Page { links, nature, tasks, .. } = &self.pages[page];
@@ -143,7 +161,9 @@ impl Site {
             }
             let good = if nature == Nature::Partial { tasks - 1 } else { *tasks };
             expected.blocks.extend((0..good).map(|ordinal| (page, ordinal)));
-            open.extend(links);
+            if self.depth_max.is_none_or(|max| depth < max) {
+                open.extend(links.iter().map(|link| (*link, depth + 1)));
+            }
         }
         expected
     }

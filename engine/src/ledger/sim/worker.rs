@@ -60,6 +60,7 @@ pub(super) struct Worker {
 pub(super) struct Order {
     pub(super) mode: OpenMode,
     pub(super) policy: Policy,
+    pub(super) by_level: bool,
 }
 
 /// What a worker does in one step.
@@ -164,7 +165,8 @@ impl Worker {
         while let Some(place) = self.works.iter().position(ready) {
             let Work { grant, .. } = self.works.remove(place);
             let page = usize::from(grant.job.key.0[0]);
-            let (Some(session), Some(outcome)) = (self.session, site.visit(page, &grant.tasks))
+            let (Some(session), Some(outcome)) =
+                (self.session, site.visit(page, &grant.tasks, grant.job.depth))
             else {
                 deeds.died = true;
                 return;
@@ -199,7 +201,7 @@ impl Worker {
             Stage::ClaimSeed => claim(session, "seed"),
             Stage::Seeding(epoch, from) => {
                 let to = site.roots.len().min(from + 2);
-                let jobs = site.roots[from..to].iter().map(|page| site.job(*page)).collect();
+                let jobs = site.roots[from..to].iter().map(|page| site.job(*page, 0)).collect();
                 let last = to == site.roots.len();
                 Command::Seed { session, epoch, group: String::new(), jobs, last }
             }
@@ -302,6 +304,7 @@ fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
         folder: String::new(),
         groups: vec![String::new()],
         appenders: 1,
+        by_level: order.by_level,
         policy: order.policy,
     };
     let publish = Publication::default();

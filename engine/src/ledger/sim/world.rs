@@ -74,8 +74,8 @@ impl World {
             bug,
             solo,
             faults: true,
+            order: Order { mode: OpenMode::Continue, policy, by_level: site.depth_max.is_some() },
             site,
-            order: Order { mode: OpenMode::Continue, policy },
             keeper: Keeper::new(bug),
             workers,
             pen: Pen::default(),
@@ -107,7 +107,8 @@ impl World {
     pub(super) fn play(&mut self) -> Result<(), String> {
         self.round()?;
         let failed = self.keeper.base.standing().failed;
-        if failed > 0 && self.dice.chance(600) {
+        // What a retry finds may have been nearer than it was found before.
+        if failed > 0 && self.site.depth_max.is_none() && self.dice.chance(600) {
             self.note("failed jobs retried");
             self.site.mended = true;
             self.order.mode = OpenMode::Retry;
@@ -336,7 +337,7 @@ impl World {
             .filter(|one| one.job.lone_deaths >= self.order.policy.poison_max)
             .map(|one| usize::from(one.job.new.key.0[0]))
             .collect();
-        let expected = self.site.expected(&scapegoats);
+        let expected = self.site.expected(&scapegoats, &found.known);
         if found != expected {
             return Err(format!("found {found:?}, expected {expected:?}"));
         }
@@ -348,10 +349,19 @@ impl World {
         if written != self.pen.file() {
             return Err(String::from("the file is not the output"));
         }
+        let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);
+        let run = self.keeper.base.core().run.as_ref();
+        let levels = run.is_some_and(|run| run.plan.by_level);
         let jobs = tables.failed.values();
         let isolated = jobs.clone().filter(|one| one.job.deaths > 0).count();
         let poisoned = jobs.filter(|one| one.job.lone_deaths > 0).count();
         let innocent = scapegoats.iter().filter(|page| !self.site.is_deadly(**page)).count();
+        if full {
+            self.note("quota reached");
+        }
+        if levels {
+            self.note("levels kept");
+        }
         (0..innocent).for_each(|_| self.note("innocent poisoned"));
         (0..isolated).for_each(|_| self.note("job isolated"));
         (0..poisoned).for_each(|_| self.note("job poisoned"));

@@ -1,0 +1,62 @@
+//! Values that must not be shown: they are taken out of everything this program says.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::RwLock;
+
+use url::form_urlencoded::byte_serialize;
+
+/// What to hide, and the words to show instead.
+static SECRETS: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
+
+/// A shorter value would take ordinary words apart, and hides nothing.
+const LENGTH_MIN: usize = 2;
+
+/// Hides these values from now on, also as they look inside an address.
+pub(super) fn keep(secrets: &BTreeMap<String, String>) {
+    let Ok(mut known) = SECRETS.write() else { return };
+    for (name, value) in secrets.iter().filter(|(_, value)| value.len() >= LENGTH_MIN) {
+        let shown = format!("${{{name}}}");
+        let encoded: String = byte_serialize(value.as_bytes()).collect();
+        let spaced = encoded.replace('+', "%20");
+        let address = url::Url::parse(&format!("http://host/?{value}")).ok();
+        let in_query = address.as_ref().and_then(url::Url::query).unwrap_or(value).to_owned();
+        let path = url::Url::parse(&format!("http://host/{value}")).ok();
+        let in_path = path.map_or(value.clone(), |path| path.path()[1..].to_owned());
+        for form in [value.clone(), encoded, spaced, in_query, in_path] {
+            if form.len() >= LENGTH_MIN && !known.iter().any(|(known, _)| *known == form) {
+                known.push((form, shown.clone()));
+            }
+        }
+    }
+    // A value that holds another goes first.
+    known.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
+}
+
+/// The text without secrets.
+pub(super) fn hide(text: &str) -> Cow<'_, str> {
+    let mut shown = Cow::Borrowed(text);
+    if let Ok(known) = SECRETS.read() {
+        for (form, instead) in known.iter().filter(|(form, _)| text.contains(form.as_str())) {
+            shown = Cow::Owned(shown.replace(form.as_str(), instead));
+        }
+    }
+    shown
+}
+
+/// Standard error without secrets, for the log.
+#[derive(Debug, Default)]
+pub(super) struct HiddenStderr;
+
+impl Write for HiddenStderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The log writes a line at once.
+        io::stderr().lock().write_all(hide(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}

@@ -1,0 +1,263 @@
+//! `spoonbill try`: the rows a run would give for one page, and where they come from.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value as Json, json};
+use spoonbill_defs::{Defs, Sources};
+use spoonbill_plugins::data::{Data, Row};
+use spoonbill_plugins::page::Page;
+use spoonbill_plugins::records::Story;
+
+use super::load::load;
+use super::problems::{self, Shown};
+use super::{LogArgs, SettingArgs, print_err, print_out, secrets, table};
+use crate::compose::{Composed, compose};
+use crate::ledger::{Grant, JobId, Tally, Token};
+use crate::prepare::prepare;
+use crate::report::counted;
+use crate::seed;
+use crate::steps::{Delivery, Preview, Worker, Workshop};
+
+#[derive(Debug, Args)]
+pub(super) struct TryArgs {
+    /// File or URL of the page
+    source: String,
+    /// Directory of definition files
+    #[arg(long, value_name = "DEFS_DIR")]
+    defs: PathBuf,
+    /// Group whose tasks work on the page; not needed when it is clear which
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+    /// Tell for each field where its value came from, or why there is none
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    settings: SettingArgs,
+    #[command(flatten)]
+    logging: LogArgs,
+}
+
+pub(super) fn try_page(args: &TryArgs) -> u8 {
+    args.logging.start();
+    let config = match args.settings.resolve(Some(&args.defs), None) {
+        Ok(config) => config,
+        Err(code) => return code,
+    };
+    let composed = match compose(&args.defs, &config) {
+        Ok(composed) => composed,
+        Err(found) => {
+            problems::print(&found.0, Shown::ProblemsAndCount);
+            return 3;
+        }
+    };
+    secrets::keep(&composed.published.secrets);
+    let complain = |code: u8, words: &str| {
+        print_err(&format!("error: {words}\n"));
+        code
+    };
+    let group = match group(args, &composed.published.defs) {
+        Ok(group) => group,
+        Err(words) => return complain(2, &words),
+    };
+    let Composed { published, config, date, .. } = &composed;
+    let prepared = match prepare(published, config, date, &Sources::default()) {
+        Ok(prepared) => prepared,
+        Err(found) => {
+            problems::print(&found.0, Shown::ProblemsAndCount);
+            return 3;
+        }
+    };
+    let fetched = match load(&args.source, config) {
+        Ok(fetched) => fetched,
+        Err(words) => return complain(4, &words),
+    };
+    let web = fetched.status > 0;
+    let page = Page {
+        name: args.source.as_str().into(),
+        group: group.as_str().into(),
+        url: args.source.as_str().into(),
+        base: if web { fetched.final_url.as_str().into() } else { args.source.as_str().into() },
+        from_date: date.0.clone(),
+        body: fetched.body,
+        content_type: fetched.content_type,
+    };
+    let shop = Workshop::of(prepared, config);
+    let root = seed::key(&[&group, &args.source]);
+    let grant = Grant {
+        id: JobId(1),
+        token: Token(1),
+        job: seed::new_job(root, &args.source, &group, &args.source, 0),
+        tasks: Vec::new(),
+        attempts: 0,
+        at: None,
+        redirects: 0,
+        alone: false,
+    };
+    let delivery = Delivery {
+        grant,
+        page,
+        parsed: BTreeMap::new(),
+        keep_data: false,
+        tally: Tally::default(),
+    };
+    let previews = shop.preview(&mut Worker::default(), &delivery, args.explain);
+    show(&previews, args)
+}
+
+/// The group that was named, or the one that can only be meant.
+fn group(args: &TryArgs, defs: &Defs) -> Result<String, String> {
+    let names = || defs.task_groups.iter().map(|group| group.name.as_str());
+    let listed = || names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if let Some(wanted) = &args.group {
+        if names().any(|name| name == wanted) {
+            return Ok(wanted.clone());
+        }
+        let help = spoonbill_defs::suggest(wanted, names()).map_or_else(
+            || format!("the groups are {}", listed()),
+            |name| format!("did you mean `{name}`?"),
+        );
+        return Err(format!("there is no group `{wanted}`; {help}"));
+    }
+    let seeded = defs
+        .locator_groups
+        .iter()
+        .find(|group| group.locators.iter().any(|locator| locator.url.text == args.source));
+    if let Some(group) = seeded {
+        return Ok(group.name.text.clone());
+    }
+    let gives_rows = |name: &str| {
+        let tasks = defs.task_group(name).map(|group| group.tasks.as_slice()).unwrap_or_default();
+        tasks.iter().any(|task| {
+            let def = defs.data_def(&task.data_def.text);
+            def.is_some_and(|def| def.record.as_ref().is_none_or(|it| !it.fields.is_empty()))
+        })
+    };
+    let candidates: Vec<&str> = names().filter(|name| gives_rows(name)).collect();
+    match candidates.as_slice() {
+        [only] => Ok((*only).to_owned()),
+        _ => Err(format!("say with `--group` which group the page belongs to: {}", listed())),
+    }
+}
+
+fn show(previews: &[Preview], args: &TryArgs) -> u8 {
+    let terminal = std::io::stdout().is_terminal();
+    let mut out = String::new();
+    let mut code = 0;
+    for preview in previews {
+        match &preview.data {
+            Err(reason) => {
+                print_err(&format!("error: task `{}`: {reason}\n", preview.task));
+                code = 4;
+            }
+            Ok(data) => {
+                if previews.len() > 1 || terminal {
+                    let rows = counted(data.rows.len() as u64, "row");
+                    print_err(&format!("task `{}`: {rows}\n", preview.task));
+                }
+                out.push_str(&if terminal { as_table(data) } else { lines(data, preview) });
+                if let (Some(story), true) = (&preview.story, terminal) {
+                    out.push_str(&told(story));
+                }
+            }
+        }
+        for words in preview.remarks() {
+            print_err(&format!("{words}\n"));
+        }
+    }
+    if print_out(&secrets::hide(&out)).is_err() {
+        return 1;
+    }
+    if code == 0 && args.explain && previews.iter().all(|preview| preview.story.is_none()) {
+        print_err("note: only records (`fields`) can be explained\n");
+    }
+    code
+}
+
+/// Name and value of every column of a row.
+fn columns<'r>(row: &'r Row, named: bool) -> Vec<(&'r str, Option<&'r str>)> {
+    let axes = row.axes.iter().map(|axis| (&*axis.item_name, axis.value.as_deref()));
+    if named {
+        return axes.collect();
+    }
+    let about = [("locator", Some(&*row.name)), ("group", Some(&*row.group))];
+    about.into_iter().chain(axes).collect()
+}
+
+fn as_table(data: &Data) -> String {
+    let Some(first) = data.rows.first() else {
+        return String::new();
+    };
+    // Rows of different items have different names in one column: the first row names them.
+    let header = columns(first, data.named).into_iter().map(|(name, _)| name.to_owned());
+    let rows = data.rows.iter().map(|row| {
+        let cells = columns(row, data.named).into_iter();
+        cells.map(|(_, value)| value.unwrap_or_default().to_owned()).collect()
+    });
+    table::table(&header.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
+}
+
+fn lines(data: &Data, preview: &Preview) -> String {
+    let story = preview
+        .story
+        .as_ref()
+        .map(|story| story.rows.iter().filter(|row| row.dropped_for.is_none()).collect::<Vec<_>>());
+    let lines = data.rows.iter().enumerate().map(|(place, row)| {
+        let pairs = columns(row, data.named).into_iter();
+        let object: Map<String, Json> =
+            pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let Some(told) = story.as_ref().and_then(|rows| rows.get(place)) else {
+            return format!("{}\n", Json::Object(object));
+        };
+        let fields = told.cells.iter().map(|cell| {
+            json!({
+                "field": cell.field,
+                "value": cell.value,
+                "query": cell.query,
+                "matches": cell.matches,
+                "node": cell.node,
+                "why": cell.why.as_ref().map(ToString::to_string),
+            })
+        });
+        let fields: Vec<Json> = fields.collect();
+        format!("{}\n", json!({ "row": object, "block": told.node, "fields": fields }))
+    });
+    lines.collect()
+}
+
+/// A story for a person at a terminal.
+fn told(story: &Story) -> String {
+    let mut lines = Vec::new();
+    if let Some(block) = &story.block {
+        lines.push(format!("\nblock `{block}`: {}", matches(story.rows.len())));
+    }
+    for (number, row) in (1..).zip(&story.rows) {
+        let place = row.node.as_ref().map(|node| format!(" at {node}")).unwrap_or_default();
+        let dropped = match row.dropped_for.and_then(|field| row.cells.get(field)) {
+            Some(cell) => format!(", dropped: `{}` is required", cell.field),
+            None => String::new(),
+        };
+        lines.push(format!("\nrow {number}{place}{dropped}"));
+        for cell in &row.cells {
+            let value = cell.value.as_deref().unwrap_or("(empty)");
+            lines.push(format!("  {} = {value}", cell.field));
+            let query =
+                cell.query.as_ref().map(|query| format!("`{query}`, {}", matches(cell.matches)));
+            let node = cell.node.as_ref().map(|node| format!("at {node}"));
+            let why = cell.why.as_ref().map(ToString::to_string);
+            let default = cell.is_default.then(|| "the default stands in".to_owned());
+            let parts: Vec<String> = [query, node, why, default].into_iter().flatten().collect();
+            if !parts.is_empty() {
+                lines.push(format!("      {}", parts.join("; ")));
+            }
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn matches(count: usize) -> String {
+    format!("{count} match{}", if count == 1 { "" } else { "es" })
+}

@@ -1,0 +1,94 @@
+//! Page to links: follow rules look at the tree, a sitemap lists its pages.
+
+use spoonbill_plugins::follow::{Address, Found, Ground, Sitemap};
+
+use super::links::{Link, Via};
+use super::parse::Trees;
+use super::{Delivery, TaskYield, Workshop};
+use crate::ledger::Quota;
+use crate::prepare::ReadyTask;
+
+/// Number of the rule by which indexes of sitemaps add sitemaps; definitions have fewer rules.
+const SITEMAPS: u32 = u32::MAX;
+
+impl Workshop {
+    /// Links that the rules of a task find on the page, each with its reason if it is not taken.
+    pub(super) fn followed(
+        &self,
+        task: &ReadyTask,
+        delivery: &Delivery,
+        trees: &mut Trees,
+    ) -> Result<TaskYield, String> {
+        let mut made = TaskYield::default();
+        if task.follow.reads_pages() {
+            let document = self.tree(delivery, task.follow_by, trees)?;
+            let found = task.follow.collect(document, &self.ground(delivery)?)?;
+            made.add(found, false);
+        }
+        Ok(made)
+    }
+
+    /// Pages and further sitemaps that a sitemap lists. They are start pages all of them: depth and
+    /// scope are measured from there.
+    pub(super) fn sitemap(
+        &self,
+        task: &ReadyTask,
+        delivery: &Delivery,
+        made: &mut TaskYield,
+    ) -> Result<(), String> {
+        let page = &delivery.page;
+        let limits = self.prepared.sitemap;
+        let sitemap = Sitemap::read(&page.body, page.content_type.as_deref(), limits)?;
+        let ground = self.ground(delivery)?;
+        let mut found = Found::default();
+        task.follow.take(sitemap.pages.iter().map(String::as_str), &ground, &mut found);
+        for url in &sitemap.sitemaps {
+            match ground.page.join(url) {
+                Ok(address) => {
+                    let url = match &address {
+                        Address::Web(url) => ground.canon.url(url),
+                        Address::File(path) => path.clone(),
+                    };
+                    let quota = Quota { rule: SITEMAPS, max: self.links.sitemap_files_max };
+                    let via = Via { quota: Some(quota), start: true };
+                    made.links.push(Link { group: page.group.to_string(), url, via: Some(via) });
+                }
+                Err(reason) => found.skip(reason),
+            }
+        }
+        if sitemap.beyond > 0 {
+            let beyond = "addresses of a sitemap beyond sitemap.urls.max";
+            *made.skipped.entry(beyond.to_owned()).or_default() += sitemap.beyond;
+        }
+        made.add(found, true);
+        Ok(())
+    }
+
+    fn ground<'a>(&'a self, delivery: &'a Delivery) -> Result<Ground<'a>, String> {
+        let (job, page) = (&delivery.grant.job, &delivery.page);
+        let read = |address: &str| {
+            Address::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
+        };
+        Ok(Ground {
+            group: &job.group,
+            asked: &job.url,
+            page: read(&page.base)?,
+            start: read(job.origin.as_deref().unwrap_or(&page.base))?,
+            depth: job.depth,
+            canon: &self.prepared.canon,
+        })
+    }
+}
+
+impl TaskYield {
+    fn add(&mut self, found: Found, start: bool) {
+        for link in found.links {
+            let quota = link.max_pages.map(|max| Quota { rule: link.rule, max });
+            let via = Some(Via { quota, start });
+            self.links.push(Link { group: link.group, url: link.url, via });
+        }
+        for (reason, count) in found.skipped {
+            *self.skipped.entry(reason).or_default() += count;
+        }
+    }
+}

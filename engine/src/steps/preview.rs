@@ -1,0 +1,97 @@
+//! One page looked at without a run: rows, links and where values come from.
+
+use spoonbill_plugins::data::Data;
+use spoonbill_plugins::records::Story;
+
+use super::parse::Trees;
+use super::{Delivery, TaskYield, Worker, Workshop};
+use crate::ledger::FieldTallies;
+use crate::prepare::ReadyStep;
+use crate::report::counted;
+
+/// What one task makes of a page.
+pub(crate) struct Preview {
+    /// Its name.
+    pub task: String,
+    /// Its rows as an appender would get them, or why there are none.
+    pub data: Result<Data, String>,
+    /// Where every value comes from, for records.
+    pub story: Option<Story>,
+    links: Vec<(String, String)>,
+    skipped: Vec<(String, u64)>,
+    fields: FieldTallies,
+}
+
+impl Workshop {
+    /// Runs every task of the page's group and keeps its rows.
+    pub(crate) fn preview(
+        &self,
+        worker: &mut Worker,
+        delivery: &Delivery,
+        explain: bool,
+    ) -> Vec<Preview> {
+        let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
+            return Vec::new();
+        };
+        let mut trees = Trees::default();
+        let previews = group.tasks.iter().map(|task| {
+            let walked = self.walk(worker, task, delivery, &mut trees);
+            let followed = self.followed(task, delivery, &mut trees);
+            let record = task.steps.iter().find_map(|step| match step {
+                ReadyStep::Records(plan) if explain => Some(plan),
+                _ => None,
+            });
+            let mut preview = Preview {
+                task: task.name.clone(),
+                data: Ok(Data::default()),
+                story: record.and_then(|plan| self.explain(plan, delivery).ok()),
+                links: Vec::new(),
+                skipped: Vec::new(),
+                fields: FieldTallies::default(),
+            };
+            for made in [walked, followed] {
+                preview.add(made);
+            }
+            preview
+        });
+        previews.collect()
+    }
+}
+
+impl Preview {
+    fn add(&mut self, made: Result<TaskYield, String>) {
+        match (made, &mut self.data) {
+            (Err(reason), data) => *data = Err(reason),
+            (Ok(made), data) => {
+                if let (Ok(data), false) = (data, made.data.rows.is_empty()) {
+                    *data = made.data;
+                }
+                self.links.extend(made.links.into_iter().map(|link| (link.group, link.url)));
+                self.skipped.extend(made.skipped);
+                self.fields.add(&made.fields);
+            }
+        }
+    }
+
+    /// What else there is to say, a line each.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for ((_, name), field) in &self.fields.0 {
+            if let Some(example) = &field.example {
+                let found = counted(field.misfits, "misfit");
+                remarks
+                    .push(format!("field `{name}`: {found}, `{}` {}", example.value, example.why));
+            }
+            if field.dropped > 0 {
+                let rows = counted(field.dropped, "row");
+                remarks.push(format!("field `{name}`: {rows} dropped for want of it"));
+            }
+        }
+        if let Some((group, url)) = self.links.first() {
+            let links = counted(self.links.len() as u64, "link");
+            remarks.push(format!("{links} to follow, the first to group `{group}`: {url}"));
+        }
+        remarks.extend(self.skipped.iter().map(|(reason, count)| format!("{count} {reason}")));
+        remarks
+    }
+}

@@ -1,0 +1,159 @@
+//! Where a page is, and where a link on it leads.
+
+use url::Url;
+
+use super::canonical::plain_path;
+use super::reasons;
+use crate::html::{Document, NodeKind};
+use crate::loader::{Target, unescaped};
+
+/// The address of a page that links are resolved against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// On the web.
+    Web(Url),
+    /// A file, as the definition names it.
+    File(String),
+}
+
+impl Address {
+    /// Reads the address of a page; none if nothing can be loaded from it.
+    pub fn of(address: &str) -> Option<Self> {
+        Some(match Target::of(address).ok()? {
+            Target::Http(url) => Self::Web(url),
+            Target::Path(path) => Self::File(plain_path(&path)),
+        })
+    }
+
+    /// What links on a page are resolved against: its `<base href>`, or its own address.
+    pub fn base(self, document: &Document) -> Self {
+        let href = document
+            .all()
+            .filter(|node| document.kind(*node) == NodeKind::Element)
+            .filter(|node| document.name(*node).is_some_and(|name| &**name == "base"))
+            .find_map(|node| document.attribute(node, "href"));
+        match href.map(|href| self.join(href)) {
+            Some(Ok(base)) => base,
+            _ => self,
+        }
+    }
+
+    /// Where a link leads, or the reason why it leads nowhere.
+    ///
+    /// ```
+    /// use spoonbill_plugins::follow::Address;
+    ///
+    /// let page = Address::of("pages/list-1.html").ok_or("no address")?;
+    /// assert_eq!(page.join("item/3.html")?, Address::File("pages/item/3.html".to_owned()));
+    /// # Ok::<(), &'static str>(())
+    /// ```
+    pub fn join(&self, href: &str) -> Result<Self, &'static str> {
+        let href = href.trim_matches(|letter: char| letter <= ' ');
+        match self {
+            Self::Web(url) => web(url, href),
+            Self::File(path) => file(path, href),
+        }
+    }
+}
+
+fn web(page: &Url, href: &str) -> Result<Address, &'static str> {
+    let url = page.join(href).map_err(|_| reasons::UNREADABLE)?;
+    match url.scheme() {
+        "http" | "https" => Ok(Address::Web(url)),
+        // What a web page says must not make us read the disk.
+        "file" => Err(reasons::FILE_OF_WEB_PAGE),
+        _ => Err(reasons::NOT_WEB),
+    }
+}
+
+/// A link on a file's page: joined textually, without its query and fragment.
+fn file(page: &str, href: &str) -> Result<Address, &'static str> {
+    let href: String =
+        href.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
+    match Url::parse(&href) {
+        Ok(url) if url.scheme().len() > 1 => {
+            return match url.scheme() {
+                "http" | "https" => Ok(Address::Web(url)),
+                "file" => Address::of(&href).ok_or(reasons::UNREADABLE),
+                _ => Err(reasons::NOT_WEB),
+            };
+        }
+        Err(url::ParseError::RelativeUrlWithoutBase) => {}
+        Ok(_) | Err(_) => return Err(reasons::UNREADABLE),
+    }
+    if href.starts_with("//") {
+        // Where a scheme is missing, a host cannot be reached.
+        return Err(reasons::UNREADABLE);
+    }
+    let path = unescaped(href.split(['?', '#']).next().unwrap_or_default());
+    if path.is_empty() {
+        return Ok(Address::File(page.to_owned()));
+    }
+    if path.starts_with('/') {
+        return Ok(Address::File(plain_path(&path)));
+    }
+    let folder = page.rfind('/').map_or("", |slash| &page[..=slash]);
+    Ok(Address::File(plain_path(&format!("{folder}{path}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::TreeLimits;
+
+    fn check(page: &str, href: &str, expect: &str) {
+        let found = match Address::of(page).unwrap().join(href) {
+            Ok(Address::Web(url)) => url.to_string(),
+            Ok(Address::File(path)) => format!("file {path}"),
+            Err(reason) => reason.to_owned(),
+        };
+        assert_eq!(found, expect, "`{href}` on `{page}`");
+    }
+
+    #[test]
+    fn links_of_web_pages() {
+        check("http://h/a/b?x", "c", "http://h/a/c");
+        check("http://h/a/b?x", " /c\n", "http://h/c");
+        check("http://h/a/b", "?p=2", "http://h/a/b?p=2");
+        check("http://h/a/b", "", "http://h/a/b");
+        check("https://h/a", "//other/x", "https://other/x");
+        check("http://h/a", "mailto:me@h", reasons::NOT_WEB);
+        check("http://h/a", "javascript:go(1)", reasons::NOT_WEB);
+        check("http://h/a", "tel:123", reasons::NOT_WEB);
+        check("http://h/a", "file:///etc/passwd", reasons::FILE_OF_WEB_PAGE);
+        check("http://h/a", "http://", reasons::UNREADABLE);
+        check("http://h/a", "http://[x/", reasons::UNREADABLE);
+    }
+
+    #[test]
+    fn links_of_files() {
+        check("pages/list-1.html", "item/3.html", "file pages/item/3.html");
+        check("pages/list-1.html", "../x.html", "file x.html");
+        check("list.html", "a%20b.html?x=1#top", "file a b.html");
+        check("list.html", "index.html%3Fpage=2", "file index.html?page=2");
+        check("pages/list.html", "/x", "file /x");
+        check("pages/list.html", "#top", "file pages/list.html");
+        check("/abs/list.html", "x.html", "file /abs/x.html");
+        check("file:pages/list.html", "x.html", "file pages/x.html");
+        check("list.html", "file:///abs/x.html", "file /abs/x.html");
+        check("list.html", "https://h/x", "https://h/x");
+        check("list.html", "mailto:me@h", reasons::NOT_WEB);
+        check("list.html", "//h/x", reasons::UNREADABLE);
+    }
+
+    #[test]
+    fn the_base_of_a_page() {
+        let base = |page: &str, html: &str| {
+            let document = Document::parse(html, TreeLimits::default()).unwrap();
+            Address::of(page).unwrap().base(&document)
+        };
+        let web = |url: &str| Address::Web(Url::parse(url).unwrap());
+        assert_eq!(base("http://h/a/b", "<p>"), web("http://h/a/b"));
+        assert_eq!(base("http://h/a/b", "<base target=x><base href=/c/><base href=/d/>"), {
+            web("http://h/c/")
+        });
+        assert_eq!(base("http://h/a/b", "<base href='mailto:x'>"), web("http://h/a/b"));
+        assert_eq!(base("a/b.html", "<base href='c/'>"), Address::File("a/c/".to_owned()));
+        assert_eq!(base("a/b.html", "<base href='https://h/x/'>"), web("https://h/x/"));
+    }
+}

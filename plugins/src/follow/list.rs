@@ -1,0 +1,209 @@
+//! Files of addresses: one a line, or a column of a CSV file. Read as a stream.
+
+use std::io::{BufRead, Read};
+
+/// Longest line, or row, of a list.
+const LINE_BYTES: u64 = 1024 * 1024;
+
+/// An address of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Name of the locator; the address itself where the list has none.
+    pub name: String,
+    /// The address.
+    pub url: String,
+}
+
+/// A list that is being read; gives an error at most once.
+pub struct UrlList<R> {
+    lines: Lines<R>,
+    table: Option<Table>,
+    broken: bool,
+}
+
+struct Table {
+    delimiter: u8,
+    url: usize,
+    name: Option<usize>,
+}
+
+struct Lines<R> {
+    reader: R,
+    number: u64,
+}
+
+impl<R: BufRead> UrlList<R> {
+    /// A list of lines, or with a column a CSV file: delimiter, header and columns are looked at
+    /// now, and an unknown column is told with those that are there.
+    pub fn open(reader: R, column: Option<&str>, name: Option<&str>) -> Result<Self, String> {
+        let mut lines = Lines { reader, number: 0 };
+        let Some(column) = column else {
+            return Ok(Self { lines, table: None, broken: false });
+        };
+        let header = lines.record()?.unwrap_or_default();
+        let delimiter = delimiter(&header);
+        let titles = fields(&header, delimiter)?;
+        let place = |wanted: &str| {
+            titles.iter().position(|title| title.trim() == wanted).ok_or_else(|| {
+                let there: Vec<&str> = titles.iter().map(|title| title.trim()).collect();
+                format!("there is no column `{wanted}`; there are `{}`", there.join("`, `"))
+            })
+        };
+        let table = Table { delimiter, url: place(column)?, name: name.map(place).transpose()? };
+        Ok(Self { lines, table: Some(table), broken: false })
+    }
+
+    fn step(&mut self) -> Result<Option<Listed>, String> {
+        loop {
+            let Some(line) = (match &self.table {
+                Some(_) => self.lines.record()?,
+                None => self.lines.line()?,
+            }) else {
+                return Ok(None);
+            };
+            let (url, name) = match &self.table {
+                None => {
+                    let url = line.trim();
+                    (if url.starts_with('#') { "" } else { url }.to_owned(), None)
+                }
+                Some(table) => {
+                    let cells = fields(&line, table.delimiter)
+                        .map_err(|error| format!("line {}: {error}", self.lines.number))?;
+                    let cell = |at: usize| cells.get(at).map_or("", |cell| cell.trim()).to_owned();
+                    (cell(table.url), table.name.map(cell))
+                }
+            };
+            if !url.is_empty() {
+                let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| url.clone());
+                return Ok(Some(Listed { name, url }));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for UrlList<R> {
+    type Item = Result<Listed, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.broken {
+            return None;
+        }
+        let step = self.step();
+        self.broken = step.is_err();
+        step.transpose()
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line without its end.
+    fn line(&mut self) -> Result<Option<String>, String> {
+        self.number += 1;
+        let mut bytes = Vec::new();
+        let read = (&mut self.reader).take(LINE_BYTES + 1).read_until(b'\n', &mut bytes);
+        let read = read.map_err(|error| format!("line {}: {error}", self.number))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if read as u64 > LINE_BYTES {
+            return Err(format!("line {} is longer than 1 MiB", self.number));
+        }
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let bytes =
+            bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| self.number == 1).unwrap_or(bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(line) => Ok(Some(line.to_owned())),
+            Err(_) => Err(format!("line {} is not UTF-8", self.number)),
+        }
+    }
+
+    /// The next row of a CSV file: quoted cells may hold line ends.
+    fn record(&mut self) -> Result<Option<String>, String> {
+        let Some(mut record) = self.line()? else {
+            return Ok(None);
+        };
+        let begun = self.number;
+        while !record.matches('"').count().is_multiple_of(2) {
+            let Some(line) = self.line()? else {
+                return Err(format!("the quote of line {begun} does not end"));
+            };
+            record.push('\n');
+            record.push_str(&line);
+            if record.len() as u64 > LINE_BYTES {
+                return Err(format!("the row of line {begun} is longer than 1 MiB"));
+            }
+        }
+        Ok(Some(record))
+    }
+}
+
+/// What stands between the titles: a comma, unless semicolons or tabs are more frequent.
+fn delimiter(header: &str) -> u8 {
+    let count = |delimiter: u8| header.bytes().filter(|byte| *byte == delimiter).count();
+    let rivals = [b';', b'\t'].into_iter().max_by_key(|rival| count(*rival)).unwrap_or(b',');
+    if count(rivals) > count(b',') { rivals } else { b',' }
+}
+
+/// The cells of one row.
+fn fields(row: &str, delimiter: u8) -> Result<Vec<String>, String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .delimiter(delimiter)
+        .from_reader(row.as_bytes());
+    let record = reader.records().next().transpose().map_err(|error| error.to_string())?;
+    Ok(record.map_or_else(Vec::new, |record| record.iter().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8], column: Option<&str>, name: Option<&str>) -> Vec<String> {
+        let list = match UrlList::open(text, column, name) {
+            Ok(list) => list,
+            Err(error) => return vec![error],
+        };
+        let shown = list.map(|item| match item {
+            Ok(Listed { name, url }) if name == url => url,
+            Ok(Listed { name, url }) => format!("{name}: {url}"),
+            Err(error) => error,
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn lines() {
+        let text = b"\xef\xbb\xbfhttp://h/1\r\n\r\n  # a comment\n http://h/2 \nhttp://h/3";
+        assert_eq!(read(text, None, None), ["http://h/1", "http://h/2", "http://h/3"]);
+        assert_eq!(read(b"", None, None), Vec::<String>::new());
+        assert_eq!(read(b"a\n\xff\nb", None, None), ["a", "line 2 is not UTF-8"]);
+    }
+
+    #[test]
+    fn columns() {
+        let text =
+            b"\xef\xbb\xbftitle, url\r\n\"a, \"\"b\"\"\nc\",http://h/1\r\n,http://h/2\nx,\nlast";
+        assert_eq!(read(text, Some("url"), None), ["http://h/1", "http://h/2"]);
+        assert_eq!(
+            read(text, Some("url"), Some("title")),
+            ["a, \"b\"\nc: http://h/1", "http://h/2"]
+        );
+        assert_eq!(read(b"n;u\n1;a,b\n", Some("u"), Some("n")), ["1: a,b"]);
+        assert_eq!(read(b"n\tu\n1\tx\n", Some("u"), Some("n")), ["1: x"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let text = b"title,link\na,b\n";
+        let words = "there is no column `url`; there are `title`, `link`";
+        assert_eq!(read(text, Some("url"), None), [words]);
+        assert_eq!(read(text, Some("link"), Some("name")).len(), 1);
+        assert_eq!(read(b"u\n\"a\nb", Some("u"), None), ["the quote of line 2 does not end"]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let text = vec![b'a'; 3 * 1024 * 1024];
+        assert_eq!(read(&text, None, None), ["line 1 is longer than 1 MiB"]);
+    }
+}

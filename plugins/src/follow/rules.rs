@@ -1,0 +1,311 @@
+//! Follow rules, compiled once, and the links they find on a page.
+
+use std::collections::{BTreeMap, HashSet};
+
+use fancy_regex::Regex;
+use spoonbill_defs::{Follow, Scope, Text};
+
+use super::address::Address;
+use super::canonical::Canon;
+use super::reasons;
+use super::scope::out_of_scope;
+use crate::css::{Selector, TextCache};
+use crate::html::{Document, NodeId};
+use crate::java_regex::compile_find;
+use crate::options::OptionProblem;
+use crate::xpath::{Value, XNode, XPath, XPathLimits};
+
+/// The follow rules of a task, ready.
+#[derive(Debug, Default)]
+pub struct FollowPlan {
+    rules: Vec<Rule>,
+}
+
+/// One rule, ready.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its number in the run.
+    pub number: u32,
+    /// Group of the pages it finds.
+    pub group: String,
+    /// Pages it may add to a run.
+    pub max_pages: Option<u64>,
+    max_depth: Option<u32>,
+    query: LinkQuery,
+    attribute: Option<String>,
+    scope: Scope,
+    allow: Vec<Regex>,
+    deny: Vec<Regex>,
+}
+
+#[derive(Debug)]
+enum LinkQuery {
+    Css(Selector),
+    Xpath(XPath),
+    /// The addresses come from elsewhere, as those of a sitemap.
+    None,
+}
+
+/// A link that is worth following.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedLink {
+    /// Group that will work on the page.
+    pub group: String,
+    /// Address, in its one spelling.
+    pub url: String,
+    /// Number of the rule that found it.
+    pub rule: u32,
+    /// Pages that rule may add to a run.
+    pub max_pages: Option<u64>,
+}
+
+/// What is known about the page whose links are looked at.
+#[derive(Debug, Clone)]
+pub struct Ground<'a> {
+    /// Group of the page.
+    pub group: &'a str,
+    /// Its address as it was asked for.
+    pub asked: &'a str,
+    /// Its address after redirects.
+    pub page: Address,
+    /// Address of the start page it descends from.
+    pub start: Address,
+    /// Links followed to reach it.
+    pub depth: u32,
+    /// The spelling of addresses.
+    pub canon: &'a Canon,
+}
+
+/// What the rules found on a page.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Links to follow, in document order for each rule.
+    pub links: Vec<FollowedLink>,
+    /// Links not followed, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    met: HashSet<(String, String)>,
+}
+
+impl Found {
+    /// Counts a link that is not followed.
+    pub fn skip(&mut self, reason: &str) {
+        *self.skipped.entry(reason.to_owned()).or_default() += 1;
+    }
+}
+
+impl Rule {
+    /// Compiles a rule, or gives all that is wrong with it. A rule without a query is fed with
+    /// addresses from elsewhere.
+    pub fn compile(follow: &Follow, number: u32) -> Result<Self, Vec<OptionProblem>> {
+        let mut problems = Vec::new();
+        let query = link_query(follow, &mut problems);
+        let mut patterns = |texts: &[Text], word: &str| -> Vec<Regex> {
+            let compiled = texts.iter().filter_map(|text| match compile_find(&text.text) {
+                Ok(regex) => Some(regex),
+                Err(error) => {
+                    let message = format!("bad `{word}` pattern: {error}");
+                    problems.push(OptionProblem::new(text.at, message));
+                    None
+                }
+            });
+            compiled.collect()
+        };
+        let (allow, deny) = (patterns(&follow.allow, "allow"), patterns(&follow.deny, "deny"));
+        match query {
+            Some(query) if problems.is_empty() => Ok(Self {
+                number,
+                group: follow.group.text.clone(),
+                max_pages: follow.max_pages,
+                max_depth: follow.max_depth,
+                query,
+                attribute: follow.query.attribute.as_ref().map(|name| name.text.clone()),
+                scope: follow.scope,
+                allow,
+                deny,
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    /// The reason why an address is not followed, if there is one.
+    fn refuses(&self, ground: &Ground<'_>, link: &Address, url: &str) -> Option<&'static str> {
+        if let Some(reason) = out_of_scope(self.scope, &ground.page, &ground.start, link) {
+            return Some(reason);
+        }
+        match holds(&self.deny, url) {
+            Ok(true) => return Some(reasons::DENIED),
+            Ok(false) => {}
+            Err(()) => return Some(reasons::PATTERN_GAVE_UP),
+        }
+        match holds(&self.allow, url) {
+            Ok(false) if !self.allow.is_empty() => return Some(reasons::NOT_ALLOWED),
+            Ok(_) => {}
+            Err(()) => return Some(reasons::PATTERN_GAVE_UP),
+        }
+        let too_deep = self.max_depth.is_some_and(|max| ground.depth >= max);
+        too_deep.then_some(reasons::TOO_DEEP)
+    }
+
+    /// Takes one link of a page, or counts why not.
+    fn offer(&self, ground: &Ground<'_>, link: Result<Address, &'static str>, found: &mut Found) {
+        let link = match link {
+            Ok(link) => link,
+            Err(reason) => return found.skip(reason),
+        };
+        let url = spelt(&link, ground.canon);
+        if let Some(reason) = self.refuses(ground, &link, &url) {
+            return found.skip(reason);
+        }
+        let own = self.group == ground.group
+            && (url == spelt(&ground.page, ground.canon)
+                || url == ground.canon.address(ground.asked));
+        if own || !found.met.insert((self.group.clone(), url.clone())) {
+            return found.skip(reasons::KNOWN);
+        }
+        found.links.push(FollowedLink {
+            group: self.group.clone(),
+            url,
+            rule: self.number,
+            max_pages: self.max_pages,
+        });
+    }
+
+    fn collect(
+        &self,
+        document: &Document,
+        base: &Address,
+        ground: &Ground<'_>,
+        cache: &mut TextCache,
+        found: &mut Found,
+    ) -> Result<(), String> {
+        let hrefs = match &self.query {
+            LinkQuery::None => return Ok(()),
+            LinkQuery::Css(selector) => {
+                let nodes = selector.select(document, document.root(), cache);
+                let nodes = nodes.map_err(|error| format!("follow `{selector}`: {error}"))?;
+                nodes.into_iter().map(|node| self.href(document, node)).collect()
+            }
+            LinkQuery::Xpath(path) => self.by_xpath(document, path)?,
+        };
+        for href in hrefs {
+            match href {
+                Some(href) => self.offer(ground, base.join(&href), found),
+                None => found.skip(reasons::NO_ADDRESS),
+            }
+        }
+        Ok(())
+    }
+
+    fn by_xpath(&self, document: &Document, path: &XPath) -> Result<Vec<Option<String>>, String> {
+        let value = path.evaluate(document, document.root(), XPathLimits::default());
+        let value = value.map_err(|error| format!("follow by XPath: {error}"))?;
+        Ok(match value {
+            Value::Nodes(nodes) => {
+                let hrefs = nodes.into_iter().map(|node| match node {
+                    XNode::Node(node) if document.is_element(node) => self.href(document, node),
+                    node => Some(node.string_value(document)),
+                });
+                hrefs.collect()
+            }
+            Value::Text(text) if text.trim().is_empty() => Vec::new(),
+            Value::Text(text) => vec![Some(text)],
+            Value::Number(_) | Value::Boolean(_) => vec![None],
+        })
+    }
+
+    /// What an element links to: the attribute asked for, or `href`, or `src`.
+    fn href(&self, document: &Document, node: NodeId) -> Option<String> {
+        let value = match &self.attribute {
+            Some(name) => document
+                .attributes(node)
+                .find(|(own, _)| (***own).eq_ignore_ascii_case(name))
+                .map(|(_, value)| value),
+            None => document.attribute(node, "href").or_else(|| document.attribute(node, "src")),
+        };
+        value.map(str::to_owned)
+    }
+}
+
+impl FollowPlan {
+    /// A plan of rules.
+    pub fn new(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
+    /// Whether there is nothing to follow.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether any rule looks at the page itself.
+    pub fn reads_pages(&self) -> bool {
+        self.rules.iter().any(|rule| !matches!(rule.query, LinkQuery::None))
+    }
+
+    /// All links of a page that the rules take, and how many they do not, by reason.
+    pub fn collect(&self, document: &Document, ground: &Ground<'_>) -> Result<Found, String> {
+        let base = ground.page.clone().base(document);
+        let (mut found, mut cache) = (Found::default(), TextCache::default());
+        for rule in &self.rules {
+            rule.collect(document, &base, ground, &mut cache, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Takes addresses from elsewhere by the first rule without a query. They stand for start
+    /// pages: no link leads to them.
+    pub fn take<'u>(
+        &self,
+        urls: impl IntoIterator<Item = &'u str>,
+        ground: &Ground<'_>,
+        found: &mut Found,
+    ) {
+        let rule = self.rules.iter().find(|rule| matches!(rule.query, LinkQuery::None));
+        for url in urls {
+            match rule {
+                Some(rule) => rule.offer(ground, ground.page.join(url), found),
+                None => found.skip(reasons::UNREADABLE),
+            }
+        }
+    }
+}
+
+/// An address in its one spelling.
+fn spelt(address: &Address, canon: &Canon) -> String {
+    match address {
+        Address::Web(url) => canon.url(url),
+        Address::File(path) => path.clone(),
+    }
+}
+
+/// Whether a text holds one of the patterns; an error if one of them takes too long to tell.
+fn holds(patterns: &[Regex], text: &str) -> Result<bool, ()> {
+    for pattern in patterns {
+        if pattern.is_match(text).map_err(drop)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn link_query(follow: &Follow, problems: &mut Vec<OptionProblem>) -> Option<LinkQuery> {
+    let query = &follow.query;
+    let mut bad = |text: &Text, word: &str, error: String| {
+        problems.push(OptionProblem::new(text.at, format!("bad {word}: {error}")));
+        None
+    };
+    match (&query.css, &query.xpath) {
+        (Some(css), _) => match Selector::parse(&css.text) {
+            Ok(selector) => Some(LinkQuery::Css(selector)),
+            Err(error) => bad(css, "selector", error.to_string()),
+        },
+        (None, Some(xpath)) => match XPath::parse(&xpath.text) {
+            Ok(path) => Some(LinkQuery::Xpath(path)),
+            Err(error) => bad(xpath, "XPath", error.to_string()),
+        },
+        (None, None) => Some(LinkQuery::None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! How far a link may lead.
+
+use spoonbill_defs::Scope;
+use url::Url;
+
+use super::address::Address;
+use super::reasons;
+
+/// The reason why a link is out of scope, if it is. Host and domain are those of the page it is
+/// on; the prefix is that of the start page. All files are one host.
+pub(super) fn out_of_scope(
+    scope: Scope,
+    page: &Address,
+    start: &Address,
+    link: &Address,
+) -> Option<&'static str> {
+    let (inside, reason) = match scope {
+        Scope::Any => return None,
+        Scope::Host => (same_host(page, link), reasons::OUT_OF_HOST),
+        Scope::Domain => (same_domain(page, link), reasons::OUT_OF_DOMAIN),
+        Scope::Prefix => (below(start, link), reasons::OUT_OF_PREFIX),
+    };
+    (!inside).then_some(reason)
+}
+
+fn same_host(page: &Address, link: &Address) -> bool {
+    match (page, link) {
+        (Address::File(_), Address::File(_)) => true,
+        // `http:` and `https:` of a host are one as long as none names a port.
+        (Address::Web(page), Address::Web(link)) => {
+            host(page) == host(link) && page.port() == link.port()
+        }
+        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+    }
+}
+
+fn same_domain(page: &Address, link: &Address) -> bool {
+    match (page, link) {
+        (Address::File(_), Address::File(_)) => true,
+        (Address::Web(page), Address::Web(link)) => domain(page) == domain(link),
+        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+    }
+}
+
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default().trim_end_matches('.')
+}
+
+/// The registrable domain, or the whole host where there is none.
+fn domain(url: &Url) -> &str {
+    let host = host(url);
+    match url.host() {
+        Some(url::Host::Domain(_)) => psl::domain_str(host).unwrap_or(host),
+        _ => host,
+    }
+}
+
+/// Whether a link begins like the start page, up to its last slash.
+fn below(start: &Address, link: &Address) -> bool {
+    match (start, link) {
+        (Address::Web(from), Address::Web(to)) => {
+            same_host(start, link) && to.path().starts_with(folder(from.path()))
+        }
+        (Address::File(from), Address::File(to)) => {
+            let folder = folder(from);
+            let outside = to.starts_with('/') || to.starts_with("../");
+            to.starts_with(folder) && !(folder.is_empty() && outside)
+        }
+        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+    }
+}
+
+fn folder(path: &str) -> &str {
+    path.rfind('/').map_or("", |slash| &path[..=slash])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inside(scope: Scope, page: &str, link: &str) -> bool {
+        let (page, link) = (Address::of(page).unwrap(), Address::of(link).unwrap());
+        out_of_scope(scope, &page, &page, &link).is_none()
+    }
+
+    #[test]
+    fn hosts() {
+        let host = |page, link| inside(Scope::Host, page, link);
+        assert!(host("http://a.example/x", "http://a.example/y"));
+        assert!(host("http://a.example/x", "https://A.example./y"));
+        assert!(!host("http://a.example/x", "http://b.example/y"));
+        assert!(!host("http://a.example:81/x", "http://a.example:82/y"));
+        assert!(!host("http://a.example/x", "http://a.example:8080/y"));
+        assert!(host("a/x.html", "/b/y.html"));
+        assert!(!host("a/x.html", "http://a.example/"));
+    }
+
+    #[test]
+    fn domains() {
+        let domain = |page, link| inside(Scope::Domain, page, link);
+        assert!(domain("http://shop.example.co.uk/", "https://www.example.co.uk:8443/"));
+        assert!(!domain("http://a.co.uk/", "http://b.co.uk/"));
+        assert!(domain("http://a.example.com/", "http://example.com/"));
+        assert!(!domain("http://one.github.io/", "http://two.github.io/"));
+        assert!(domain("http://a.b.unknowntld/", "http://c.b.unknowntld/"));
+        assert!(domain("http://localhost:1/", "http://localhost:2/"));
+        assert!(domain("http://127.0.0.1:1/", "http://127.0.0.1:2/"));
+        assert!(!domain("http://127.0.0.1/", "http://127.0.0.2/"));
+        assert!(!domain("http://a.公司.cn/", "http://b.公司.cn/"));
+        assert!(domain("http://a.b.公司.cn/", "http://c.b.公司.cn/"));
+    }
+
+    #[test]
+    fn prefixes() {
+        let prefix = |page, link| inside(Scope::Prefix, page, link);
+        assert!(prefix("http://h/docs/index.html", "https://h/docs/a/b"));
+        assert!(prefix("http://h/docs/", "http://h/docs/?x"));
+        assert!(!prefix("http://h/docs/index.html", "http://h/docs"));
+        assert!(!prefix("http://h/docs/index.html", "http://h/other/"));
+        assert!(!prefix("http://h/docs/", "http://i/docs/"));
+        assert!(prefix("http://h/", "http://h/anything"));
+        assert!(prefix("a/list.html", "a/b/x.html"));
+        assert!(!prefix("a/list.html", "b/x.html"));
+        assert!(prefix("list.html", "b/x.html"));
+        assert!(!prefix("list.html", "../x.html"));
+        assert!(!prefix("list.html", "/x.html"));
+    }
+
+    #[test]
+    fn any() {
+        assert!(inside(Scope::Any, "http://a/", "http://b/"));
+        assert!(inside(Scope::Any, "x.html", "http://b/"));
+    }
+}
