@@ -16,6 +16,7 @@ mod compose;
 mod differ;
 mod documents;
 mod error;
+mod init;
 mod job;
 mod monitor;
 mod pool;

@@ -16,6 +16,7 @@ pub mod loader;
 pub mod options;
 pub mod page;
 pub mod parser;
+pub mod propose;
 pub mod records;
 pub mod script;
 pub mod xpath;

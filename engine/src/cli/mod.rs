@@ -4,6 +4,7 @@ mod check;
 mod config;
 mod failed;
 mod fsck;
+mod init;
 mod load;
 mod problems;
 mod progress;
@@ -51,6 +52,8 @@ enum Command {
     },
     /// Try one query on a file or URL; print one JSON string per match
     Query(query::QueryArgs),
+    /// Write a project to start from, or a definition proposed from samples of a page
+    Init(init::InitArgs),
     /// Load one page and print the rows a run would give
     Try(try_page::TryArgs),
     /// Print the JSON Schema of the definitions, for editors
@@ -147,6 +150,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             check::check(&defs_dir, &settings, &logging)
         }
         Command::Query(args) => query::query(&args),
+        Command::Init(args) => init::init(&args),
         Command::Try(args) => try_page::try_page(&args),
         Command::Schema => u8::from(print_out(&spoonbill_defs::shapes::schema()).is_err()),
         Command::Failed { settings } => failed::failed(&settings),

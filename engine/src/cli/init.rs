@@ -1,0 +1,209 @@
+//! `spoonbill init`: a project to start from, or a definition proposed from samples.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use spoonbill_plugins::html::Document;
+use spoonbill_plugins::loader::{Fetched, Target, charset};
+use spoonbill_plugins::propose::{Column, Missing, Proposal, Sample, ValueType, propose};
+use url::Url;
+
+use super::{SettingArgs, load, print_err, print_out};
+use crate::init::{self, NewFile, Origin, Trial, WriteError};
+use crate::report::counted;
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Directory to write to
+    #[arg(default_value = "spoonbill-project")]
+    dir: PathBuf,
+    /// Propose a definition for this page, a URL or a saved file; nothing else is loaded
+    #[arg(long, value_name = "URL|FILE", requires = "samples")]
+    url: Option<String>,
+    /// Text seen on the page, or `column=text`; repeat for each column that is wanted
+    #[arg(long = "sample", value_name = "TEXT", requires = "url", allow_hyphen_values = true)]
+    samples: Vec<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+pub(super) fn init(args: &InitArgs) -> u8 {
+    match &args.url {
+        None => starter(&args.dir),
+        Some(url) => match proposed(args, url) {
+            Ok(()) => 0,
+            Err((code, message)) => {
+                print_err(&message);
+                code
+            }
+        },
+    }
+}
+
+fn starter(dir: &Path) -> u8 {
+    let shown = dir.display().to_string();
+    match init::write(dir, &init::starter(&shown)) {
+        Ok(()) => tell(&format!(
+            "wrote {shown}/loaves.yml and five pages it reads\n\n\
+             what to type next:\n  spoonbill check {shown}\n  spoonbill run {shown}\n\n\
+             the rows are then in output/latest/loaves.csv and output/latest/details.csv\n"
+        )),
+        Err(error) => {
+            let (code, message) = refused(&error);
+            print_err(&message);
+            code
+        }
+    }
+}
+
+fn tell(words: &str) -> u8 {
+    u8::from(print_out(words).is_err())
+}
+
+fn refused(error: &WriteError) -> (u8, String) {
+    match error {
+        WriteError::Exists(_) => (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n")),
+        WriteError::Io { .. } => (8, format!("error: {error}\n")),
+    }
+}
+
+type Failure = (u8, String);
+
+/// Loads the page, proposes, tries the proposal and writes it.
+fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
+    let config = args.settings.resolve(None, None).map_err(|code| (code, String::new()))?;
+    let group = group_name(url);
+    let file = format!("{group}.yml");
+    if args.dir.join(&file).exists() {
+        return Err(refused(&WriteError::Exists(vec![args.dir.join(&file)])));
+    }
+    let failed = |message: String| (4, format!("error: {message}\n"));
+    let fetched = load::load(url, &config).map_err(failed)?;
+    let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
+    let document = Document::parse(&html, config.parse.tree_limits())
+        .map_err(|error| failed(error.to_string()))?;
+    let base = base(&document, &fetched);
+    let samples: Vec<Sample> = args.samples.iter().map(|text| Sample::read(text)).collect();
+    let proposal = propose(&document, &samples, base.as_ref())
+        .map_err(|missing| (3, not_found(url, &missing)))?;
+    let address = address(url);
+    let origin = Origin { url: &address, group: &group };
+    let trial = Trial { document: &document, base: &fetched.final_url };
+    let (proposal, text) = tried(proposal, origin, trial)
+        .map_err(|why| (1, format!("error: the proposal fails on its own page: {why}\n")))?;
+    init::write(&args.dir, &[NewFile::new(&file, text)]).map_err(|error| refused(&error))?;
+    let told = summary(&proposal, &args.dir, &file, &group);
+    if tell(&told) == 0 { Ok(()) } else { Err((1, String::new())) }
+}
+
+/// The text that gives the proposed rows; types that would change a value are left out.
+fn tried(
+    mut proposal: Proposal,
+    origin: Origin<'_>,
+    trial: Trial<'_>,
+) -> Result<(Proposal, String), String> {
+    let text = init::definition(&proposal, origin);
+    if init::verify(&text, &proposal, trial).is_ok() {
+        return Ok((proposal, text));
+    }
+    for column in proposal.columns.iter_mut().filter(|each| each.value_type != ValueType::Url) {
+        column.value_type = ValueType::Text;
+    }
+    let text = init::definition(&proposal, origin);
+    init::verify(&text, &proposal, trial)?;
+    Ok((proposal, text))
+}
+
+/// What links of the page are resolved against, if it is known.
+fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
+    let page = Url::parse(&fetched.final_url).ok().filter(Url::has_host);
+    let mut elements = document.all().filter(|node| document.is_element(*node));
+    let told = elements
+        .find(|node| document.name(*node).is_some_and(|name| &**name == "base"))
+        .and_then(|node| document.attribute(node, "href"));
+    match (told, page) {
+        (Some(told), Some(page)) => page.join(told).ok(),
+        (Some(told), None) => Url::parse(told).ok(),
+        (None, page) => page,
+    }
+}
+
+/// How the definition names the page: a file by its whole path, so that it is found from anywhere.
+fn address(url: &str) -> String {
+    match Target::of(url) {
+        Ok(Target::Path(path)) => std::path::absolute(&path)
+            .map_or(path, |path| path.display().to_string()),
+        Ok(Target::Http(_)) | Err(_) => url.to_owned(),
+    }
+}
+
+/// A name for the group: the site's, or the file's.
+fn group_name(url: &str) -> String {
+    let name = match Target::of(url) {
+        Ok(Target::Http(url)) => {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            let host = host.strip_prefix("www.").unwrap_or(&host);
+            host.split('.').next().unwrap_or_default().to_owned()
+        }
+        Ok(Target::Path(path)) => {
+            Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        }
+        Err(_) => String::new(),
+    };
+    let name: String =
+        name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect::<String>();
+    let name = name.trim_matches('_').to_lowercase();
+    if name.starts_with(char::is_alphabetic) { name } else { "page".to_owned() }
+}
+
+fn not_found(url: &str, missing: &[Missing]) -> String {
+    let mut out = String::new();
+    for each in missing {
+        out.push_str(&format!("error: `{}` is not on {url}\n", each.text));
+        if let Some(nearest) = &each.nearest {
+            out.push_str(&format!("  most like it there: `{}`\n", shortened(nearest)));
+        }
+    }
+    out.push_str(
+        "  nothing was written; a page may also look different without JavaScript: see its source\n",
+    );
+    out
+}
+
+fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
+    let dir = dir.display();
+    let rows = counted(proposal.rows as u64, "row");
+    let from = proposal
+        .block
+        .as_ref()
+        .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
+    let mut out = format!("wrote {dir}/{file}: {rows} on this page, {from}\n\n");
+    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+    for column in &proposal.columns {
+        let filled = format!("{} of {}", column.filled(), proposal.rows);
+        out.push_str(&format!("  {:width$}  {filled}: {}\n", column.name, first_values(column)));
+    }
+    out.push_str(&format!(
+        "\nwhat to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
+         the rows are then in output/latest/{group}.csv\n"
+    ));
+    if proposal.next_page.is_some() || proposal.details.is_some() {
+        out.push_str("links that could be followed stand at the end of the file, as comments\n");
+    }
+    out
+}
+
+fn first_values(column: &Column) -> String {
+    let values: Vec<String> = column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
+    let more = if column.filled() > 3 { ", ..." } else { "" };
+    format!("{}{more}", values.join(", "))
+}
+
+fn shortened(text: &str) -> String {
+    const LENGTH_MAX: usize = 40;
+    if text.chars().count() <= LENGTH_MAX {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LENGTH_MAX - 3).collect();
+    format!("{start}...")
+}

@@ -1,0 +1,266 @@
+//! The best way to take one column from all items.
+
+use url::Url;
+
+use super::hits::{Hit, How};
+use super::layout::{Example, Kind};
+use super::marks::Mark;
+use super::parts;
+use super::take::{Source, Take, is_sample};
+use super::view::View;
+use super::ways;
+use super::words::{Shape, fold, shape};
+use crate::html::NodeId;
+
+/// Items on which a way is tried before it is chosen, at most.
+const TRIED_MAX: usize = 80;
+/// Ways for which a pattern is looked for, at most.
+const PATTERNED_MAX: usize = 30;
+
+/// A column as the samples show it.
+pub(super) struct Wanted<'a> {
+    /// Samples of the column with their items.
+    pub(super) examples: Vec<(&'a Example, &'a str)>,
+    /// All places of the first sample.
+    pub(super) hits: &'a [Hit],
+    pub(super) kind: Kind,
+}
+
+/// A way to take a column, with its cost.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub(super) take: Take,
+    pub(super) cost: f64,
+    /// Where the first sample was found.
+    pub(super) node: NodeId,
+}
+
+/// Finds the way that gives the samples and serves the other items best.
+pub(super) fn choose(
+    view: &View,
+    wanted: &Wanted,
+    members: &[NodeId],
+    base: Option<&Url>,
+) -> Option<Choice> {
+    let (first, _) = *wanted.examples.first()?;
+    let mut tried: Vec<NodeId> = members.iter().copied().take(TRIED_MAX).collect();
+    for (example, _) in &wanted.examples {
+        if !tried.contains(&example.member) {
+            tried.push(example.member);
+        }
+    }
+    let trial = Trial { view, wanted, tried, base };
+    let mut best: Option<Choice> = None;
+    let places = wanted.hits.iter().filter(|hit| {
+        let is_here = wanted.kind == Kind::Flat || view.holds(first.member, hit.node);
+        hit.node == first.hit.node || is_here && wanted.kind == Kind::List || is_page_rival(wanted, hit)
+    });
+    for hit in places.take(12) {
+        for (node, extra) in same_text(view, first.member, hit) {
+            let ways = sources(view, first.member, node, wanted.kind, hit);
+            let mut patterned = 0;
+            for (source, cost) in ways {
+                let floor = cost + hit.cost + extra;
+                if best.as_ref().is_some_and(|best| best.cost <= floor) {
+                    break;
+                }
+                let is_part = matches!(hit.how, How::Part | How::AttributePart(_));
+                patterned += usize::from(is_part);
+                if patterned > PATTERNED_MAX {
+                    break;
+                }
+                for take in takes(view, source, node, hit, wanted) {
+                    let Some(cost) = trial.judge(&take, floor, node) else { continue };
+                    if best.as_ref().is_none_or(|best| cost < best.cost) {
+                        best = Some(Choice { take, cost, node });
+                    }
+                }
+            }
+        }
+    }
+    best
+}
+
+/// On a page with one record another place may do as well, if it is as good by itself.
+fn is_page_rival(wanted: &Wanted, hit: &Hit) -> bool {
+    wanted.kind == Kind::Page
+        && wanted.examples.first().is_some_and(|(first, _)| hit.cost <= first.hit.cost + 0.2)
+}
+
+/// The element, and those around it in the item that hold nothing else.
+fn same_text(view: &View, root: NodeId, hit: &Hit) -> Vec<(NodeId, f64)> {
+    let mut found = vec![(hit.node, 0.0)];
+    if hit.how == How::Whole {
+        let wanted = view.ink(hit.node);
+        let around = view.between(root, hit.node);
+        let alike = around.into_iter().take_while(|node| view.ink(*node) == wanted).take(3);
+        found.extend(alike.enumerate().map(|(level, node)| (node, 0.15 * (level + 1) as f64)));
+    }
+    found
+}
+
+fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Vec<(Source, f64)> {
+    let xpath = |marks: Vec<Mark>| {
+        marks.into_iter().map(|mark| (Source::Xpath(mark.text), mark.cost)).collect()
+    };
+    if root == node {
+        return vec![(Source::Itself, 0.3)];
+    }
+    if !view.holds(root, node) {
+        return xpath(if kind == Kind::Flat {
+            ways::sibling(view, root, node)
+        } else {
+            ways::outside(view, root, node)
+        });
+    }
+    let all = ways::css(view, root, node, kind, hit);
+    let length = |text: &str| 0.004 * text.chars().count() as f64;
+    let mut found: Vec<(Source, f64)> = all
+        .into_iter()
+        .map(|mark| {
+            let cost = mark.cost + length(&mark.text);
+            (Source::Css(mark.text), cost)
+        })
+        .collect();
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    found
+}
+
+/// What can be taken at a source: one way, or one for each pattern.
+fn takes(view: &View, source: Source, node: NodeId, hit: &Hit, wanted: &Wanted) -> Vec<Take> {
+    let mut take = Take::new(source);
+    take.attribute = hit.how.attribute().map(str::to_owned);
+    take.is_url = matches!(hit.how, How::Address(_));
+    take.is_own = hit.how == How::Own;
+    if !matches!(hit.how, How::Part | How::AttributePart(_)) {
+        let all = Take { is_all: true, ..take.clone() };
+        let own = Take { is_own: true, ..take.clone() };
+        let is_bare = hit.how == How::Whole && view.own_text(node) == view.text(node);
+        return if is_bare { vec![take, all, own] } else { vec![take, all] };
+    }
+    let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
+    let mut found = Vec::new();
+    let forms = if take.attribute.is_some() { vec![false] } else { vec![false, true] };
+    for is_own in forms {
+        take.is_own = is_own;
+        let text = fold(&take.raw(view, node));
+        found.extend(parts::patterns(&text, sample).into_iter().map(|pattern| {
+            let mut with = take.clone();
+            with.regex = Some(pattern);
+            with
+        }));
+    }
+    found
+}
+
+struct Trial<'a> {
+    view: &'a View<'a>,
+    wanted: &'a Wanted<'a>,
+    tried: Vec<NodeId>,
+    base: Option<&'a Url>,
+}
+
+impl Trial<'_> {
+    /// What a way costs all in all; none if it does not give the samples.
+    fn judge(&self, take: &Take, floor: f64, node: NodeId) -> Option<f64> {
+        let (view, wanted) = (self.view, self.wanted);
+        let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
+        let given = take.values(view, &owners, self.base);
+        let is_given = wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
+            value.as_ref().is_some_and(|value| {
+                if take.is_all { value.split(", ").any(|one| is_sample(one, sample)) } else { is_sample(value, sample) }
+            })
+        });
+        if !is_given {
+            return None;
+        }
+        let nodes = take.nodes(view, &self.tried);
+        let values = take.values(view, &self.tried, self.base);
+        let count = self.tried.len() as f64;
+        let share = |number: usize| number as f64 / count;
+        let filled = values.iter().flatten().count();
+        let mut cost = floor + 1.5 * (1.0 - share(filled));
+        // A label of one item alone is none.
+        let is_labelled = matches!(&take.source, Source::Css(way) if way.contains(":contains(") || way.contains(":matches("));
+        if is_labelled && wanted.kind == Kind::List && share(filled) < 0.5 {
+            cost += 3.0;
+        }
+        cost += if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
+        let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
+        let wanted_shape = shape(sample);
+        let odd = values.iter().flatten().filter(|value| shape(value) != wanted_shape).count();
+        let weight = if wanted_shape == Shape::Words { 1.0 } else { 2.0 };
+        cost += weight * odd as f64 / (filled.max(1)) as f64;
+        let way = nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
+        let (first, _) = wanted.examples.first()?;
+        let usual = view.way(first.member, node);
+        let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
+        cost += 0.4 * share(strange);
+        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes) };
+        cost += take.regex.as_ref().map_or(0.0, |regex| 0.01 * regex.chars().count() as f64);
+        Some(cost)
+    }
+
+    /// What it costs that a way has several matches in an item, of which the first counts.
+    fn doubt(&self, nodes: &[Vec<NodeId>], owners: &[NodeId]) -> f64 {
+        let view = self.view;
+        let is_doubtful = |found: &Vec<NodeId>| {
+            let Some((first, rest)) = found.split_first() else { return false };
+            let is_list = !view.telling(*first).is_empty()
+                && rest.iter().all(|node| {
+                    view.parent(*node) == view.parent(*first) && view.classes(*node) == view.classes(*first)
+                });
+            let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
+            !rest.is_empty() && !is_list && !is_echo
+        };
+        if self.wanted.kind == Kind::Page {
+            return if nodes.iter().any(is_doubtful) { 0.8 } else { 0.0 };
+        }
+        let doubtful = nodes.iter().filter(|found| is_doubtful(found)).count();
+        let in_sample = nodes
+            .iter()
+            .zip(&self.tried)
+            .any(|(found, root)| owners.contains(root) && is_doubtful(found));
+        4.0 * doubtful as f64 / nodes.len() as f64 + if in_sample { 2.0 } else { 0.0 }
+    }
+
+    /// All matches together are a column only where they are a list in the item.
+    fn all_cost(&self, nodes: &[Vec<NodeId>], node: NodeId) -> Option<f64> {
+        let own = nodes.iter().find(|found| found.contains(&node))?;
+        let parent = self.view.parent(node);
+        let is_list = own.len() > 1
+            && own.iter().all(|other| {
+                self.view.tag(*other) == self.view.tag(node) && self.view.parent(*other) == parent
+            });
+        // As many in every item: columns rather than a list.
+        let counts: Vec<usize> = nodes.iter().map(Vec::len).collect();
+        let is_even = counts.len() > 1 && counts.iter().all(|count| *count == own.len());
+        let cost = if is_even { 5.0 } else { 2.0 };
+        (is_list && own.first() != Some(&node)).then_some(cost)
+    }
+
+    /// Own text is a guess where other items have their words in elements inside.
+    fn own_cost(&self, nodes: &[Vec<NodeId>]) -> f64 {
+        let firsts = nodes.iter().filter_map(|found| found.first());
+        let bare = firsts.filter(|node| self.view.own_text(**node).is_empty()).count();
+        bare as f64 / nodes.len() as f64
+    }
+
+    /// What it costs that some matches hold a badge beside their words.
+    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>]) -> f64 {
+        if take.attribute.is_some() || take.regex.is_some() {
+            return 0.0;
+        }
+        let firsts = nodes.iter().filter_map(|found| found.first());
+        let badged = firsts.filter(|node| {
+            self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
+        });
+        2.0 * badged.count() as f64 / nodes.len() as f64
+    }
+}
+
+fn is_badge(class: &str) -> bool {
+    super::words::tokens(class).iter().any(|word| {
+        matches!(word.as_str(), "badge" | "flag" | "ribbon" | "sr" | "icon" | "hidden" | "tooltip")
+    })
+}

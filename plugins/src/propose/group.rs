@@ -1,0 +1,242 @@
+//! Elements that are of a kind: the items of a list.
+
+use std::collections::BTreeSet;
+
+use super::hits::Hit;
+use super::view::View;
+use super::words;
+use crate::html::NodeId;
+
+/// Levels below an element that are compared.
+const LEVELS_MAX: usize = 6;
+
+/// The elements of the page that are of one kind with `model`, itself among them, in document
+/// order. `hits` are the places in the model whose like the others should have.
+pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
+    let judge = Judge::new(view, model, hits);
+    let by_path = view.elements().filter(|node| view.path(*node) == view.path(model));
+    let mut best: Vec<NodeId> = by_path.filter(|node| judge.is_kin(*node)).collect();
+    for class in view.telling(model) {
+        let alike = view
+            .elements()
+            .filter(|node| view.tag(*node) == view.tag(model) && view.telling(*node).contains(class));
+        let found: Vec<NodeId> = alike.filter(|node| judge.is_kin(*node)).collect();
+        if found.len() > best.len() && best.iter().all(|node| found.contains(node)) {
+            best = found;
+        }
+    }
+    best
+}
+
+struct Judge<'a> {
+    view: &'a View<'a>,
+    model: NodeId,
+    telling: BTreeSet<&'a str>,
+    features: BTreeSet<String>,
+    /// For each place: the way down to it, its tag and its telling classes.
+    roles: Vec<(Vec<&'a str>, &'a str, BTreeSet<&'a str>)>,
+    cells: usize,
+}
+
+impl<'a> Judge<'a> {
+    fn new(view: &'a View<'a>, model: NodeId, hits: &[&Hit]) -> Self {
+        let roles = hits
+            .iter()
+            .filter(|hit| view.holds(model, hit.node))
+            .map(|hit| (view.way(model, hit.node), view.tag(hit.node), view.telling(hit.node)))
+            .collect();
+        Self {
+            view,
+            model,
+            telling: view.telling(model),
+            features: features(view, model),
+            roles,
+            cells: view.document.child_elements(model).count(),
+        }
+    }
+
+    fn is_kin(&self, node: NodeId) -> bool {
+        if node == self.model {
+            return true;
+        }
+        let shares = self.shares_class(node);
+        self.class_allows(node, shares)
+            && !self.view.holds(node, self.model)
+            && !self.view.holds(self.model, node)
+            && self.is_no_advert(node)
+            && self.lies_alike(node, shares)
+            && self.cells_fit(node)
+            && self.plays_roles(node)
+            && self.is_similar(node, shares)
+    }
+
+    fn shares_class(&self, node: NodeId) -> bool {
+        self.view.telling(node).intersection(&self.telling).next().is_some()
+    }
+
+    fn class_allows(&self, node: NodeId, shares: bool) -> bool {
+        shares || self.telling.is_empty() || self.view.telling(node).is_empty()
+    }
+
+    fn is_no_advert(&self, node: NodeId) -> bool {
+        let marked = |node: NodeId| {
+            self.view.classes(node).into_iter().any(words::is_advert)
+                || self.view.document.attributes(node).any(|(name, _)| {
+                    let name = &**name;
+                    name.starts_with("data-") && words::is_advert(name)
+                })
+        };
+        let meeting = self.view.common(&[self.model, node]);
+        let with_frame = |node: NodeId| {
+            let mut all = meeting.map_or_else(Vec::new, |meeting| self.view.between(meeting, node));
+            all.push(node);
+            all.into_iter().any(marked)
+        };
+        !with_frame(node) || with_frame(self.model)
+    }
+
+    /// Whether what lies around both is of one kind, up to where they meet.
+    fn lies_alike(&self, node: NodeId, shares: bool) -> bool {
+        let view = self.view;
+        let Some(meeting) = view.common(&[self.model, node]) else { return false };
+        let (ours, theirs) = (view.between(meeting, self.model), view.between(meeting, node));
+        let is_aside = |list: &[NodeId]| list.iter().any(|around| view.is_secondary(*around));
+        if is_aside(&theirs) != is_aside(&ours) {
+            return false;
+        }
+        if shares {
+            return true;
+        }
+        ours.len() == theirs.len()
+            && ours.iter().zip(&theirs).all(|(our, their)| {
+                let (our, their) = (view.telling(*our), view.telling(*their));
+                our.is_empty() || their.is_empty() || our.intersection(&their).next().is_some()
+            })
+    }
+
+    /// Whether a table row has the cells of the model; a merged one is a heading or a sum.
+    fn cells_fit(&self, node: NodeId) -> bool {
+        if self.view.tag(self.model) != "tr" {
+            return true;
+        }
+        let cells: Vec<NodeId> = self.view.document.child_elements(node).collect();
+        let is_merged = cells.iter().any(|cell| {
+            let span = self.view.attribute(*cell, "colspan").and_then(|span| span.parse().ok());
+            span.unwrap_or(1) > 1
+        });
+        let heads = |row: NodeId| {
+            self.view.document.child_elements(row).filter(|cell| self.view.tag(*cell) == "th").count()
+        };
+        cells.len() == self.cells
+            && (heads(node) == heads(self.model) || heads(node) < self.cells)
+            || (!is_merged && cells.len() > 1 && cells.len() + 1 >= self.cells && heads(node) < cells.len())
+    }
+
+    /// Whether at least half of the sampled places have their like in it.
+    fn plays_roles(&self, node: NodeId) -> bool {
+        if self.view.ink(node) == 0 && self.view.ink(self.model) > 0 {
+            return false;
+        }
+        // In halves: a like by its place alone counts half where the model's has a class.
+        let mut played = 0;
+        for (way, tag, classes) in &self.roles {
+            let alike = self.view.inside(node).filter(|inner| self.view.tag(*inner) == *tag);
+            let worth = alike.map(|inner| {
+                let is_named = self.view.telling(inner).intersection(classes).next().is_some();
+                let is_placed = || self.view.way(node, inner) == *way;
+                match (is_named, classes.is_empty()) {
+                    (true, _) => 2,
+                    (false, true) => 2 * usize::from(is_placed()),
+                    (false, false) => usize::from(is_placed()),
+                }
+            });
+            played += if way.is_empty() { 2 } else { worth.max().unwrap_or_default() };
+        }
+        let needed = self.roles.len();
+        played > needed || (needed <= 2 && played == needed)
+    }
+
+    fn is_similar(&self, node: NodeId, shares: bool) -> bool {
+        let theirs = features(self.view, node);
+        if self.features.is_empty() && theirs.is_empty() {
+            return true;
+        }
+        let shared = self.features.intersection(&theirs).count() as f64;
+        let all = self.features.union(&theirs).count() as f64;
+        shared / all >= if shares { 0.2 } else { 0.35 }
+    }
+}
+
+/// What an element is built of: ways down by tags, and telling classes.
+fn features(view: &View, node: NodeId) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for inner in view.inside(node) {
+        let way = view.way(node, inner);
+        if way.len() <= LEVELS_MAX {
+            found.insert(way.join(">"));
+        }
+        found.extend(view.telling(inner).into_iter().map(|class| format!(".{class}")));
+    }
+    found
+}
+
+/// Whether an element is a pair of label and value, or the value of one, and only its value is
+/// sampled: a row of a detail page rather than an item of a list.
+pub(super) fn is_labelled(view: &View, row: NodeId, kin: &[NodeId], hit: &Hit) -> bool {
+    if view.holds(row, hit.node) && label_in(view, row).is_some_and(|label| view.holds(label, hit.node)) {
+        return false;
+    }
+    let label_of = |node: NodeId| {
+        let label = label_in(view, node).or_else(|| label_of_value(view, node))?;
+        Some(view.text(label))
+    };
+    let Some(label) = label_of(row) else { return false };
+    if has_head_row(view, row) {
+        return false;
+    }
+    let mut others = kin.iter().filter(|node| **node != row).peekable();
+    others.peek().is_some() && others.all(|node| label_of(*node).as_ref() != Some(&label))
+}
+
+fn is_label(view: &View, node: NodeId) -> bool {
+    let text = view.text(node);
+    let is_marked = matches!(view.tag(node), "th" | "dt" | "b" | "strong" | "label")
+        || text.ends_with(':')
+        || view.classes(node).into_iter().any(is_label_class);
+    is_marked && !text.is_empty()
+}
+
+/// The label in a row of two.
+fn label_in(view: &View, row: NodeId) -> Option<NodeId> {
+    let mut children = view.document.child_elements(row);
+    let first = children.next()?;
+    (children.count() <= 1 && is_label(view, first)).then_some(first)
+}
+
+/// The label in front of a value, or in front of what holds nothing but it.
+fn label_of_value(view: &View, value: NodeId) -> Option<NodeId> {
+    let ink = view.ink(value);
+    let wraps = view.upwards(value).take_while(|up| view.ink(*up) == ink).take(3);
+    wraps.filter_map(|up| view.before(up).map(|label| (up, label))).find_map(|(up, label)| {
+        let is_pair = view.tag(up) == "dd"
+            || view.parent(up).is_some_and(|row| view.document.child_elements(row).count() == 2);
+        (is_pair && is_label(view, label)).then_some(label)
+    })
+}
+
+pub(super) fn is_label_class(class: &str) -> bool {
+    words::tokens(class).iter().any(|word| {
+        matches!(word.as_str(), "label" | "key" | "term" | "caption" | "property" | "field")
+    })
+}
+
+/// Whether the table of a row begins with a row of headings.
+fn has_head_row(view: &View, row: NodeId) -> bool {
+    let Some(table) = view.upwards(row).find(|node| view.tag(*node) == "table") else {
+        return false;
+    };
+    view.inside(table).filter(|node| view.tag(*node) == "tr").any(|row| {
+        let cells: Vec<NodeId> = view.document.child_elements(row).collect();
+        cells.len() > 1 && cells.iter().all(|cell| view.tag(*cell) == "th")
+    })
+}

@@ -1,0 +1,186 @@
+//! Where on a page a sample stands.
+
+use url::Url;
+
+use super::view::View;
+use super::words::{fold, ink};
+use crate::html::NodeId;
+
+/// Places of one sample that are looked into, at most.
+const HITS_MAX: usize = 60;
+/// Texts longer than this are not searched for a part of them.
+const PART_INK_MAX: u32 = 20_000;
+
+/// How a sample is found in an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum How {
+    /// All its text.
+    Whole,
+    /// The text directly inside.
+    Own,
+    /// An attribute as it is written.
+    Attribute(String),
+    /// An attribute, resolved against the page's address.
+    Address(String),
+    /// A part of all its text.
+    Part,
+    /// A part of an attribute.
+    AttributePart(String),
+}
+
+impl How {
+    pub(super) fn attribute(&self) -> Option<&str> {
+        match self {
+            Self::Attribute(name) | Self::Address(name) | Self::AttributePart(name) => Some(name),
+            Self::Whole | Self::Own | Self::Part => None,
+        }
+    }
+}
+
+/// One place of a sample.
+#[derive(Debug, Clone)]
+pub(super) struct Hit {
+    pub(super) node: NodeId,
+    pub(super) how: How,
+    /// How far it is from the best kind of place.
+    pub(super) cost: f64,
+}
+
+/// All places of a sample, the best first.
+pub(super) fn hits(view: &View, sample: &str, base: Option<&Url>) -> Vec<Hit> {
+    let sample = fold(sample);
+    if sample.is_empty() {
+        return Vec::new();
+    }
+    let search = Search { view, lower: sample.to_lowercase(), sample, base };
+    let mut found = search.texts();
+    found.extend(view.elements().flat_map(|node| search.attributes(node)));
+    for hit in &mut found {
+        hit.cost += place_cost(view, hit.node);
+    }
+    found.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.node.cmp(&b.node)));
+    found.truncate(HITS_MAX);
+    found
+}
+
+struct Search<'a> {
+    view: &'a View<'a>,
+    sample: String,
+    lower: String,
+    base: Option<&'a Url>,
+}
+
+impl Search<'_> {
+    /// Elements whose text is or holds the sample: the innermost of those with the same text.
+    fn texts(&self) -> Vec<Hit> {
+        let mut found = Vec::new();
+        let wanted = ink(&self.sample);
+        let mut is_done = vec![false; self.view.document.len()];
+        let elements: Vec<NodeId> = self.view.elements().collect();
+        for node in elements.into_iter().rev() {
+            let seen = self.view.ink(node);
+            let is_code = matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
+            if seen < wanted || seen > PART_INK_MAX || is_done[node.index()] || is_code {
+                continue;
+            }
+            let text = self.view.text(node);
+            let how = if seen == wanted {
+                self.same(&text).map(|cost| (How::Whole, cost))
+            } else if let Some(cost) = self.same(&self.view.own_text(node)) {
+                Some((How::Own, 0.5 + cost))
+            } else {
+                self.part(&text).map(|cost| (How::Part, 2.0 + cost))
+            };
+            if let Some((how, cost)) = how {
+                // What lies around holds it too, and tells nothing new.
+                let outer: Vec<NodeId> = self.view.upwards(node).collect();
+                for around in outer {
+                    is_done[around.index()] = true;
+                }
+                found.push(Hit { node, how, cost });
+            }
+        }
+        found
+    }
+
+    fn attributes(&self, node: NodeId) -> Vec<Hit> {
+        let mut found = Vec::new();
+        for (name, value) in self.view.document.attributes(node) {
+            let name = &**name;
+            if matches!(name, "class" | "id" | "style" | "onclick" | "srcset" | "d") && name != "class" {
+                continue;
+            }
+            let value = fold(value);
+            let base_cost = attribute_cost(name);
+            if let (Some(cost), false) = (self.same(&value), name == "class") {
+                let how = How::Attribute(name.to_owned());
+                found.push(Hit { node, how, cost: base_cost + cost });
+            } else if matches!(name, "href" | "src" | "data-src" | "content") && self.is_address(&value) {
+                found.push(Hit { node, how: How::Address(name.to_owned()), cost: base_cost });
+            } else if let (Some(cost), true) = (self.part(&value), name != "href" || value.len() < 200)
+            {
+                let how = How::AttributePart(name.to_owned());
+                found.push(Hit { node, how, cost: 3.0 + base_cost + cost });
+            }
+        }
+        found
+    }
+
+    fn is_address(&self, value: &str) -> bool {
+        let Some(base) = self.base else { return false };
+        base.join(value).is_ok_and(|full| full.as_str() == self.sample)
+    }
+
+    /// What it costs to take a text for the sample, if it is the same but for case.
+    fn same(&self, text: &str) -> Option<f64> {
+        if text == self.sample {
+            Some(0.0)
+        } else {
+            (text.to_lowercase() == self.lower).then_some(0.3)
+        }
+    }
+
+    /// What it costs to take a part of a text, whole words only; more the smaller the part.
+    fn part(&self, text: &str) -> Option<f64> {
+        find_word(text, &self.sample)?;
+        Some(1.0 - self.sample.len() as f64 / text.len() as f64)
+    }
+}
+
+/// Where a text holds another between word ends.
+pub(super) fn find_word(text: &str, wanted: &str) -> Option<usize> {
+    let ends_word = |c: Option<char>, edge: Option<char>| {
+        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        !(is_letter(c) && is_letter(edge))
+    };
+    text.match_indices(wanted).map(|(at, _)| at).find(|at| {
+        let (before, after) = (&text[..*at], &text[at + wanted.len()..]);
+        ends_word(before.chars().next_back(), wanted.chars().next())
+            && ends_word(after.chars().next(), wanted.chars().next_back())
+    })
+}
+
+fn attribute_cost(name: &str) -> f64 {
+    match name {
+        "title" | "alt" | "content" | "datetime" | "href" | "src" => 1.0,
+        "value" | "aria-label" => 1.2,
+        "data-src" => 1.3,
+        _ if name.starts_with("data-") => 1.5,
+        _ => 2.5,
+    }
+}
+
+/// What it costs to lie in a part of the page that is not its matter.
+fn place_cost(view: &View, node: NodeId) -> f64 {
+    let mut cost: f64 = 0.0;
+    for around in view.upwards(node) {
+        let here = match view.tag(around) {
+            "head" => 1.6,
+            "nav" | "footer" | "select" | "form" | "button" => 0.7,
+            _ if view.is_secondary(around) => 0.6,
+            _ => 0.0,
+        };
+        cost = cost.max(here);
+    }
+    cost
+}

@@ -1,0 +1,171 @@
+//! Samples that stand only in data for programs: JSON-LD and JSON in scripts.
+
+use serde_json::Value;
+
+use super::take::{Source, Take};
+use super::view::View;
+use super::words::{fold, is_generated, is_plain};
+use crate::html::NodeId;
+
+/// Steps into a document that are followed, at most.
+const STEPS_MAX: usize = 200_000;
+
+/// Where a sample stands in the data of a page, if it does.
+pub(super) fn find(view: &View, sample: &str) -> Option<Take> {
+    let jsonld = objects(view).into_iter().find_map(|object| {
+        let steps = steps_to(&object, sample)?;
+        let path = steps.join(".");
+        let is_plain_path = !path.contains(['$', '[', ']', '*', '/', ' ']);
+        let kind = object.get("@type").and_then(Value::as_str).filter(|kind| is_plain(kind));
+        let path = kind.map_or_else(|| path.clone(), |kind| format!("{kind}.{path}"));
+        let is_found = look_up_jsonld(view, &path).is_some_and(|value| fold(&value) == sample);
+        (is_plain_path && is_found).then(|| Take::new(Source::JsonLd(path)))
+    });
+    jsonld.or_else(|| {
+        scripts(view).into_iter().find_map(|(node, value)| {
+            let steps = steps_to(&value, sample)?;
+            let path = steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
+            Some(Take::new(Source::Script { selector: script_selector(view, node)?, path }))
+        })
+    })
+}
+
+/// The objects of all JSON-LD, lists and graphs laid out flat.
+fn objects(view: &View) -> Vec<Value> {
+    let mut found = Vec::new();
+    for node in view.select("script[type=application/ld+json]", view.document.root()) {
+        let Ok(value) = serde_json::from_str(&view.document.text_content(node)) else { continue };
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Array(items) => open.extend(items.into_iter().rev()),
+                Value::Object(mut object) => {
+                    let graph = object.remove("@graph");
+                    open.extend(graph);
+                    if object.len() > 1 {
+                        found.push(Value::Object(object));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Scripts that are JSON as a whole.
+fn scripts(view: &View) -> Vec<(NodeId, Value)> {
+    let all = view.select("script[type=application/json]", view.document.root());
+    all.into_iter()
+        .filter_map(|node| {
+            let value = serde_json::from_str(&view.document.text_content(node)).ok()?;
+            Some((node, value))
+        })
+        .collect()
+}
+
+fn script_selector(view: &View, node: NodeId) -> Option<String> {
+    let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
+    let selector =
+        id.map_or_else(|| "script[type=application/json]".to_owned(), |id| format!("script#{id}"));
+    (view.select(&selector, view.document.root()).first() == Some(&node)).then_some(selector)
+}
+
+/// The steps to the first value that is the sample: names, and places in lists.
+fn steps_to(value: &Value, sample: &str) -> Option<Vec<String>> {
+    let mut open = vec![(value, Vec::new())];
+    let mut looked_at = 0;
+    while let Some((value, steps)) = open.pop() {
+        looked_at += 1;
+        if looked_at > STEPS_MAX {
+            return None;
+        }
+        let with = |step: String| {
+            let mut longer = steps.clone();
+            longer.push(step);
+            longer
+        };
+        match value {
+            Value::Object(object) => {
+                let names = object.keys().rev().filter(|key| *key != "@context");
+                open.extend(names.map(|key| (&object[key], with(key.clone()))));
+            }
+            Value::Array(items) => {
+                let inner = items.iter().enumerate().rev();
+                open.extend(inner.map(|(at, value)| (value, with(at.to_string()))));
+            }
+            leaf => {
+                if plain(leaf).is_some_and(|text| fold(&text) == sample) {
+                    return Some(steps);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A step as JSON paths write it.
+fn step(key: &str) -> String {
+    let is_simple = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if key.chars().all(|c| c.is_ascii_digit()) {
+        format!("[{key}]")
+    } else if is_simple {
+        format!(".{key}")
+    } else {
+        format!("['{}']", key.replace('\'', "\\'"))
+    }
+}
+
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+pub(super) fn look_up_jsonld(view: &View, path: &str) -> Option<String> {
+    let (kind, rest) = match path.split_once('.') {
+        Some((kind, rest)) if kind.starts_with(char::is_uppercase) => (Some(kind), rest),
+        _ => (None, path),
+    };
+    let is_kind = |object: &Value| {
+        kind.is_none_or(|kind| object.get("@type").and_then(Value::as_str) == Some(kind))
+    };
+    let steps: Vec<&str> = rest.split('.').collect();
+    objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, &steps))
+}
+
+pub(super) fn look_up_script(view: &View, selector: &str, path: &str) -> Option<String> {
+    let node = view.select(selector, view.document.root()).into_iter().next()?;
+    let value: Value = serde_json::from_str(&view.document.text_content(node)).ok()?;
+    let mut steps = Vec::new();
+    let mut rest = path.trim_start_matches('$');
+    while !rest.is_empty() {
+        let (found, after) = if let Some(quoted) = rest.strip_prefix("['") {
+            quoted.split_once("']")?
+        } else if let Some(index) = rest.strip_prefix('[') {
+            index.split_once(']')?
+        } else {
+            let named = rest.trim_start_matches('.');
+            named.split_at(named.find(['.', '[']).unwrap_or(named.len()))
+        };
+        steps.push(found);
+        rest = after;
+    }
+    walk(&value, &steps)
+}
+
+/// Follows steps; a name is looked for in the first thing of a list that has it.
+fn walk(value: &Value, steps: &[&str]) -> Option<String> {
+    let mut at = value;
+    for step in steps {
+        at = match (at, step.parse::<usize>()) {
+            (Value::Array(items), Ok(place)) => items.get(place)?,
+            (Value::Array(items), Err(_)) => items.iter().find_map(|item| item.get(step))?,
+            _ => at.get(step)?,
+        };
+    }
+    plain(at)
+}

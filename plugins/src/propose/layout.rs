@@ -1,0 +1,355 @@
+//! What the samples are part of: items of a list, items without an element of their own, or one
+//! record for the page.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::Sample;
+use super::group::{is_labelled, kin};
+use super::hits::Hit;
+use super::view::View;
+use super::words::{Shape, shape};
+use crate::html::NodeId;
+
+/// Where a sample was taken to stand.
+#[derive(Debug, Clone)]
+pub(super) struct Example {
+    /// Which sample.
+    pub(super) sample: usize,
+    /// The item it stands in.
+    pub(super) member: NodeId,
+    pub(super) hit: Hit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Each item has an element of its own.
+    List,
+    /// An item is some siblings in a row; its first one stands for it.
+    Flat,
+    /// One record for the page.
+    Page,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) kind: Kind,
+    /// The items, in document order; the root for a page.
+    pub(super) members: Vec<NodeId>,
+    pub(super) examples: Vec<Example>,
+    /// Samples outside of the items, the same for all.
+    pub(super) outside: Vec<Example>,
+}
+
+/// Finds the layout that explains the samples best.
+pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layout {
+    let found = hits.iter().filter(|places| !places.is_empty()).count();
+    let mut lists = lists(view, samples, hits);
+    if let Some(at) = lists.first().and_then(|best| finer(view, &lists, best, found)) {
+        let outer = lists.remove(0);
+        let list = lists.remove(at - 1);
+        let outside = outer.examples.into_iter();
+        let outside = outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
+        let outside = outside.collect();
+        return Layout { kind: Kind::List, members: list.members, examples: list.examples, outside };
+    }
+    let best = lists.into_iter().next();
+    let tightest = tightest(view, hits);
+    let root = view.document.root();
+    let near = page_examples(root, hits, &tightest, |_| true);
+    let is_whole = best.as_ref().is_some_and(|list| list.examples.len() == found);
+    if let Some(flat) = (!is_whole).then(|| flat(view, samples, &near)).flatten() {
+        return flat;
+    }
+    if let Some(list) = best.filter(|list| list.is_trusted(found)) {
+        let in_model: Vec<Example> =
+            list.examples.iter().filter(|example| example.member == list.model).cloned().collect();
+        let is_whole = in_model.len() == found;
+        return is_whole.then(|| flat(view, samples, &in_model)).flatten().unwrap_or_else(|| {
+            let covered: BTreeSet<usize> = list.examples.iter().map(|each| each.sample).collect();
+            let outside = page_examples(root, hits, &tightest, |sample| !covered.contains(&sample));
+            Layout { kind: Kind::List, members: list.members, examples: list.examples, outside }
+        });
+    }
+    Layout { kind: Kind::Page, members: vec![root], examples: near, outside: Vec::new() }
+}
+
+fn page_examples(
+    root: NodeId,
+    hits: &[Vec<Hit>],
+    chosen: &[Option<usize>],
+    wanted: impl Fn(usize) -> bool,
+) -> Vec<Example> {
+    let taken = hits.iter().zip(chosen).enumerate().filter(|(sample, _)| wanted(*sample));
+    taken
+        .filter_map(|(sample, (places, at))| {
+            let hit = places.get((*at)?)?.clone();
+            Some(Example { sample, member: root, hit })
+        })
+        .collect()
+}
+
+/// For each sample the place that is good by itself and near to the places of the others.
+fn tightest(view: &View, hits: &[Vec<Hit>]) -> Vec<Option<usize>> {
+    let pivot = hits
+        .iter()
+        .enumerate()
+        .filter(|(_, places)| !places.is_empty())
+        .min_by_key(|(at, places)| (places.len(), *at));
+    let Some((pivot, places)) = pivot else { return vec![None; hits.len()] };
+    let mut best: Option<(f64, Vec<Option<usize>>)> = None;
+    for (at, hit) in places.iter().enumerate() {
+        let mut total = hit.cost;
+        let mut chosen = vec![None; hits.len()];
+        for (sample, places) in hits.iter().enumerate() {
+            if sample == pivot {
+                chosen[sample] = Some(at);
+                continue;
+            }
+            let costs = places.iter().map(|place| place.cost + distance(view, hit.node, place.node));
+            let nearest = costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((place, cost)) = nearest {
+                total += cost;
+                chosen[sample] = Some(place);
+            }
+        }
+        if best.as_ref().is_none_or(|(least, _)| total < *least) {
+            best = Some((total, chosen));
+        }
+    }
+    best.map_or_else(|| vec![None; hits.len()], |(_, chosen)| chosen)
+}
+
+/// How far two nodes are from each other: the size of what holds both.
+fn distance(view: &View, one: NodeId, other: NodeId) -> f64 {
+    let size = view.common(&[one, other]).map_or(view.document.len(), |outer| view.size(outer));
+    0.3 * (size as f64).ln()
+}
+
+struct List {
+    model: NodeId,
+    members: Vec<NodeId>,
+    examples: Vec<Example>,
+    conflicts: usize,
+    used: usize,
+    cost: f64,
+}
+
+impl List {
+    /// Whether the list explains enough samples, out of those found on the page.
+    fn is_trusted(&self, found: usize) -> bool {
+        let most = self.examples.iter().filter(|each| each.member == self.model).count();
+        self.examples.len() == found || (most >= 2 && self.members.len() >= 3)
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        (other.examples.len().cmp(&self.examples.len()))
+            .then(self.conflicts.cmp(&other.conflicts))
+            .then(self.used.cmp(&other.used))
+            .then(self.cost.total_cmp(&other.cost))
+            .then(self.model.cmp(&other.model))
+    }
+}
+
+/// All lists that explain samples, the best first.
+fn lists(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Vec<List> {
+    let mut seen = BTreeSet::new();
+    let mut all: Vec<List> = Vec::new();
+    for hit in hits.iter().flatten() {
+        for model in view.upwards(hit.node) {
+            if matches!(view.tag(model), "html" | "body" | "head" | "main" | "tbody" | "table") {
+                break;
+            }
+            if !seen.insert(model) {
+                break;
+            }
+            all.extend(list_of(view, samples, hits, model));
+        }
+    }
+    all.sort_by(List::compare);
+    all
+}
+
+/// A list inside of the items of another: most samples are in it, the rest is said once for
+/// several of its items, as the day above the events.
+fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usize> {
+    lists.iter().position(|list| {
+        let inside = list.examples.iter().filter(|each| each.member == list.model).count();
+        view.document.is_inside(list.model, outer.model)
+            && inside >= 2
+            && 2 * inside > found
+            && list.examples.len() == inside
+            && list.conflicts == 0
+            && outer.members.iter().any(|item| {
+                list.members.iter().filter(|inner| view.holds(*item, **inner)).count() > 1
+            })
+    })
+}
+
+/// The list that `model` is an item of, if it is one and explains samples without contradiction.
+fn list_of(view: &View, samples: &[Sample], hits: &[Vec<Hit>], model: NodeId) -> Option<List> {
+    let local: Vec<Option<&Hit>> = hits
+        .iter()
+        .map(|places| places.iter().find(|place| view.holds(model, place.node)))
+        .collect();
+    let inside: Vec<&Hit> = local.iter().flatten().copied().collect();
+    let members = kin(view, model, &inside);
+    if members.len() < 2 {
+        return None;
+    }
+    let mut examples = Vec::new();
+    for (sample, (own, places)) in local.iter().zip(hits).enumerate() {
+        let elsewhere = || {
+            places.iter().find_map(|place| {
+                let member = members.iter().find(|member| view.holds(**member, place.node))?;
+                Some((*member, place))
+            })
+        };
+        if let Some((member, hit)) = own.map(|hit| (model, hit)).or_else(elsewhere) {
+            examples.push(Example { sample, member, hit: hit.clone() });
+        }
+    }
+    let used: BTreeSet<NodeId> = examples.iter().map(|example| example.member).collect();
+    for member in &used {
+        let mut here = examples.iter().filter(|example| example.member == *member);
+        if here.all(|example| is_labelled(view, *member, &members, &example.hit)) {
+            return None;
+        }
+    }
+    if !columns_agree(view, samples, &examples) {
+        return None;
+    }
+    let cost = examples.iter().map(|example| example.hit.cost).sum::<f64>()
+        + 0.3 * (view.size(model) as f64).ln();
+    let conflicts = conflicts(view, samples, &examples);
+    Some(List { model, members, examples, conflicts, used: used.len(), cost })
+}
+
+/// Whether two samples have the same place in an item: the same way down and the same classes.
+pub(super) fn same_role(view: &View, one: &Example, other: &Example) -> bool {
+    let role = |example: &Example| {
+        let node = example.hit.node;
+        let place = match view.tag(node) {
+            "td" | "th" | "dd" => view.place(node).0,
+            _ => 0,
+        };
+        (view.way(example.member, node), view.telling(node), place)
+    };
+    one.hit.how.attribute() == other.hit.how.attribute() && role(one) == role(other)
+}
+
+/// Samples of different items with one role are one column, so they should look alike.
+fn columns_agree(view: &View, samples: &[Sample], examples: &[Example]) -> bool {
+    pairs(examples).all(|(one, other)| {
+        let (first, second) = (&samples[one.sample], &samples[other.sample]);
+        one.member == other.member
+            || !same_role(view, one, other)
+            || (shape(&first.text) == shape(&second.text) && !names_differ(first, second))
+    })
+}
+
+fn names_differ(one: &Sample, other: &Sample) -> bool {
+    one.name.is_some() && other.name.is_some() && one.name != other.name
+}
+
+fn pairs(examples: &[Example]) -> impl Iterator<Item = (&Example, &Example)> {
+    let later = |at: usize| examples.iter().skip(at + 1);
+    examples.iter().enumerate().flat_map(move |(at, one)| later(at).map(move |other| (one, other)))
+}
+
+/// How many pairs of samples look like the same column of different items though they lie in one:
+/// then the item taken is too large.
+fn conflicts(view: &View, samples: &[Sample], examples: &[Example]) -> usize {
+    pairs(examples)
+        .filter(|(one, other)| {
+            let (first, second) = (&samples[one.sample], &samples[other.sample]);
+            one.member == other.member
+                && !names_differ(first, second)
+                && clash(view, one, other, shape(&first.text) == shape(&second.text))
+        })
+        .count()
+}
+
+fn clash(view: &View, one: &Example, other: &Example, is_same_shape: bool) -> bool {
+    let (one, other) = (one.hit.node, other.hit.node);
+    let Some(meeting) = view.common(&[one, other]) else { return false };
+    let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
+    let (Some(left), Some(right)) = (below(one), below(other)) else { return false };
+    let classes = view.telling(one);
+    if left == right
+        || view.tag(left) != view.tag(right)
+        || view.way(meeting, one) != view.way(meeting, other)
+        || classes != view.telling(other)
+        || matches!(view.tag(left), "td" | "th" | "dd" | "dt")
+    {
+        return false;
+    }
+    !classes.is_empty()
+        || matches!(view.tag(left), "tr" | "article")
+        || is_same_shape && (left != one || view.tag(left) == "li")
+}
+
+/// Takes samples in siblings for an item without an element of its own, if the siblings repeat.
+fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout> {
+    let nodes: Vec<NodeId> = examples.iter().map(|example| example.hit.node).collect();
+    let meeting = view.common(&nodes)?;
+    let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
+    let parts: Vec<NodeId> = nodes.iter().map(|node| below(*node)).collect::<Option<_>>()?;
+    let (first, last) = (*parts.iter().min()?, *parts.iter().max()?);
+    if first == last {
+        return None;
+    }
+    let alike = |one: NodeId, other: NodeId| {
+        let (ours, theirs) = (view.telling(one), view.telling(other));
+        view.tag(one) == view.tag(other)
+            && (ours.is_empty() == theirs.is_empty())
+            && (ours.is_empty() || ours.intersection(&theirs).next().is_some())
+    };
+    let anchors: Vec<NodeId> =
+        view.document.child_elements(meeting).filter(|child| alike(*child, first)).collect();
+    let next = anchors.iter().find(|anchor| **anchor > first);
+    if next.is_some_and(|next| *next <= last) {
+        return None;
+    }
+    let is_item = |at: usize| {
+        let end = anchors.get(at + 1);
+        parts.iter().zip(examples).filter(|(part, _)| **part != first).all(|(part, example)| {
+            let wanted = shape(&samples[example.sample].text);
+            view.after(anchors[at]).take_while(|node| Some(node) != end).any(|node| {
+                let is_words = wanted == Shape::Words || *part != example.hit.node;
+                alike(node, *part) && (is_words || shape(&view.text(node)) == wanted)
+            })
+        })
+    };
+    let whole = (0..anchors.len()).filter(|at| is_item(*at)).count();
+    let enough = if matches!(view.tag(first), "dt" | "tr" | "h1" | "h2" | "h3" | "h4" | "h5") {
+        2
+    } else {
+        3
+    };
+    if whole < enough || 5 * whole < 3 * anchors.len() {
+        return None;
+    }
+    let examples = examples.iter().map(|example| Example { member: first, ..example.clone() });
+    let examples = examples.collect();
+    Some(Layout { kind: Kind::Flat, members: anchors, examples, outside: Vec::new() })
+}
+
+/// The levels at which each item has an element of its own, from the items given outwards.
+pub(super) fn levels(view: &View, members: &[NodeId]) -> Vec<Vec<NodeId>> {
+    let mut found = vec![members.to_vec()];
+    loop {
+        let Some(last) = found.last() else { return found };
+        let parents: Option<Vec<NodeId>> = last.iter().map(|node| view.parent(*node)).collect();
+        let Some(parents) = parents else { return found };
+        let distinct: BTreeSet<NodeId> = parents.iter().copied().collect();
+        let tag = view.tag(parents[0]);
+        let is_one_kind = parents.iter().all(|node| view.tag(*node) == tag);
+        let is_frame = matches!(tag, "html" | "body" | "main" | "table" | "tbody" | "thead");
+        let nests = parents.iter().any(|one| parents.iter().any(|two| view.document.is_inside(*two, *one)));
+        if distinct.len() != parents.len() || !is_one_kind || is_frame || nests || found.len() > 8 {
+            return found;
+        }
+        found.push(parents);
+    }
+}

@@ -1,0 +1,87 @@
+//! Links worth following: to the next page of a list, and to the page of each item.
+
+use super::hits::{Hit, How};
+use super::layout::Kind;
+use super::view::View;
+use super::ways;
+use super::words::{self, fold};
+use crate::html::NodeId;
+
+const NEXT_WORDS: [&str; 22] = [
+    "next", "next page", "next ›", "next »", "next →", "next >", "›", "»", "→", ">", "older",
+    "older posts", "load more", "more", "weiter", "nächste", "nächste seite", "suivant",
+    "page suivante", "siguiente", "successivo", "volgende",
+];
+
+/// A selector for the link to the next page, if there is an obvious one.
+pub(super) fn next_page(view: &View) -> Option<String> {
+    let root = view.document.root();
+    if let Some(sure) = ["a[rel=next]", "link[rel=next]"].into_iter().find(|sure| {
+        view.select(sure, root).first().is_some_and(|node| target(view, *node).is_some())
+    }) {
+        return Some(sure.to_owned());
+    }
+    let links: Vec<NodeId> = view.select("a[href]", root);
+    let named = links.iter().find(|link| {
+        let around = view.upwards(**link).take(2);
+        around.flat_map(|node| view.classes(node)).any(|class| {
+            words::tokens(class).iter().any(|word| word == "next")
+        })
+    });
+    let told = || {
+        links.iter().find(|link| {
+            let label = view.attribute(**link, "aria-label").unwrap_or_default();
+            let is_next = |text: &str| NEXT_WORDS.contains(&fold(text).to_lowercase().as_str());
+            is_next(&view.text(**link)) || is_next(label)
+        })
+    };
+    let link = *named.or_else(told)?;
+    let wanted = target(view, link)?;
+    let hit = Hit { node: link, how: How::Whole, cost: 0.0 };
+    let mut ways: Vec<String> =
+        ways::css(view, root, link, Kind::Page, &hit).into_iter().map(|mark| mark.text).collect();
+    let text = view.text(link);
+    if !text.is_empty() && !text.contains(['(', ')', '\\']) {
+        let cheap = ways.iter().take_while(|way| !way.contains(":nth")).count();
+        ways.insert(cheap, format!("a:contains({text})"));
+    }
+    ways.into_iter().find(|way| {
+        let found = view.select(way, root);
+        !found.is_empty() && found.iter().all(|node| target(view, *node) == Some(wanted))
+    })
+}
+
+/// A selector for the link from each item to its own page.
+pub(super) fn details(view: &View, block: &str, members: &[NodeId], hits: &[NodeId]) -> Option<String> {
+    let is_link = |node: NodeId| view.tag(node) == "a" && target(view, node).is_some();
+    let (member, link) = hits.iter().find_map(|hit| {
+        let member = *members.iter().find(|member| view.holds(**member, *hit))?;
+        let around = view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
+        let link = around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?;
+        // The link with words says better where it leads than the one around a picture.
+        let same = |other: &NodeId| target(view, *other) == target(view, link) && view.ink(*other) > 0;
+        Some((member, view.inside(member).find(same).unwrap_or(link)))
+    })?;
+    if block.contains(',') {
+        return None;
+    }
+    if member == link {
+        return Some(block.to_owned());
+    }
+    let hit = Hit { node: link, how: How::Whole, cost: 0.0 };
+    let ways = ways::css(view, member, link, Kind::List, &hit);
+    let leads = |way: &str| {
+        let found = view.select_each(way, members);
+        let good = found.iter().filter(|nodes| nodes.len() == 1 && is_link(nodes[0])).count();
+        2 * good > members.len() && good == found.iter().filter(|nodes| !nodes.is_empty()).count()
+    };
+    let way = ways.into_iter().find(|way| leads(&way.text))?;
+    Some(format!("{block} {}", way.text))
+}
+
+/// Where a link leads, if it leads anywhere.
+fn target<'a>(view: &'a View, node: NodeId) -> Option<&'a str> {
+    let href = view.attribute(node, "href")?.trim();
+    let is_dead = href.is_empty() || href.starts_with('#') || href.starts_with("javascript:");
+    (!is_dead).then_some(href)
+}

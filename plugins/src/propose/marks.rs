@@ -1,0 +1,150 @@
+//! What an element can be known by in a selector, and what each mark is worth.
+
+use super::view::View;
+use super::words::{self, class_cost, is_generated, is_plain, module_stem};
+use crate::html::NodeId;
+
+/// A piece of selector and how little it is to be trusted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mark {
+    pub(super) text: String,
+    pub(super) cost: f64,
+}
+
+impl Mark {
+    pub(super) fn new(text: impl Into<String>, cost: f64) -> Self {
+        Self { text: text.into(), cost }
+    }
+}
+
+/// Cheapest first, then shortest, then by letters, so that the choice never depends on chance.
+pub(super) fn sort(marks: &mut Vec<Mark>) {
+    marks.sort_by(|a, b| {
+        (a.cost.total_cmp(&b.cost))
+            .then(a.text.chars().count().cmp(&b.text.chars().count()))
+            .then(a.text.cmp(&b.text))
+    });
+    marks.dedup_by(|a, b| a.text == b.text);
+}
+
+/// Marks of an element by itself. Positions are left out.
+pub(super) fn marks(view: &View, node: NodeId, with_id: bool) -> Vec<Mark> {
+    let tag = view.tag(node);
+    let mut found = vec![Mark::new(tag, tag_cost(tag))];
+    if with_id {
+        let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
+        let is_numbered = id.is_some_and(|id| id.chars().any(|c| c.is_ascii_digit()));
+        found.extend(id.map(|id| Mark::new(format!("#{id}"), if is_numbered { 0.9 } else { 0.02 })));
+    }
+    let classes: Vec<&str> = view.classes(node).into_iter().filter(|class| is_plain(class)).collect();
+    for class in &classes {
+        let cost = class_cost(class);
+        found.push(Mark::new(format!(".{class}"), cost));
+        found.push(Mark::new(format!("{tag}.{class}"), cost + 0.05));
+        let stem = module_stem(class);
+        found.extend(stem.map(|stem| Mark::new(format!("{tag}[class*={stem}]"), 0.3)));
+    }
+    for (at, one) in classes.iter().enumerate() {
+        for two in &classes[at + 1..] {
+            let cost = 0.15 + class_cost(one).max(class_cost(two));
+            found.push(Mark::new(format!(".{one}.{two}"), cost));
+        }
+    }
+    found.extend(attribute_marks(view, node, tag));
+    sort(&mut found);
+    found
+}
+
+fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
+    let mut found = Vec::new();
+    for (name, value) in view.document.attributes(node) {
+        let name = &**name;
+        let cost = match name {
+            "itemprop" => 0.04,
+            "data-testid" | "data-test" | "data-qa" | "data-role" | "data-field" | "data-cy"
+            | "data-hook" => 0.1,
+            "property" | "name" | "itemtype" => 0.2,
+            "rel" | "role" | "type" | "scope" => 0.5,
+            "datetime" => 0.6,
+            _ if name.starts_with("data-") => 0.7,
+            _ => continue,
+        };
+        let is_fixed = value.chars().count() <= 60 && !is_generated(value) && !value.is_empty();
+        if is_fixed && !value.contains(['"', '\'', ']', '[', '\\', '\n']) && name != "datetime" {
+            found.push(Mark::new(format!("[{name}={}]", quoted(value)), cost));
+        }
+        // The name alone holds for all items, whatever its value.
+        if name.starts_with("data-") || name == "datetime" {
+            if is_plain(name) && !is_framework(name) {
+                found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
+            }
+        }
+    }
+    if let Some(end) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_end)).flatten() {
+        found.push(Mark::new(format!("a[href$=/{end}]"), 1.3));
+    }
+    if let Some(stem) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten() {
+        found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.7));
+    }
+    found
+}
+
+fn is_framework(name: &str) -> bool {
+    name.starts_with("data-v-") || name.starts_with("data-react") || is_generated(name)
+}
+
+pub(super) fn quoted(value: &str) -> String {
+    if value.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':')) {
+        value.to_owned()
+    } else {
+        format!("\"{value}\"")
+    }
+}
+
+/// The directory a link points into: `/author/einstein` gives `/author/`.
+fn path_stem(href: &str) -> Option<String> {
+    let path = match href.split_once("://") {
+        Some((_, rest)) => &rest[rest.find('/')?..],
+        None => href,
+    };
+    let path = path.split(['?', '#']).next()?;
+    let at = path.trim_end_matches('/').rfind('/')?;
+    let directory = path[..at].rsplit('/').next()?;
+    (is_plain(directory) && !words::is_generated(directory)).then(|| format!("{directory}/"))
+}
+
+/// The last word of a link: `/rust/forks` gives `forks`.
+fn path_end(href: &str) -> Option<&str> {
+    let (rest, end) = href.rsplit_once('/')?;
+    let is_word = end.len() >= 3 && end.chars().all(|c| c.is_ascii_lowercase());
+    (is_word && !rest.is_empty() && !rest.ends_with('/')).then_some(end)
+}
+
+/// A tag alone: what only stands for one thing is worth more.
+fn tag_cost(tag: &str) -> f64 {
+    match tag {
+        "h1" => 0.2,
+        "h2" | "h3" | "h4" | "h5" | "h6" | "time" | "address" | "blockquote" | "article" | "dt"
+        | "figcaption" | "cite" | "author" => 0.5,
+        "main" | "img" | "header" | "footer" | "section" | "figure" | "tr" | "table" | "tbody"
+        | "dl" | "ul" | "ol" | "meta" => 0.7,
+        "td" | "th" => 1.6,
+        _ => 1.2,
+    }
+}
+
+/// Marks by position: of all siblings, and of those with its tag.
+pub(super) fn places(view: &View, node: NodeId) -> Vec<Mark> {
+    let tag = view.tag(node);
+    let (of_all, of_tag) = view.place(node);
+    if matches!(tag, "td" | "th") {
+        return vec![Mark::new(format!("{tag}:nth-child({of_all})"), 1.0)];
+    }
+    let is_last = view.after(node).next().is_none();
+    let mut found = vec![
+        Mark::new(format!("{tag}:nth-of-type({of_tag})"), 2.6),
+        Mark::new(format!("{tag}:nth-child({of_all})"), 2.7),
+    ];
+    found.extend(is_last.then(|| Mark::new(format!("{tag}:last-child"), 2.5)));
+    found
+}

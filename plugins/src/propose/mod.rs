@@ -1,0 +1,407 @@
+//! Proposes a definition: from a page and some samples of what is wanted on it to selectors.
+//!
+//! Nothing here loads, prints or guesses by chance: the same page and samples give the same
+//! proposal. Every selector is tried on the page before it is proposed.
+
+mod block;
+mod field;
+mod group;
+mod hits;
+mod json;
+mod layout;
+mod links;
+mod marks;
+mod names;
+mod parts;
+mod take;
+#[cfg(test)]
+mod tests;
+mod view;
+mod ways;
+mod words;
+
+use std::collections::BTreeSet;
+
+use url::Url;
+
+use crate::html::{Document, NodeId};
+use field::{Choice, Wanted};
+use hits::Hit;
+use layout::{Example, Kind, Layout};
+pub use take::{Source, Take};
+use view::View;
+
+/// A text seen on the page, and perhaps the name of its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Name of the column; found on the page when absent.
+    pub name: Option<String>,
+    /// The text.
+    pub text: String,
+}
+
+impl Sample {
+    /// Reads `name=text` or a text alone. What stands before `=` is a name if it is a plain word.
+    ///
+    /// ```
+    /// use spoonbill_plugins::propose::Sample;
+    ///
+    /// assert_eq!(Sample::read("price=£5").name.as_deref(), Some("price"));
+    /// assert_eq!(Sample::read("1 + 1 = 2").name, None);
+    /// assert_eq!(Sample::read("/list?page=2").text, "/list?page=2");
+    /// ```
+    pub fn read(text: &str) -> Self {
+        let named = text.split_once('=').filter(|(name, rest)| {
+            name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+                && !rest.trim().is_empty()
+        });
+        match named {
+            Some((name, rest)) => {
+                Self { name: Some(name.to_owned()), text: words::fold(rest) }
+            }
+            None => Self { name: None, text: words::fold(text) },
+        }
+    }
+}
+
+/// What a column's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueType {
+    /// Any text.
+    Text,
+    /// Whole numbers on every row.
+    Integer,
+    /// Numbers with a fraction on every row.
+    Decimal,
+    /// ISO dates on every row.
+    Date,
+    /// Addresses, resolved against the page.
+    Url,
+}
+
+/// One proposed column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How to take it.
+    pub take: Take,
+    /// What its values are.
+    pub value_type: ValueType,
+    /// The samples it stands for.
+    pub samples: Vec<String>,
+    /// The value of each row.
+    pub values: Vec<Option<String>>,
+}
+
+impl Column {
+    /// Rows with a value.
+    pub fn filled(&self) -> usize {
+        self.values.iter().flatten().count()
+    }
+}
+
+/// A proposed definition.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// Selector of what is a row; none for one row a page.
+    pub block: Option<String>,
+    /// How many rows the page gives.
+    pub rows: usize,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Selector of the link to the next page.
+    pub next_page: Option<String>,
+    /// Selector of the links to the pages of the items.
+    pub details: Option<String>,
+}
+
+/// A sample for which there is no column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The sample.
+    pub text: String,
+    /// The text of the page most like it.
+    pub nearest: Option<String>,
+}
+
+/// Proposes selectors for samples of a page; or tells which samples it cannot find.
+///
+/// ```
+/// use spoonbill_plugins::html::{Document, TreeLimits};
+/// use spoonbill_plugins::propose::{Sample, propose};
+///
+/// let html = "<ul><li><b class=name>Rye</b> <i class=price>4</i><li><b class=name>Oat</b> <i class=price>3</i></ul>";
+/// let page = Document::parse(html, TreeLimits::default())?;
+/// let samples = [Sample::read("Rye"), Sample::read("price=4")];
+/// let proposal = propose(&page, &samples, None).map_err(|missing| format!("{missing:?}"))?;
+/// assert_eq!(proposal.rows, 2);
+/// assert_eq!(proposal.columns[1].values[1].as_deref(), Some("3"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn propose(
+    document: &Document,
+    samples: &[Sample],
+    base: Option<&Url>,
+) -> Result<Proposal, Vec<Missing>> {
+    let view = View::new(document);
+    let hits: Vec<Vec<Hit>> =
+        samples.iter().map(|sample| hits::hits(&view, &sample.text, base)).collect();
+    let data: Vec<Option<Take>> = samples
+        .iter()
+        .zip(&hits)
+        .map(|(sample, hits)| hits.is_empty().then(|| json::find(&view, &sample.text)).flatten())
+        .collect();
+    let lost = samples.iter().zip(hits.iter().zip(&data));
+    let missing: Vec<Missing> = lost
+        .filter(|(_, (hits, data))| hits.is_empty() && data.is_none())
+        .map(|(sample, _)| missing(&view, sample))
+        .collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let layout = layout::layout(&view, samples, &hits);
+    let builder = Builder { view: &view, samples, hits: &hits, data: &data, base };
+    builder.build(layout)
+}
+
+fn missing(view: &View, sample: &Sample) -> Missing {
+    let mut best: Option<(f64, String)> = None;
+    for node in view.elements().filter(|node| (1..400).contains(&view.ink(*node))) {
+        for text in [view.own_text(node), view.text(node)] {
+            let likeness = words::likeness(&text, &sample.text);
+            if likeness > 0.3 && best.as_ref().is_none_or(|(most, _)| likeness > *most) {
+                best = Some((likeness, text));
+            }
+        }
+    }
+    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text) }
+}
+
+struct Builder<'a> {
+    view: &'a View<'a>,
+    samples: &'a [Sample],
+    hits: &'a [Vec<Hit>],
+    data: &'a [Option<Take>],
+    base: Option<&'a Url>,
+}
+
+/// A column that is being built: the samples, and the way once it is chosen.
+struct Draft {
+    samples: Vec<usize>,
+    name: String,
+    /// Another name, if the first is taken.
+    other_name: Option<String>,
+    take: Take,
+}
+
+impl Builder<'_> {
+    fn build(&self, layout: Layout) -> Result<Proposal, Vec<Missing>> {
+        let (block, layout) = match layout.kind {
+            Kind::Page => (None, layout),
+            Kind::List | Kind::Flat => {
+                let (block, layout) = self.blocked(layout);
+                (Some(block), layout)
+            }
+        };
+        let members = match &block {
+            Some(block) => self.view.select(block, self.view.document.root()),
+            None => layout.members.clone(),
+        };
+        let mut lost = Vec::new();
+        let mut drafts = Vec::new();
+        for group in self.groups(&layout) {
+            match self.draft(&group, layout.kind, &members) {
+                Some(draft) => drafts.push(draft),
+                None => lost.extend(group.iter().map(|example| example.sample)),
+            }
+        }
+        for example in &layout.outside {
+            // Any item will do that the samples stand in.
+            let home = layout.examples.first().map_or(example.member, |first| first.member);
+            let chosen = self.draft_at(&[example], home, Kind::Page, &members);
+            match chosen {
+                Some(draft) => drafts.push(draft),
+                None => lost.push(example.sample),
+            }
+        }
+        if !lost.is_empty() {
+            return Err(lost.iter().map(|at| missing(self.view, &self.samples[*at])).collect());
+        }
+        drafts.extend(self.data_drafts());
+        drafts.sort_by_key(|draft| draft.samples.first().copied());
+        let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
+        let details = block.as_ref().and_then(|block| {
+            links::details(self.view, block, &members, &nodes)
+        });
+        Ok(Proposal {
+            rows: members.len(),
+            columns: self.columns(drafts, &members),
+            next_page: links::next_page(self.view),
+            details,
+            block,
+        })
+    }
+
+    /// The selector of the items, and the layout at the level it was found for.
+    fn blocked(&self, layout: Layout) -> (String, Layout) {
+        let levels = match layout.kind {
+            Kind::List => layout::levels(self.view, &layout.members),
+            Kind::Flat | Kind::Page => vec![layout.members.clone()],
+        };
+        let inside: Vec<NodeId> = layout.examples.iter().map(|each| each.hit.node).collect();
+        let mut best: Option<(f64, usize, String)> = None;
+        for (level, members) in levels.iter().enumerate() {
+            let inner: Vec<NodeId> =
+                inside.iter().copied().filter(|node| !members.contains(node)).collect();
+            let Some(choice) = block::block(self.view, members, &inner) else { continue };
+            let is_bare = inner.len() < inside.len() && layout.kind == Kind::List;
+            let cost = choice.cost
+                + if choice.is_exact { 0.0 } else { 4.0 }
+                + if is_bare { 0.6 } else { 0.0 }
+                - 0.05 * level as f64;
+            if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                best = Some((cost, level, choice.selector));
+            }
+        }
+        let Some((_, level, selector)) = best else {
+            return (self.view.tag(layout.members[0]).to_owned(), layout);
+        };
+        let raised = |member: NodeId| {
+            let at = layout.members.iter().position(|other| *other == member).unwrap_or_default();
+            levels[level][at]
+        };
+        let examples = layout
+            .examples
+            .iter()
+            .map(|example| Example { member: raised(example.member), ..example.clone() })
+            .collect();
+        (selector, Layout { members: levels[level].clone(), examples, ..layout })
+    }
+
+    /// Examples of one column each: the same name, or the same role in different items.
+    fn groups<'b>(&self, layout: &'b Layout) -> Vec<Vec<&'b Example>> {
+        let mut groups: Vec<Vec<&Example>> = Vec::new();
+        for example in &layout.examples {
+            let sample = &self.samples[example.sample];
+            let home = groups.iter_mut().find(|group| {
+                group.iter().all(|other| {
+                    let their = &self.samples[other.sample];
+                    let is_named = sample.name.is_some() && sample.name == their.name;
+                    let is_free = sample.name.is_none() || their.name.is_none();
+                    let is_apart = layout.kind == Kind::List && other.member != example.member;
+                    (is_named || is_free && is_apart) && layout::same_role(self.view, other, example)
+                })
+            });
+            match home {
+                Some(home) => home.push(example),
+                None => groups.push(vec![example]),
+            }
+        }
+        groups
+    }
+
+    fn draft(&self, group: &[&Example], kind: Kind, members: &[NodeId]) -> Option<Draft> {
+        let first = group.first()?;
+        self.draft_at(group, first.member, kind, members)
+    }
+
+    fn draft_at(
+        &self,
+        group: &[&Example],
+        member: NodeId,
+        kind: Kind,
+        members: &[NodeId],
+    ) -> Option<Draft> {
+        let homed: Vec<Example> = group
+            .iter()
+            .map(|example| {
+                let is_first = std::ptr::eq(*example, group[0]);
+                let member = if is_first { member } else { example.member };
+                Example { member, ..(*example).clone() }
+            })
+            .collect();
+        let examples = homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
+        let first = group.first()?;
+        let wanted = Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind };
+        let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
+        let sample = &self.samples[first.sample];
+        let given = group.iter().find_map(|example| self.samples[example.sample].name.clone());
+        let name = given.unwrap_or_else(|| {
+            names::name(self.view, member, node, &take, &sample.text)
+        });
+        let other_name = names::any_class(self.view, member, node).map(|class| names::snake(&class));
+        let samples = group.iter().map(|example| example.sample).collect();
+        Some(Draft { samples, name, other_name, take })
+    }
+
+    fn data_drafts(&self) -> Vec<Draft> {
+        let found = self.data.iter().enumerate();
+        found
+            .filter_map(|(at, take)| {
+                let take = take.clone()?;
+                let path = match &take.source {
+                    Source::JsonLd(path) | Source::Script { path, .. } => path.as_str(),
+                    _ => "",
+                };
+                let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
+                let name = names::snake(last.unwrap_or("value"));
+                let name = self.samples[at].name.clone().unwrap_or(name);
+                Some(Draft { samples: vec![at], name, other_name: None, take })
+            })
+            .collect()
+    }
+
+    fn columns(&self, drafts: Vec<Draft>, members: &[NodeId]) -> Vec<Column> {
+        let mut taken = BTreeSet::new();
+        let mut columns = Vec::new();
+        for draft in drafts {
+            let mut name = draft.name.clone();
+            if let (true, Some(other)) = (taken.contains(&name), &draft.other_name) {
+                name.clone_from(other);
+            }
+            let mut number = 1;
+            while !taken.insert(name.clone()) {
+                number += 1;
+                name = format!("{}_{number}", draft.name);
+            }
+            let values = draft.take.values(self.view, members, self.base);
+            let samples = draft.samples.iter().map(|at| self.samples[*at].text.clone()).collect();
+            let value_type = value_type(&draft.take, &values);
+            columns.push(Column { name, take: draft.take, value_type, samples, values });
+        }
+        columns
+    }
+}
+
+/// A type only where every value is written as the type would write it.
+fn value_type(take: &Take, values: &[Option<String>]) -> ValueType {
+    let all = |test: fn(&str) -> bool| {
+        values.iter().flatten().count() > 0 && values.iter().flatten().all(|value| test(value))
+    };
+    let is_integer = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        (1..=15).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && (digits == "0" || !digits.starts_with('0'))
+    };
+    let is_decimal = |text: &str| {
+        text.split_once('.').is_some_and(|(whole, part)| {
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            is_number(whole) && is_number(part) && whole.len() + part.len() <= 15
+        })
+    };
+    let is_date = |text: &str| text.len() == 10 && words::is_iso_date(text);
+    if take.is_url {
+        ValueType::Url
+    } else if all(is_integer) {
+        ValueType::Integer
+    } else if all(is_decimal) {
+        ValueType::Decimal
+    } else if all(is_date) {
+        ValueType::Date
+    } else {
+        ValueType::Text
+    }
+}

@@ -1,0 +1,122 @@
+//! Names for columns that the user did not name.
+
+use super::take::Take;
+use super::view::View;
+use super::ways::label_before;
+use super::words::{Shape, is_telling, shape, tokens};
+use crate::html::NodeId;
+
+const KNOWN: [&str; 38] = [
+    "title", "name", "price", "author", "date", "rating", "image", "link", "description", "stock",
+    "availability", "category", "tag", "tags", "location", "company", "salary", "url", "sku",
+    "brand", "score", "votes", "comments", "views", "email", "phone", "address", "summary", "time",
+    "city", "country", "user", "username", "quantity", "reviews", "quote", "venue", "headline",
+];
+
+/// A name for what `take` gives, from how the page calls it.
+pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample: &str) -> String {
+    let told = view.attribute(node, "itemprop").map(str::to_owned);
+    let told = told.filter(|_| take.attribute.as_deref() != Some("href"));
+    let by_attribute = match take.attribute.as_deref() {
+        Some("href") => Some("link"),
+        Some("src" | "data-src") => Some("image"),
+        Some("datetime") => Some("date"),
+        Some("alt") => Some("title"),
+        Some(name) => name.strip_prefix("data-"),
+        None => None,
+    };
+    let found = told
+        .or_else(|| by_attribute.map(str::to_owned))
+        .or_else(|| label(view, root, node))
+        .or_else(|| head(view, node))
+        .or_else(|| known_class(view, root, node))
+        .or_else(|| by_tag(view, node))
+        .or_else(|| by_shape(sample))
+        .or_else(|| any_class(view, root, node))
+        .unwrap_or_else(|| match view.tag(node) {
+            "a" => "name".to_owned(),
+            _ => "text".to_owned(),
+        });
+    let snake = snake(&found);
+    if snake.is_empty() { "value".to_owned() } else { snake }
+}
+
+/// Lower case words with `_` between, letters and digits only, at most four of them.
+pub(super) fn snake(text: &str) -> String {
+    let words = tokens(text);
+    let name = words.iter().take(4).map(String::as_str).collect::<Vec<_>>().join("_");
+    if name.starts_with(|c: char| c.is_numeric()) { format!("n_{name}") } else { name }
+}
+
+fn label(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+    let mut steps = vec![node];
+    steps.extend(view.between(root, node));
+    let is_page = root == view.document.root();
+    let found = steps.into_iter().find_map(|step| {
+        let (label, text) = label_before(view, step, false)?;
+        let is_sure = is_page || text.ends_with(':') || matches!(view.tag(label), "dt" | "th" | "label");
+        is_sure.then_some(text)
+    });
+    found.filter(|text| tokens(text).len() <= 4)
+}
+
+/// The heading of a table's column.
+fn head(view: &View, node: NodeId) -> Option<String> {
+    let cell = view.upwards(node).find(|up| matches!(view.tag(*up), "td" | "th"))?;
+    let table = view.upwards(cell).find(|up| view.tag(*up) == "table")?;
+    let place = view.place(cell).0;
+    let row = view.inside(table).find(|row| {
+        let mut cells = view.document.child_elements(*row).peekable();
+        view.tag(*row) == "tr" && cells.peek().is_some() && cells.all(|cell| view.tag(cell) == "th")
+    })?;
+    let heading = view.document.child_elements(row).nth(place - 1)?;
+    Some(view.text(heading)).filter(|text| !text.is_empty() && tokens(text).len() <= 4)
+}
+
+/// Where the text is taken, a class that says what the element does is no name for it.
+fn is_doing(word: &str) -> bool {
+    matches!(word, "link" | "url" | "image")
+}
+
+/// A word for a thing in the class of the element or of what holds only it.
+fn known_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+    let ink = view.ink(node);
+    let mut steps = vec![node];
+    steps.extend(view.between(root, node).into_iter().take_while(|up| view.ink(*up) == ink));
+    steps.into_iter().find_map(|step| {
+        let ids = view.attribute(step, "id").into_iter();
+        let names: Vec<&str> = view.classes(step).into_iter().chain(ids).collect();
+        names.into_iter().find_map(|class| {
+            let mut words = tokens(class).into_iter().rev();
+            words.find(|word| KNOWN.contains(&word.as_str()) && !is_doing(word))
+        })
+    })
+}
+
+fn by_tag(view: &View, node: NodeId) -> Option<String> {
+    let up = |wanted: &[&str]| view.upwards(node).take(3).any(|up| wanted.contains(&view.tag(up)));
+    if up(&["h1", "h2", "h3", "h4", "h5", "h6"]) {
+        Some("title".to_owned())
+    } else if up(&["time"]) {
+        Some("date".to_owned())
+    } else {
+        None
+    }
+}
+
+fn by_shape(sample: &str) -> Option<String> {
+    match shape(sample) {
+        Shape::Money => Some("price".to_owned()),
+        Shape::Date => Some("date".to_owned()),
+        Shape::Address => Some("link".to_owned()),
+        Shape::Number | Shape::Words => None,
+    }
+}
+
+pub(super) fn any_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+    let mut steps = vec![node];
+    steps.extend(view.between(root, node).into_iter().take(1));
+    steps.into_iter().find_map(|step| {
+        view.classes(step).into_iter().find(|class| is_telling(class)).map(str::to_owned)
+    })
+}

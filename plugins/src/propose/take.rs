@@ -1,0 +1,145 @@
+//! How a value is taken from an item, and what that gives.
+
+use fancy_regex::Regex;
+use url::Url;
+
+use super::json;
+use super::view::View;
+use super::words::fold;
+use crate::html::{Document, NodeId};
+use crate::xpath::{Value, XNode, XPath, XPathLimits};
+
+/// Where a field looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The item itself.
+    Itself,
+    /// A CSS selector below the item.
+    Css(String),
+    /// XPath from the item.
+    Xpath(String),
+    /// A path into the JSON-LD of the page.
+    JsonLd(String),
+    /// A path into the JSON that a script of the page holds.
+    Script {
+        /// The script.
+        selector: String,
+        /// The path in it.
+        path: String,
+    },
+}
+
+/// One way to take a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Take {
+    /// Where it is.
+    pub source: Source,
+    /// Attribute instead of text.
+    pub attribute: Option<String>,
+    /// Only the text directly inside.
+    pub is_own: bool,
+    /// What to keep of it.
+    pub regex: Option<String>,
+    /// All matches, put together with a comma.
+    pub is_all: bool,
+    /// Resolved against the page's address.
+    pub is_url: bool,
+}
+
+impl Take {
+    pub(super) fn new(source: Source) -> Self {
+        Self {
+            source,
+            attribute: None,
+            is_own: false,
+            regex: None,
+            is_all: false,
+            is_url: false,
+        }
+    }
+
+    /// The matches in each root.
+    pub(super) fn nodes(&self, view: &View, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
+        match &self.source {
+            Source::Itself => roots.iter().map(|root| vec![*root]).collect(),
+            Source::Css(selector) => view.select_each(selector, roots),
+            Source::Xpath(xpath) => evaluate(view.document, xpath, roots),
+            Source::JsonLd(_) | Source::Script { .. } => vec![Vec::new(); roots.len()],
+        }
+    }
+
+    /// The value in each root; none where there is nothing.
+    pub(super) fn values(
+        &self,
+        view: &View,
+        roots: &[NodeId],
+        base: Option<&Url>,
+    ) -> Vec<Option<String>> {
+        let fixed = match &self.source {
+            Source::JsonLd(path) => Some(json::look_up_jsonld(view, path)),
+            Source::Script { selector, path } => Some(json::look_up_script(view, selector, path)),
+            _ => None,
+        };
+        if let Some(value) = fixed {
+            return vec![value; roots.len()];
+        }
+        let regex = self.regex.as_ref().and_then(|regex| Regex::new(regex).ok());
+        let value = |node: &NodeId| self.value(view, *node, regex.as_ref(), base);
+        let of_root = |nodes: &Vec<NodeId>| {
+            if self.is_all {
+                let all: Vec<String> = nodes.iter().filter_map(value).collect();
+                return (!all.is_empty()).then(|| all.join(", "));
+            }
+            nodes.first().and_then(value)
+        };
+        self.nodes(view, roots).iter().map(of_root).collect()
+    }
+
+    /// The text of a match before the regex.
+    pub(super) fn raw(&self, view: &View, node: NodeId) -> String {
+        match &self.attribute {
+            Some(name) => view.attribute(node, name).unwrap_or_default().trim().to_owned(),
+            None if self.is_own => view.own_text(node),
+            None => view.text(node),
+        }
+    }
+
+    fn value(
+        &self,
+        view: &View,
+        node: NodeId,
+        regex: Option<&Regex>,
+        base: Option<&Url>,
+    ) -> Option<String> {
+        let mut value = self.raw(view, node);
+        if let Some(regex) = regex {
+            value = kept(regex, &value)?;
+        }
+        if let (true, Some(base)) = (self.is_url, base) {
+            value = base.join(&value).ok()?.to_string();
+        }
+        (!value.trim().is_empty()).then_some(value)
+    }
+}
+
+/// The first group of the first match, or all of it.
+pub(super) fn kept(regex: &Regex, text: &str) -> Option<String> {
+    let found = regex.captures(text).ok()??;
+    let part = found.get(1).or_else(|| found.get(0))?;
+    Some(part.as_str().trim().to_owned())
+}
+
+fn evaluate(document: &Document, xpath: &str, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
+    let Ok(xpath) = XPath::parse(xpath) else { return vec![Vec::new(); roots.len()] };
+    let nodes = |root: &NodeId| match xpath.evaluate(document, *root, XPathLimits::default()) {
+        Ok(Value::Nodes(nodes)) => nodes.iter().copied().map(XNode::id).collect(),
+        _ => Vec::new(),
+    };
+    roots.iter().map(nodes).collect()
+}
+
+/// Whether a value is the sample; case may differ, as style sheets change it.
+pub(super) fn is_sample(value: &str, sample: &str) -> bool {
+    let value = fold(value);
+    value == sample || value.to_lowercase() == sample.to_lowercase()
+}

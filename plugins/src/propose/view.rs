@@ -1,0 +1,181 @@
+//! A page with what the search asks again and again: texts, classes, tag paths.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::words::{self, is_telling, module_stem};
+use crate::css::{self, Selector, TextCache};
+use crate::html::{Document, NodeId, NodeKind};
+
+pub(super) struct View<'a> {
+    pub(super) document: &'a Document,
+    cache: RefCell<TextCache>,
+    /// By node: visible characters before it.
+    ink: Vec<u32>,
+    /// By node: the tags from the root down to it, as a number.
+    paths: Vec<u32>,
+    texts: RefCell<BTreeMap<NodeId, String>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(document: &'a Document) -> Self {
+        let mut view = Self {
+            document,
+            cache: RefCell::default(),
+            ink: vec![0],
+            paths: vec![0; document.len()],
+            texts: RefCell::default(),
+        };
+        let mut known: BTreeMap<(u32, String), u32> = BTreeMap::new();
+        let mut total = 0;
+        for node in document.all() {
+            if document.kind(node) == NodeKind::Text && !view.is_code(node) {
+                total += words::ink(document.text(node).unwrap_or_default());
+            }
+            view.ink.push(total);
+            let Some(parent) = document.parent(node) else { continue };
+            if let Some(name) = document.name(node) {
+                let next = known.len() as u32 + 1;
+                let key = (view.paths[parent.index()], name.to_string());
+                view.paths[node.index()] = *known.entry(key).or_insert(next);
+            }
+        }
+        view
+    }
+
+    fn is_code(&self, text: NodeId) -> bool {
+        let parent = self.document.parent(text).and_then(|parent| self.document.name(parent));
+        parent.is_some_and(|name| matches!(&**name, "script" | "style" | "template"))
+    }
+
+    pub(super) fn elements(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.document.all().filter(|node| self.document.is_element(*node))
+    }
+
+    pub(super) fn inside(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.document.descendants(node).filter(|inner| self.document.is_element(*inner))
+    }
+
+    pub(super) fn holds(&self, outer: NodeId, inner: NodeId) -> bool {
+        outer == inner || self.document.is_inside(inner, outer)
+    }
+
+    /// Visible characters in an element.
+    pub(super) fn ink(&self, node: NodeId) -> u32 {
+        let end = self.document.after_subtree(node).map_or(self.ink.len() - 1, NodeId::index);
+        self.ink[end] - self.ink[node.index()]
+    }
+
+    pub(super) fn size(&self, node: NodeId) -> usize {
+        let end = self.document.after_subtree(node).map_or(self.document.len(), NodeId::index);
+        end - node.index()
+    }
+
+    pub(super) fn path(&self, node: NodeId) -> u32 {
+        self.paths[node.index()]
+    }
+
+    pub(super) fn tag(&self, node: NodeId) -> &str {
+        self.document.name(node).map_or("", |name| &**name)
+    }
+
+    /// All text of an element as a field gives it.
+    pub(super) fn text(&self, node: NodeId) -> String {
+        let mut texts = self.texts.borrow_mut();
+        texts.entry(node).or_insert_with(|| words::fold(&css::text(self.document, node))).clone()
+    }
+
+    pub(super) fn own_text(&self, node: NodeId) -> String {
+        words::fold(&css::own_text(self.document, node))
+    }
+
+    pub(super) fn attribute(&self, node: NodeId, name: &str) -> Option<&'a str> {
+        self.document.attribute(node, name)
+    }
+
+    pub(super) fn classes(&self, node: NodeId) -> Vec<&'a str> {
+        let mut all: Vec<&'a str> =
+            self.attribute(node, "class").unwrap_or_default().split_whitespace().collect();
+        let mut seen = BTreeSet::new();
+        all.retain(|class| seen.insert(*class));
+        all
+    }
+
+    /// The classes that say what an element is.
+    pub(super) fn telling(&self, node: NodeId) -> BTreeSet<&'a str> {
+        let told = |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
+        self.classes(node).into_iter().filter_map(told).collect()
+    }
+
+    pub(super) fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.document.parent_element(node)
+    }
+
+    /// The element itself, then what it lies in, up to the root.
+    pub(super) fn upwards(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(Some(node), |node| self.document.parent_element(*node))
+    }
+
+    /// The elements between `outer` and `inner`, from the innermost; neither of the two.
+    pub(super) fn between(&self, outer: NodeId, inner: NodeId) -> Vec<NodeId> {
+        self.upwards(inner).skip(1).take_while(|node| self.document.is_inside(*node, outer)).collect()
+    }
+
+    pub(super) fn before(&self, node: NodeId) -> Option<NodeId> {
+        std::iter::successors(self.document.prev_sibling(node), |at| self.document.prev_sibling(*at))
+            .find(|at| self.document.is_element(*at))
+    }
+
+    pub(super) fn after(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(self.document.next_sibling(node), |at| self.document.next_sibling(*at))
+            .filter(|at| self.document.is_element(*at))
+    }
+
+    /// Place among the element's siblings, from one: of all, and of those with its tag.
+    pub(super) fn place(&self, node: NodeId) -> (usize, usize) {
+        let before =
+            std::iter::successors(self.before(node), |at| self.before(*at)).collect::<Vec<_>>();
+        let alike = before.iter().filter(|at| self.tag(**at) == self.tag(node)).count();
+        (before.len() + 1, alike + 1)
+    }
+
+    /// The lowest element that holds all nodes.
+    pub(super) fn common(&self, nodes: &[NodeId]) -> Option<NodeId> {
+        let (first, rest) = nodes.split_first()?;
+        self.upwards(*first).find(|outer| rest.iter().all(|node| self.holds(*outer, *node)))
+    }
+
+    /// The tags from `outer` (left out) down to `inner`.
+    pub(super) fn way(&self, outer: NodeId, inner: NodeId) -> Vec<&str> {
+        let mut tags: Vec<&str> = self
+            .upwards(inner)
+            .take_while(|node| self.document.is_inside(*node, outer))
+            .map(|node| self.tag(node))
+            .collect();
+        tags.reverse();
+        tags
+    }
+
+    /// What a selector finds; nothing if it cannot be read or does not end.
+    pub(super) fn select(&self, selector: &str, root: NodeId) -> Vec<NodeId> {
+        let Ok(selector) = Selector::parse(selector) else { return Vec::new() };
+        selector.select(self.document, root, &mut self.cache.borrow_mut()).unwrap_or_default()
+    }
+
+    /// What several roots give for one selector.
+    pub(super) fn select_each(&self, selector: &str, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
+        let Ok(selector) = Selector::parse(selector) else { return vec![Vec::new(); roots.len()] };
+        let mut cache = self.cache.borrow_mut();
+        roots
+            .iter()
+            .map(|root| selector.select(self.document, *root, &mut cache).unwrap_or_default())
+            .collect()
+    }
+
+    /// Whether a node lies in a part of the page that is not its matter.
+    pub(super) fn is_secondary(&self, node: NodeId) -> bool {
+        matches!(self.tag(node), "nav" | "aside" | "footer" | "select" | "option")
+            || self.classes(node).into_iter().any(words::is_secondary)
+            || self.attribute(node, "id").is_some_and(words::is_secondary)
+    }
+}

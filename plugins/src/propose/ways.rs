@@ -1,0 +1,221 @@
+//! Selectors that lead from an item to one element in it.
+
+use super::group::is_label_class;
+use super::hits::{Hit, How};
+use super::layout::Kind;
+use super::marks::{Mark, marks, places, sort};
+use super::view::View;
+use super::words::{is_currency, is_plain, is_telling};
+use crate::html::NodeId;
+
+/// CSS selectors from `root` to `node`, cheapest first. They may match more than that.
+pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Vec<Mark> {
+    let is_page = kind == Kind::Page;
+    let mut own = marks(view, node, is_page);
+    own.truncate(12);
+    own.extend(set_apart(view, root, node));
+    if let Some(sign) = view.own_text(node).chars().find(|c| is_currency(*c)) {
+        own.push(Mark::new(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
+    }
+    let placed = places(view, node);
+    let mut all = own.clone();
+    all.extend(placed.iter().cloned());
+    let between = view.between(root, node);
+    for (level, outer) in between.iter().take(8).enumerate() {
+        let mut contexts = marks(view, *outer, is_page);
+        contexts.truncate(5);
+        contexts.extend(places(view, *outer));
+        for context in &contexts {
+            for mark in own.iter().take(8).chain(&placed) {
+                let cost = 0.2 + 0.02 * level as f64 + 0.5 * context.cost + mark.cost;
+                let sign = if level == 0 { " > " } else { " " };
+                all.push(Mark::new(format!("{}{sign}{}", context.text, mark.text), cost + 0.01));
+                if level == 0 {
+                    all.push(Mark::new(format!("{} {}", context.text, mark.text), cost));
+                }
+            }
+        }
+    }
+    all.extend(labelled(view, root, node, is_page));
+    all.extend(told(view, node, is_page, hit));
+    all.push(full(view, root, node));
+    sort(&mut all);
+    all
+}
+
+/// A class without the classes of others that bear it too: `.price:not(.old)`.
+fn set_apart(view: &View, root: NodeId, node: NodeId) -> Vec<Mark> {
+    let ours = view.classes(node);
+    let scope = view.upwards(root).find(|outer| view.size(*outer) > view.size(root)).unwrap_or(root);
+    let mut found = Vec::new();
+    for class in ours.iter().filter(|class| is_telling(class)) {
+        let mut strangers: Vec<&str> = view
+            .inside(scope)
+            .filter(|other| view.classes(*other).contains(class))
+            .flat_map(|other| view.classes(other))
+            .filter(|other| !ours.contains(other) && is_plain(other))
+            .collect();
+        strangers.sort_unstable();
+        strangers.dedup();
+        let forms = strangers.into_iter().take(6);
+        found.extend(forms.map(|other| Mark::new(format!(".{class}:not(.{other})"), 0.25)));
+    }
+    found
+}
+
+/// Anchored at the label in front: `dt:contains(Weight) + dd`.
+fn labelled(view: &View, root: NodeId, node: NodeId, is_page: bool) -> Vec<Mark> {
+    let mut found = Vec::new();
+    let mut steps = vec![node];
+    steps.extend(view.between(root, node));
+    for step in steps {
+        let Some((label, text)) = label_before(view, step, is_page) else { continue };
+        let tag = view.tag(label);
+        let cost = match tag {
+            "dt" | "th" => 0.5,
+            _ => 0.9,
+        } + if is_page { 0.0 } else { 0.5 };
+        let tail = if step == node {
+            String::new()
+        } else {
+            format!(" > {}", view.way(step, node).join(" > "))
+        };
+        let word = text.trim_end_matches(':').trim();
+        let end = format!("+ {}{tail}", view.tag(step));
+        found.push(Mark::new(format!("{tag}:contains({word}) {end}"), cost));
+        let exact = super::parts::escape(word);
+        found.push(Mark::new(format!("{tag}:matches(^{exact}:?$) {end}"), cost + 0.3));
+    }
+    found
+}
+
+/// The label in front of an element, and its text.
+pub(super) fn label_before(view: &View, node: NodeId, is_page: bool) -> Option<(NodeId, String)> {
+    let label = view.before(node)?;
+    let text = view.text(label);
+    let is_fit = text.chars().any(char::is_alphabetic)
+        && text.chars().count() <= 40
+        && !text.contains(['(', ')', '"', '\'', '\\']);
+    let is_label = matches!(view.tag(label), "dt" | "th" | "b" | "strong" | "label")
+        || text.ends_with(':')
+        || view.classes(label).into_iter().any(is_label_class)
+        || (is_page && is_pair(view, label, &text));
+    (is_fit && is_label).then_some((label, text))
+}
+
+/// Whether an element is the first of two that stand for label and value.
+fn is_pair(view: &View, label: NodeId, text: &str) -> bool {
+    matches!(view.tag(label), "td" | "span" | "div")
+        && !text.chars().any(|c| c.is_ascii_digit())
+        && text.split(' ').count() <= 3
+        && view.parent(label).is_some_and(|row| view.document.child_elements(row).count() == 2)
+}
+
+/// Known by a word it holds in front of the value: `li:contains(Weight)`.
+fn told(view: &View, node: NodeId, is_page: bool, hit: &Hit) -> Option<Mark> {
+    let text = view.text(node);
+    if !matches!(hit.how, How::Own | How::Part) {
+        return None;
+    }
+    let label: String = text.chars().take_while(|c| *c != ':').collect();
+    let is_label = label.len() < text.len()
+        && (2..=30).contains(&label.chars().count())
+        && label.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-');
+    let cost = if is_page { 0.8 } else { 1.3 };
+    is_label.then(|| Mark::new(format!("{}:contains({label}:)", view.tag(node)), cost))
+}
+
+/// By positions alone, level by level.
+fn full(view: &View, root: NodeId, node: NodeId) -> Mark {
+    let mut steps: Vec<String> = view
+        .upwards(node)
+        .take_while(|up| view.document.is_inside(*up, root))
+        .map(|up| format!("{}:nth-child({})", view.tag(up), view.place(up).0))
+        .collect();
+    steps.reverse();
+    Mark::new(format!("> {}", steps.join(" > ")), 3.6 + 0.2 * steps.len() as f64)
+}
+
+/// XPath from an item to an element in one of the siblings that belong to it.
+pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
+    let Some(parent) = view.parent(anchor) else { return Vec::new() };
+    let Some(part) = view.upwards(node).find(|up| view.parent(*up) == Some(parent)) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (test, cost) in tests(view, part) {
+        let ahead = view
+            .after(anchor)
+            .take_while(|other| *other != part)
+            .filter(|other| tests(view, *other).iter().any(|(theirs, _)| *theirs == test));
+        let step = format!("following-sibling::{test}[{}]", ahead.count() + 1);
+        if part == node {
+            found.push(Mark::new(step.clone(), cost));
+            continue;
+        }
+        for (inner, inner_cost) in tests(view, node) {
+            found.push(Mark::new(format!("{step}//{inner}"), cost + inner_cost));
+        }
+        let down: Vec<String> = view
+            .upwards(node)
+            .take_while(|up| *up != part)
+            .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
+            .collect();
+        let down: Vec<String> = down.into_iter().rev().collect();
+        found.push(Mark::new(format!("{step}/{}", down.join("/")), cost + 2.5));
+    }
+    sort(&mut found);
+    found
+}
+
+/// XPath for values that stand outside of the items: before the item, if there are several of a
+/// kind on the page, or from its top.
+pub(super) fn outside(view: &View, item: NodeId, node: NodeId) -> Vec<Mark> {
+    let mut found: Vec<Mark> = Vec::new();
+    let is_alone = view.elements().filter(|other| view.path(*other) == view.path(node)).count() < 2;
+    if !is_alone && node < item && !view.holds(node, item) {
+        let before = tests(view, node).into_iter();
+        found.extend(before.map(|(test, cost)| {
+            Mark::new(format!("preceding::{test}[1]"), 0.5 * cost)
+        }));
+    }
+    if let Some(id) = view.attribute(node, "id").filter(|id| is_plain(id)) {
+        found.push(Mark::new(format!("//*[@id='{id}']"), 0.1));
+    }
+    let own = tests(view, node);
+    found.extend(own.iter().map(|(test, cost)| Mark::new(format!("//{test}"), *cost)));
+    if let Some(parent) = view.parent(node) {
+        for (outer, outer_cost) in tests(view, parent) {
+            found.extend(own.iter().map(|(test, cost)| {
+                Mark::new(format!("//{outer}/{test}"), 0.3 + 0.5 * outer_cost + cost)
+            }));
+        }
+    }
+    let way: Vec<String> =
+        view.upwards(node).map(|up| format!("{}[{}]", view.tag(up), view.place(up).1)).collect();
+    let way: Vec<String> = way.into_iter().rev().collect();
+    found.push(Mark::new(format!("/{}", way.join("/")), 4.0));
+    sort(&mut found);
+    found
+}
+
+/// Node tests of XPath that an element passes, with their cost.
+fn tests(view: &View, node: NodeId) -> Vec<(String, f64)> {
+    let tag = view.tag(node);
+    let mut found = Vec::new();
+    let classes = view.classes(node);
+    for class in classes.iter().filter(|class| is_telling(class)) {
+        let test = if classes.len() == 1 {
+            format!("{tag}[@class='{class}']")
+        } else {
+            format!("{tag}[contains(concat(' ', @class, ' '), ' {class} ')]")
+        };
+        found.push((test, 0.1));
+    }
+    if let Some(name) = view.attribute(node, "itemprop").filter(|name| is_plain(name)) {
+        found.push((format!("{tag}[@itemprop='{name}']"), 0.05));
+    }
+    let is_common = matches!(tag, "span" | "div" | "p" | "a" | "li" | "td");
+    found.push((tag.to_owned(), if is_common { 1.2 } else { 0.5 }));
+    found
+}
