@@ -25,6 +25,8 @@ fn found_in(html: &str, root: &str, selector: &str) -> String {
     };
     let selector = Selector::parse(selector).expect(selector);
     let found = selector.select(&page, root, &mut cache).expect("a small page");
+    let first = selector.select_first(&page, root, &mut cache);
+    assert_eq!(first, Ok(found.first().copied()));
     for node in &found {
         assert_eq!(selector.matches(&page, root, *node, &mut cache), Ok(true));
     }
