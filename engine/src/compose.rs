@@ -32,6 +32,8 @@ pub(crate) struct Composed {
     pub config: Config,
     /// When the run takes place.
     pub date: RunDate,
+    /// Where the definitions lie on this machine, and files beside them.
+    pub dir: PathBuf,
     /// Warnings to be shown once.
     pub warnings: Vec<Problem>,
 }
@@ -44,7 +46,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     let (Loaded { defs, sources, secrets, .. }, mut problems) =
         spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
-    let (lists, found) = lists::examine(&defs, config, &sources);
+    let (lists, found) = lists::examine(&defs, dir, config, &sources);
     problems.0.extend(found);
     let published = Published { defs, files, secrets, lists };
     let date = match RunDate::of(config) {
@@ -73,7 +75,8 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     if problems.has_errors() {
         return Err(problems);
     }
-    Ok(Composed { published, config: config.clone(), date, warnings: problems.0 })
+    let dir = dir.to_owned();
+    Ok(Composed { published, config: config.clone(), date, dir, warnings: problems.0 })
 }
 
 fn overlap(one: &Place, other: &Place) -> bool {

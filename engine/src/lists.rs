@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read};
-use std::path::PathBuf;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 use spoonbill_defs::{Defs, Problem, Sources, Text, UrlSource};
 use spoonbill_plugins::follow::{Listed, UrlList, UrlPattern};
 
+use crate::compose::places;
 use crate::config::Config;
-
-/// A list under way.
-type List = UrlList<BufReader<Box<dyn Read + Send>>>;
 
 /// Looks every source through before anything is seeded: gives the hashes of files, which are part
 /// of a run, and everything that is wrong.
 pub(crate) fn examine(
     defs: &Defs,
+    dir: &Path,
     config: &Config,
     sources: &Sources,
 ) -> (BTreeMap<String, [u8; 32]>, Vec<Problem>) {
     let (mut hashes, mut problems) = (BTreeMap::new(), Vec::new());
     let (mut total, max) = (0_u64, config.links.urls_max);
+    let find = |name: &str| find(&places(name, dir, config), name);
     for source in defs.locator_groups.iter().flat_map(|group| &group.sources) {
         let counted = match source {
             UrlSource::Pattern(text) => UrlPattern::parse(&text.text)
                 .map(|pattern| pattern.count())
                 .map_err(|message| Problem::error(sources, text.at, message)),
             UrlSource::File { file, column, name } => {
-                look_through(file, column.as_ref(), name.as_ref(), config, max).map_or_else(
+                look_through(file, column.as_ref(), name.as_ref(), &find, max).map_or_else(
                     |(at, message)| Err(Problem::error(sources, at.at, message)),
                     |(hash, count)| {
                         hashes.insert(file.text.clone(), hash);
@@ -62,15 +62,13 @@ fn look_through<'t>(
     file: &'t Text,
     column: Option<&'t Text>,
     name: Option<&'t Text>,
-    config: &Config,
+    find: &dyn Fn(&str) -> Result<PathBuf, String>,
     max: u64,
 ) -> Result<([u8; 32], u64), (&'t Text, String)> {
     let of_file = |message: String| (file, format!("file `{}`: {message}", file.text));
-    let path = find(&file.text, config).map_err(|message| (file, message))?;
+    let path = find(&file.text).map_err(|message| (file, message))?;
     let open = || File::open(&path).map_err(|error| of_file(error.to_string()));
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(open()?).map_err(|error| of_file(error.to_string()))?;
-    let hash = *hasher.finalize().as_bytes();
+    let hash = hash_of(&path).map_err(|error| of_file(error.to_string()))?;
     let titles = [column, name].map(|title| title.map(Text::as_str));
     // Each title by itself, so that the problem stands at the wrong one.
     if let Some(column) = column {
@@ -93,41 +91,64 @@ fn look_through<'t>(
     Ok((hash, count))
 }
 
-/// Where a file of addresses lies: as it is named, or below the resources.
-fn find(name: &str, config: &Config) -> Result<PathBuf, String> {
-    let inner = name.trim_start_matches('/');
-    let resources = config.fetch.resources_dir.iter().map(|resources| resources.join(inner));
-    let places: Vec<PathBuf> = std::iter::once(PathBuf::from(name)).chain(resources).collect();
+fn hash_of(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(*hasher.finalize().as_bytes())
+}
+
+/// The first of some places where a file lies.
+fn find(places: &[PathBuf], name: &str) -> Result<PathBuf, String> {
     places.iter().find(|place| place.is_file()).cloned().ok_or_else(|| {
-        let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-        format!("there is no file `{name}`; looked for `{}`", places.join("`, `"))
+        let mut looked: Vec<String> = places.iter().map(|at| at.display().to_string()).collect();
+        looked.dedup();
+        format!("there is no file `{name}`; looked for `{}`", looked.join("`, `"))
     })
 }
 
-/// The locators of a source, one after the other.
-pub(crate) fn locators(
-    source: &UrlSource,
-    config: &Config,
-) -> Result<Box<dyn Iterator<Item = Result<Listed, String>> + Send>, String> {
-    match source {
-        UrlSource::Pattern(text) => {
-            let pattern = UrlPattern::parse(&text.text)?;
-            let urls = (0..pattern.count()).map(move |number| pattern.get(number));
-            Ok(Box::new(urls.map(|url| Ok(Listed { name: url.clone(), url }))))
+/// The files of addresses of a run, as they are found on this machine.
+#[derive(Debug)]
+pub(crate) struct ListFiles {
+    hashes: BTreeMap<String, [u8; 32]>,
+    places: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// Locators under way.
+pub(crate) type Locators = Box<dyn Iterator<Item = Result<Listed, String>> + Send>;
+
+impl ListFiles {
+    /// Files with the hashes that the run was opened with.
+    pub(crate) fn new(hashes: &BTreeMap<String, [u8; 32]>, dir: &Path, config: &Config) -> Self {
+        let places = hashes.keys().map(|name| (name.clone(), places(name, dir, config)));
+        Self { hashes: hashes.clone(), places: places.collect() }
+    }
+
+    /// The locators of a source, one after the other.
+    pub(crate) fn locators(&self, source: &UrlSource) -> Result<Locators, String> {
+        match source {
+            UrlSource::Pattern(text) => {
+                let pattern = UrlPattern::parse(&text.text)?;
+                let urls = (0..pattern.count()).map(move |number| pattern.get(number));
+                Ok(Box::new(urls.map(|url| Ok(Listed { name: url.clone(), url }))))
+            }
+            UrlSource::File { file, column, name } => {
+                let fail = |error: String| format!("file `{}`: {error}", file.text);
+                let list = UrlList::open(
+                    self.open(&file.text).map_err(fail)?,
+                    column.as_ref().map(Text::as_str),
+                    name.as_ref().map(Text::as_str),
+                );
+                Ok(Box::new(list.map_err(fail)?))
+            }
         }
-        UrlSource::File { file, column, name } => {
-            let fail = |error: String| format!("file `{}`: {error}", file.text);
-            let opened = File::open(find(&file.text, config)?);
-            let reader: Box<dyn Read + Send> =
-                Box::new(opened.map_err(|error| fail(error.to_string()))?);
-            let (column, name) = (column.as_ref(), name.as_ref());
-            let list: List = UrlList::open(
-                BufReader::new(reader),
-                column.map(Text::as_str),
-                name.map(Text::as_str),
-            )
-            .map_err(fail)?;
-            Ok(Box::new(list))
+    }
+
+    fn open(&self, name: &str) -> Result<BufReader<File>, String> {
+        let path = find(self.places.get(name).map_or(&[], Vec::as_slice), name)?;
+        let hash = hash_of(&path).map_err(|error| error.to_string())?;
+        if self.hashes.get(name) != Some(&hash) {
+            return Err(String::from("it is not the file that the run was opened with"));
         }
+        File::open(&path).map(BufReader::new).map_err(|error| error.to_string())
     }
 }

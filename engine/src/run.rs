@@ -103,7 +103,8 @@ pub(crate) async fn run(
     .await?;
     let plan = agreed(store).await?;
 
-    cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan)).await?;
+    let dir = composed.dir.as_path();
+    cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan, dir)).await?;
 
     // From here on the numbers that are watched are this run's.
     store.ask(Question::Flush).await?;
@@ -272,10 +273,11 @@ async fn seed_once(
     session: SessionId,
     epoch: Epoch,
     plan: &Agreed,
+    dir: &Path,
 ) -> Result<(), RunError> {
     let run = current(store).await?;
     if run.seeded.len() < run.plan.groups.len() {
-        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config);
+        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
         seed(store, session, epoch, &plan.published.defs, seeding).await?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Seeding: every locator of the definitions becomes a job, once.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use spoonbill_defs::{Defs, LocatorGroup};
@@ -13,7 +14,7 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::{Command, Epoch, JobKey, NewJob, Quota, Reply, SessionId};
-use crate::lists;
+use crate::lists::ListFiles;
 use crate::prepare::Prepared;
 use crate::store::Store;
 
@@ -25,12 +26,17 @@ pub(crate) struct Seeding {
     /// Groups whose pages go by their address alone.
     followed: BTreeSet<String>,
     canon: Canon,
-    config: Config,
+    files: ListFiles,
 }
 
 impl Seeding {
     /// Seeding of these definitions.
-    pub(crate) fn new(published: &Published, prepared: &Prepared, config: &Config) -> Self {
+    pub(crate) fn new(
+        published: &Published,
+        prepared: &Prepared,
+        config: &Config,
+        dir: &Path,
+    ) -> Self {
         let names = published.defs.locator_groups.iter().map(|group| &group.name.text);
         let followed = |name: &&String| {
             prepared.groups.get(name.as_str()).is_some_and(|group| group.is_followed)
@@ -38,7 +44,7 @@ impl Seeding {
         Self {
             followed: names.filter(followed).cloned().collect(),
             canon: prepared.canon.clone(),
-            config: config.clone(),
+            files: ListFiles::new(&published.lists, dir, config),
         }
     }
 
@@ -114,7 +120,7 @@ fn locators<'g>(
         Ok(Listed { name: locator.name.text.clone(), url: locator.url.text.clone() })
     });
     let listed = group.sources.iter().flat_map(|source| {
-        let (list, failure) = match lists::locators(source, &seeding.config) {
+        let (list, failure) = match seeding.files.locators(source) {
             Ok(list) => (Some(list), None),
             Err(message) => (None, Some(Err(message))),
         };

@@ -1,5 +1,6 @@
 //! How many pages, and how far: exact, whatever the timing, and through kills.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
@@ -72,6 +73,27 @@ fn a_rule_adds_so_many_pages_and_the_rest_is_counted() {
     assert_eq!(skipped(&work), json!({ "already known": 4, "links beyond maxPages": 2 }));
 }
 
+#[test]
+fn a_column_of_depths_is_right_whatever_is_found_first() {
+    for slow in [0, 400] {
+        let site = Site::start();
+        two_ways(&site, Duration::from_millis(slow));
+        let work = Workdir::with_defs(&format!(
+            "groups: {{ all: {{ urls: \"{}\", fields: {{ title: h1 }}, columns: [ depth ], follow: a \
+             }} }}\n",
+            site.url("/")
+        ));
+        let ending = work.run(&["loader.fetch.parallelism=8"]);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        let rows = work.lines("output/latest/all.csv");
+        let last_two = |row: &String| row.rsplitn(3, ',').take(2).collect::<Vec<_>>().join(" ");
+        let mut rows: Vec<String> =
+            rows.iter().map(last_two).filter(|row| row != "title depth").collect();
+        rows.sort();
+        assert_eq!(rows, ["long1 1", "long2 2", "short 1", "start 0", "x 2", "y 3", "z 4"]);
+    }
+}
+
 /// A site of forty pages that link to each other.
 fn mesh(site: &Site) {
     site.otherwise(|request, _| {
@@ -121,4 +143,37 @@ fn kills_in_the_middle_change_no_byte() {
         assert!(ended);
         assert_eq!(work.lines("output/latest/data.txt"), expected, "with `{rule}`");
     }
+}
+
+/// Pages that two start pages lead to: who finds one first must not show.
+#[test]
+fn canonical_rows_of_records_do_not_depend_on_timing() {
+    let site = Site::start();
+    let late = Arc::new(Mutex::new(""));
+    let theirs = Arc::clone(&late);
+    site.otherwise(move |request, _| {
+        let slow = request.path == *theirs.lock().unwrap();
+        let delay = Duration::from_millis(if slow { 300 } else { 0 });
+        Response::html(page(&request.path, &["/x", "/y", "/z"])).delay(delay)
+    });
+    let rows = |slow: &'static str| {
+        *late.lock().unwrap() = slow;
+        let work = Workdir::with_defs(&format!(
+            r#"
+groups:
+  all:
+    locators: [ {{ name: b, url: "{}" }}, {{ name: a, url: "{}" }} ]
+    follow: {{ selector: a, group: item }}
+  item: {{ fields: {{ title: h1 }}, follow: a }}
+"#,
+            site.url("/1"),
+            site.url("/2"),
+        ));
+        let ending = work.run(&["output.order=canonical", "loader.fetch.parallelism=4"]);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        work.lines("output/latest/item.csv")
+    };
+    let first = rows("/1");
+    assert!(first.len() >= 3, "{first:?}");
+    assert_eq!(first, rows("/2"));
 }
