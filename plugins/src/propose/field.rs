@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::hits::{Hit, How};
+use super::hits::{Hit, How, opening};
 use super::layout::{Example, Kind};
 use super::marks::Mark;
 use super::parts;
@@ -24,6 +24,8 @@ pub(super) struct Wanted<'a> {
     /// All places of the first sample.
     pub(super) hits: &'a [Hit],
     pub(super) kind: Kind,
+    /// Places that other columns have, with their attribute.
+    pub(super) taken: &'a [(NodeId, Option<String>)],
 }
 
 /// A way to take a column, with its cost.
@@ -55,7 +57,15 @@ pub(super) fn choose(
         let is_here = wanted.kind == Kind::Flat || view.holds(first.member, hit.node);
         hit.node == first.hit.node || is_here && wanted.kind == Kind::List || is_page_rival(wanted, hit)
     });
-    for hit in places.take(12) {
+    let attribute = |hit: &Hit| hit.how.attribute().map(str::to_owned);
+    let is_free = |hit: &&Hit| {
+        matches!(hit.how, How::Part | How::AttributePart(_))
+            || !wanted.taken.contains(&(hit.node, attribute(hit)))
+    };
+    let places: Vec<&Hit> = places.collect();
+    let free: Vec<&Hit> = places.iter().copied().filter(is_free).collect();
+    let places = if free.is_empty() { places } else { free };
+    for hit in places.into_iter().take(12) {
         for (node, extra) in same_text(view, first.member, hit) {
             let ways = sources(view, first.member, node, wanted.kind, hit);
             let mut patterned = 0;
@@ -70,7 +80,7 @@ pub(super) fn choose(
                     break;
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, node) else { continue };
+                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start)) else { continue };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
                         best = Some(Choice { take, cost, node });
                     }
@@ -162,14 +172,17 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// What a way costs all in all; none if it does not give the samples.
-    fn judge(&self, take: &Take, floor: f64, node: NodeId) -> Option<f64> {
+    fn judge(&self, take: &Take, floor: f64, (node, is_start): (NodeId, bool)) -> Option<f64> {
         let (view, wanted) = (self.view, self.wanted);
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
         let given = take.values(view, &owners, self.base);
+        let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
+            (true, _) => value.split(", ").any(|one| is_sample(one, sample)),
+            (false, true) => value.starts_with(opening(sample)),
+            (false, false) => is_sample(value, sample),
+        };
         let is_given = wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
-            value.as_ref().is_some_and(|value| {
-                if take.is_all { value.split(", ").any(|one| is_sample(one, sample)) } else { is_sample(value, sample) }
-            })
+            value.as_ref().is_some_and(|value| holds(value, sample))
         });
         if !is_given {
             return None;

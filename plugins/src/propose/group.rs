@@ -61,8 +61,7 @@ impl<'a> Judge<'a> {
         }
         let shares = self.shares_class(node);
         self.class_allows(node, shares)
-            && !self.view.holds(node, self.model)
-            && !self.view.holds(self.model, node)
+            && (shares || !self.view.holds(node, self.model) && !self.view.holds(self.model, node))
             && self.is_no_advert(node)
             && self.lies_alike(node, shares)
             && self.cells_fit(node)
@@ -153,7 +152,10 @@ impl<'a> Judge<'a> {
             played += if way.is_empty() { 2 } else { worth.max().unwrap_or_default() };
         }
         let needed = self.roles.len();
-        played > needed || (needed <= 2 && played == needed)
+        let is_brother = self.view.parent(node) == self.view.parent(self.model);
+        played > needed
+            || (needed <= 2 && played == needed)
+            || (is_brother && self.shares_class(node) && played >= 2)
     }
 
     fn is_similar(&self, node: NodeId, shares: bool) -> bool {

@@ -147,7 +147,7 @@ pub fn propose(
 ) -> Result<Proposal, Vec<Missing>> {
     let view = View::new(document);
     let hits: Vec<Vec<Hit>> =
-        samples.iter().map(|sample| hits::hits(&view, &sample.text, base)).collect();
+        samples.iter().map(|sample| hits::hits(&view, sample, base)).collect();
     let data: Vec<Option<Take>> = samples
         .iter()
         .zip(&hits)
@@ -211,18 +211,22 @@ impl Builder<'_> {
         };
         let mut lost = Vec::new();
         let mut drafts = Vec::new();
+        let mut taken = Vec::new();
         for group in self.groups(&layout) {
-            match self.draft(&group, layout.kind, &members) {
-                Some(draft) => drafts.push(draft),
+            match self.draft(&group, layout.kind, &members, &taken) {
+                Some((draft, node)) => {
+                    taken.push((node, draft.take.attribute.clone()));
+                    drafts.push(draft);
+                }
                 None => lost.extend(group.iter().map(|example| example.sample)),
             }
         }
         for example in &layout.outside {
             // Any item will do that the samples stand in.
             let home = layout.examples.first().map_or(example.member, |first| first.member);
-            let chosen = self.draft_at(&[example], home, Kind::Page, &members);
+            let chosen = self.draft_at(&[example], home, Kind::Page, &members, &taken);
             match chosen {
-                Some(draft) => drafts.push(draft),
+                Some((draft, _)) => drafts.push(draft),
                 None => lost.push(example.sample),
             }
         }
@@ -302,9 +306,15 @@ impl Builder<'_> {
         groups
     }
 
-    fn draft(&self, group: &[&Example], kind: Kind, members: &[NodeId]) -> Option<Draft> {
+    fn draft(
+        &self,
+        group: &[&Example],
+        kind: Kind,
+        members: &[NodeId],
+        taken: &[(NodeId, Option<String>)],
+    ) -> Option<(Draft, NodeId)> {
         let first = group.first()?;
-        self.draft_at(group, first.member, kind, members)
+        self.draft_at(group, first.member, kind, members, taken)
     }
 
     fn draft_at(
@@ -313,7 +323,8 @@ impl Builder<'_> {
         member: NodeId,
         kind: Kind,
         members: &[NodeId],
-    ) -> Option<Draft> {
+        taken: &[(NodeId, Option<String>)],
+    ) -> Option<(Draft, NodeId)> {
         let homed: Vec<Example> = group
             .iter()
             .map(|example| {
@@ -324,7 +335,7 @@ impl Builder<'_> {
             .collect();
         let examples = homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
         let first = group.first()?;
-        let wanted = Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind };
+        let wanted = Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
         let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
         let sample = &self.samples[first.sample];
         let given = group.iter().find_map(|example| self.samples[example.sample].name.clone());
@@ -333,7 +344,7 @@ impl Builder<'_> {
         });
         let other_name = names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
-        Some(Draft { samples, name, other_name, take })
+        Some((Draft { samples, name, other_name, take }, node))
     }
 
     fn data_drafts(&self) -> Vec<Draft> {

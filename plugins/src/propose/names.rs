@@ -61,7 +61,7 @@ fn label(view: &View, root: NodeId, node: NodeId) -> Option<String> {
 }
 
 /// The heading of a table's column.
-fn head(view: &View, node: NodeId) -> Option<String> {
+pub(super) fn head(view: &View, node: NodeId) -> Option<String> {
     let cell = view.upwards(node).find(|up| matches!(view.tag(*up), "td" | "th"))?;
     let table = view.upwards(cell).find(|up| view.tag(*up) == "table")?;
     let place = view.place(cell).0;
