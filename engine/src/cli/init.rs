@@ -62,7 +62,9 @@ fn tell(words: &str) -> u8 {
 
 fn refused(error: &WriteError) -> (u8, String) {
     match error {
-        WriteError::Exists(_) => (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n")),
+        WriteError::Exists(_) => {
+            (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n"))
+        }
         WriteError::Io { .. } => (8, format!("error: {error}\n")),
     }
 }
@@ -131,8 +133,9 @@ fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
 /// How the definition names the page: a file by its whole path, so that it is found from anywhere.
 fn address(url: &str) -> String {
     match Target::of(url) {
-        Ok(Target::Path(path)) => std::path::absolute(&path)
-            .map_or(path, |path| path.display().to_string()),
+        Ok(Target::Path(path)) => {
+            std::path::absolute(&path).map_or(path, |path| path.display().to_string())
+        }
         Ok(Target::Http(_)) | Err(_) => url.to_owned(),
     }
 }
@@ -178,7 +181,8 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
         .as_ref()
         .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
     let mut out = format!("wrote {dir}/{file}: {rows} on this page, {from}\n\n");
-    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+    let width =
+        proposal.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
     for column in &proposal.columns {
         let filled = format!("{} of {}", column.filled(), proposal.rows);
         out.push_str(&format!("  {:width$}  {filled}: {}\n", column.name, first_values(column)));
@@ -194,7 +198,8 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
 }
 
 fn first_values(column: &Column) -> String {
-    let values: Vec<String> = column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
+    let values: Vec<String> =
+        column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
     let more = if column.filled() > 3 { ", ..." } else { "" };
     format!("{}{more}", values.join(", "))
 }

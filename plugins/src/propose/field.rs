@@ -55,7 +55,9 @@ pub(super) fn choose(
     let mut best: Option<Choice> = None;
     let places = wanted.hits.iter().filter(|hit| {
         let is_here = wanted.kind == Kind::Flat || view.holds(first.member, hit.node);
-        hit.node == first.hit.node || is_here && wanted.kind == Kind::List || is_page_rival(wanted, hit)
+        hit.node == first.hit.node
+            || is_here && wanted.kind == Kind::List
+            || is_page_rival(wanted, hit)
     });
     let attribute = |hit: &Hit| hit.how.attribute().map(str::to_owned);
     let is_free = |hit: &&Hit| {
@@ -80,7 +82,10 @@ pub(super) fn choose(
                     break;
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start)) else { continue };
+                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start))
+                    else {
+                        continue;
+                    };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
                         best = Some(Choice { take, cost, node });
                     }
@@ -181,9 +186,10 @@ impl Trial<'_> {
             (false, true) => value.starts_with(opening(sample)),
             (false, false) => is_sample(value, sample),
         };
-        let is_given = wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
-            value.as_ref().is_some_and(|value| holds(value, sample))
-        });
+        let is_given =
+            wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
+                value.as_ref().is_some_and(|value| holds(value, sample))
+            });
         if !is_given {
             return None;
         }
@@ -198,13 +204,15 @@ impl Trial<'_> {
         if is_labelled && wanted.kind == Kind::List && share(filled) < 0.5 {
             cost += 3.0;
         }
-        cost += if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
+        cost +=
+            if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
         let odd = values.iter().flatten().filter(|value| shape(value) != wanted_shape).count();
         let weight = if wanted_shape == Shape::Words { 1.0 } else { 2.0 };
         cost += weight * odd as f64 / (filled.max(1)) as f64;
-        let way = nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
+        let way =
+            nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
         let (first, _) = wanted.examples.first()?;
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
@@ -221,7 +229,8 @@ impl Trial<'_> {
             let Some((first, rest)) = found.split_first() else { return false };
             let is_list = !view.telling(*first).is_empty()
                 && rest.iter().all(|node| {
-                    view.parent(*node) == view.parent(*first) && view.classes(*node) == view.classes(*first)
+                    view.parent(*node) == view.parent(*first)
+                        && view.classes(*node) == view.classes(*first)
                 });
             let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
             !rest.is_empty() && !is_list && !is_echo

@@ -75,9 +75,11 @@ pub(super) fn hits(view: &View, sample: &Sample, base: Option<&Url>) -> Vec<Hit>
 /// Whether the page calls a place as the user does: by class, attribute, label or heading.
 fn is_called(view: &View, hit: &Hit, name: &[String]) -> bool {
     let mut calls: Vec<String> = view.classes(hit.node).into_iter().map(str::to_owned).collect();
-    calls.extend(["itemprop", "id", "name"].iter().filter_map(|each| {
-        view.attribute(hit.node, each).map(str::to_owned)
-    }));
+    calls.extend(
+        ["itemprop", "id", "name"]
+            .iter()
+            .filter_map(|each| view.attribute(hit.node, each).map(str::to_owned)),
+    );
     calls.extend(hit.how.attribute().map(str::to_owned));
     let label = view.upwards(hit.node).take(2).find_map(|up| label_before(view, up, true));
     calls.extend(label.map(|(_, text)| text));
@@ -106,7 +108,8 @@ impl Search<'_> {
         let elements: Vec<NodeId> = self.view.elements().collect();
         for node in elements.into_iter().rev() {
             let seen = self.view.ink(node);
-            let is_code = matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
+            let is_code =
+                matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
             if seen < wanted || seen > PART_INK_MAX || is_done[node.index()] || is_code {
                 continue;
             }
@@ -136,7 +139,7 @@ impl Search<'_> {
         let mut found = Vec::new();
         for (name, value) in self.view.document.attributes(node) {
             let name = &**name;
-            if matches!(name, "class" | "id" | "style" | "onclick" | "srcset" | "d") && name != "class" {
+            if matches!(name, "id" | "onclick" | "srcset" | "d") {
                 continue;
             }
             let value = fold(value);
@@ -144,9 +147,12 @@ impl Search<'_> {
             if let (Some(cost), false) = (self.same(&value), name == "class") {
                 let how = How::Attribute(name.to_owned());
                 found.push(Hit { node, how, cost: base_cost + cost });
-            } else if matches!(name, "href" | "src" | "data-src" | "content") && self.is_address(&value) {
+            } else if matches!(name, "href" | "src" | "data-src" | "content")
+                && self.is_address(&value)
+            {
                 found.push(Hit { node, how: How::Address(name.to_owned()), cost: base_cost });
-            } else if let (Some(cost), true) = (self.part(&value), name != "href" || value.len() < 200)
+            } else if let (Some(cost), true) =
+                (self.part(&value), name != "href" || value.len() < 200)
             {
                 let how = How::AttributePart(name.to_owned());
                 found.push(Hit { node, how, cost: 3.0 + base_cost + cost });

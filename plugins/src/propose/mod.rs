@@ -57,9 +57,7 @@ impl Sample {
                 && !rest.trim().is_empty()
         });
         match named {
-            Some((name, rest)) => {
-                Self { name: Some(name.to_owned()), text: words::fold(rest) }
-            }
+            Some((name, rest)) => Self { name: Some(name.to_owned()), text: words::fold(rest) },
             None => Self { name: None, text: words::fold(text) },
         }
     }
@@ -236,9 +234,8 @@ impl Builder<'_> {
         drafts.extend(self.data_drafts());
         drafts.sort_by_key(|draft| draft.samples.first().copied());
         let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
-        let details = block.as_ref().and_then(|block| {
-            links::details(self.view, block, &members, &nodes)
-        });
+        let details =
+            block.as_ref().and_then(|block| links::details(self.view, block, &members, &nodes));
         Ok(Proposal {
             rows: members.len(),
             columns: self.columns(drafts, &members),
@@ -292,10 +289,10 @@ impl Builder<'_> {
             let home = groups.iter_mut().find(|group| {
                 group.iter().all(|other| {
                     let their = &self.samples[other.sample];
-                    let is_named = sample.name.is_some() && sample.name == their.name;
-                    let is_free = sample.name.is_none() || their.name.is_none();
                     let is_apart = layout.kind == Kind::List && other.member != example.member;
-                    (is_named || is_free && is_apart) && layout::same_role(self.view, other, example)
+                    sample.name == their.name
+                        && (is_apart || sample.name.is_some())
+                        && layout::same_role(self.view, other, example)
                 })
             });
             match home {
@@ -333,16 +330,19 @@ impl Builder<'_> {
                 Example { member, ..(*example).clone() }
             })
             .collect();
-        let examples = homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
+        let examples =
+            homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
         let first = group.first()?;
-        let wanted = Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
+        let wanted =
+            Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
         let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
         let sample = &self.samples[first.sample];
-        let given = group.iter().find_map(|example| self.samples[example.sample].name.clone());
-        let name = given.unwrap_or_else(|| {
-            names::name(self.view, member, node, &take, &sample.text)
-        });
-        let other_name = names::any_class(self.view, member, node).map(|class| names::snake(&class));
+        let name = sample
+            .name
+            .clone()
+            .unwrap_or_else(|| names::name(self.view, member, node, &take, &sample.text));
+        let other_name =
+            names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
         Some((Draft { samples, name, other_name, take }, node))
     }
@@ -399,7 +399,8 @@ fn value_type(take: &Take, values: &[Option<String>]) -> ValueType {
     };
     let is_decimal = |text: &str| {
         text.split_once('.').is_some_and(|(whole, part)| {
-            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            let is_number =
+                |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             is_number(whole) && is_number(part) && whole.len() + part.len() <= 15
         })
     };

@@ -2,6 +2,7 @@
 
 mod details;
 mod lists;
+mod more;
 mod sites;
 
 use super::{Proposal, Sample, propose};

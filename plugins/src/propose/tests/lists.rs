@@ -140,7 +140,11 @@ fn a_list_of_jobs_with_optional_parts() {
         &["Data engineer", "Acme", "Berlin", "€70,000"],
         "Data engineer|Acme|Berlin|€70,000\nRust developer|Bolt|Remote|\nTester|Corp|Oslo|€50,000",
     );
-    check(html, &["Rust developer", "Bolt"], "Data engineer|Acme\nRust developer|Bolt\nTester|Corp");
+    check(
+        html,
+        &["Rust developer", "Bolt"],
+        "Data engineer|Acme\nRust developer|Bolt\nTester|Corp",
+    );
 }
 
 #[test]
@@ -194,11 +198,7 @@ fn quotes_with_tags_inside_each() {
         "“One.”|Albert Einstein|change\n“Two.”|Jane Austen|humor\n“Three.”|Albert Einstein|",
     );
     assert_eq!(found.next_page.as_deref(), Some(".next a"));
-    check(
-        html,
-        &["“One.”", "tags=change,world"],
-        "“One.”|change,world\n“Two.”|humor\n“Three.”|",
-    );
+    check(html, &["“One.”", "tags=change,world"], "“One.”|change,world\n“Two.”|humor\n“Three.”|");
     check(html, &["“One.”", "world"], "“One.”|change, world\n“Two.”|humor\n“Three.”|");
 }
 
