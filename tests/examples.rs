@@ -95,7 +95,7 @@ fn difference(expected: &[&str], found: &[&str]) -> Option<String> {
                 expected.next();
                 found.next();
             }
-            (Some(wanted), got) if got.is_none_or(|got| *wanted < got) => {
+            (Some(wanted), got) if got.is_none_or(|got| **wanted < **got) => {
                 lines.push(format!("- {wanted}"));
                 expected.next();
             }

@@ -1,9 +1,13 @@
-//! The real binary, killed at random instants, its files damaged, its disk full: the rows are
-//! those of an undisturbed run, or the run is refused with words.
+//! The real binary, killed at random instants and at every named point, its power cut, its files
+//! damaged, its disk full: the rows are those of an undisturbed run, or it is refused with words.
 
 mod damage;
+mod failpoints;
 mod full_disk;
+mod judged;
 mod kills;
+mod power;
+mod sets;
 mod shop;
 
 use crate::harness::site;

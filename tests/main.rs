@@ -9,6 +9,7 @@ mod harness;
 mod bad_pages;
 mod cli;
 mod examples;
+mod follow;
 mod kill;
 mod loading;
 mod signals;

@@ -3,6 +3,7 @@
 mod charsets;
 mod links;
 mod output;
+mod replay;
 mod steps;
 mod store;
 mod values;

@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, select};
 use spoonbill_plugins::appender::{FileAppender, Mark};
 use tokio::sync::watch;
 
+use crate::failpoint;
 use crate::ledger::{Command, OutputBlock, Position};
 use crate::store::{Answer, Question, Store, StoreError};
 
@@ -20,6 +21,9 @@ const BREATH: Duration = Duration::from_millis(50);
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// Output read at once.
 const READ_BYTES: usize = 4 << 20;
+
+/// Folders above a file that a run may have made: two of its own, the output's, and where that lies.
+const FOLDERS: usize = 4;
 
 /// The end-of-stream mark: everything committed by now is the last.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +45,8 @@ pub(crate) struct AppendOrder {
     pub number: u32,
     /// Its file.
     pub path: PathBuf,
+    /// What the file begins with.
+    pub header: Vec<u8>,
     /// How far it had come.
     pub position: Position,
     /// Whether rows are sorted at the end instead of written as they come.
@@ -138,6 +144,10 @@ impl Pen {
         } else {
             self.write_as_it_comes(bell, ended)
         };
+        let result = result.and_then(|()| {
+            let durable = self.order.durable;
+            if durable { Ok(sync_folders(&self.order.path)?) } else { Ok(()) }
+        });
         let error = result.err().map(|broken| match broken {
             Broken::File(error) => {
                 self.cut_back();
@@ -181,7 +191,7 @@ impl Pen {
             tracing::warn!(%path, "output file is missing or changed, writing it again");
         }
         self.position = Position::default();
-        Ok(FileAppender::create(&self.order.path)?)
+        create(&self.order.path, &self.order.header)
     }
 
     /// Leaves whole rows alone in a file that could not be written to its end; the ledger has the
@@ -207,12 +217,14 @@ impl Pen {
                 // Whoever follows the file sees rows as soon as they are committed.
                 return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
             };
+            failpoint::pass("append.write.before");
             self.position.seq = last.seq;
             for output in &blocks {
                 if let Some(file) = &mut self.file {
                     file.append(&output.block.bytes)?;
                 }
             }
+            failpoint::pass("append.write.after");
             self.unsynced = true;
             if self.synced.elapsed() >= SYNC_EVERY {
                 self.acknowledge()?;
@@ -238,10 +250,13 @@ impl Pen {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
+        failpoint::pass("append.sync.before");
         let mark = file.sync(self.order.durable)?;
+        failpoint::pass("append.sync.after");
         (self.position.length, self.position.tail) = (mark.length, mark.tail);
         let ack = Command::Ack { appender: self.order.number, position: self.position };
         self.store.submit_blocking(ack)?;
+        failpoint::pass("append.ack.after");
         (self.synced, self.unsynced) = (Instant::now(), false);
         Ok(())
     }
@@ -249,27 +264,51 @@ impl Pen {
     /// Writes everything in canonical order beside the file, then puts it in its place.
     fn write_sorted(&mut self) -> Result<(), Broken> {
         let part = part_of(&self.order.path);
-        let mut file = FileAppender::create(&part)?;
+        let mut file = create(&part, &self.order.header)?;
         let (mut count, mut seq) = (0, 0);
         loop {
             let blocks = self.read(true, count)?;
             if blocks.is_empty() {
                 break;
             }
+            failpoint::pass("append.write.before");
             count += blocks.len() as u64;
             for output in &blocks {
                 seq = seq.max(output.seq);
                 file.append(&output.block.bytes)?;
             }
+            failpoint::pass("append.write.after");
         }
         self.position.seq = seq;
         self.file = Some(file);
         if let Some(file) = &mut self.file {
             file.sync(self.order.durable)?;
         }
+        failpoint::pass("append.rename.before");
         std::fs::rename(&part, &self.order.path)?;
+        failpoint::pass("append.rename.after");
         self.acknowledge()
     }
+}
+
+fn create(path: &Path, header: &[u8]) -> Result<FileAppender, Broken> {
+    failpoint::pass("append.create.before");
+    let file = FileAppender::create_with(path, header)?;
+    failpoint::pass("append.create.after");
+    Ok(file)
+}
+
+/// The names of a file and of its folders are as lasting as its bytes: a run that is closed has its
+/// files after a power cut too.
+fn sync_folders(path: &Path) -> io::Result<()> {
+    for folder in path.ancestors().skip(1).take(FOLDERS) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        // What may not be opened was not made by us.
+        if let Ok(folder) = std::fs::File::open(folder) {
+            folder.sync_all()?;
+        }
+    }
+    Ok(())
 }
 
 fn part_of(path: &Path) -> PathBuf {

@@ -46,7 +46,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     let files = script_files(&defs, dir, config);
     let (lists, found) = lists::examine(&defs, config, &sources);
     problems.0.extend(found);
-    let published = Published { defs, files, lists, secrets };
+    let published = Published { defs, files, secrets, lists };
     let date = match RunDate::of(config) {
         Ok(date) => date,
         Err(problem) => {

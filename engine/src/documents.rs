@@ -3,6 +3,7 @@
 //! A thread of its own writes them in batches; a page is in the file before its job is finished.
 //! Losing this file loses no row, only the saving of a fetch.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +12,9 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
+use zstd::bulk::Compressor;
 
+use crate::failpoint;
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -41,12 +44,13 @@ pub(crate) type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
 enum Request {
     Find(Fingerprint, oneshot::Sender<Found>),
+    Recall(Fingerprint, String, oneshot::Sender<Option<StoredPage>>),
     Keep(Fingerprint, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
     KeepData(Fingerprint, Vec<(Vec<u8>, Vec<u8>)>, oneshot::Sender<Result<(), String>>),
-    Close,
 }
 
-/// A handle on the saved pages.
+/// A handle on the saved pages. Their thread ends with the last handle: while somebody can ask,
+/// somebody answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Documents {
     requests: Sender<Request>,
@@ -64,6 +68,10 @@ const QUEUE: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 const BATCH: usize = 256;
 const LEVEL: i32 = 1;
+/// Pages that go together when there are too many.
+const DROPPED_AT_ONCE: u32 = 16;
+/// The file in a data directory.
+pub(crate) const FILE: &str = "pages.db";
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE,
@@ -71,17 +79,19 @@ CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT N
     headers TEXT NOT NULL, size INTEGER NOT NULL, mark BLOB NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pages_by_url ON pages (url);
 ";
 
 impl Documents {
-    /// Saved pages in `pages.db` of the data directory, or in memory. The file is opened, or made,
-    /// when the first page is looked for or saved: many runs never do.
-    pub(crate) fn open(dir: Option<&Path>) -> Result<Self, StoreError> {
-        let file = dir.map(|dir| dir.join("pages.db"));
+    /// Saved pages in `pages.db` of the data directory, or in memory; beyond `bytes_max` the oldest
+    /// go. The file is opened, or made, when the first page is looked for or saved: many runs never
+    /// do.
+    pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
+        let file = dir.map(|dir| dir.join(FILE));
         let (requests, inbox) = bounded(QUEUE);
         std::thread::Builder::new()
             .name("documents".to_owned())
-            .spawn(move || keep(file.as_deref(), &inbox))
+            .spawn(move || keep(file.as_deref(), bytes_max, &inbox))
             .map_err(|error| StoreError::Failed(format!("no thread for saved pages: {error}")))?;
         Ok(Self { requests })
     }
@@ -90,6 +100,14 @@ impl Documents {
     pub(crate) async fn find(&self, fingerprint: Fingerprint) -> Found {
         let (answer, found) = oneshot::channel();
         self.send(Request::Find(fingerprint, answer));
+        found.await.unwrap_or_default()
+    }
+
+    /// Looks a page up for a replay: under its own name, or the newest that any other locator has
+    /// saved from the same address.
+    pub(crate) async fn recall(&self, fingerprint: Fingerprint, url: &str) -> Option<StoredPage> {
+        let (answer, found) = oneshot::channel();
+        self.send(Request::Recall(fingerprint, url.to_owned(), answer));
         found.await.unwrap_or_default()
     }
 
@@ -115,20 +133,15 @@ impl Documents {
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
-    /// Ends the thread once everything before is saved.
-    pub(crate) fn close(&self) {
-        self.send(Request::Close);
-    }
-
     fn send(&self, request: Request) {
-        // A closed store drops the request, and with it the sender its caller waits on.
+        // A thread that is gone drops the request, and with it the sender its caller waits on.
         drop(self.requests.send(request));
     }
 }
 
 /// Everything that is wrong with the saved pages in a data directory.
 pub(crate) fn examine(dir: &Path) -> Vec<String> {
-    let path = dir.join("pages.db");
+    let path = dir.join(FILE);
     let name = path.display().to_string();
     if !path.exists() {
         return Vec::new();
@@ -156,24 +169,26 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
 }
 
 /// The thread: waits for the first request, opens the file, and serves.
-fn keep(file: Option<&Path>, inbox: &Receiver<Request>) {
+fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     let Ok(first) = inbox.recv() else { return };
-    if matches!(first, Request::Close) {
-        return;
-    }
     match connect(file) {
-        Ok(connection) => Keeper { connection, inbox }.keep(first),
+        Ok((connection, packer)) => {
+            Keeper { connection, packer: RefCell::new(packer), inbox, bytes_max }.keep(first);
+        }
         Err(error) => refuse(first, inbox, &error),
     }
 }
 
-fn connect(file: Option<&Path>) -> Result<Connection, String> {
+fn connect(file: Option<&Path>) -> Result<(Connection, Compressor<'static>), String> {
     let open = || -> rusqlite::Result<Connection> {
         let connection = match file {
             Some(file) => Connection::open(file)?,
             None => Connection::open_in_memory()?,
         };
-        connection.execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")?;
+        // The size holds for a new file only; larger pages suit bodies of some kilobytes.
+        connection.execute_batch(
+            "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        )?;
         connection.execute_batch(SCHEMA)?;
         let known = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'base'";
         if connection.query_row(known, [], |_| Ok(())).optional()?.is_none() {
@@ -182,7 +197,9 @@ fn connect(file: Option<&Path>) -> Result<Connection, String> {
         Ok(connection)
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
-    open().map_err(|error| format!("`{name}`: {error}"))
+    let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
+    let packer = Compressor::new(LEVEL).map_err(|error| format!("zstd: {error}"))?;
+    Ok((connection, packer))
 }
 
 /// Without a file nothing is found and nothing is saved; a run can do without.
@@ -190,17 +207,20 @@ fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
     for request in std::iter::once(first).chain(inbox) {
         match request {
             Request::Find(_, answer) => drop(answer.send(None)),
+            Request::Recall(_, _, answer) => drop(answer.send(None)),
             Request::Keep(_, _, answer) | Request::KeepData(_, _, answer) => {
                 drop(answer.send(Err(error.to_owned())));
             }
-            Request::Close => return,
         }
     }
 }
 
 struct Keeper<'a> {
     connection: Connection,
+    /// Kept from page to page: making one costs as much as packing a page.
+    packer: RefCell<Compressor<'static>>,
     inbox: &'a Receiver<Request>,
+    bytes_max: u64,
 }
 
 type Waiting = Vec<(oneshot::Sender<Result<(), String>>, Result<(), String>)>;
@@ -210,21 +230,23 @@ impl Keeper<'_> {
         for request in std::iter::once(first).chain(self.inbox) {
             let mut waiting = Waiting::new();
             let opened = self.connection.execute_batch("BEGIN");
-            let open = self.batch(request, &mut waiting);
+            self.batch(request, &mut waiting);
             let committed = opened
-                .and_then(|()| self.connection.execute_batch("COMMIT"))
+                .and_then(|()| if waiting.is_empty() { Ok(()) } else { self.shrink() })
+                .and_then(|()| {
+                    failpoint::pass("pages.commit.before");
+                    self.connection.execute_batch("COMMIT")
+                })
                 .map_err(|error| format!("saved pages: {error}"));
+            failpoint::pass("pages.commit.after");
             for (answer, result) in waiting {
                 // A caller that no longer waits needs no answer.
                 drop(answer.send(result.and_then(|()| committed.clone())));
             }
-            if !open {
-                return;
-            }
         }
     }
 
-    fn batch(&self, first: Request, waiting: &mut Waiting) -> bool {
+    fn batch(&self, first: Request, waiting: &mut Waiting) {
         let deadline = Instant::now() + BATCH_TIME;
         let mut next = Some(first);
         for _ in 0..BATCH {
@@ -234,54 +256,47 @@ impl Keeper<'_> {
                     let found = self.find(&fingerprint).unwrap_or_default();
                     drop(answer.send(found));
                 }
+                Request::Recall(fingerprint, url, answer) => {
+                    drop(answer.send(self.recall(&fingerprint, &url).unwrap_or_default()));
+                }
                 Request::Keep(fingerprint, page, answer) => {
                     waiting.push((answer, words(self.put(&fingerprint, &page))));
                 }
                 Request::KeepData(fingerprint, data, answer) => {
                     waiting.push((answer, words(self.put_data(&fingerprint, &data))));
                 }
-                Request::Close => return false,
             }
             if Instant::now() >= deadline {
                 break;
             }
             next = self.inbox.try_recv().ok();
         }
-        true
+    }
+
+    /// Drops the oldest pages and what was parsed from them until the rest is within its bound.
+    fn shrink(&self) -> rusqlite::Result<()> {
+        let number = |name: &str| -> rusqlite::Result<u64> {
+            let sql = format!("PRAGMA {name}");
+            let read = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+            Ok(self.connection.prepare_cached(&sql)?.query_row([], read)? as u64)
+        };
+        let size = number("page_size")?;
+        while (number("page_count")? - number("freelist_count")?) * size > self.bytes_max {
+            let parsed = "DELETE FROM parsed WHERE fingerprint IN
+                (SELECT fingerprint FROM pages ORDER BY id LIMIT ?1)";
+            self.connection.prepare_cached(parsed)?.execute(params![DROPPED_AT_ONCE])?;
+            let pages = "DELETE FROM pages WHERE id IN (SELECT id FROM pages ORDER BY id LIMIT ?1)";
+            if self.connection.prepare_cached(pages)?.execute(params![DROPPED_AT_ONCE])? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn find(&self, fingerprint: &Fingerprint) -> rusqlite::Result<Found> {
-        let read = |row: &rusqlite::Row<'_>| {
-            let size: i64 = row.get(5)?;
-            let mark: Vec<u8> = row.get(6)?;
-            let packed: Vec<u8> = row.get(7)?;
-            let (url, base): (String, Option<String>) = (row.get(0)?, row.get(8)?);
-            let page = StoredPage {
-                base: base.unwrap_or_else(|| url.clone()),
-                url,
-                from_date: row.get(1)?,
-                status: row.get(2)?,
-                content_type: row.get(3)?,
-                headers: row.get(4)?,
-                body: Bytes::new(),
-            };
-            Ok((page, size, mark, packed))
-        };
-        let row = self
-            .connection
-            .prepare_cached(
-                "SELECT url, from_date, status, content_type, headers, size, mark, body, base
-                 FROM pages WHERE fingerprint = ?1",
-            )?
-            .query_row(params![fingerprint], read)
-            .optional()?;
-        let Some((mut page, size, mark, packed)) = row else {
+        let Some(page) = self.page("fingerprint = ?1", params![fingerprint])? else {
             return Ok(None);
         };
-        let Some(body) = unpack(&packed, size as usize, &mark) else {
-            return Ok(None);
-        };
-        page.body = Bytes::from(body);
         let mut parsed = BTreeMap::new();
         let mut statement = self
             .connection
@@ -297,8 +312,49 @@ impl Keeper<'_> {
         Ok(Some((page, parsed)))
     }
 
+    fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
+        match self.page("fingerprint = ?1", params![own])? {
+            Some(page) => Ok(Some(page)),
+            None => self.page("url = ?1 ORDER BY id DESC LIMIT 1", params![url]),
+        }
+    }
+
+    /// The page that fits, if it is whole.
+    fn page(
+        &self,
+        which: &str,
+        values: impl rusqlite::Params,
+    ) -> rusqlite::Result<Option<StoredPage>> {
+        let read = |row: &rusqlite::Row<'_>| {
+            let size: i64 = row.get(5)?;
+            let mark: Vec<u8> = row.get(6)?;
+            let packed: Vec<u8> = row.get(7)?;
+            let (url, base): (String, Option<String>) = (row.get(0)?, row.get(8)?);
+            let page = StoredPage {
+                base: base.unwrap_or_else(|| url.clone()),
+                url,
+                from_date: row.get(1)?,
+                status: row.get(2)?,
+                content_type: row.get(3)?,
+                headers: row.get(4)?,
+                body: Bytes::new(),
+            };
+            Ok(unpack(&packed, size as usize, &mark)
+                .map(|body| StoredPage { body: Bytes::from(body), ..page }))
+        };
+        let sql = format!(
+            "SELECT url, from_date, status, content_type, headers, size, mark, body, base
+             FROM pages WHERE {which}"
+        );
+        let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
+        Ok(found.flatten())
+    }
+
     fn put(&self, fingerprint: &Fingerprint, page: &StoredPage) -> rusqlite::Result<()> {
-        let packed = zstd::bulk::compress(&page.body, LEVEL)
+        let packed = self
+            .packer
+            .borrow_mut()
+            .compress(&page.body)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection
             .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?
@@ -378,13 +434,15 @@ mod tests {
     #[tokio::test]
     async fn a_page_is_found_again_and_a_newer_one_drops_what_was_parsed() {
         let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path())).unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         assert_eq!(documents.find([1; 16]).await, None);
         documents.keep([1; 16], page("one")).await.unwrap();
         documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!(found, page("one"));
         assert_eq!(parsed[&b"key"[..]], b"data");
+        assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
+        assert_eq!(documents.recall([9; 16], "http://b/").await, None);
         documents.keep([1; 16], page("two")).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!((found, parsed.len()), (page("two"), 0));
@@ -393,12 +451,12 @@ mod tests {
     #[tokio::test]
     async fn a_file_of_an_older_version_is_read_and_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path())).unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         documents.keep([3; 16], page("old")).await.unwrap();
-        documents.close();
+        drop(documents);
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute_batch("ALTER TABLE pages DROP COLUMN base").unwrap();
-        let documents = Documents::open(Some(dir.path())).unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         let (found, _) = documents.find([3; 16]).await.unwrap();
         assert_eq!(found, StoredPage { base: "http://a/".to_owned(), ..page("old") });
         documents.keep([3; 16], page("new")).await.unwrap();
@@ -408,10 +466,31 @@ mod tests {
     #[tokio::test]
     async fn a_damaged_page_counts_as_not_there() {
         let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path())).unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         documents.keep([2; 16], page("whole")).await.unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
         assert_eq!(documents.find([2; 16]).await, None);
+    }
+
+    #[tokio::test]
+    async fn beyond_the_bound_the_oldest_pages_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents = Documents::open(Some(dir.path()), 400 << 10).unwrap();
+        let body = |number: u8| -> String {
+            let hash = |part: u32| blake3::hash(&[&part.to_le_bytes()[..], &[number]].concat());
+            (0..200).map(|part| hash(part).to_hex().to_string()).collect()
+        };
+        for number in 0..200 {
+            documents.keep([number; 16], page(&body(number))).await.unwrap();
+        }
+        assert_eq!(documents.find([0; 16]).await, None);
+        let (last, _) = documents.find([199; 16]).await.unwrap();
+        assert_eq!(last, page(&body(199)));
+        let mut kept = 0;
+        for number in 0..200 {
+            kept += u32::from(documents.find([number; 16]).await.is_some());
+        }
+        assert!((10..80).contains(&kept), "{kept} pages are kept");
     }
 }

@@ -24,6 +24,9 @@ pub(crate) enum RunError {
     /// There is nothing to try again.
     #[error("nothing to try again: no job of the last run in this data directory failed")]
     NothingToRetry,
+    /// There is nothing to compare with.
+    #[error("nothing to replay: this data directory holds no run")]
+    NothingToReplay,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -47,7 +50,7 @@ impl RunError {
             ) => 10,
             Self::Store(StoreError::Full(_)) => 9,
             Self::NothingToRetry => 0,
-            Self::Store(_) | Self::Internal(_) => 1,
+            Self::NothingToReplay | Self::Store(_) | Self::Internal(_) => 1,
         }
     }
 }

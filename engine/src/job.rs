@@ -9,6 +9,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::RunError;
+use crate::failpoint;
 use crate::ledger::{
     Command, Grant, JobId, Outcome, Phase, Reply, SessionId, Standing, Tally, Token,
 };
@@ -125,8 +126,10 @@ impl JobMediator {
         }
         self.takes += 1;
         let take = Command::Take { session: self.session, number: self.takes, limit: free as u32 };
+        failpoint::pass("job.take.before");
         match self.store.submit(take).await? {
             Reply::Granted { jobs, wait_ms } => {
+                failpoint::pass("job.take.after");
                 for grant in jobs {
                     self.start(grant);
                 }
@@ -148,7 +151,10 @@ impl JobMediator {
                 }
             };
             let outcome = tasks.work(grant, begin).await;
-            store.submit(Command::Finish { session, job, token, outcome }).await.map(drop)
+            failpoint::pass("job.finish.before");
+            let finished = store.submit(Command::Finish { session, job, token, outcome }).await;
+            failpoint::pass("job.finish.after");
+            finished.map(drop)
         });
         self.held.insert(task.id(), (job, token));
     }

@@ -3,6 +3,8 @@
 
 pub mod cli;
 pub mod config;
+#[doc(hidden)]
+pub mod failpoint;
 pub mod ledger;
 mod lists;
 pub mod store;
@@ -21,6 +23,7 @@ mod pool;
 mod prepare;
 mod quality;
 mod query;
+mod replay;
 mod report;
 mod run;
 mod seed;

@@ -66,7 +66,8 @@ pub(crate) struct Group {
     pub tasks: Vec<ReadyTask>,
     /// Whether links that are followed lead to it: its pages then go by their address alone.
     pub is_followed: bool,
-    /// Whether a page found by following a link has the locator name of the page it was found on.
+    /// Whether a page found by following a link has the locator name of the page it was found on:
+    /// it is printed here or further on.
     pub inherits_name: bool,
     /// Whether its pages have to know their start page.
     pub needs_origin: bool,
@@ -182,6 +183,7 @@ pub(crate) fn prepare(
         tried: BTreeSet::new(),
         tasks: 0,
         rules: Vec::new(),
+        wanted: follow::wanted(&published.defs),
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
@@ -247,6 +249,8 @@ struct Maker<'a> {
     tasks: u32,
     /// Follow rules met so far; the place of one is its number.
     rules: Vec<Follow>,
+    /// Groups whose pages need a locator's name, and those that need their start page.
+    wanted: (BTreeSet<String>, BTreeSet<String>),
 }
 
 impl Maker<'_> {
@@ -356,7 +360,7 @@ impl Maker<'_> {
                 ReadyStep::Script(self.options(chain)?)
             }
             StepKind::LocatorCreator => ReadyStep::CreateLocators(link_rules(def)),
-            StepKind::DataAppender => ReadyStep::Append(self.sinks(step)?),
+            StepKind::DataAppender => ReadyStep::Append(self.sinks(step, takes?)?),
         })
     }
 
@@ -408,6 +412,7 @@ impl Maker<'_> {
                 self.problems.push(Problem::warning(self.sources, locator.url.at, words));
             }
         }
+        self.check_twins();
     }
 
     fn check_settings(&mut self) {

@@ -60,6 +60,9 @@ pub(crate) struct Report {
     pub unmet: Vec<Unmet>,
     /// Things worth telling that are not failures.
     pub notes: BTreeMap<String, u64>,
+    /// Set for a replay: what has become of the rows of the last run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// Files written.
     pub outputs: Vec<Output>,
     /// Largest memory of the process.
@@ -92,6 +95,31 @@ pub(crate) struct Jobs {
     pub failed: u64,
     /// Still to be done.
     pub pending: u64,
+}
+
+/// How the rows of a replay differ from those of the last run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Replay {
+    /// Pages that are not stored: their rows are missing.
+    pub pages_missing: u64,
+    /// Rows by data definition.
+    pub data_defs: BTreeMap<String, Change>,
+}
+
+/// What has become of the rows of one data definition. On each page, rows that are gone and rows
+/// that are new are paired up as changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Change {
+    /// Not there before.
+    pub added: u64,
+    /// Not there any more.
+    pub removed: u64,
+    /// Another row in its place, on the same page.
+    pub changed: u64,
+    /// As before.
+    pub same: u64,
 }
 
 /// A failed job.
@@ -143,6 +171,7 @@ impl Report {
             fields: Vec::new(),
             unmet: Vec::new(),
             notes: BTreeMap::new(),
+            replay: None,
             outputs: Vec::new(),
             peak_memory_bytes: peak_memory(),
             node: 1,
@@ -192,6 +221,9 @@ impl Report {
         for unmet in &self.unmet {
             line("unmet", unmet.text());
         }
+        for words in self.replay.iter().flat_map(replay_words) {
+            line("replay", words);
+        }
         for (note, count) in &self.notes {
             line("note", format!("{note} ({count})"));
         }
@@ -204,7 +236,11 @@ impl Report {
         let shown = self.failures.len().min(FAILURES_IN_WORDS);
         let hidden = self.jobs.failed.saturating_sub(shown as u64);
         if hidden > 0 {
-            line("failed", format!("and {hidden} more; `spoonbill failed` lists them"));
+            let more = match self.replay {
+                None => "; `spoonbill failed` lists them",
+                Some(_) => "",
+            };
+            line("failed", format!("and {hidden} more{more}"));
         }
         for output in &self.outputs {
             match &output.error {
@@ -226,6 +262,9 @@ impl Report {
             FinishReason::Finished if failed == 0 => format!("finished after {time}"),
             FinishReason::Finished => {
                 format!("finished after {time}, with {}", counted(failed, "failed job"))
+            }
+            FinishReason::Cancelled if self.replay.is_some() => {
+                format!("cancelled after {time}; a replay begins anew, the last run is as it was")
             }
             FinishReason::Cancelled if pending == 0 => format!("cancelled after {time}"),
             FinishReason::Cancelled => {
@@ -256,6 +295,23 @@ impl Report {
             size(self.bytes)
         )
     }
+}
+
+fn replay_words(replay: &Replay) -> Vec<String> {
+    let mut words: Vec<String> = replay
+        .data_defs
+        .iter()
+        .map(|(data_def, change)| {
+            let Change { added, removed, changed, same } = change;
+            format!("{data_def}: {added} added, {removed} removed, {changed} changed, {same} same")
+        })
+        .collect();
+    match replay.pages_missing {
+        0 => {}
+        1 => words.push("1 page is not stored".to_owned()),
+        missing => words.push(format!("{missing} pages are not stored")),
+    }
+    words
 }
 
 /// A number of things: `1 job`, `2 jobs`.

@@ -1,6 +1,6 @@
 //! The story of a run on one page: join, agree on the definitions, seed, work, watch, close.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spoonbill_defs::Sources;
@@ -16,8 +16,9 @@ use crate::bootstrap::Node;
 use crate::compose::{Composed, Published, encode, identity};
 use crate::config::{Config, Durability, OutputOrder};
 use crate::differ;
-use crate::documents::Documents;
+use crate::documents::{self, Documents};
 use crate::error::RunError;
+use crate::failpoint;
 use crate::job::{Bounds, JobMediator, Wires};
 use crate::ledger::{
     Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
@@ -31,18 +32,64 @@ use crate::seed::{Seeding, seed};
 use crate::shutdown::Stop;
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store, StoreError};
-use crate::task::{Patience, TaskMediator};
+use crate::task::{Patience, Supply, TaskMediator};
 
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
 const FAILURES_SHOWN: usize = 100;
+
+/// What is to be done with definitions.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    /// How the run is opened.
+    pub mode: OpenMode,
+    /// Set to compute rows anew from saved pages.
+    pub replay: Option<Replaying>,
+}
+
+/// Where a replay takes its pages from, and where its rows go.
+#[derive(Debug)]
+pub(crate) struct Replaying {
+    /// The data directory that has the pages.
+    pub pages_dir: PathBuf,
+    /// The folder of its files; `latest` stays where it is.
+    pub folder: String,
+}
+
+/// A run that has come to its end: everything is written, but it is not closed yet.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What happened.
+    pub report: Report,
+    session: SessionId,
+    whole: bool,
+}
+
+impl Ended {
+    /// Closes the run, if all of it is done. This is the last act, after the report is written: a
+    /// process that dies before it has its run continued and ended by the next one, and one that
+    /// dies after it has left nothing undone.
+    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
+        let session = self.session;
+        failpoint::pass("run.close.before");
+        let closed = self.whole.then(|| store.submit(Command::Close { session }));
+        // On its way before the first is answered, so that one commit takes both.
+        let left = store.submit(Command::Leave { session });
+        if let Some(closed) = closed {
+            closed.await?;
+        }
+        left.await?;
+        failpoint::pass("run.close.after");
+        Ok(())
+    }
+}
 
 /// Runs composed definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(
     node: &Node,
     composed: &Composed,
-    mode: OpenMode,
+    errand: &Errand,
     stop: watch::Receiver<Stop>,
-) -> Result<Report, RunError> {
+) -> Result<Ended, RunError> {
     let start = node.clock.now();
     let store = &node.store;
     let session = join(node).await?;
@@ -50,7 +97,7 @@ pub(crate) async fn run(
     let mut continued = false;
     let opened = &mut continued;
     cross(store, session, "setup", |epoch| async move {
-        *opened = open_run(store, session, epoch, composed, mode).await?;
+        *opened = open_run(store, session, epoch, composed, errand).await?;
         Ok(())
     })
     .await?;
@@ -62,27 +109,25 @@ pub(crate) async fn run(
     store.ask(Question::Flush).await?;
     let run = current(store).await?;
     let appenders = start_appenders(store, &plan, &run)?;
-    let documents = open_documents(&plan.config)?;
-    let broken = appenders.broken();
-    let expectations = plan.prepared.expectations();
-    let worked = work(store, session, plan, documents.clone(), stop, broken).await;
-    if let Some(documents) = documents {
-        documents.close();
+    if errand.replay.is_none() {
+        point_latest(&plan.config.output.dir, &run.plan.folder);
     }
+    let config = plan.config.clone();
+    let expectations = plan.prepared.expectations();
+    let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref())?);
+    let broken = appenders.broken();
+    let worked = work(store, session, &config, tasks, stop, broken).await;
     let appended = close_appenders(store, appenders).await?;
     worked?;
 
     let over = store.standing().borrow().over;
-    if over && appended.iter().all(|end| end.error.is_none()) {
-        store.submit(Command::Close { session }).await?;
-    }
-    store.submit(Command::Leave { session }).await?;
+    let whole = over && appended.iter().all(|end| end.error.is_none());
     let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
     let mut report = report(node, reason, continued, start, appended).await?;
     if over {
         report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
     }
-    Ok(report)
+    Ok(Ended { report, session, whole })
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -107,8 +152,9 @@ async fn open_run(
     session: SessionId,
     epoch: Epoch,
     composed: &Composed,
-    mode: OpenMode,
+    errand: &Errand,
 ) -> Result<bool, RunError> {
+    let mode = errand.mode;
     let publish = Publication {
         defs: encode(&composed.published),
         config: encode(&composed.config.to_map()),
@@ -118,9 +164,14 @@ async fn open_run(
     let groups = &composed.published.defs.locator_groups;
     let prepared = prepared(composed)?;
     let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
-    let wanted = composed.date.text(&config.output.dir_timestamp_pattern);
+    let wanted = match &errand.replay {
+        Some(replay) => replay.folder.clone(),
+        None => composed.date.text(&config.output.dir_timestamp_pattern),
+    };
     let begins = begins(store, mode).await?;
+    failpoint::pass("run.folder.before");
     let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
+    failpoint::pass("run.folder.after");
     let plan = RunPlan {
         identity: identity(composed),
         defs: *blake3::hash(&publish.defs).as_bytes(),
@@ -141,6 +192,7 @@ async fn open_run(
     };
     let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
     let reply = store.submit(open).await;
+    failpoint::pass("run.open.after");
     if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
         // There is no run after all; only an empty folder goes.
         drop(std::fs::remove_dir(config.output.dir.join(&folder)));
@@ -239,46 +291,58 @@ fn start_appenders(
     let orders = orders.map(|((spec, position), number)| AppendOrder {
         number,
         path: spec.file.path(&output.dir, &run.plan.folder),
+        header: spec.header.clone(),
         position: *position,
         canonical: output.order == OutputOrder::Canonical,
         durable: plan.config.store.durability == Durability::Strict,
     });
     let started = AppenderMediator::start(store, orders.collect());
-    point_latest(&output.dir, &run.plan.folder);
     started.map_err(|error| RunError::Internal(format!("no thread for an appender: {error}")))
 }
 
 /// Makes `latest` point at the folder of this run; a file system without links goes without.
 fn point_latest(output: &Path, folder: &str) {
     let (latest, fresh) = (output.join("latest"), output.join(".latest"));
+    failpoint::pass("latest.before");
     let made = std::fs::create_dir_all(output)
         .and_then(|()| std::fs::remove_file(&fresh).or(Ok(())))
         .and_then(|()| std::os::unix::fs::symlink(folder, &fresh))
-        .and_then(|()| std::fs::rename(&fresh, &latest));
+        .and_then(|()| {
+            failpoint::pass("latest.linked");
+            std::fs::rename(&fresh, &latest)
+        });
+    failpoint::pass("latest.after");
     if let Err(error) = made {
         tracing::debug!(%error, "`latest` could not be made");
     }
 }
 
-fn open_documents(config: &Config) -> Result<Option<Documents>, RunError> {
-    if !config.store.persist_pages {
+fn open_documents(
+    config: &Config,
+    replay: Option<&Replaying>,
+) -> Result<Option<Documents>, RunError> {
+    let store = &config.store;
+    if let Some(Replaying { pages_dir, .. }) = replay {
+        let there = pages_dir.join(documents::FILE).exists();
+        let open = || Documents::open(Some(pages_dir), u64::MAX);
+        return Ok(there.then(open).transpose()?);
+    }
+    if !store.persist_pages {
         return Ok(None);
     }
-    let dir = Some(config.store.data_dir.as_path());
-    let dir = dir.filter(|_| config.store.durability == Durability::Strict);
-    Ok(Some(Documents::open(dir)?))
+    let dir = Some(store.data_dir.as_path()).filter(|_| store.durability == Durability::Strict);
+    Ok(Some(Documents::open(dir, store.pages_bytes_max)?))
 }
 
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.
 async fn work(
     store: &Arc<dyn Store>,
     session: SessionId,
-    plan: Agreed,
-    documents: Option<Documents>,
+    config: &Config,
+    tasks: Arc<TaskMediator>,
     stop: watch::Receiver<Stop>,
     broken: watch::Receiver<bool>,
 ) -> Result<(), RunError> {
-    let Agreed { config, prepared, date, .. } = plan;
     let bounds = Bounds {
         jobs: config.job.take_limit,
         // Sorted output is written at the end alone: it may lag as far as the run goes.
@@ -288,7 +352,6 @@ async fn work(
         },
         drain_time: config.run.shutdown_timeout,
     };
-    let tasks = Arc::new(task_mediator(&config, prepared, date, documents)?);
     let (phase, phase_seen) = watch::channel(Phase::Ready);
     let (in_hand, in_hand_seen) = watch::channel(0);
     let monitor =
@@ -299,19 +362,15 @@ async fn work(
     worked
 }
 
-fn task_mediator(
-    config: &Config,
-    prepared: Prepared,
-    date: RunDate,
-    documents: Option<Documents>,
-) -> Result<TaskMediator, RunError> {
+fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediator, RunError> {
+    let Agreed { config, prepared, date, .. } = plan;
     let fetch = &config.fetch;
     let internal = |what: String| RunError::Internal(what);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
-    let shop = Workshop::of(prepared, config);
+    let shop = Workshop::of(prepared, &config);
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
@@ -320,7 +379,9 @@ fn task_mediator(
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,
         }),
-        documents,
+        supply: if replay.is_some() { Supply::Stored } else { Supply::World },
+        documents: open_documents(&config, replay)?,
+        keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         date,
         pattern: Pattern::compile(&config.dates.pattern)
@@ -387,6 +448,7 @@ async fn report(
         fields,
         unmet: Vec::new(),
         notes: run.tally.notes,
+        replay: None,
         outputs: appended
             .into_iter()
             .map(|end| Output { path: end.path.display().to_string(), error: end.error })

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use crate::compose::Published;
 use crate::config::Config;
 use crate::error::RunError;
+use crate::failpoint;
 use crate::ledger::{Command, Epoch, JobKey, NewJob, Quota, Reply, SessionId};
 use crate::lists;
 use crate::prepare::Prepared;
@@ -82,8 +83,12 @@ fn seed_group(
     let name = &group.name.text;
     let send = |jobs: Vec<NewJob>, last: bool| {
         let seed = Command::Seed { session, epoch, group: name.clone(), jobs, last };
+        failpoint::pass("seed.before");
         match store.submit_blocking(seed)? {
-            Reply::Ok => Ok(()),
+            Reply::Ok => {
+                failpoint::pass("seed.after");
+                Ok(())
+            }
             other => Err(RunError::unexpected("seed", &other)),
         }
     };

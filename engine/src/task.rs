@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Zoned;
 use spoonbill_plugins::dates::{Pattern, live_until};
 use spoonbill_plugins::loader::file::FileLoader;
@@ -13,6 +14,7 @@ use spoonbill_plugins::page::Page;
 use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
+use crate::failpoint;
 use crate::ledger::{Grant, NewJob, Outcome, Tally};
 use crate::pool::Pool;
 use crate::prepare::RunDate;
@@ -28,6 +30,18 @@ pub(crate) struct Patience {
     pub backoff_max: Duration,
 }
 
+/// Where pages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Supply {
+    /// The world, or the store while they live.
+    World,
+    /// The store alone, whatever their age; a file that is not stored is its own copy.
+    Stored,
+}
+
+/// Why a job has no page in a replay.
+pub(crate) const NOT_STORED: &str = "page is not stored";
+
 /// Works on jobs, one page each.
 pub(crate) struct TaskMediator {
     /// What holds for every page.
@@ -38,8 +52,12 @@ pub(crate) struct TaskMediator {
     pub http: HttpLoader,
     /// Loads files.
     pub files: Arc<FileLoader>,
+    /// Where pages come from.
+    pub supply: Supply,
     /// Saved pages, unless the settings switch them off.
     pub documents: Option<Documents>,
+    /// Whether files are saved too.
+    pub keep_files: bool,
     /// How loads are retried.
     pub patience: Patience,
     /// When the run takes place.
@@ -82,6 +100,7 @@ impl TaskMediator {
         let attempt = grant.attempts;
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
+        failpoint::pass("page.load.before");
         let brought = match self.bring(&grant, fingerprint).await {
             Ok(brought) => brought,
             Err(Absent::Moved(way)) => return moved(way),
@@ -90,6 +109,7 @@ impl TaskMediator {
             }
         };
         let Brought { page, parsed, save, tally, lives } = brought;
+        failpoint::pass("page.load.after");
         begin().await;
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {
@@ -125,25 +145,19 @@ impl TaskMediator {
 
     async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, Absent> {
         let job = &grant.job;
+        if self.supply == Supply::Stored {
+            return self.recall(job, fingerprint).await;
+        }
         let live =
             self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
-        let page = |base: &str, body, content_type, from_date| Page {
-            name: job.name.as_str().into(),
-            group: job.group.as_str().into(),
-            url: job.url.as_str().into(),
-            base: base.into(),
-            from_date,
-            body,
-            content_type,
-        };
         if let (Some(documents), Some(live)) = (&self.documents, live)
             && let Some((stored, parsed)) = documents.find(fingerprint).await
             && let Some(from) = RunDate::parse(&stored.from_date)
             && self.outlives(&from.0, live)
         {
             let tally = Tally { stored: 1, ..Tally::default() };
-            let page = page(&stored.base, stored.body, stored.content_type, from.0);
+            let page = page(job, &stored.base, stored.body, stored.content_type, from.0);
             return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
         let target = Target::of(&job.url)?;
@@ -154,11 +168,36 @@ impl TaskMediator {
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
-        let save =
-            (self.documents.is_some() && (web || lives)).then(|| self.to_store(job, web, &fetched));
+        let keep = self.documents.is_some() && (web || lives || self.keep_files);
+        let save = keep.then(|| self.to_store(job, web, &fetched));
         let base = if web { &fetched.final_url } else { &job.url };
-        let page = page(base, fetched.body, fetched.content_type, self.date.0.clone());
+        let page = page(job, base, fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
+    }
+
+    /// The page as it was saved; nothing is fetched, and nothing that was parsed from it counts.
+    async fn recall(&self, job: &NewJob, fingerprint: Fingerprint) -> Result<Brought, Absent> {
+        let stored = match &self.documents {
+            Some(documents) => documents.recall(fingerprint, &job.url).await,
+            None => None,
+        };
+        let (page, tally) = if let Some(stored) = stored {
+            let from = RunDate::parse(&stored.from_date).unwrap_or_else(|| self.date.clone());
+            let tally = Tally { stored: 1, ..Tally::default() };
+            (page(job, &stored.base, stored.body, stored.content_type, from.0), tally)
+        } else if let Target::Path(path) = Target::of(&job.url)? {
+            let fetched = self.read(path).await?;
+            let tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
+            (page(job, &job.url, fetched.body, fetched.content_type, self.date.0.clone()), tally)
+        } else {
+            let tally = Tally { skipped: [(NOT_STORED.to_owned(), 1)].into(), ..Tally::default() };
+            let message = format!("{NOT_STORED}: `{}`", job.url);
+            return Err(Absent::Error(
+                LoadError { message, retry: Retry::Never, status: None },
+                tally,
+            ));
+        };
+        Ok(Brought { page, parsed: BTreeMap::new(), save: None, tally, lives: false })
     }
 
     /// Loads from the host whose turn it is, and no other; the tally holds the statuses.
@@ -222,6 +261,24 @@ impl TaskMediator {
                 Outcome::Retry { reason, pause_ms: hold, hold_lane_ms: Some(hold), tally }
             }
         }
+    }
+}
+
+fn page(
+    job: &NewJob,
+    base: &str,
+    body: Bytes,
+    content_type: Option<String>,
+    from_date: Zoned,
+) -> Page {
+    Page {
+        name: job.name.as_str().into(),
+        group: job.group.as_str().into(),
+        url: job.url.as_str().into(),
+        base: base.into(),
+        from_date,
+        body,
+        content_type,
     }
 }
 

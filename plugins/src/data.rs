@@ -62,6 +62,17 @@ impl AxisKind {
     }
 }
 
+/// How the cells of a column are best written where types count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellType {
+    /// As text.
+    Text,
+    /// As a number.
+    Number,
+    /// As true or false.
+    Boolean,
+}
+
 /// One column of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Axis {

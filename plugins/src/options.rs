@@ -40,6 +40,7 @@ impl OptionProblem {
 pub(crate) fn advice(wanted: &str, known: &[&str]) -> String {
     match suggest(wanted, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "it has none".to_owned(),
         None => format!("known are `{}`", known.join("`, `")),
     }
 }

@@ -141,6 +141,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spoonbill"));
         command.current_dir(self.dir.path()).arg("run").arg("defs");
         command.arg("--data-dir").arg(data).arg("--output").arg(output);
+        command.args(["--report", "report.json"]);
         for setting in [
             "loader.fetch.delay=0",
             "loader.fetch.parallelism=8",
@@ -155,13 +156,27 @@ impl Place {
     }
 
     pub(super) fn start(&self) -> Child {
+        self.start_with(&[])
+    }
+
+    pub(super) fn start_with(&self, env: &[(&str, &str)]) -> Child {
         // Relative, so that a copy of the place is a place of its own.
-        self.command(Path::new("data"), Path::new("output")).spawn().unwrap()
+        let mut command = self.command(Path::new("data"), Path::new("output"));
+        command.envs(env.iter().copied()).spawn().unwrap()
+    }
+
+    /// A file or folder of this place.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
     }
 
     /// Runs to the end; one that hangs is killed and has no exit code.
     pub(super) fn run(&self) -> Output {
-        let mut child = self.start();
+        self.run_with(&[])
+    }
+
+    pub(super) fn run_with(&self, env: &[(&str, &str)]) -> Output {
+        let mut child = self.start_with(env);
         let deadline = Instant::now() + Duration::from_secs(30);
         while child.try_wait().unwrap().is_none() {
             if Instant::now() > deadline {

@@ -151,7 +151,7 @@ pub static BLOCK: Shape = Shape {
         ),
     ],
     others: None,
-    example: r"block: { json: $.results[*] }",
+    example: r#"block: { json: "$.results[*]" }"#,
 };
 
 const FIELD_KEYS: &[Key] = &[

@@ -39,6 +39,8 @@ enum Command {
     Run(RunArgs),
     /// Run only the failed jobs of the last run again
     Retry(RunArgs),
+    /// Compute all rows anew from stored pages, without network, and tell what has changed
+    Replay(RunArgs),
     /// Check definitions and settings offline; print every problem at once
     Check {
         /// Directory of definition files
@@ -143,6 +145,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(&args, run::Which::All),
         Command::Retry(args) => run::run(&args, run::Which::Failed),
+        Command::Replay(args) => run::run(&args, run::Which::Stored),
         Command::Check { defs_dir, settings, logging } => {
             check::check(&defs_dir, &settings, &logging)
         }

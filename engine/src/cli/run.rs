@@ -1,14 +1,19 @@
-//! `spoonbill run` and `spoonbill retry`: from what was typed to an exit code.
+//! `spoonbill run`, `retry` and `replay`: from what was typed to an exit code.
 
 use std::path::Path;
+
+use tokio::sync::watch;
 
 use super::problems::{self, Shown};
 use super::{RunArgs, print_err, progress, secrets};
 use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
+use crate::failpoint;
 use crate::ledger::OpenMode;
-use crate::report::{FinishReason, Report, counted};
+use crate::replay::Plan;
+use crate::report::{FinishReason, Replay, Report, counted};
+use crate::run::{Ended, Errand};
 use crate::shutdown::{self, Stop};
 
 /// Which jobs are run.
@@ -18,6 +23,19 @@ pub(super) enum Which {
     All,
     /// Those that failed last time.
     Failed,
+    /// All of the definitions', from stored pages.
+    Stored,
+}
+
+impl Which {
+    /// What an earlier run is needed for, if one is.
+    fn needs_a_run(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Failed => Some("whose failed jobs could be tried again"),
+            Self::Stored => Some("whose pages could be replayed"),
+        }
+    }
 }
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
@@ -43,18 +61,21 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         print_err(&format!("error: report `{}` cannot be written: {error}\n", path.display()));
         return 2;
     }
-    if which == Which::Failed && !config.store.data_dir.join("state.db").exists() {
+    if let Some(purpose) = which.needs_a_run()
+        && !config.store.data_dir.join("state.db").exists()
+    {
         let dir = config.store.data_dir.display();
-        print_err(&format!("error: `{dir}` holds no run whose failed jobs could be tried again\n"));
+        print_err(&format!("error: `{dir}` holds no run {purpose}\n"));
         return 1;
     }
-    let mode = match (which, args.fresh) {
-        (Which::Failed, _) => OpenMode::Retry,
-        (Which::All, true) => OpenMode::Fresh,
-        (Which::All, false) => OpenMode::Continue,
+    let performed = match (which, args.fresh) {
+        (Which::Failed, _) => perform(args, which, &composed, OpenMode::Retry),
+        (Which::All, true) => perform(args, which, &composed, OpenMode::Fresh),
+        (Which::All, false) => perform(args, which, &composed, OpenMode::Continue),
+        (Which::Stored, _) => replay(args, composed),
     };
-    match perform(args, &composed, mode) {
-        Ok((report, stop)) => conclude(args, which, &report, stop),
+    match performed {
+        Ok(code) => code,
         Err(RunError::Problems(found)) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
@@ -72,48 +93,101 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     }
 }
 
+/// Runs, tells, and closes the run: nothing is left to do after that.
 fn perform(
     args: &RunArgs,
+    which: Which,
     composed: &Composed,
     mode: OpenMode,
-) -> Result<(Report, Stop), RunError> {
-    let internal =
-        |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
-    let stop = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
-        .enable_all()
-        .build()
-        .map_err(|error| internal("no async runtime", error))?;
-    let (node, start) = (Node::solo(&composed.config)?, jiff::Timestamp::now());
-    let standing = node.store.standing();
-    let result = runtime.block_on(async {
-        let running = crate::run::run(&node, composed, mode, stop.clone());
-        if args.logging.quiet {
-            return running.await;
-        }
-        let interval = composed.config.run.progress_interval;
-        tokio::select! {
-            report = running => report,
-            () = progress::show(node.store.standing(), stop.clone(), interval, &args.logging) => {
-                Err(RunError::Internal("progress ended".to_owned()))
-            }
-        }
+) -> Result<u8, RunError> {
+    let engine = Engine::start()?;
+    let node = Node::solo(&composed.config)?;
+    let errand = Errand { mode, replay: None };
+    let code = engine.drive(args, &node, composed, &errand).and_then(|ended| {
+        let code = conclude(args, which, &ended.report, *engine.stop.borrow());
+        engine.runtime.block_on(ended.close(&node.store)).map(|()| code)
     });
     node.close();
-    let asked = *stop.borrow();
-    runtime.shutdown_background();
-    if let (Err(error), Some(path)) = (&result, &args.report) {
-        let report = Report::failed(start, *standing.borrow(), error.to_string());
-        report_to(path, &report);
+    engine.runtime.shutdown_background();
+    code
+}
+
+/// Computes all rows anew beside the last run, whose data directory is held but not changed.
+fn replay(args: &RunArgs, composed: Composed) -> Result<u8, RunError> {
+    let engine = Engine::start()?;
+    let before = Node::solo(&composed.config)?;
+    let replayed = Plan::new(&before, composed).and_then(|plan| {
+        let node = Node::solo(&plan.composed.config)?;
+        let code = engine.drive(args, &node, &plan.composed, &plan.errand).and_then(|mut ended| {
+            match ended.report.finish_reason {
+                FinishReason::Finished => plan.complete(&mut ended.report, &before, &node)?,
+                _ => ended.report.replay = Some(Replay::default()),
+            }
+            Ok(conclude(args, Which::Stored, &ended.report, *engine.stop.borrow()))
+        });
+        node.close();
+        plan.clear().and(code)
+    });
+    before.close();
+    engine.runtime.shutdown_background();
+    replayed
+}
+
+/// What a run is driven by.
+struct Engine {
+    runtime: tokio::runtime::Runtime,
+    stop: watch::Receiver<Stop>,
+}
+
+impl Engine {
+    fn start() -> Result<Self, RunError> {
+        let internal =
+            |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
+        let stop = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
+            .enable_all()
+            .build()
+            .map_err(|error| internal("no async runtime", error))?;
+        Ok(Self { runtime, stop })
     }
-    result.map(|report| (report, asked))
+
+    /// Runs to the end with progress shown; a run that could not go on has its report too.
+    fn drive(
+        &self,
+        args: &RunArgs,
+        node: &Node,
+        composed: &Composed,
+        errand: &Errand,
+    ) -> Result<Ended, RunError> {
+        let start = jiff::Timestamp::now();
+        let result = self.runtime.block_on(async {
+            let running = crate::run::run(node, composed, errand, self.stop.clone());
+            if args.logging.quiet {
+                return running.await;
+            }
+            let (standing, stop) = (node.store.standing(), self.stop.clone());
+            let interval = composed.config.run.progress_interval;
+            tokio::select! {
+                ended = running => ended,
+                () = progress::show(standing, stop, interval, &args.logging) => {
+                    Err(RunError::Internal("progress ended".to_owned()))
+                }
+            }
+        });
+        if let (Err(error), Some(path)) = (&result, &args.report) {
+            let standing = *node.store.standing().borrow();
+            report_to(path, &Report::failed(start, standing, error.to_string()));
+        }
+        result
+    }
 }
 
 /// Prints and writes the report; its exit code.
 fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     match (which, args.logging.quiet) {
-        (_, true) => complain_of_failures(args, report),
+        (_, true) => complain_of_failures(args, which, report),
+        (Which::Stored, false) => args.logging.say("computed all rows anew from stored pages"),
         (Which::Failed, false) => args.logging.say("tried the failed jobs of the last run again"),
         (Which::All, false) if report.continued => {
             args.logging.say("continued the unfinished run of this data directory");
@@ -137,10 +211,11 @@ fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
 }
 
 /// What even a quiet run has to say.
-fn complain_of_failures(args: &RunArgs, report: &Report) {
+fn complain_of_failures(args: &RunArgs, which: Which, report: &Report) {
     if report.jobs.failed > 0 {
         let failed = counted(report.jobs.failed, "job");
-        args.logging.say(&format!("error: {failed} failed; `spoonbill failed` tells why"));
+        let why = if which == Which::Stored { "" } else { "; `spoonbill failed` tells why" };
+        args.logging.say(&format!("error: {failed} failed{why}"));
     }
     for unmet in &report.unmet {
         args.logging.say(&format!("error: expectation not met: {}", unmet.text()));
@@ -153,7 +228,9 @@ fn complain_of_failures(args: &RunArgs, report: &Report) {
 /// Writes the report as JSON; says so if it cannot.
 fn report_to(path: &Path, report: &Report) -> bool {
     let text = serde_json::to_string_pretty(report).map_err(std::io::Error::other);
+    failpoint::pass("report.write.before");
     let written = text.and_then(|text| std::fs::write(path, format!("{}\n", secrets::hide(&text))));
+    failpoint::pass("report.write.after");
     if let Err(error) = &written {
         print_err(&format!("error: report `{}` could not be written: {error}\n", path.display()));
     }

@@ -177,7 +177,7 @@ fn show(previews: &[Preview], args: &TryArgs) -> u8 {
 }
 
 /// Name and value of every column of a row.
-fn columns<'r>(row: &'r Row, named: bool) -> Vec<(&'r str, Option<&'r str>)> {
+fn columns(row: &Row, named: bool) -> Vec<(&str, Option<&str>)> {
     let axes = row.axes.iter().map(|axis| (&*axis.item_name, axis.value.as_deref()));
     if named {
         return axes.collect();

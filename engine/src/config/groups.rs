@@ -184,6 +184,10 @@ pub struct StoreConfig {
     pub data_dir: PathBuf,
     /// `datastore.enable` and `persist.locator`: pages are kept for later runs.
     pub persist_pages: bool,
+    /// `pages.keep`: whether files are kept too, not pages from the network only.
+    pub keep_files: bool,
+    /// `pages.max`: bytes of kept pages.
+    pub pages_bytes_max: u64,
     /// `datastore.enable` and `persist.data`: parsed data is kept for later runs.
     pub persist_data: bool,
     /// `store.durability`: what a commit waits for.
@@ -296,6 +300,8 @@ impl Values<'_> {
         StoreConfig {
             data_dir: self.path("data.dir"),
             persist_pages: enabled && self.boolean("persist.locator"),
+            keep_files: self.text("pages.keep") == "all",
+            pages_bytes_max: self.number("pages.max"),
             persist_data: enabled && self.boolean("persist.data"),
             durability: match self.text("store.durability").as_str() {
                 "none" => Durability::None,

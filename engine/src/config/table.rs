@@ -141,6 +141,11 @@ pub(super) const TABLE: &[Key] = &[
         "Whether pages and parsed data are kept for later runs at all."),
     row("persist.locator", STORE, Kind::Boolean, ON,
         "Whether pages are kept and, while they are live, not fetched again."),
+    row("pages.keep", STORE, Kind::Choice(&["web", "all"]), is("web"),
+        "Which pages are kept for `replay` and `live`: those from the network, or files too. A file \
+         that is not kept is its own copy."),
+    row("pages.max", STORE, size(1), is("8GiB"),
+        "Size of the kept pages, compressed, on disk; above it the oldest go."),
     row("persist.data", STORE, Kind::Boolean, ON,
         "Whether parsed data is kept and, while its page is live, not parsed again."),
     row("store.durability", STORE, Kind::Choice(&["strict", "none"]), is("strict"),

@@ -1,9 +1,9 @@
 //! Follow rules made ready, and what they mean for the groups they lead to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use spoonbill_defs::{Column, DataDef, Defs, Follow, Scope, StepKind, Task, TaskGroup};
-use spoonbill_plugins::follow::{FollowPlan, Rule};
+use spoonbill_defs::{Column, DataDef, Defs, Follow, Problem, Scope, StepKind, Task, TaskGroup};
+use spoonbill_plugins::follow::{Canon, FollowPlan, Rule};
 
 use super::queries::Dialect;
 use super::{Group, Maker, ReadyStep, ReadyTask};
@@ -28,6 +28,29 @@ impl Maker<'_> {
         rules.map(FollowPlan::new)
     }
 
+    /// Locators of a followed group that are one page: it goes by its address alone.
+    pub(super) fn check_twins(&mut self) {
+        let defs = &self.published.defs;
+        let canon = Canon::new(&self.config.links.drop_params);
+        for group in &defs.locator_groups {
+            let tasks = defs.task_group(&group.name.text);
+            if !tasks.is_some_and(|tasks| is_followed(defs, tasks)) {
+                continue;
+            }
+            let mut known = BTreeMap::new();
+            for locator in &group.locators {
+                let url = canon.address(&locator.url.text);
+                if let Some(first) = known.insert(url, &locator.name.text) {
+                    let words = format!(
+                        "this page is in the group as `{first}` already: where links are \
+                         followed, a page is loaded once"
+                    );
+                    self.problems.push(Problem::warning(self.sources, locator.url.at, words));
+                }
+            }
+        }
+    }
+
     /// A task group with what others say about it.
     pub(super) fn group(
         &self,
@@ -36,18 +59,13 @@ impl Maker<'_> {
         tasks: Vec<ReadyTask>,
     ) -> Group {
         let defs = &self.published.defs;
-        let prints_name = group.tasks.iter().any(|task| {
-            defs.data_def(&task.data_def.text).is_some_and(|def| match &def.record {
-                None => true,
-                Some(record) => record.columns.contains(&Column::Locator),
-            })
-        });
+        let (name, origin) = &self.wanted;
         Group {
             live,
             tasks,
             is_followed: is_followed(defs, group),
-            inherits_name: prints_name,
-            needs_origin: needing_origin(defs).contains(group.name.as_str()),
+            inherits_name: name.contains(&group.name.text),
+            needs_origin: origin.contains(&group.name.text),
         }
     }
 }
@@ -65,19 +83,35 @@ fn is_followed(defs: &Defs, group: &TaskGroup) -> bool {
         || steps.into_iter().any(|step| step.kind == StepKind::SitemapParser)
 }
 
-/// Groups with a rule that measures links against the start page, and all groups on the way there.
-fn needing_origin(defs: &Defs) -> BTreeSet<&str> {
+/// Groups that need to know something of the page where it all began: its locator's name, because
+/// they print it; its address, because links are measured against it.
+pub(super) fn wanted(defs: &Defs) -> (BTreeSet<String>, BTreeSet<String>) {
+    let prints_name = |group: &&TaskGroup| {
+        let mut used = group.tasks.iter().filter_map(|task| defs.data_def(&task.data_def.text));
+        used.any(|def| match &def.record {
+            None => true,
+            Some(record) => record.columns.contains(&Column::Locator),
+        })
+    };
+    let printing = defs.task_groups.iter().filter(prints_name);
     let measured = rules(defs).filter(|(_, rule)| rule.scope == Scope::Prefix);
-    let mut needing: BTreeSet<&str> = measured.map(|(group, _)| group.name.as_str()).collect();
+    (
+        on_the_way(defs, printing.map(|group| group.name.text.clone()).collect()),
+        on_the_way(defs, measured.map(|(group, _)| group.name.text.clone()).collect()),
+    )
+}
+
+/// These groups, and all groups from which links lead to them.
+fn on_the_way(defs: &Defs, mut groups: BTreeSet<String>) -> BTreeSet<String> {
     loop {
-        let before = needing.len();
+        let before = groups.len();
         for (group, rule) in rules(defs) {
-            if needing.contains(rule.group.as_str()) {
-                needing.insert(group.name.as_str());
+            if groups.contains(rule.group.as_str()) {
+                groups.insert(group.name.text.clone());
             }
         }
-        if needing.len() == before {
-            return needing;
+        if groups.len() == before {
+            return groups;
         }
     }
 }

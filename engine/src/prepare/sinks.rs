@@ -7,12 +7,15 @@ use spoonbill_plugins::appender::{FileOptions, is_file_appender};
 use spoonbill_plugins::encoder::{self, Encoder};
 
 use super::Maker;
+use super::records::Takes;
 
 /// An appender of the run.
 #[derive(Debug, Clone)]
 pub(crate) struct AppenderSpec {
     /// Where its rows go.
     pub file: FileOptions,
+    /// What stands in front of them.
+    pub header: Vec<u8>,
 }
 
 /// Where an append step sends rows: an encoder, then an appender.
@@ -30,7 +33,7 @@ fn is_list_appender(class: &str) -> bool {
 }
 
 impl Maker<'_> {
-    pub(super) fn sinks(&mut self, step: &Step) -> Option<Vec<Sink>> {
+    pub(super) fn sinks(&mut self, step: &Step, takes: &Takes) -> Option<Vec<Sink>> {
         if step.plugins.is_empty() {
             let help = "add a plugin with class `file`".to_owned();
             let message =
@@ -45,7 +48,7 @@ impl Maker<'_> {
                 self.problems.push(Problem::warning(self.sources, plugin.class.at, words));
                 continue;
             }
-            match (self.sink(plugin), &mut all) {
+            match (self.sink(plugin, takes), &mut all) {
                 (Some(sink), Some(all)) => all.push(sink),
                 _ => all = None,
             }
@@ -53,7 +56,7 @@ impl Maker<'_> {
         all
     }
 
-    fn sink(&mut self, plugin: &PluginDef) -> Option<Sink> {
+    fn sink(&mut self, plugin: &PluginDef, takes: &Takes) -> Option<Sink> {
         let class = &plugin.class;
         if !is_file_appender(&class.text) {
             let known = ["file", "org.codetab.scoopi.plugin.appender.FileAppender"];
@@ -66,17 +69,26 @@ impl Maker<'_> {
             return None;
         }
         let file = self.options(FileOptions::from_def(plugin));
-        let encoder = self.encoder(plugin);
+        let encoder = self.encoder(plugin, takes);
         let (file, encoder) = (file?, encoder?);
+        let header = takes.columns().map(|columns| encoder.header(&columns)).unwrap_or_default();
         let known = self.appenders.iter().position(|spec| spec.file.file == file.file);
+        if known.is_some_and(|known| self.appenders[known].header != header) {
+            let at = plugin.option("file").map_or(plugin.name.at, |text| text.at);
+            let file = file.file.display();
+            let message = format!("`{file}` has other columns already, from another task");
+            let help = "give each of them a file of its own: `output: NAME.csv`".to_owned();
+            self.error(at, message, Some(help));
+            return None;
+        }
         let appender = known.unwrap_or_else(|| {
-            self.appenders.push(AppenderSpec { file });
+            self.appenders.push(AppenderSpec { file, header });
             self.appenders.len() - 1
         });
         Some(Sink { appender: appender as u32, encoder })
     }
 
-    fn encoder(&mut self, plugin: &PluginDef) -> Option<Arc<dyn Encoder>> {
+    fn encoder(&mut self, plugin: &PluginDef, takes: &Takes) -> Option<Arc<dyn Encoder>> {
         let mut made = None;
         for nested in &plugin.plugins {
             let encoder = encoder::from_def(nested);
@@ -88,6 +100,10 @@ impl Maker<'_> {
             let message = format!("appender `{}` has no encoder", plugin.name.text);
             self.error(plugin.name.at, message, Some(help));
         }
-        made.map(Arc::from)
+        let mut made = made?;
+        if let Takes::Record(plan) = takes {
+            made.set_types(&plan.column_types());
+        }
+        Some(Arc::from(made))
     }
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 use rusqlite::{Connection, Row};
 
 use super::StoreError;
+use super::lock::DirLock;
 use super::output::{ALL_OUTPUT, read_row, vouch};
 use super::seal::{unseal, unseal_bytes};
-use super::solo::lock;
 use super::sqlite::{FORMAT, store_error};
 use super::sums::Sums;
 use crate::ledger::{Core, FailedJob, Job, Lane, Run};
 
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
-    let _lock = lock(dir)?;
+    let _lock = DirLock::take(dir)?;
     let path = dir.join("state.db");
     let name = path.display().to_string();
     let look = || -> rusqlite::Result<Result<Vec<String>, StoreError>> {

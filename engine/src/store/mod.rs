@@ -2,6 +2,7 @@
 //! this contract only.
 
 mod fsck;
+mod lock;
 mod output;
 mod seal;
 mod solo;

@@ -1,8 +1,7 @@
 //! The ledger of one process: a thread that owns the tables, applies commands in the order they
 //! come and makes many of them durable with one sync.
 
-use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,8 +12,10 @@ use futures_util::future::BoxFuture;
 use shaku::Component;
 use tokio::sync::{oneshot, watch};
 
+use super::lock::DirLock;
 use super::sqlite::SqliteTables;
 use super::{Answer, Question, Store, StoreError};
+use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, Stamp, Standing, TableError, Tables};
 
 /// How a solo store is opened.
@@ -78,11 +79,13 @@ pub(crate) struct SoloThread {
 impl SoloHandle {
     /// Opens the store and starts its thread.
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
-        let lock = if options.in_memory { None } else { Some(lock(&options.dir)?) };
+        let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
+        failpoint::pass("store.lock.after");
         let file = options.dir.join("state.db");
         let mut tables =
             SqliteTables::open(if options.in_memory { None } else { Some(file.as_path()) })?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
@@ -122,43 +125,11 @@ impl SoloThread {
     }
 }
 
-/// How often, and how far apart, a lock that is taken is tried again.
-const LOCK_TRIES: u32 = 5;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
-
 /// A number no earlier process used for the same data directory, so that ledger time never adds
 /// the clock of one process to that of another.
 fn leadership() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
-}
-
-pub(super) fn lock(dir: &Path) -> Result<File, StoreError> {
-    let failed = |error: &std::io::Error| match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            StoreError::Full(format!("`{}`: {error}", dir.display()))
-        }
-        _ => StoreError::Failed(format!("data directory `{}`: {error}", dir.display())),
-    };
-    std::fs::create_dir_all(dir).map_err(|error| failed(&error))?;
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(dir.join("lock"))
-        .map_err(|error| failed(&error))?;
-    // A process that has just ended may hold it for a moment longer; nothing tells when it is gone.
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => {
-                let pause = crossbeam_channel::after(LOCK_PAUSE).recv();
-                debug_assert!(pause.is_ok(), "a timer rings");
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(&error)),
-        }
-    }
-    Err(StoreError::InUse(dir.display().to_string()))
 }
 
 fn damaged_or_full(error: &TableError) -> StoreError {
@@ -198,7 +169,7 @@ struct Keeper {
     /// Whether anything was applied since the last commit.
     changed: bool,
     /// Held as long as the thread lives.
-    _lock: Option<File>,
+    _lock: Option<DirLock>,
 }
 
 impl Keeper {
@@ -241,7 +212,9 @@ impl Keeper {
                 }
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
+                failpoint::pass("store.apply.before");
                 let reply = self.ledger.apply(self.stamp, command);
+                failpoint::pass("store.apply.after");
                 match told(reply, respond)? {
                     (reply, respond) if wait => {
                         self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
@@ -269,7 +242,10 @@ impl Keeper {
     /// as little as possible is left to do then.
     fn tidy(&mut self) -> Result<(), TableError> {
         self.commit()?;
-        self.ledger.tables_mut().checkpoint()
+        failpoint::pass("store.checkpoint.before");
+        self.ledger.tables_mut().checkpoint()?;
+        failpoint::pass("store.checkpoint.after");
+        Ok(())
     }
 
     fn look(&mut self, question: &Question) -> Result<Answer, TableError> {
@@ -302,7 +278,9 @@ impl Keeper {
             self.changed = false;
             self.ledger.save_lanes()?;
             let core = self.ledger.core().clone();
+            failpoint::pass("store.commit.before");
             self.ledger.tables_mut().commit(&core)?;
+            failpoint::pass("store.commit.after");
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -317,6 +295,7 @@ impl Keeper {
         for respond in self.held.drain(..) {
             respond(Ok(()));
         }
+        failpoint::pass("store.answer.after");
         Ok(())
     }
 

@@ -94,6 +94,13 @@ impl FileAppender {
         Ok(Self { writer: BufWriter::new(file), length: 0, tail: Vec::new() })
     }
 
+    /// Starts a file with these bytes in it. They are part of the length that a mark tells.
+    pub fn create_with(path: &Path, header: &[u8]) -> io::Result<Self> {
+        let mut file = Self::create(path)?;
+        file.append(header)?;
+        Ok(file)
+    }
+
     /// Goes on at a mark: cuts what was written after it. `None` if the file is not the one that
     /// was marked.
     pub fn resume(path: &Path, mark: Mark) -> io::Result<Option<Self>> {
@@ -166,6 +173,24 @@ mod tests {
         file.append(b"two\n").unwrap();
         file.sync(false).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn a_header_is_written_once_and_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data.csv");
+        let mut file = FileAppender::create_with(&path, b"a,b\n").unwrap();
+        let empty = file.sync(false).unwrap();
+        assert_eq!(empty.length, 4);
+        file.append(b"1,2\n").unwrap();
+        let mark = file.sync(false).unwrap();
+        drop(file);
+        let mut file = FileAppender::resume(&path, mark).unwrap().unwrap();
+        file.append(b"3,4\n").unwrap();
+        file.flush().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n1,2\n3,4\n");
+        drop(FileAppender::resume(&path, empty).unwrap().unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lines of columns: locator, group, item, dims, fact.
+//! Lines of columns: locator, group, item, dims, fact; or the named columns of a record.
 
 use ::csv::{QuoteStyle, Terminator, WriterBuilder};
 use spoonbill_defs::{PluginDef, Text};
@@ -10,30 +10,32 @@ use crate::options::{OptionProblem, Options, advice};
 /// Class string and alias.
 pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEncoder", "csv"];
 
-/// Encodes rows as delimited text without a header.
+/// Encodes rows as delimited text.
 ///
 /// A value is quoted only when it holds the delimiter, a quote or a line end. An absent value is
-/// the word `null`, as users of the classic form expect.
+/// the word `null`, as users of the classic form expect; in a record, which has a header, it is
+/// empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csv {
     /// One byte in nearly all cases.
     delimiter: String,
     include_tags: bool,
+    header: bool,
 }
 
 impl Default for Csv {
     fn default() -> Self {
-        Self { delimiter: ",".to_owned(), include_tags: false }
+        Self { delimiter: ",".to_owned(), include_tags: false, header: true }
     }
 }
 
 impl Csv {
     /// Names of its properties.
-    pub const OPTIONS: &'static [&'static str] = &["delimiter", "includeTags"];
+    pub const OPTIONS: &'static [&'static str] = &["delimiter", "includeTags", "header"];
 
     /// Builds the encoder of a plugin, or tells everything that is wrong with its properties.
     pub fn from_def(def: &PluginDef) -> Result<Self, Vec<OptionProblem>> {
-        if !super::is_encoder(&def.class.text) {
+        if !CLASSES.contains(&def.class.text.as_str()) {
             let message = format!("`{}` is no encoder", def.class.text);
             let problem = OptionProblem::new(def.class.at, message);
             return Err(vec![problem.with_help(advice(&def.class.text, &CLASSES))]);
@@ -46,12 +48,13 @@ impl Csv {
                 Err(message) => options.problem(text, message),
             }
         }
-        if let Some(text) = options.optional("includeTags") {
+        for (key, switch) in [("includeTags", &mut csv.include_tags), ("header", &mut csv.header)] {
+            let Some(text) = options.optional(key) else { continue };
             match text.text.trim().to_ascii_lowercase().as_str() {
-                "true" => csv.include_tags = true,
-                "false" => csv.include_tags = false,
+                "true" => *switch = true,
+                "false" => *switch = false,
                 _ => {
-                    let message = format!("`includeTags` is true or false, not `{}`", text.text);
+                    let message = format!("`{key}` is true or false, not `{}`", text.text);
                     options.problem(text, message);
                 }
             }
@@ -76,7 +79,19 @@ impl Encoder for Csv {
         self.include_tags
     }
 
+    fn header(&self, columns: &[&str]) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.header && !columns.is_empty() {
+            self.write_line(columns.iter().copied(), &mut out);
+        }
+        out
+    }
+
     fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize {
+        if data.named {
+            data.rows.iter().for_each(|row| self.write_line(cells(row), out));
+            return data.rows.len();
+        }
         let page = page.page.to_string();
         let tags = [page.as_str(), "1", "1"];
         let tags = if self.include_tags { &tags[..] } else { &[] };
@@ -98,8 +113,9 @@ impl Encoder for Csv {
 }
 
 impl Csv {
-    /// The same by hand, for delimiters longer than the library's one byte.
+    /// The same by hand, for records and for delimiters longer than the library's one byte.
     fn write_line<'r>(&self, columns: impl Iterator<Item = &'r str>, out: &mut Vec<u8>) {
+        let start = out.len();
         for (place, column) in columns.enumerate() {
             if place > 0 {
                 out.extend_from_slice(self.delimiter.as_bytes());
@@ -110,8 +126,17 @@ impl Csv {
                 out.extend_from_slice(column.as_bytes());
             }
         }
+        if out.len() == start {
+            // A line with nothing on it would be passed over by readers.
+            out.extend_from_slice(b"\"\"");
+        }
         out.push(b'\n');
     }
+}
+
+/// The cells of a record; an absent one is empty.
+fn cells(row: &Row) -> impl Iterator<Item = &str> {
+    row.axes.iter().map(|axis| axis.value.as_deref().unwrap_or_default())
 }
 
 fn columns<'r>(row: &'r Row, tags: &'r [&'r str]) -> impl Iterator<Item = &'r str> {
@@ -205,6 +230,25 @@ mod tests {
         let line = "acme|quote|3|1|1|a|b\n";
         check(&[("includeTags", "true"), ("delimiter", "|")], &[Some("a"), Some("b")], line);
         check(&[("includeTags", "false")], &[Some("a")], "acme,quote,a\n");
+    }
+
+    #[test]
+    fn a_record_prints_its_cells_below_a_header() {
+        let check = |options: &[(&str, &str)], values: &[Option<&str>], expect: &str| {
+            let csv = Csv::from_def(&plugin(options)).unwrap();
+            let mut out = csv.header(&["a", "b,c"]);
+            let data = Data { named: true, ..data(values) };
+            assert_eq!(csv.encode(&data, PageTags { page: 1 }, &mut out), 1);
+            assert_eq!(String::from_utf8(out).unwrap(), expect);
+        };
+        check(&[], &[Some("1,5"), None], "a,\"b,c\"\n\"1,5\",\n");
+        check(&[("header", "false")], &[None, Some("x")], ",x\n");
+        check(&[("delimiter", r"\t")], &[Some("a b"), Some("c")], "a\tb,c\na b\tc\n");
+        check(&[("header", "false")], &[None], "\"\"\n");
+        check(&[("includeTags", "true")], &[Some("x"), None], "a,\"b,c\"\nx,\n");
+        assert!(Csv::default().header(&[]).is_empty());
+        let bad = Csv::from_def(&plugin(&[("header", "maybe")])).unwrap_err();
+        assert_eq!(bad[0].message, "`header` is true or false, not `maybe`");
     }
 
     #[test]

@@ -26,6 +26,7 @@ impl Address {
     }
 
     /// What links on a page are resolved against: its `<base href>`, or its own address.
+    #[must_use]
     pub fn base(self, document: &Document) -> Self {
         let href = document
             .all()

@@ -86,21 +86,19 @@ fn respelt(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
-        let code = rest.get(at + 1..at + 3).filter(|digits| digits.is_ascii());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                    out.push(char::from(byte));
-                } else {
-                    // Writing to a string cannot fail.
-                    write!(out, "%{byte:02X}").ok();
-                }
-                rest = &rest[at + 3..];
+        let digits = rest.get(at + 1..at + 3);
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                // Writing to a string cannot fail.
+                write!(out, "%{byte:02X}").ok();
             }
-            None => {
-                out.push('%');
-                rest = &rest[at + 1..];
-            }
+            rest = &rest[at + 3..];
+        } else {
+            out.push('%');
+            rest = &rest[at + 1..];
         }
     }
     out.push_str(rest);

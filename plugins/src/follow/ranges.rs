@@ -1,5 +1,7 @@
 //! Addresses with ranges: `https://example.org/page/[1-100]`.
 
+use std::fmt::Write as _;
+
 /// An address with ranges, read but not written out.
 ///
 /// ```
@@ -68,7 +70,8 @@ impl UrlPattern {
                 Part::Range { first, step, count, width } => {
                     left = (left / count).max(1);
                     let value = first + number / left % count * step;
-                    url.push_str(&format!("{value:0width$}"));
+                    // Writing to a string cannot fail.
+                    write!(url, "{value:0width$}").ok();
                 }
             }
         }

@@ -76,6 +76,19 @@ pub struct Ground<'a> {
     pub canon: &'a Canon,
 }
 
+/// A page under way, with its own address in the one spelling: as asked for, and after redirects.
+struct Look<'a> {
+    ground: &'a Ground<'a>,
+    own: [String; 2],
+}
+
+impl<'a> Look<'a> {
+    fn new(ground: &'a Ground<'a>) -> Self {
+        let own = [ground.canon.address(ground.asked), spelt(&ground.page, ground.canon)];
+        Self { ground, own }
+    }
+}
+
 /// What the rules found on a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
@@ -147,18 +160,16 @@ impl Rule {
     }
 
     /// Takes one link of a page, or counts why not.
-    fn offer(&self, ground: &Ground<'_>, link: Result<Address, &'static str>, found: &mut Found) {
+    fn offer(&self, look: &Look<'_>, link: Result<Address, &'static str>, found: &mut Found) {
         let link = match link {
             Ok(link) => link,
             Err(reason) => return found.skip(reason),
         };
-        let url = spelt(&link, ground.canon);
-        if let Some(reason) = self.refuses(ground, &link, &url) {
+        let url = spelt(&link, look.ground.canon);
+        if let Some(reason) = self.refuses(look.ground, &link, &url) {
             return found.skip(reason);
         }
-        let own = self.group == ground.group
-            && (url == spelt(&ground.page, ground.canon)
-                || url == ground.canon.address(ground.asked));
+        let own = self.group == look.ground.group && look.own.contains(&url);
         if own || !found.met.insert((self.group.clone(), url.clone())) {
             return found.skip(reasons::KNOWN);
         }
@@ -174,7 +185,7 @@ impl Rule {
         &self,
         document: &Document,
         base: &Address,
-        ground: &Ground<'_>,
+        look: &Look<'_>,
         cache: &mut TextCache,
         found: &mut Found,
     ) -> Result<(), String> {
@@ -189,7 +200,7 @@ impl Rule {
         };
         for href in hrefs {
             match href {
-                Some(href) => self.offer(ground, base.join(&href), found),
+                Some(href) => self.offer(look, base.join(&href), found),
                 None => found.skip(reasons::NO_ADDRESS),
             }
         }
@@ -246,8 +257,9 @@ impl FollowPlan {
     pub fn collect(&self, document: &Document, ground: &Ground<'_>) -> Result<Found, String> {
         let base = ground.page.clone().base(document);
         let (mut found, mut cache) = (Found::default(), TextCache::default());
+        let look = Look::new(ground);
         for rule in &self.rules {
-            rule.collect(document, &base, ground, &mut cache, &mut found)?;
+            rule.collect(document, &base, &look, &mut cache, &mut found)?;
         }
         Ok(found)
     }
@@ -261,9 +273,10 @@ impl FollowPlan {
         found: &mut Found,
     ) {
         let rule = self.rules.iter().find(|rule| matches!(rule.query, LinkQuery::None));
+        let look = Look::new(ground);
         for url in urls {
             match rule {
-                Some(rule) => rule.offer(ground, ground.page.join(url), found),
+                Some(rule) => rule.offer(&look, ground.page.join(url), found),
                 None => found.skip(reasons::UNREADABLE),
             }
         }

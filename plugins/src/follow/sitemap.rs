@@ -264,15 +264,12 @@ fn resolved(text: &str) -> Cow<'_, str> {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let known = rest.bytes().take(12).position(|byte| byte == b';');
-        match known.and_then(|end| Some((entity(&rest[1..end])?, end))) {
-            Some((letter, end)) => {
-                out.push(letter);
-                rest = &rest[end + 1..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
+        if let Some((letter, end)) = known.and_then(|end| Some((entity(&rest[1..end])?, end))) {
+            out.push(letter);
+            rest = &rest[end + 1..];
+        } else {
+            out.push('&');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);

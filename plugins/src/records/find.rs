@@ -63,7 +63,11 @@ impl Session<'_> {
             Hit::Text(_) | Hit::Json(..) => None,
         });
         let mut found = Found { texts: Vec::new(), node, matches: hits.len(), why: None };
-        let mut why = if hits.is_empty() { Why::NoMatch } else { Why::Blank };
+        let mut why = match &query.place {
+            _ if !hits.is_empty() => Why::Blank,
+            Place::Here if query.json.is_some() => Why::NotJson,
+            _ => Why::NoMatch,
+        };
         for hit in hits {
             if let Some(path) = &query.json {
                 match self.inside_json(query, &hit, path)? {
@@ -142,6 +146,10 @@ impl Session<'_> {
                 self.page_json.get_or_init(|| page.and_then(Json::parse_script).map(Rc::new));
             if let Some(json) = json {
                 return vec![Hit::Json(Rc::clone(json), 0)];
+            }
+            // A block may hold JSON as its text; a whole page of HTML does not.
+            if spot.root.is_none_or(|root| root.index() == 0) {
+                return Vec::new();
             }
         }
         spot.root.map(|root| Hit::Node(root.into())).into_iter().collect()

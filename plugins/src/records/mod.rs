@@ -30,7 +30,7 @@ use crate::html::Document;
 use crate::script::{ItemScripts, ScriptError};
 
 pub use explain::{CellStory, RowStory, Story};
-pub use plan::{CellType, RecordPlan};
+pub use plan::RecordPlan;
 pub use rows::Why;
 
 /// One page, as a record wants it.

@@ -11,6 +11,7 @@ use super::jsonld::LdPath;
 use super::number::NumberForm;
 use super::problems::Problems;
 use crate::css::Selector;
+use crate::data::CellType;
 use crate::dates::DateSetup;
 use crate::options::OptionProblem;
 use crate::xpath::XPath;
@@ -68,17 +69,6 @@ pub(super) enum Form {
     Boolean(Vec<Box<str>>),
     Date(DateForm),
     Url,
-}
-
-/// How the cells of a column are best written where types count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellType {
-    /// As text.
-    Text,
-    /// As a number.
-    Number,
-    /// As true or false.
-    Boolean,
 }
 
 impl RecordPlan {

@@ -188,9 +188,10 @@ impl Keeper {
             lanes.clear();
         }
         self.live = Ledger::new(core, lanes, tables);
-        if let (Some(run), Bug::QuotaForgotten) = (&mut self.live.core.run, self.bug) {
-            run.added.clear();
-            self.base.core.run.as_mut().map(|run| run.added.clear());
+        if self.bug == Bug::QuotaForgotten {
+            for run in self.live.core.run.iter_mut().chain(&mut self.base.core.run) {
+                run.added.clear();
+            }
         }
         if self.live.standing() != self.base.standing() {
             return Err(String::from("a restart changed the standing"));

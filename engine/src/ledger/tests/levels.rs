@@ -119,3 +119,45 @@ fn a_rule_adds_no_more_than_it_may_and_known_pages_are_told_apart() {
     assert_eq!(skipped(&bench)["already known"], 2);
     assert_eq!(bench.ledger.core().run.as_ref().unwrap().known, 5);
 }
+
+#[test]
+fn failed_jobs_are_tried_again_level_by_level() {
+    let (mut bench, session) = by_level(vec![job(1, "a"), job(2, "b")]);
+    let failed = || Outcome::Failed { reason: "404".to_owned(), tally: Tally::default() };
+    let grants = bench.take(session, 9);
+    bench.finish(session, &grants[0], failed());
+    bench.finish(session, &grants[1], done(vec![], vec![deep(3, "a", 1)]));
+    let grants = bench.take(session, 9);
+    bench.finish(session, &grants[0], failed());
+    assert_eq!(bench.apply(Command::Close { session }), Reply::Ok);
+    let session = bench.restart();
+    let again = RunPlan { by_level: true, ..plan(1, unhurried()) };
+    assert_eq!(bench.open(session, again, OpenMode::Retry), Reply::Opened { continued: true });
+    let grants = bench.take(session, 9);
+    assert_eq!(numbers(&grants), ["1"]);
+    bench.finish(session, &grants[0], done(vec![], vec![]));
+    assert_eq!(numbers(&bench.take(session, 9)), ["3"]);
+}
+
+#[test]
+fn mended_definitions_may_change_the_order_of_a_retry() {
+    for by_level in [false, true] {
+        let mut bench = Bench::new();
+        let session = bench.join(false);
+        let first = RunPlan { by_level: !by_level, ..plan(1, unhurried()) };
+        bench.open(session, first, OpenMode::Continue);
+        bench.seed(session, vec![deep(1, "a", 0), deep(2, "a", 1)]);
+        for _ in 0..2 {
+            for grant in bench.take(session, 9) {
+                let tally = Tally::default();
+                let failed = Outcome::Failed { reason: "404".to_owned(), tally };
+                bench.finish(session, &grant, failed);
+            }
+        }
+        assert_eq!(bench.apply(Command::Close { session }), Reply::Ok);
+        let session = bench.restart();
+        let mended = RunPlan { by_level, ..plan(2, unhurried()) };
+        bench.open(session, mended, OpenMode::Retry);
+        assert_eq!(bench.take(session, 9).len(), if by_level { 1 } else { 2 });
+    }
+}

@@ -129,6 +129,9 @@ fn embedded_json_is_found_in_scripts_and_attributes() {
     check(inside(css("#e"), "a"), page, "~");
     check(inside(css("#f"), "a"), page, "~");
     check(field(json("$.a")), page, "~");
+    let made =
+        extract(&record(Some(css("i")), vec![field(json("$.a"))]), "<i>{\"a\": 1}</i><i>x</i>");
+    assert_eq!(lines(&made), ["1", "~"]);
 }
 
 #[test]

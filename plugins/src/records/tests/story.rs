@@ -36,6 +36,7 @@ fn empty_cells_say_why() {
         (field(with(css("p"), "href")), "what matches is blank"),
         (field(inside("p")), "what matches is not JSON"),
         (field(inside("#s")), "the JSON path finds nothing"),
+        (field(json("$.a")), "what matches is not JSON"),
         (
             Field { regex: Some(Text::new("x")), ..field(css("p")) },
             "the regex does not match `abc`",

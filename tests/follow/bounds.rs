@@ -1,0 +1,124 @@
+//! How many pages, and how far: exact, whatever the timing, and through kills.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{TITLES, page, skipped, titles};
+use crate::harness::{Response, Site, Workdir};
+
+fn defs(url: &str, rule: &str) -> String {
+    format!(
+        "groups: {{ all: {{ urls: \"{url}\", dataDef: page, follow: {{ selector: a{rule} }} }} }}\n\
+         {TITLES}"
+    )
+}
+
+/// Start to x by a long quick way and a short slow one; y lies behind x.
+fn two_ways(site: &Site, slow: Duration) {
+    let quick = |title: &str, links: &[&str]| Response::html(page(title, links));
+    site.answer("/", quick("start", &["/short", "/long1"]));
+    site.answer("/short", quick("short", &["/x"]).delay(slow));
+    site.answer("/long1", quick("long1", &["/long2"]));
+    site.answer("/long2", quick("long2", &["/x"]));
+    site.answer("/x", quick("x", &["/y"]));
+    site.answer("/y", quick("y", &["/z"]));
+    site.answer("/z", quick("z", &[]));
+}
+
+#[test]
+fn depth_is_that_of_the_shortest_way_whatever_is_found_first() {
+    for slow in [0, 400] {
+        let site = Site::start();
+        two_ways(&site, Duration::from_millis(slow));
+        let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 3"));
+        let rows = work.rows(&["loader.fetch.parallelism=8"]);
+        assert_eq!(titles(&rows), ["long1", "long2", "short", "start", "x", "y"]);
+        assert_eq!(
+            skipped(&work),
+            json!({ "already known": 1, "links beyond maxDepth": 1 }),
+            "after {slow} ms"
+        );
+    }
+}
+
+#[test]
+fn a_retry_on_the_short_way_is_waited_for() {
+    let site = Site::start();
+    two_ways(&site, Duration::ZERO);
+    let short = Response::html(page("short", &["/x"]));
+    site.recovers("/short", 2, Response::status(503), short);
+    let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 3"));
+    let rows = work.rows(&["loader.fetch.parallelism=8", "loader.retry.backoff=200ms"]);
+    assert_eq!(titles(&rows), ["long1", "long2", "short", "start", "x", "y"]);
+}
+
+#[test]
+fn a_depth_of_zero_is_the_start_pages_alone() {
+    let site = Site::start();
+    two_ways(&site, Duration::ZERO);
+    let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 1"));
+    assert_eq!(titles(&work.rows(&[])), ["long1", "short", "start"]);
+    assert_eq!(skipped(&work), json!({ "links beyond maxDepth": 2 }));
+}
+
+#[test]
+fn a_rule_adds_so_many_pages_and_the_rest_is_counted() {
+    let site = Site::start();
+    site.page("/", page("start", &["/1", "/2", "/3", "/1", "/4", "/5"]));
+    site.otherwise(|request, _| Response::html(page(&request.path, &["/"])));
+    let work = Workdir::with_defs(&defs(&site.url("/"), ", maxPages: 3"));
+    assert_eq!(titles(&work.rows(&[])), ["/1", "/2", "/3", "start"]);
+    assert_eq!(skipped(&work), json!({ "already known": 4, "links beyond maxPages": 2 }));
+}
+
+/// A site of forty pages that link to each other.
+fn mesh(site: &Site) {
+    site.otherwise(|request, _| {
+        let number: u32 = request.path[1..].parse().unwrap_or(0);
+        let links: Vec<String> = [2 * number + 1, 2 * number + 2, number / 3, 39]
+            .iter()
+            .map(|to| format!("/{to}"))
+            .collect();
+        let links: Vec<&str> = links
+            .iter()
+            .map(String::as_str)
+            .filter(|to| to[1..].parse::<u32>().unwrap() < 40)
+            .collect();
+        Response::html(page(&format!("{number:02}"), &links)).delay(Duration::from_millis(5))
+    });
+}
+
+#[test]
+fn kills_in_the_middle_change_no_byte() {
+    let site = Site::start();
+    mesh(&site);
+    for rule in ["", ", maxDepth: 4", ", maxDepth: 20, maxPages: 1000"] {
+        let settings = [
+            "output.order=canonical",
+            "runDateTimeText=2020-07-01T10:00:00.000+0000",
+            "loader.fetch.parallelism=4",
+        ];
+        let whole = Workdir::with_defs(&defs(&site.url("/0"), rule));
+        let expected = whole.rows(&settings);
+        let work = Workdir::with_defs(&defs(&site.url("/0"), rule));
+        let mut ended = false;
+        for pause in [60, 90, 120, 150, 200, 5000] {
+            let mut running = work.start_run(&settings);
+            let from = std::time::Instant::now();
+            while from.elapsed() < Duration::from_millis(pause) && !running.has_ended() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if running.has_ended() {
+                let ending = running.end();
+                assert_eq!(ending.code, 0, "{ending:?}");
+                ended = true;
+                break;
+            }
+            running.signal("KILL");
+            running.end();
+        }
+        assert!(ended);
+        assert_eq!(work.lines("output/latest/data.txt"), expected, "with `{rule}`");
+    }
+}

@@ -1,0 +1,65 @@
+//! A kill at every named point, then the same command again: the rows are those of an undisturbed
+//! run, and only a run that was closed is followed by another.
+
+use std::os::unix::process::ExitStatusExt;
+
+use spoonbill_engine::failpoint::POINTS;
+
+use super::shop::{self, Dice, Place, rows_in, sorted, words};
+
+/// The points that lie behind the close of the run.
+const CLOSED: [&str; 1] = ["run.close.after"];
+/// Points that one order of rows does not come to.
+const CANONICAL_ONLY: [&str; 2] = ["append.rename.before", "append.rename.after"];
+
+/// Kills at each point, when it is passed for the time that `nth` says; gives the points that were
+/// reached.
+fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'static str> {
+    let site = shop::open();
+    let golden = shop::golden(&site);
+    let mut reached = Vec::new();
+    for point in POINTS {
+        let place = Place::new(&site, canonical);
+        let order = format!("{point}:{}", nth(point));
+        let killed = place.run_with(&[("FAILPOINT", &order)]);
+        if killed.status.signal() == Some(9) {
+            reached.push(point);
+            let again = place.run();
+            assert_eq!(again.status.code(), Some(0), "{order}: {}", words(&again));
+        } else {
+            assert_eq!(killed.status.code(), Some(0), "{order}: {}", words(&killed));
+        }
+        let rows = place.rows();
+        assert!(!canonical || rows == golden, "{order}: the bytes differ");
+        assert!(sorted(&rows) == sorted(&golden), "{order}: the rows differ");
+        let with_rows = place.folders().iter().filter(|folder| !rows_in(folder).is_empty()).count();
+        let closed = reached.contains(&point) && CLOSED.contains(&point);
+        assert_eq!(with_rows, 1 + usize::from(closed), "{order}: runs");
+        let report = std::fs::read_to_string(place.path("report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["finishReason"], "finished", "{order}");
+    }
+    println!("{} kills at named points", reached.len());
+    reached
+}
+
+#[test]
+fn killed_at_every_named_point_the_bytes_are_those_of_an_undisturbed_run() {
+    let reached = at_every_point(true, |_| 1);
+    let missed: Vec<_> = POINTS.iter().filter(|point| !reached.contains(point)).collect();
+    assert!(missed.is_empty(), "never passed: {missed:?}");
+}
+
+#[test]
+fn killed_at_every_named_point_the_rows_are_the_same_in_order_of_arrival() {
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(900);
+    println!("seed {seed}");
+    let mut dice = Dice(seed);
+    // Files are written bit by bit in this order: their points at once, the others at any time.
+    let nth = |point: &str| if point.starts_with("append") { 1 } else { 1 + dice.below(20) };
+    let reached = at_every_point(false, nth);
+    let append = |point: &&&str| point.starts_with("append") && !CANONICAL_ONLY.contains(*point);
+    let missed: Vec<_> = POINTS.iter().filter(append).filter(|at| !reached.contains(at)).collect();
+    assert!(missed.is_empty(), "never passed: {missed:?}");
+    assert!(reached.len() > POINTS.len() / 3, "only {reached:?}");
+}

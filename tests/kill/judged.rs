@@ -1,0 +1,241 @@
+//! The judged run: hundreds of SIGKILLs over definitions of every kind, with sites that write down
+//! every request. `KILLS=500 cargo test --test spoonbill judged -- --ignored --nocapture`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use super::sets::{self, Answer, Set};
+use super::shop::{Dice, folders_in, sorted, words};
+
+/// `job.takeLimit` of these runs.
+const TAKE_LIMIT: usize = 32;
+
+/// What the kills of a set came to.
+#[derive(Debug, Default)]
+struct Figures {
+    rounds: usize,
+    kills: usize,
+    /// Pages that had been answered and were asked for again by a later process.
+    again: usize,
+    /// The most of them after one kill.
+    again_most: usize,
+    /// The longest time between the first of two such requests and the kill that came after it.
+    oldest: Duration,
+    /// Kills after the run was closed.
+    closed: usize,
+    /// Shortest time between two requests to one host.
+    gap: Option<Duration>,
+}
+
+/// A directory with definitions, data and output.
+struct Place<'a> {
+    dir: tempfile::TempDir,
+    set: &'a Set,
+    canonical: bool,
+}
+
+impl<'a> Place<'a> {
+    fn new(set: &'a Set, canonical: bool) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("defs")).unwrap();
+        std::fs::write(dir.path().join("defs/job.yml"), &set.defs).unwrap();
+        set.forget();
+        Self { dir, set, canonical }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spoonbill"));
+        command.current_dir(self.dir.path()).args(words).env("RUST_BACKTRACE", "0");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    fn on_defs(&self, word: &str) -> Command {
+        let mut command = self.command(&[word, "defs", "--report", "report.json"]);
+        let order = if self.canonical { "canonical" } else { "arrival" };
+        let more = [format!("job.takeLimit={TAKE_LIMIT}"), format!("output.order={order}")];
+        for setting in self.set.settings.iter().copied().chain(more.iter().map(String::as_str)) {
+            command.args(["--set", setting]);
+        }
+        command
+    }
+
+    fn folders(&self) -> Vec<PathBuf> {
+        folders_in(&self.dir.path().join("output"))
+    }
+
+    fn report(&self) -> serde_json::Value {
+        let text = std::fs::read_to_string(self.dir.path().join("report.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// All files below a folder; no others than those of appenders may be there.
+fn files(folder: &Path) -> Files {
+    let mut found = Files::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
+    found.len() == golden.len()
+        && found.iter().zip(golden).all(|((name, bytes), (wanted, rows))| {
+            name == wanted && if canonical { bytes == rows } else { sorted(bytes) == sorted(rows) }
+        })
+}
+
+/// What an undisturbed run gives.
+fn golden(set: &Set) -> Files {
+    let place = Place::new(set, true);
+    let output = place.on_defs("run").output().unwrap();
+    finished(set, &output);
+    let answers = set.answers();
+    assert_eq!(answers.iter().filter(|answer| answer.good).count(), set.pages, "{}", set.name);
+    files(place.folders().last().unwrap())
+}
+
+fn finished(set: &Set, output: &Output) {
+    let code = if set.lost > 0 { 4 } else { 0 };
+    assert_eq!(output.status.code(), Some(code), "{}: {}", set.name, words(output));
+}
+
+/// The pages that were had in the lives of all processes so far, and when last.
+type Known = HashMap<String, Instant>;
+
+/// Reads what one process has asked for.
+fn read_life(life: &[Answer], killed: &[Instant], known: &mut Known, figures: &mut Figures) {
+    let mut mine: HashMap<&str, usize> = HashMap::new();
+    let mut again = 0;
+    for answer in life.iter().filter(|answer| answer.good) {
+        *mine.entry(&answer.page).or_default() += 1;
+        if let Some(before) = known.insert(answer.page.clone(), answer.at) {
+            again += 1;
+            let kill = killed.iter().find(|kill| **kill >= before).expect("a kill between");
+            figures.oldest = figures.oldest.max(*kill - before);
+        }
+    }
+    assert!(mine.values().all(|times| *times == 1), "one process has a page once: {mine:?}");
+    figures.again += again;
+    figures.again_most = figures.again_most.max(again);
+}
+
+/// Kills until the binary ends by itself; then everything must be as if nothing had been.
+fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
+    let place = Place::new(set, figures.rounds.is_multiple_of(2));
+    let (mut known, mut killed, mut read) = (Known::new(), Vec::new(), 0);
+    let longest_ms = 80 + dice.below(500);
+    let (mut folders, mut starts) = (0, 0);
+    let output = loop {
+        let mut child = place.on_defs("run").spawn().unwrap();
+        starts += 1;
+        assert!(starts < 400, "{}: it does not come to an end", set.name);
+        std::thread::sleep(Duration::from_millis(30 + dice.below(longest_ms + 2 * starts)));
+        let ended = child.try_wait().unwrap().is_some();
+        if !ended {
+            child.kill().unwrap();
+            killed.push(Instant::now());
+            figures.kills += 1;
+        }
+        let output = child.wait_with_output().unwrap();
+        // What was on the wire at the kill reaches the site now.
+        std::thread::sleep(Duration::from_millis(15));
+        let there = place.folders();
+        if folders > 0 && there.len() > folders {
+            // Another run has begun: the one before must have been closed, all of it.
+            assert!(same(&files(&there[folders - 1]), golden, place.canonical), "{}", set.name);
+            known.clear();
+            figures.closed += 1;
+        }
+        folders = there.len();
+        let answers = set.answers();
+        read_life(&answers[read..], &killed, &mut known, figures);
+        read = answers.len();
+        if ended {
+            break output;
+        }
+    };
+    finished(set, &output);
+    assert_eq!(known.len(), set.pages, "{}", set.name);
+    assert!(same(&files(&place.folders()[folders - 1]), golden, place.canonical), "{}", set.name);
+    gaps(set, figures);
+    assert_eq!(place.report()["jobs"]["failed"], set.lost);
+    afterwards(&place);
+    figures.rounds += 1;
+}
+
+fn gaps(set: &Set, figures: &mut Figures) {
+    let mut last: HashMap<String, Instant> = HashMap::new();
+    for answer in set.answers() {
+        let host = answer.page.split('/').next().unwrap_or_default().to_owned();
+        if let Some(before) = last.insert(host, answer.at) {
+            let gap = answer.at - before;
+            figures.gap = Some(figures.gap.map_or(gap, |known| known.min(gap)));
+        }
+    }
+}
+
+/// The data directory is whole, and the stored pages give all rows once more.
+fn afterwards(place: &Place<'_>) {
+    let set = place.set;
+    let checked = place.command(&["fsck"]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{}: {}", set.name, words(&checked));
+    let asked = set.answers().len();
+    finished(set, &place.on_defs("replay").output().unwrap());
+    assert_eq!(set.answers().len(), asked, "a replay asks nobody");
+    let report = place.report();
+    assert_eq!(report["replay"]["pagesMissing"], set.lost);
+    for (name, change) in report["replay"]["dataDefs"].as_object().unwrap() {
+        let moved = ["added", "removed", "changed"].map(|word| change[word].as_u64().unwrap());
+        assert_eq!(moved, [0; 3], "{}: {name}", set.name);
+    }
+}
+
+fn hammer(kills_least: usize) {
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7000);
+    let sets = sets::all();
+    let each = kills_least.div_ceil(sets.len());
+    let mut total = 0;
+    for (set, seed) in sets.iter().zip(seed..) {
+        let golden = golden(set);
+        assert!(golden.values().all(|rows| !rows.is_empty()));
+        let (mut figures, mut dice) = (Figures::default(), Dice(seed));
+        while figures.kills < each {
+            round(set, &golden, &mut dice, &mut figures);
+        }
+        println!("{}, seed {seed}: {figures:?}", set.name);
+        assert!(figures.again <= figures.kills * TAKE_LIMIT);
+        // A page that had been answered long before the kill was committed long before it.
+        assert!(figures.oldest < Duration::from_secs(2), "{figures:?}");
+        // The site sees starts through the dice of the scheduler: half the pause is its tolerance.
+        assert!(figures.gap.is_none_or(|gap| gap >= set.delay / 2), "{figures:?}");
+        total += figures.kills;
+    }
+    println!("{total} kills: no row lost, no row twice");
+}
+
+#[test]
+fn a_kill_or_two_for_every_kind_of_definitions() {
+    hammer(10);
+}
+
+#[test]
+#[ignore = "takes minutes: run it by name, with KILLS"]
+fn judged_by_hundreds_of_kills() {
+    let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok());
+    hammer(kills.unwrap_or(500));
+}

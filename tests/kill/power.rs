@@ -1,0 +1,133 @@
+//! The power goes: whatever was not synced may or may not be on the disk, sector by sector.
+//!
+//! At each commit the process copies its ledger aside (a hook of debug builds): so much is on the
+//! disk for certain. It is killed at the end of a later commit, before anybody is told of that one,
+//! or at any instant. What it has written since the copy is taken over sector by sector as the dice
+//! say, as if the power had gone before the sync; the run is continued from there.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::shop::{self, Dice, Place, rows_in, sorted, words};
+
+const SECTOR: usize = 512;
+
+/// Some sectors of what was written since the last sync, over what was there then.
+fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
+    // The length may have grown without the bytes: then they read as zero.
+    let grown = written.len() > synced.len();
+    let length = match dice.below(3) {
+        0 => synced.len(),
+        1 if grown => synced.len() + dice.below((written.len() - synced.len()) as u64) as usize,
+        _ => written.len(),
+    };
+    let mut image = synced.to_vec();
+    image.resize(length, 0);
+    let share = dice.below(101);
+    for at in (0..length.min(written.len())).step_by(SECTOR) {
+        let end = (at + SECTOR).min(length).min(written.len());
+        if dice.below(100) < share {
+            image[at..end].copy_from_slice(&written[at..end]);
+        }
+    }
+    image
+}
+
+/// Leaves the ledger as a power cut could; tells how many bytes were in doubt.
+fn cut_ledger(place: &Place, images: &Path, dice: &mut Dice) -> usize {
+    let data = place.data();
+    // The index of the log is made anew from the log.
+    std::fs::remove_file(data.join("state.db-shm")).ok();
+    if images.join("copying").exists() || !images.join("state.db").exists() {
+        // Killed between the sync and the copy, or before the first: all there is is synced.
+        return 0;
+    }
+    let read = |dir: &Path, name: &str| std::fs::read(dir.join(name)).unwrap_or_default();
+    let (log, log_now) = (read(images, "state.db-wal"), read(&data, "state.db-wal"));
+    let (file, file_now) = (read(images, "state.db"), read(&data, "state.db"));
+    let mut doubt = 0;
+    if log_now.len() < log.len() {
+        // The log was emptied, which comes after the sync of the file it was moved into.
+        if dice.below(2) == 0 {
+            std::fs::write(data.join("state.db-wal"), &log).unwrap();
+        }
+    } else {
+        doubt += differing(&file, &file_now) + differing(&log, &log_now);
+        std::fs::write(data.join("state.db"), tear(&file, &file_now, dice)).unwrap();
+        std::fs::write(data.join("state.db-wal"), tear(&log, &log_now, dice)).unwrap();
+    }
+    doubt
+}
+
+fn differing(one: &[u8], other: &[u8]) -> usize {
+    let same = one.iter().zip(other).filter(|(one, other)| one == other).count();
+    one.len().max(other.len()) - same
+}
+
+/// Files that are synced later, or at the end only, lose their tail or have zeros there.
+fn cut_tail(file: &Path, dice: &mut Dice) {
+    let Ok(mut bytes) = std::fs::read(file) else { return };
+    let length = bytes.len();
+    bytes.truncate(dice.below(length as u64 + 1) as usize);
+    match dice.below(3) {
+        0 => return,
+        1 => {}
+        _ => bytes.resize(length, 0),
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn after_a_power_cut_the_rows_are_those_of_an_undisturbed_run() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (first, cuts) = (number("SEED").unwrap_or(3000), number("CUTS").unwrap_or(24));
+    let site = shop::open();
+    let golden = shop::golden(&site);
+    let (mut done, mut in_doubt, mut seed) = (0, 0_u64, first);
+    while done < cuts {
+        let mut dice = Dice(seed);
+        let canonical = seed.is_multiple_of(2);
+        let place = Place::new(&site, canonical);
+        let images = place.path("images");
+        std::fs::create_dir(&images).unwrap();
+        // Several cuts in the life of one run.
+        for _ in 0..=dice.below(3) {
+            let order = format!("data/state.db:{}", images.display());
+            let point = format!("store.commit.after:{}", 1 + dice.below(120));
+            let at_random = dice.below(4) == 0;
+            let mut child = if at_random {
+                place.start_with(&[("FAILPOINT_IMAGE", &order)])
+            } else {
+                place.start_with(&[("FAILPOINT_IMAGE", &order), ("FAILPOINT", &point)])
+            };
+            if at_random {
+                std::thread::sleep(Duration::from_millis(100 + dice.below(900)));
+                child.kill().ok();
+            }
+            let ended = child.wait_with_output().unwrap();
+            if ended.status.signal() != Some(9) {
+                assert_eq!(ended.status.code(), Some(0), "seed {seed}: {}", words(&ended));
+                break;
+            }
+            done += 1;
+            in_doubt += u64::from(cut_ledger(&place, &images, &mut dice) > 0);
+            cut_tail(&place.data().join("pages.db-wal"), &mut dice);
+            std::fs::remove_file(place.data().join("pages.db-shm")).ok();
+            for folder in place.folders() {
+                cut_tail(&folder.join("data.txt"), &mut dice);
+            }
+        }
+        let output = place.run();
+        assert_eq!(output.status.code(), Some(0), "seed {seed}: {}", words(&output));
+        let rows = place.rows();
+        assert!(!canonical || rows == golden, "seed {seed}: the bytes differ");
+        assert!(sorted(&rows) == sorted(&golden), "seed {seed}: the rows differ");
+        let whole = |folder: &std::path::PathBuf| sorted(&rows_in(folder)) == sorted(&golden);
+        assert!(place.folders().iter().any(whole), "seed {seed}");
+        seed += 1;
+        assert!(seed < first + 400, "cuts come too late to hit anything");
+    }
+    println!("{done} power cuts in {} runs, {in_doubt} with bytes in doubt", seed - first);
+    assert!(in_doubt * 2 > done, "too few cuts took anything");
+}
