@@ -160,17 +160,17 @@ fn group_name(url: &str) -> String {
 }
 
 fn not_found(url: &str, missing: &[Missing]) -> String {
-    let mut out = String::new();
-    for each in missing {
-        out.push_str(&format!("error: `{}` is not on {url}\n", each.text));
-        if let Some(nearest) = &each.nearest {
-            out.push_str(&format!("  most like it there: `{}`\n", shortened(nearest)));
-        }
-    }
-    out.push_str(
-        "  nothing was written; a page may also look different without JavaScript: see its source\n",
-    );
-    out
+    let told = missing.iter().map(|each| {
+        let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
+            format!("  most like it there: `{}`\n", shortened(nearest))
+        });
+        format!("error: `{}` is not on {url}\n{nearest}", each.text)
+    });
+    let told: String = told.collect();
+    format!(
+        "{told}  nothing was written; \
+         a page may also look different without JavaScript: see its source\n"
+    )
 }
 
 fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
@@ -180,21 +180,23 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
         .block
         .as_ref()
         .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
-    let mut out = format!("wrote {dir}/{file}: {rows} on this page, {from}\n\n");
-    let width =
-        proposal.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
-    for column in &proposal.columns {
+    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let column = |column: &Column| {
         let filled = format!("{} of {}", column.filled(), proposal.rows);
-        out.push_str(&format!("  {:width$}  {filled}: {}\n", column.name, first_values(column)));
-    }
-    out.push_str(&format!(
-        "\nwhat to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
-         the rows are then in output/latest/{group}.csv\n"
-    ));
-    if proposal.next_page.is_some() || proposal.details.is_some() {
-        out.push_str("links that could be followed stand at the end of the file, as comments\n");
-    }
-    out
+        format!("  {:width$}  {filled}: {}\n", column.name, first_values(column))
+    };
+    let columns: String = proposal.columns.iter().map(column).collect();
+    let links = if proposal.next_page.is_some() || proposal.details.is_some() {
+        "links that could be followed stand at the end of the file, as comments\n"
+    } else {
+        ""
+    };
+    format!(
+        "wrote {dir}/{file}: {rows} on this page, {from}\n\n{columns}\n\
+         what to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
+         the rows are then in output/latest/{group}.csv\n{links}"
+    )
 }
 
 fn first_values(column: &Column) -> String {

@@ -76,10 +76,9 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
             found.push(Mark::new(format!("[{name}={}]", quoted(value)), cost));
         }
         // The name alone holds for all items, whatever its value.
-        if name.starts_with("data-") || name == "datetime" {
-            if is_plain(name) && !is_framework(name) {
-                found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
-            }
+        let is_told = name.starts_with("data-") || name == "datetime";
+        if is_told && is_plain(name) && !is_framework(name) {
+            found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
         }
     }
     if let Some(end) =
