@@ -3,6 +3,7 @@
 mod check;
 mod data_dir;
 mod fsck;
+mod init;
 mod query;
 mod run;
 mod settings;

@@ -62,7 +62,9 @@ fn tell(words: &str) -> u8 {
 
 fn refused(error: &WriteError) -> (u8, String) {
     match error {
-        WriteError::Exists(_) => (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n")),
+        WriteError::Exists(_) => {
+            (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n"))
+        }
         WriteError::Io { .. } => (8, format!("error: {error}\n")),
     }
 }
@@ -131,8 +133,9 @@ fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
 /// How the definition names the page: a file by its whole path, so that it is found from anywhere.
 fn address(url: &str) -> String {
     match Target::of(url) {
-        Ok(Target::Path(path)) => std::path::absolute(&path)
-            .map_or(path, |path| path.display().to_string()),
+        Ok(Target::Path(path)) => {
+            std::path::absolute(&path).map_or(path, |path| path.display().to_string())
+        }
         Ok(Target::Http(_)) | Err(_) => url.to_owned(),
     }
 }
@@ -157,17 +160,17 @@ fn group_name(url: &str) -> String {
 }
 
 fn not_found(url: &str, missing: &[Missing]) -> String {
-    let mut out = String::new();
-    for each in missing {
-        out.push_str(&format!("error: `{}` is not on {url}\n", each.text));
-        if let Some(nearest) = &each.nearest {
-            out.push_str(&format!("  most like it there: `{}`\n", shortened(nearest)));
-        }
-    }
-    out.push_str(
-        "  nothing was written; a page may also look different without JavaScript: see its source\n",
-    );
-    out
+    let told = missing.iter().map(|each| {
+        let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
+            format!("  most like it there: `{}`\n", shortened(nearest))
+        });
+        format!("error: `{}` is not on {url}\n{nearest}", each.text)
+    });
+    let told: String = told.collect();
+    format!(
+        "{told}  nothing was written; \
+         a page may also look different without JavaScript: see its source\n"
+    )
 }
 
 fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
@@ -177,24 +180,28 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
         .block
         .as_ref()
         .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
-    let mut out = format!("wrote {dir}/{file}: {rows} on this page, {from}\n\n");
-    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
-    for column in &proposal.columns {
+    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let column = |column: &Column| {
         let filled = format!("{} of {}", column.filled(), proposal.rows);
-        out.push_str(&format!("  {:width$}  {filled}: {}\n", column.name, first_values(column)));
-    }
-    out.push_str(&format!(
-        "\nwhat to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
-         the rows are then in output/latest/{group}.csv\n"
-    ));
-    if proposal.next_page.is_some() || proposal.details.is_some() {
-        out.push_str("links that could be followed stand at the end of the file, as comments\n");
-    }
-    out
+        format!("  {:width$}  {filled}: {}\n", column.name, first_values(column))
+    };
+    let columns: String = proposal.columns.iter().map(column).collect();
+    let links = if proposal.next_page.is_some() || proposal.details.is_some() {
+        "links that could be followed stand at the end of the file, as comments\n"
+    } else {
+        ""
+    };
+    format!(
+        "wrote {dir}/{file}: {rows} on this page, {from}\n\n{columns}\n\
+         what to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
+         the rows are then in output/latest/{group}.csv\n{links}"
+    )
 }
 
 fn first_values(column: &Column) -> String {
-    let values: Vec<String> = column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
+    let values: Vec<String> =
+        column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
     let more = if column.filled() > 3 { ", ..." } else { "" };
     format!("{}{more}", values.join(", "))
 }

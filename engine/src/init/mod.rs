@@ -61,7 +61,11 @@ pub(crate) fn write(dir: &Path, files: &[NewFile]) -> Result<(), WriteError> {
         let path = dir.join(&file.path);
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
             // Somebody may have written it since we looked.
-            OpenOptions::new().write(true).create_new(true).open(&path)?.write_all(file.text.as_bytes())
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&path)?
+                .write_all(file.text.as_bytes())
         });
         written.map_err(|source| WriteError::Io { path, source })?;
     }

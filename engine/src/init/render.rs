@@ -135,7 +135,8 @@ fn field(column: &Column) -> String {
     if let [("selector", only)] = keys.as_slice() {
         return scalar(only);
     }
-    let keys: Vec<String> = keys.iter().map(|(key, value)| format!("{key}: {}", scalar(value))).collect();
+    let keys: Vec<String> =
+        keys.iter().map(|(key, value)| format!("{key}: {}", scalar(value))).collect();
     format!("{{ {} }}", keys.join(", "))
 }
 
@@ -162,7 +163,11 @@ fn follow(proposal: &Proposal, group: &str) -> String {
         push(&mut out, 4, &format!("#   - {rule}    # {meaning}"));
     }
     if proposal.details.is_some() {
-        push(&mut out, 2, &format!("# {}:    # and say what to take from those pages", scalar(&details)));
+        push(
+            &mut out,
+            2,
+            &format!("# {}:    # and say what to take from those pages", scalar(&details)),
+        );
         push(&mut out, 2, "#   fields:");
         push(&mut out, 2, "#     title: h1");
     }

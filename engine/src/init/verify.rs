@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use spoonbill_defs::{Options, from_str};
 use spoonbill_plugins::dates::DateSetup;
 use spoonbill_plugins::html::Document;
@@ -22,8 +22,9 @@ pub(crate) struct Trial<'a> {
 
 /// What is wrong with a definition: nothing, or the first thing found.
 pub(crate) fn verify(text: &str, proposal: &Proposal, trial: Trial<'_>) -> Result<(), String> {
-    let loaded = from_str("proposal.yml", text, &Options::default())
-        .map_err(|problems| problems.0.first().map_or_else(String::new, |first| first.message.clone()))?;
+    let loaded = from_str("proposal.yml", text, &Options::default()).map_err(|problems| {
+        problems.0.first().map_or_else(String::new, |first| first.message.clone())
+    })?;
     let record = loaded.defs.data_defs.iter().find_map(|def| def.record.as_ref());
     let record = record.ok_or("it has no fields")?;
     let setup = DateSetup { zone: TimeZone::UTC, run_year: 2000 };
@@ -52,7 +53,10 @@ pub(crate) fn verify(text: &str, proposal: &Proposal, trial: Trial<'_>) -> Resul
             let got = row.axes.get(at).and_then(|axis| axis.value.as_deref());
             if got != value.as_deref() {
                 let (got, wanted) = (got.unwrap_or_default(), value.as_deref().unwrap_or_default());
-                return Err(format!("column `{}` gives `{got}` instead of `{wanted}`", column.name));
+                return Err(format!(
+                    "column `{}` gives `{got}` instead of `{wanted}`",
+                    column.name
+                ));
             }
         }
     }

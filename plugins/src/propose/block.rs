@@ -94,7 +94,8 @@ fn limits(view: &View, members: &[NodeId], inside: &[NodeId], own: &[Mark]) -> V
     let mut found = Vec::new();
     if let Some(row) = members.first().filter(|node| view.tag(**node) == "tr") {
         found.push(Mark::new(":has(td)", 0.3));
-        let cells = view.document.child_elements(*row).filter(|cell| view.tag(*cell) == "td").count();
+        let cells =
+            view.document.child_elements(*row).filter(|cell| view.tag(*cell) == "td").count();
         let last = view.document.child_elements(*row).last().map(|cell| view.place(cell).0);
         found.extend(last.map(|place| Mark::new(format!(":has(td:nth-child({place}))"), 0.5)));
         if cells > 1 {
@@ -132,7 +133,10 @@ fn chains(view: &View, first: NodeId, around: &[NodeId]) -> Vec<Mark> {
             found.push(Mark::new(format!("{} > {way}", context.text), cost));
         }
         let place = view.place(*outer).0;
-        found.push(Mark::new(format!("{}:nth-child({place}) > {way}", view.tag(*outer)), 3.4 + length));
+        found.push(Mark::new(
+            format!("{}:nth-child({place}) > {way}", view.tag(*outer)),
+            3.4 + length,
+        ));
         way = format!("{} > {way}", view.tag(*outer));
     }
     found

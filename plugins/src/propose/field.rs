@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::hits::{Hit, How};
+use super::hits::{Hit, How, opening};
 use super::layout::{Example, Kind};
 use super::marks::Mark;
 use super::parts;
@@ -24,6 +24,8 @@ pub(super) struct Wanted<'a> {
     /// All places of the first sample.
     pub(super) hits: &'a [Hit],
     pub(super) kind: Kind,
+    /// Places that other columns have, with their attribute.
+    pub(super) taken: &'a [(NodeId, Option<String>)],
 }
 
 /// A way to take a column, with its cost.
@@ -53,9 +55,19 @@ pub(super) fn choose(
     let mut best: Option<Choice> = None;
     let places = wanted.hits.iter().filter(|hit| {
         let is_here = wanted.kind == Kind::Flat || view.holds(first.member, hit.node);
-        hit.node == first.hit.node || is_here && wanted.kind == Kind::List || is_page_rival(wanted, hit)
+        hit.node == first.hit.node
+            || is_here && wanted.kind == Kind::List
+            || is_page_rival(wanted, hit)
     });
-    for hit in places.take(12) {
+    let attribute = |hit: &Hit| hit.how.attribute().map(str::to_owned);
+    let is_free = |hit: &&Hit| {
+        matches!(hit.how, How::Part | How::AttributePart(_))
+            || !wanted.taken.contains(&(hit.node, attribute(hit)))
+    };
+    let places: Vec<&Hit> = places.collect();
+    let free: Vec<&Hit> = places.iter().copied().filter(is_free).collect();
+    let places = if free.is_empty() { places } else { free };
+    for hit in places.into_iter().take(12) {
         for (node, extra) in same_text(view, first.member, hit) {
             let ways = sources(view, first.member, node, wanted.kind, hit);
             let mut patterned = 0;
@@ -70,7 +82,10 @@ pub(super) fn choose(
                     break;
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, node) else { continue };
+                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start))
+                    else {
+                        continue;
+                    };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
                         best = Some(Choice { take, cost, node });
                     }
@@ -162,15 +177,19 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// What a way costs all in all; none if it does not give the samples.
-    fn judge(&self, take: &Take, floor: f64, node: NodeId) -> Option<f64> {
+    fn judge(&self, take: &Take, floor: f64, (node, is_start): (NodeId, bool)) -> Option<f64> {
         let (view, wanted) = (self.view, self.wanted);
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
         let given = take.values(view, &owners, self.base);
-        let is_given = wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
-            value.as_ref().is_some_and(|value| {
-                if take.is_all { value.split(", ").any(|one| is_sample(one, sample)) } else { is_sample(value, sample) }
-            })
-        });
+        let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
+            (true, _) => value.split(", ").any(|one| is_sample(one, sample)),
+            (false, true) => value.starts_with(opening(sample)),
+            (false, false) => is_sample(value, sample),
+        };
+        let is_given =
+            wanted.examples.iter().zip(&given).all(|((_, sample), value)| {
+                value.as_ref().is_some_and(|value| holds(value, sample))
+            });
         if !is_given {
             return None;
         }
@@ -185,13 +204,15 @@ impl Trial<'_> {
         if is_labelled && wanted.kind == Kind::List && share(filled) < 0.5 {
             cost += 3.0;
         }
-        cost += if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
+        cost +=
+            if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
         let odd = values.iter().flatten().filter(|value| shape(value) != wanted_shape).count();
         let weight = if wanted_shape == Shape::Words { 1.0 } else { 2.0 };
         cost += weight * odd as f64 / (filled.max(1)) as f64;
-        let way = nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
+        let way =
+            nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
         let (first, _) = wanted.examples.first()?;
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
@@ -208,7 +229,8 @@ impl Trial<'_> {
             let Some((first, rest)) = found.split_first() else { return false };
             let is_list = !view.telling(*first).is_empty()
                 && rest.iter().all(|node| {
-                    view.parent(*node) == view.parent(*first) && view.classes(*node) == view.classes(*first)
+                    view.parent(*node) == view.parent(*first)
+                        && view.classes(*node) == view.classes(*first)
                 });
             let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
             !rest.is_empty() && !is_list && !is_echo

@@ -17,9 +17,9 @@ pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
     let by_path = view.elements().filter(|node| view.path(*node) == view.path(model));
     let mut best: Vec<NodeId> = by_path.filter(|node| judge.is_kin(*node)).collect();
     for class in view.telling(model) {
-        let alike = view
-            .elements()
-            .filter(|node| view.tag(*node) == view.tag(model) && view.telling(*node).contains(class));
+        let alike = view.elements().filter(|node| {
+            view.tag(*node) == view.tag(model) && view.telling(*node).contains(class)
+        });
         let found: Vec<NodeId> = alike.filter(|node| judge.is_kin(*node)).collect();
         if found.len() > best.len() && best.iter().all(|node| found.contains(node)) {
             best = found;
@@ -61,9 +61,9 @@ impl<'a> Judge<'a> {
         }
         let shares = self.shares_class(node);
         self.class_allows(node, shares)
-            && !self.view.holds(node, self.model)
-            && !self.view.holds(self.model, node)
+            && (shares || !self.view.holds(node, self.model) && !self.view.holds(self.model, node))
             && self.is_no_advert(node)
+            && (!self.is_head(node) || self.is_head(self.model))
             && self.lies_alike(node, shares)
             && self.cells_fit(node)
             && self.plays_roles(node)
@@ -76,6 +76,18 @@ impl<'a> Judge<'a> {
 
     fn class_allows(&self, node: NodeId, shares: bool) -> bool {
         shares || self.telling.is_empty() || self.view.telling(node).is_empty()
+    }
+
+    /// Whether its class says that it is a heading or a sum, at an end of the list.
+    fn is_head(&self, node: NodeId) -> bool {
+        let is_end = self.view.before(node).is_none() || self.view.after(node).next().is_none();
+        is_end
+            && self.view.classes(node).into_iter().flat_map(words::tokens).any(|word| {
+                matches!(
+                    word.as_str(),
+                    "head" | "header" | "heading" | "thead" | "total" | "footer"
+                )
+            })
     }
 
     fn is_no_advert(&self, node: NodeId) -> bool {
@@ -125,11 +137,17 @@ impl<'a> Judge<'a> {
             span.unwrap_or(1) > 1
         });
         let heads = |row: NodeId| {
-            self.view.document.child_elements(row).filter(|cell| self.view.tag(*cell) == "th").count()
+            self.view
+                .document
+                .child_elements(row)
+                .filter(|cell| self.view.tag(*cell) == "th")
+                .count()
         };
-        cells.len() == self.cells
-            && (heads(node) == heads(self.model) || heads(node) < self.cells)
-            || (!is_merged && cells.len() > 1 && cells.len() + 1 >= self.cells && heads(node) < cells.len())
+        cells.len() == self.cells && (heads(node) == heads(self.model) || heads(node) < self.cells)
+            || (!is_merged
+                && cells.len() > 1
+                && cells.len().abs_diff(self.cells) == 1
+                && heads(node) < cells.len())
     }
 
     /// Whether at least half of the sampled places have their like in it.
@@ -153,7 +171,10 @@ impl<'a> Judge<'a> {
             played += if way.is_empty() { 2 } else { worth.max().unwrap_or_default() };
         }
         let needed = self.roles.len();
-        played > needed || (needed <= 2 && played == needed)
+        let is_brother = self.view.parent(node) == self.view.parent(self.model);
+        played > needed
+            || (needed <= 2 && played == needed)
+            || (is_brother && self.shares_class(node) && played >= 2)
     }
 
     fn is_similar(&self, node: NodeId, shares: bool) -> bool {
@@ -183,7 +204,9 @@ fn features(view: &View, node: NodeId) -> BTreeSet<String> {
 /// Whether an element is a pair of label and value, or the value of one, and only its value is
 /// sampled: a row of a detail page rather than an item of a list.
 pub(super) fn is_labelled(view: &View, row: NodeId, kin: &[NodeId], hit: &Hit) -> bool {
-    if view.holds(row, hit.node) && label_in(view, row).is_some_and(|label| view.holds(label, hit.node)) {
+    if view.holds(row, hit.node)
+        && label_in(view, row).is_some_and(|label| view.holds(label, hit.node))
+    {
         return false;
     }
     let label_of = |node: NodeId| {

@@ -2,8 +2,11 @@
 
 use url::Url;
 
+use super::Sample;
+use super::names;
 use super::view::View;
-use super::words::{fold, ink};
+use super::ways::label_before;
+use super::words::{fold, ink, tokens};
 use crate::html::NodeId;
 
 /// Places of one sample that are looked into, at most.
@@ -18,6 +21,8 @@ pub(super) enum How {
     Whole,
     /// The text directly inside.
     Own,
+    /// The first words of a longer text, all of which is meant.
+    Start,
     /// An attribute as it is written.
     Attribute(String),
     /// An attribute, resolved against the page's address.
@@ -32,7 +37,7 @@ impl How {
     pub(super) fn attribute(&self) -> Option<&str> {
         match self {
             Self::Attribute(name) | Self::Address(name) | Self::AttributePart(name) => Some(name),
-            Self::Whole | Self::Own | Self::Part => None,
+            Self::Whole | Self::Own | Self::Start | Self::Part => None,
         }
     }
 }
@@ -47,8 +52,9 @@ pub(super) struct Hit {
 }
 
 /// All places of a sample, the best first.
-pub(super) fn hits(view: &View, sample: &str, base: Option<&Url>) -> Vec<Hit> {
-    let sample = fold(sample);
+pub(super) fn hits(view: &View, sample: &Sample, base: Option<&Url>) -> Vec<Hit> {
+    let name = sample.name.as_ref().map(|name| tokens(name));
+    let sample = fold(&sample.text);
     if sample.is_empty() {
         return Vec::new();
     }
@@ -57,10 +63,33 @@ pub(super) fn hits(view: &View, sample: &str, base: Option<&Url>) -> Vec<Hit> {
     found.extend(view.elements().flat_map(|node| search.attributes(node)));
     for hit in &mut found {
         hit.cost += place_cost(view, hit.node);
+        if name.as_ref().is_some_and(|name| is_called(view, hit, name)) {
+            hit.cost -= 0.5;
+        }
     }
     found.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.node.cmp(&b.node)));
     found.truncate(HITS_MAX);
     found
+}
+
+/// Whether the page calls a place as the user does: by class, attribute, label or heading.
+fn is_called(view: &View, hit: &Hit, name: &[String]) -> bool {
+    let mut calls: Vec<String> = view.classes(hit.node).into_iter().map(str::to_owned).collect();
+    calls.extend(
+        ["itemprop", "id", "name"]
+            .iter()
+            .filter_map(|each| view.attribute(hit.node, each).map(str::to_owned)),
+    );
+    calls.extend(hit.how.attribute().map(str::to_owned));
+    let label = view.upwards(hit.node).take(2).find_map(|up| label_before(view, up, true));
+    calls.extend(label.map(|(_, text)| text));
+    let next = view.after(hit.node).next().filter(|next| view.ink(*next) < 20);
+    calls.extend(next.map(|next| view.text(next)));
+    calls.extend(names::head(view, hit.node));
+    calls.iter().any(|call| {
+        let words = tokens(call);
+        name.iter().all(|word| words.contains(word))
+    })
 }
 
 struct Search<'a> {
@@ -79,7 +108,8 @@ impl Search<'_> {
         let elements: Vec<NodeId> = self.view.elements().collect();
         for node in elements.into_iter().rev() {
             let seen = self.view.ink(node);
-            let is_code = matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
+            let is_code =
+                matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
             if seen < wanted || seen > PART_INK_MAX || is_done[node.index()] || is_code {
                 continue;
             }
@@ -88,6 +118,8 @@ impl Search<'_> {
                 self.same(&text).map(|cost| (How::Whole, cost))
             } else if let Some(cost) = self.same(&self.view.own_text(node)) {
                 Some((How::Own, 0.5 + cost))
+            } else if self.starts(&text) {
+                Some((How::Start, 0.6))
             } else {
                 self.part(&text).map(|cost| (How::Part, 2.0 + cost))
             };
@@ -107,7 +139,7 @@ impl Search<'_> {
         let mut found = Vec::new();
         for (name, value) in self.view.document.attributes(node) {
             let name = &**name;
-            if matches!(name, "class" | "id" | "style" | "onclick" | "srcset" | "d") && name != "class" {
+            if matches!(name, "id" | "onclick" | "srcset" | "d") {
                 continue;
             }
             let value = fold(value);
@@ -115,9 +147,12 @@ impl Search<'_> {
             if let (Some(cost), false) = (self.same(&value), name == "class") {
                 let how = How::Attribute(name.to_owned());
                 found.push(Hit { node, how, cost: base_cost + cost });
-            } else if matches!(name, "href" | "src" | "data-src" | "content") && self.is_address(&value) {
+            } else if matches!(name, "href" | "src" | "data-src" | "content")
+                && self.is_address(&value)
+            {
                 found.push(Hit { node, how: How::Address(name.to_owned()), cost: base_cost });
-            } else if let (Some(cost), true) = (self.part(&value), name != "href" || value.len() < 200)
+            } else if let (Some(cost), true) =
+                (self.part(&value), name != "href" || value.len() < 200)
             {
                 let how = How::AttributePart(name.to_owned());
                 found.push(Hit { node, how, cost: 3.0 + base_cost + cost });
@@ -140,9 +175,20 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the sample is the beginning of a text that is too long to be typed.
+    fn starts(&self, text: &str) -> bool {
+        let start = opening(&self.sample);
+        let is_cut = start.len() < self.sample.len();
+        let is_long = start.split(' ').count() >= 5 && text.len() >= start.len() + start.len() / 2;
+        (is_cut || is_long) && start.len() >= 8 && text.starts_with(start)
+    }
+
     /// What it costs to take a part of a text, whole words only; more the smaller the part.
     fn part(&self, text: &str) -> Option<f64> {
         find_word(text, &self.sample)?;
+        if self.sample.chars().count() < 2 && text.chars().count() > 40 {
+            return None;
+        }
         Some(1.0 - self.sample.len() as f64 / text.len() as f64)
     }
 }
@@ -158,6 +204,11 @@ pub(super) fn find_word(text: &str, wanted: &str) -> Option<usize> {
         ends_word(before.chars().next_back(), wanted.chars().next())
             && ends_word(after.chars().next(), wanted.chars().next_back())
     })
+}
+
+/// A sample without the dots that say there is more.
+pub(super) fn opening(sample: &str) -> &str {
+    sample.trim_end_matches("...").trim_end_matches('…').trim_end()
 }
 
 fn attribute_cost(name: &str) -> f64 {

@@ -49,16 +49,28 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
         let outer = lists.remove(0);
         let list = lists.remove(at - 1);
         let outside = outer.examples.into_iter();
-        let outside = outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
+        let outside =
+            outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
         let outside = outside.collect();
-        return Layout { kind: Kind::List, members: list.members, examples: list.examples, outside };
+        return Layout {
+            kind: Kind::List,
+            members: list.members,
+            examples: list.examples,
+            outside,
+        };
     }
     let best = lists.into_iter().next();
     let tightest = tightest(view, hits);
     let root = view.document.root();
     let near = page_examples(root, hits, &tightest, |_| true);
     let is_whole = best.as_ref().is_some_and(|list| list.examples.len() == found);
-    if let Some(flat) = (!is_whole).then(|| flat(view, samples, &near)).flatten() {
+    // More items than anchors: the anchors are headings above several items each.
+    let is_larger = |flat: &Layout| {
+        let items = best.as_ref().filter(|list| list.is_trusted(found));
+        items.is_some_and(|list| list.members.len() > flat.members.len())
+    };
+    let flat_first = (!is_whole).then(|| flat(view, samples, &near)).flatten();
+    if let Some(flat) = flat_first.filter(|flat| !is_larger(flat)) {
         return flat;
     }
     if let Some(list) = best.filter(|list| list.is_trusted(found)) {
@@ -106,7 +118,8 @@ fn tightest(view: &View, hits: &[Vec<Hit>]) -> Vec<Option<usize>> {
                 chosen[sample] = Some(at);
                 continue;
             }
-            let costs = places.iter().map(|place| place.cost + distance(view, hit.node, place.node));
+            let costs =
+                places.iter().map(|place| place.cost + distance(view, hit.node, place.node));
             let nearest = costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((place, cost)) = nearest {
                 total += cost;
@@ -197,27 +210,26 @@ fn list_of(view: &View, samples: &[Sample], hits: &[Vec<Hit>], model: NodeId) ->
     if members.len() < 2 {
         return None;
     }
-    let mut examples = Vec::new();
-    for (sample, (own, places)) in local.iter().zip(hits).enumerate() {
-        let elsewhere = || {
-            places.iter().find_map(|place| {
-                let member = members.iter().find(|member| view.holds(**member, place.node))?;
-                Some((*member, place))
-            })
-        };
-        if let Some((member, hit)) = own.map(|hit| (model, hit)).or_else(elsewhere) {
-            examples.push(Example { sample, member, hit: hit.clone() });
-        }
+    let own = local
+        .iter()
+        .enumerate()
+        .filter_map(|(sample, hit)| Some(Example { sample, member: model, hit: (*hit)?.clone() }));
+    let mut examples: Vec<Example> = own.collect();
+    for (sample, places) in hits.iter().enumerate().filter(|(at, _)| local[*at].is_none()) {
+        let elsewhere = places.iter().find_map(|place| {
+            let member = members.iter().find(|member| view.holds(**member, place.node))?;
+            let example = Example { sample, member: *member, hit: place.clone() };
+            agrees(view, samples, &examples, &example).then_some(example)
+        });
+        examples.extend(elsewhere);
     }
+    examples.sort_by_key(|example| example.sample);
     let used: BTreeSet<NodeId> = examples.iter().map(|example| example.member).collect();
     for member in &used {
         let mut here = examples.iter().filter(|example| example.member == *member);
         if here.all(|example| is_labelled(view, *member, &members, &example.hit)) {
             return None;
         }
-    }
-    if !columns_agree(view, samples, &examples) {
-        return None;
     }
     let cost = examples.iter().map(|example| example.hit.cost).sum::<f64>()
         + 0.3 * (view.size(model) as f64).ln();
@@ -239,12 +251,12 @@ pub(super) fn same_role(view: &View, one: &Example, other: &Example) -> bool {
 }
 
 /// Samples of different items with one role are one column, so they should look alike.
-fn columns_agree(view: &View, samples: &[Sample], examples: &[Example]) -> bool {
-    pairs(examples).all(|(one, other)| {
-        let (first, second) = (&samples[one.sample], &samples[other.sample]);
-        one.member == other.member
-            || !same_role(view, one, other)
-            || (shape(&first.text) == shape(&second.text) && !names_differ(first, second))
+fn agrees(view: &View, samples: &[Sample], others: &[Example], example: &Example) -> bool {
+    others.iter().all(|other| {
+        let (first, second) = (&samples[other.sample], &samples[example.sample]);
+        other.member == example.member
+            || !same_role(view, other, example)
+            || (shape(&first.text) == shape(&second.text) && first.name == second.name)
     })
 }
 
@@ -346,7 +358,8 @@ pub(super) fn levels(view: &View, members: &[NodeId]) -> Vec<Vec<NodeId>> {
         let tag = view.tag(parents[0]);
         let is_one_kind = parents.iter().all(|node| view.tag(*node) == tag);
         let is_frame = matches!(tag, "html" | "body" | "main" | "table" | "tbody" | "thead");
-        let nests = parents.iter().any(|one| parents.iter().any(|two| view.document.is_inside(*two, *one)));
+        let nests =
+            parents.iter().any(|one| parents.iter().any(|two| view.document.is_inside(*two, *one)));
         if distinct.len() != parents.len() || !is_one_kind || is_frame || nests || found.len() > 8 {
             return found;
         }

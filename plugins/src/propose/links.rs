@@ -8,9 +8,28 @@ use super::words::{self, fold};
 use crate::html::NodeId;
 
 const NEXT_WORDS: [&str; 22] = [
-    "next", "next page", "next ›", "next »", "next →", "next >", "›", "»", "→", ">", "older",
-    "older posts", "load more", "more", "weiter", "nächste", "nächste seite", "suivant",
-    "page suivante", "siguiente", "successivo", "volgende",
+    "next",
+    "next page",
+    "next ›",
+    "next »",
+    "next →",
+    "next >",
+    "›",
+    "»",
+    "→",
+    ">",
+    "older",
+    "older posts",
+    "load more",
+    "more",
+    "weiter",
+    "nächste",
+    "nächste seite",
+    "suivant",
+    "page suivante",
+    "siguiente",
+    "successivo",
+    "volgende",
 ];
 
 /// A selector for the link to the next page, if there is an obvious one.
@@ -24,9 +43,9 @@ pub(super) fn next_page(view: &View) -> Option<String> {
     let links: Vec<NodeId> = view.select("a[href]", root);
     let named = links.iter().find(|link| {
         let around = view.upwards(**link).take(2);
-        around.flat_map(|node| view.classes(node)).any(|class| {
-            words::tokens(class).iter().any(|word| word == "next")
-        })
+        around
+            .flat_map(|node| view.classes(node))
+            .any(|class| words::tokens(class).iter().any(|word| word == "next"))
     });
     let told = || {
         links.iter().find(|link| {
@@ -52,14 +71,21 @@ pub(super) fn next_page(view: &View) -> Option<String> {
 }
 
 /// A selector for the link from each item to its own page.
-pub(super) fn details(view: &View, block: &str, members: &[NodeId], hits: &[NodeId]) -> Option<String> {
+pub(super) fn details(
+    view: &View,
+    block: &str,
+    members: &[NodeId],
+    hits: &[NodeId],
+) -> Option<String> {
     let is_link = |node: NodeId| view.tag(node) == "a" && target(view, node).is_some();
     let (member, link) = hits.iter().find_map(|hit| {
         let member = *members.iter().find(|member| view.holds(**member, *hit))?;
-        let around = view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
+        let around =
+            view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
         let link = around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?;
         // The link with words says better where it leads than the one around a picture.
-        let same = |other: &NodeId| target(view, *other) == target(view, link) && view.ink(*other) > 0;
+        let same =
+            |other: &NodeId| target(view, *other) == target(view, link) && view.ink(*other) > 0;
         Some((member, view.inside(member).find(same).unwrap_or(link)))
     })?;
     if block.contains(',') {

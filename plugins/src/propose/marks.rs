@@ -34,9 +34,11 @@ pub(super) fn marks(view: &View, node: NodeId, with_id: bool) -> Vec<Mark> {
     if with_id {
         let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
         let is_numbered = id.is_some_and(|id| id.chars().any(|c| c.is_ascii_digit()));
-        found.extend(id.map(|id| Mark::new(format!("#{id}"), if is_numbered { 0.9 } else { 0.02 })));
+        found
+            .extend(id.map(|id| Mark::new(format!("#{id}"), if is_numbered { 0.9 } else { 0.02 })));
     }
-    let classes: Vec<&str> = view.classes(node).into_iter().filter(|class| is_plain(class)).collect();
+    let classes: Vec<&str> =
+        view.classes(node).into_iter().filter(|class| is_plain(class)).collect();
     for class in &classes {
         let cost = class_cost(class);
         found.push(Mark::new(format!(".{class}"), cost));
@@ -74,16 +76,19 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
             found.push(Mark::new(format!("[{name}={}]", quoted(value)), cost));
         }
         // The name alone holds for all items, whatever its value.
-        if name.starts_with("data-") || name == "datetime" {
-            if is_plain(name) && !is_framework(name) {
-                found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
-            }
+        let is_told = name.starts_with("data-") || name == "datetime";
+        if is_told && is_plain(name) && !is_framework(name) {
+            found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
         }
     }
-    if let Some(end) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_end)).flatten() {
+    if let Some(end) =
+        (tag == "a").then(|| view.attribute(node, "href").and_then(path_end)).flatten()
+    {
         found.push(Mark::new(format!("a[href$=/{end}]"), 1.3));
     }
-    if let Some(stem) = (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten() {
+    if let Some(stem) =
+        (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten()
+    {
         found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.7));
     }
     found
@@ -145,6 +150,6 @@ pub(super) fn places(view: &View, node: NodeId) -> Vec<Mark> {
         Mark::new(format!("{tag}:nth-of-type({of_tag})"), 2.6),
         Mark::new(format!("{tag}:nth-child({of_all})"), 2.7),
     ];
-    found.extend(is_last.then(|| Mark::new(format!("{tag}:last-child"), 2.5)));
+    found.extend(is_last.then(|| Mark::new(format!("{tag}:last-child"), 3.1)));
     found
 }

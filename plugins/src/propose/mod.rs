@@ -57,9 +57,7 @@ impl Sample {
                 && !rest.trim().is_empty()
         });
         match named {
-            Some((name, rest)) => {
-                Self { name: Some(name.to_owned()), text: words::fold(rest) }
-            }
+            Some((name, rest)) => Self { name: Some(name.to_owned()), text: words::fold(rest) },
             None => Self { name: None, text: words::fold(text) },
         }
     }
@@ -147,7 +145,7 @@ pub fn propose(
 ) -> Result<Proposal, Vec<Missing>> {
     let view = View::new(document);
     let hits: Vec<Vec<Hit>> =
-        samples.iter().map(|sample| hits::hits(&view, &sample.text, base)).collect();
+        samples.iter().map(|sample| hits::hits(&view, sample, base)).collect();
     let data: Vec<Option<Take>> = samples
         .iter()
         .zip(&hits)
@@ -211,18 +209,22 @@ impl Builder<'_> {
         };
         let mut lost = Vec::new();
         let mut drafts = Vec::new();
+        let mut taken = Vec::new();
         for group in self.groups(&layout) {
-            match self.draft(&group, layout.kind, &members) {
-                Some(draft) => drafts.push(draft),
+            match self.draft(&group, layout.kind, &members, &taken) {
+                Some((draft, node)) => {
+                    taken.push((node, draft.take.attribute.clone()));
+                    drafts.push(draft);
+                }
                 None => lost.extend(group.iter().map(|example| example.sample)),
             }
         }
         for example in &layout.outside {
             // Any item will do that the samples stand in.
             let home = layout.examples.first().map_or(example.member, |first| first.member);
-            let chosen = self.draft_at(&[example], home, Kind::Page, &members);
+            let chosen = self.draft_at(&[example], home, Kind::Page, &members, &taken);
             match chosen {
-                Some(draft) => drafts.push(draft),
+                Some((draft, _)) => drafts.push(draft),
                 None => lost.push(example.sample),
             }
         }
@@ -232,9 +234,8 @@ impl Builder<'_> {
         drafts.extend(self.data_drafts());
         drafts.sort_by_key(|draft| draft.samples.first().copied());
         let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
-        let details = block.as_ref().and_then(|block| {
-            links::details(self.view, block, &members, &nodes)
-        });
+        let details =
+            block.as_ref().and_then(|block| links::details(self.view, block, &members, &nodes));
         Ok(Proposal {
             rows: members.len(),
             columns: self.columns(drafts, &members),
@@ -288,10 +289,10 @@ impl Builder<'_> {
             let home = groups.iter_mut().find(|group| {
                 group.iter().all(|other| {
                     let their = &self.samples[other.sample];
-                    let is_named = sample.name.is_some() && sample.name == their.name;
-                    let is_free = sample.name.is_none() || their.name.is_none();
                     let is_apart = layout.kind == Kind::List && other.member != example.member;
-                    (is_named || is_free && is_apart) && layout::same_role(self.view, other, example)
+                    sample.name == their.name
+                        && (is_apart || sample.name.is_some())
+                        && layout::same_role(self.view, other, example)
                 })
             });
             match home {
@@ -302,9 +303,15 @@ impl Builder<'_> {
         groups
     }
 
-    fn draft(&self, group: &[&Example], kind: Kind, members: &[NodeId]) -> Option<Draft> {
+    fn draft(
+        &self,
+        group: &[&Example],
+        kind: Kind,
+        members: &[NodeId],
+        taken: &[(NodeId, Option<String>)],
+    ) -> Option<(Draft, NodeId)> {
         let first = group.first()?;
-        self.draft_at(group, first.member, kind, members)
+        self.draft_at(group, first.member, kind, members, taken)
     }
 
     fn draft_at(
@@ -313,7 +320,8 @@ impl Builder<'_> {
         member: NodeId,
         kind: Kind,
         members: &[NodeId],
-    ) -> Option<Draft> {
+        taken: &[(NodeId, Option<String>)],
+    ) -> Option<(Draft, NodeId)> {
         let homed: Vec<Example> = group
             .iter()
             .map(|example| {
@@ -322,18 +330,21 @@ impl Builder<'_> {
                 Example { member, ..(*example).clone() }
             })
             .collect();
-        let examples = homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
+        let examples =
+            homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
         let first = group.first()?;
-        let wanted = Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind };
+        let wanted =
+            Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
         let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
         let sample = &self.samples[first.sample];
-        let given = group.iter().find_map(|example| self.samples[example.sample].name.clone());
-        let name = given.unwrap_or_else(|| {
-            names::name(self.view, member, node, &take, &sample.text)
-        });
-        let other_name = names::any_class(self.view, member, node).map(|class| names::snake(&class));
+        let name = sample
+            .name
+            .clone()
+            .unwrap_or_else(|| names::name(self.view, member, node, &take, &sample.text));
+        let other_name =
+            names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
-        Some(Draft { samples, name, other_name, take })
+        Some((Draft { samples, name, other_name, take }, node))
     }
 
     fn data_drafts(&self) -> Vec<Draft> {
@@ -388,7 +399,8 @@ fn value_type(take: &Take, values: &[Option<String>]) -> ValueType {
     };
     let is_decimal = |text: &str| {
         text.split_once('.').is_some_and(|(whole, part)| {
-            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            let is_number =
+                |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             is_number(whole) && is_number(part) && whole.len() + part.len() <= 15
         })
     };

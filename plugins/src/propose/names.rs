@@ -7,10 +7,44 @@ use super::words::{Shape, is_telling, shape, tokens};
 use crate::html::NodeId;
 
 const KNOWN: [&str; 38] = [
-    "title", "name", "price", "author", "date", "rating", "image", "link", "description", "stock",
-    "availability", "category", "tag", "tags", "location", "company", "salary", "url", "sku",
-    "brand", "score", "votes", "comments", "views", "email", "phone", "address", "summary", "time",
-    "city", "country", "user", "username", "quantity", "reviews", "quote", "venue", "headline",
+    "title",
+    "name",
+    "price",
+    "author",
+    "date",
+    "rating",
+    "image",
+    "link",
+    "description",
+    "stock",
+    "availability",
+    "category",
+    "tag",
+    "tags",
+    "location",
+    "company",
+    "salary",
+    "url",
+    "sku",
+    "brand",
+    "score",
+    "votes",
+    "comments",
+    "views",
+    "email",
+    "phone",
+    "address",
+    "summary",
+    "time",
+    "city",
+    "country",
+    "user",
+    "username",
+    "quantity",
+    "reviews",
+    "quote",
+    "venue",
+    "headline",
 ];
 
 /// A name for what `take` gives, from how the page calls it.
@@ -54,14 +88,15 @@ fn label(view: &View, root: NodeId, node: NodeId) -> Option<String> {
     let is_page = root == view.document.root();
     let found = steps.into_iter().find_map(|step| {
         let (label, text) = label_before(view, step, false)?;
-        let is_sure = is_page || text.ends_with(':') || matches!(view.tag(label), "dt" | "th" | "label");
+        let is_sure =
+            is_page || text.ends_with(':') || matches!(view.tag(label), "dt" | "th" | "label");
         is_sure.then_some(text)
     });
     found.filter(|text| tokens(text).len() <= 4)
 }
 
 /// The heading of a table's column.
-fn head(view: &View, node: NodeId) -> Option<String> {
+pub(super) fn head(view: &View, node: NodeId) -> Option<String> {
     let cell = view.upwards(node).find(|up| matches!(view.tag(*up), "td" | "th"))?;
     let table = view.upwards(cell).find(|up| view.tag(*up) == "table")?;
     let place = view.place(cell).0;

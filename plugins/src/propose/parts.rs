@@ -47,7 +47,8 @@ fn value_patterns(sample: &str) -> Vec<String> {
             vec![format!("{sign}\\s*{NUMBER}")]
         }
         Shape::Money if sample.ends_with(is_currency) => {
-            let sign: String = sample.chars().rev().take(1).map(|c| escape(&c.to_string())).collect();
+            let sign: String =
+                sample.chars().rev().take(1).map(|c| escape(&c.to_string())).collect();
             vec![format!("{NUMBER}\\s*{sign}")]
         }
         Shape::Date if sample.len() == 10 && super::words::is_iso_date(sample) => {
@@ -81,8 +82,7 @@ fn edge_after(right: &str) -> String {
         return String::new();
     }
     let signs: String = trimmed.chars().take_while(|c| !c.is_alphanumeric()).collect();
-    let word: String =
-        trimmed[signs.len()..].chars().take_while(|c| c.is_alphanumeric()).collect();
+    let word: String = trimmed[signs.len()..].chars().take_while(|c| c.is_alphanumeric()).collect();
     let is_name = signs.trim().is_empty() && word.chars().all(char::is_alphabetic);
     let edge = if is_name { word } else { signs.trim_end().to_owned() };
     let space = if right.len() > trimmed.len() { "\\s+" } else { "" };

@@ -48,14 +48,7 @@ pub struct Take {
 
 impl Take {
     pub(super) fn new(source: Source) -> Self {
-        Self {
-            source,
-            attribute: None,
-            is_own: false,
-            regex: None,
-            is_all: false,
-            is_url: false,
-        }
+        Self { source, attribute: None, is_own: false, regex: None, is_all: false, is_url: false }
     }
 
     /// The matches in each root.

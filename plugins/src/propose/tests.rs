@@ -1,7 +1,10 @@
 //! Pages of many kinds: a proposal must give the right rows for all items, not only the samples.
 
+#![allow(clippy::needless_raw_string_hashes, clippy::format_collect, reason = "pages as they come")]
+
 mod details;
 mod lists;
+mod more;
 mod sites;
 
 use super::{Proposal, Sample, propose};

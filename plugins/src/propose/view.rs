@@ -103,7 +103,8 @@ impl<'a> View<'a> {
 
     /// The classes that say what an element is.
     pub(super) fn telling(&self, node: NodeId) -> BTreeSet<&'a str> {
-        let told = |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
+        let told =
+            |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
         self.classes(node).into_iter().filter_map(told).collect()
     }
 
@@ -118,17 +119,24 @@ impl<'a> View<'a> {
 
     /// The elements between `outer` and `inner`, from the innermost; neither of the two.
     pub(super) fn between(&self, outer: NodeId, inner: NodeId) -> Vec<NodeId> {
-        self.upwards(inner).skip(1).take_while(|node| self.document.is_inside(*node, outer)).collect()
+        self.upwards(inner)
+            .skip(1)
+            .take_while(|node| self.document.is_inside(*node, outer))
+            .collect()
     }
 
     pub(super) fn before(&self, node: NodeId) -> Option<NodeId> {
-        std::iter::successors(self.document.prev_sibling(node), |at| self.document.prev_sibling(*at))
-            .find(|at| self.document.is_element(*at))
+        std::iter::successors(self.document.prev_sibling(node), |at| {
+            self.document.prev_sibling(*at)
+        })
+        .find(|at| self.document.is_element(*at))
     }
 
     pub(super) fn after(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        std::iter::successors(self.document.next_sibling(node), |at| self.document.next_sibling(*at))
-            .filter(|at| self.document.is_element(*at))
+        std::iter::successors(self.document.next_sibling(node), |at| {
+            self.document.next_sibling(*at)
+        })
+        .filter(|at| self.document.is_element(*at))
     }
 
     /// Place among the element's siblings, from one: of all, and of those with its tag.

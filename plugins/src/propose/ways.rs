@@ -46,7 +46,8 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
 /// A class without the classes of others that bear it too: `.price:not(.old)`.
 fn set_apart(view: &View, root: NodeId, node: NodeId) -> Vec<Mark> {
     let ours = view.classes(node);
-    let scope = view.upwards(root).find(|outer| view.size(*outer) > view.size(root)).unwrap_or(root);
+    let scope =
+        view.upwards(root).find(|outer| view.size(*outer) > view.size(root)).unwrap_or(root);
     let mut found = Vec::new();
     for class in ours.iter().filter(|class| is_telling(class)) {
         let mut strangers: Vec<&str> = view
@@ -175,9 +176,14 @@ pub(super) fn outside(view: &View, item: NodeId, node: NodeId) -> Vec<Mark> {
     let is_alone = view.elements().filter(|other| view.path(*other) == view.path(node)).count() < 2;
     if !is_alone && node < item && !view.holds(node, item) {
         let before = tests(view, node).into_iter();
-        found.extend(before.map(|(test, cost)| {
-            Mark::new(format!("preceding::{test}[1]"), 0.5 * cost)
-        }));
+        found.extend(
+            before.map(|(test, cost)| Mark::new(format!("preceding::{test}[1]"), 0.5 * cost)),
+        );
+        let around = view.parent(node).map_or_else(Vec::new, |parent| tests(view, parent));
+        for (outer, cost) in around {
+            let text = format!("preceding::{outer}[1]/{}", view.tag(node));
+            found.push(Mark::new(text, 0.3 + 0.5 * cost));
+        }
     }
     if let Some(id) = view.attribute(node, "id").filter(|id| is_plain(id)) {
         found.push(Mark::new(format!("//*[@id='{id}']"), 0.1));
@@ -214,6 +220,9 @@ fn tests(view: &View, node: NodeId) -> Vec<(String, f64)> {
     }
     if let Some(name) = view.attribute(node, "itemprop").filter(|name| is_plain(name)) {
         found.push((format!("{tag}[@itemprop='{name}']"), 0.05));
+    }
+    if view.attribute(node, "colspan").is_some() {
+        found.push((format!("{tag}[@colspan]"), 0.4));
     }
     let is_common = matches!(tag, "span" | "div" | "p" | "a" | "li" | "td");
     found.push((tag.to_owned(), if is_common { 1.2 } else { 0.5 }));

@@ -113,8 +113,10 @@ pub(super) fn module_stem(class: &str) -> Option<&str> {
     let at = class.rfind("__")?;
     let (stem, tail) = (&class[..at + 2], &class[at + 2..]);
     let is_hash = tail.len() >= 4 && tail.chars().all(char::is_alphanumeric) && is_plain(stem);
-    (is_hash && (is_noise(tail) || tail.chars().any(|c| c.is_ascii_digit())) && !is_generated(&stem[..at]))
-        .then_some(stem)
+    (is_hash
+        && (is_noise(tail) || tail.chars().any(|c| c.is_ascii_digit()))
+        && !is_generated(&stem[..at]))
+    .then_some(stem)
 }
 
 /// What a class is worth in a selector: 0 for one that says what a thing is, more for layout,
@@ -128,9 +130,10 @@ pub(super) fn class_cost(class: &str) -> f64 {
     if words.iter().any(|word| STATES.contains(&word.as_str())) && words.len() <= 2 {
         return 1.0;
     }
-    let is_measured = words.iter().skip(1).all(|word| {
-        MEASURES.contains(&word.as_str()) || word.chars().all(|c| c.is_ascii_digit())
-    });
+    let is_measured = words
+        .iter()
+        .skip(1)
+        .all(|word| MEASURES.contains(&word.as_str()) || word.chars().all(|c| c.is_ascii_digit()));
     let is_layout = (LAYOUT.contains(&first) && is_measured)
         || (words.len() > 1 && UTILITIES.contains(&first))
         || class.chars().count() <= 2;
@@ -143,32 +146,113 @@ pub(super) fn is_telling(class: &str) -> bool {
 }
 
 const STATES: [&str; 26] = [
-    "active", "odd", "even", "first", "last", "selected", "hidden", "visible", "new", "sale",
-    "open", "closed", "current", "featured", "highlight", "highlighted", "alt", "lazy", "loaded",
-    "instock", "outofstock", "in", "out", "is", "has", "js",
+    "active",
+    "odd",
+    "even",
+    "first",
+    "last",
+    "selected",
+    "hidden",
+    "visible",
+    "new",
+    "sale",
+    "open",
+    "closed",
+    "current",
+    "featured",
+    "highlight",
+    "highlighted",
+    "alt",
+    "lazy",
+    "loaded",
+    "instock",
+    "outofstock",
+    "in",
+    "out",
+    "is",
+    "has",
+    "js",
 ];
 const LAYOUT: [&str; 41] = [
-    "col", "cols", "column", "columns", "row", "rows", "container", "wrapper", "wrap", "inner",
-    "outer", "flex", "grid", "clearfix", "cf", "pull", "float", "left", "right", "center", "block",
-    "inline", "hidden", "box", "cell", "small", "large", "h", "w", "mt", "mb", "py", "px", "d", "m",
-    "p", "mr", "ml", "mx", "my", "container",
+    "col",
+    "cols",
+    "column",
+    "columns",
+    "row",
+    "rows",
+    "container",
+    "wrapper",
+    "wrap",
+    "inner",
+    "outer",
+    "flex",
+    "grid",
+    "clearfix",
+    "cf",
+    "pull",
+    "float",
+    "left",
+    "right",
+    "center",
+    "block",
+    "inline",
+    "hidden",
+    "box",
+    "cell",
+    "small",
+    "large",
+    "h",
+    "w",
+    "mt",
+    "mb",
+    "py",
+    "px",
+    "d",
+    "m",
+    "p",
+    "mr",
+    "ml",
+    "mx",
+    "my",
+    "container",
 ];
 const UTILITIES: [&str; 17] = [
     "text", "bg", "border", "rounded", "shadow", "align", "justify", "items", "font", "fw", "fs",
     "btn", "order", "offset", "gap", "space", "overflow",
 ];
 const MEASURES: [&str; 19] = [
-    "xs", "sm", "md", "lg", "xl", "xxl", "auto", "none", "fluid", "full", "flex", "block", "inline",
-    "grid", "left", "right", "center", "start", "end",
+    "xs", "sm", "md", "lg", "xl", "xxl", "auto", "none", "fluid", "full", "flex", "block",
+    "inline", "grid", "left", "right", "center", "start", "end",
 ];
 
 /// Whether a name belongs to a part of a page that is not its matter: navigation, recommendations.
 pub(super) fn is_secondary(name: &str) -> bool {
     const WORDS: [&str; 25] = [
-        "related", "recent", "recently", "similar", "recommended", "recommendation",
-        "recommendations", "viewed", "also", "sponsored", "trending", "popular", "sidebar", "aside",
-        "widget", "footer", "nav", "navbar", "navigation", "breadcrumb", "breadcrumbs", "menu",
-        "crumbs", "bestsellers", "cart",
+        "related",
+        "recent",
+        "recently",
+        "similar",
+        "recommended",
+        "recommendation",
+        "recommendations",
+        "viewed",
+        "also",
+        "sponsored",
+        "trending",
+        "popular",
+        "sidebar",
+        "aside",
+        "widget",
+        "footer",
+        "nav",
+        "navbar",
+        "navigation",
+        "breadcrumb",
+        "breadcrumbs",
+        "menu",
+        "crumbs",
+        "bestsellers",
+        "cart",
     ];
     tokens(name).iter().any(|word| WORDS.contains(&word.as_str()))
 }
@@ -176,8 +260,17 @@ pub(super) fn is_secondary(name: &str) -> bool {
 /// Whether a name marks an advertisement.
 pub(super) fn is_advert(name: &str) -> bool {
     const WORDS: [&str; 11] = [
-        "ad", "ads", "advert", "adverts", "advertisement", "advertising", "sponsored", "sponsor",
-        "promoted", "banner", "adslot",
+        "ad",
+        "ads",
+        "advert",
+        "adverts",
+        "advertisement",
+        "advertising",
+        "sponsored",
+        "sponsor",
+        "promoted",
+        "banner",
+        "adslot",
     ];
     tokens(name).iter().any(|word| WORDS.contains(&word.as_str()))
 }
@@ -185,7 +278,8 @@ pub(super) fn is_advert(name: &str) -> bool {
 /// How alike two texts are, from 0 to 1: the share of pairs of letters they have in common.
 pub(super) fn likeness(one: &str, other: &str) -> f64 {
     let pairs = |text: &str| -> Vec<(char, char)> {
-        let letters: Vec<char> = text.to_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+        let letters: Vec<char> =
+            text.to_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
         letters.windows(2).map(|pair| (pair[0], pair[1])).collect()
     };
     let (ours, mut theirs) = (pairs(one), pairs(other));
@@ -209,10 +303,22 @@ mod tests {
 
     #[test]
     fn made_up_names_are_told_from_words() {
-        for name in ["css-1x2y3z", "sc-bdVaJa", "kJxEQp", "_3xY9k", "a1b2c3", "item-829371", "jss123"] {
+        for name in
+            ["css-1x2y3z", "sc-bdVaJa", "kJxEQp", "_3xY9k", "a1b2c3", "item-829371", "jss123"]
+        {
             assert!(is_generated(name), "{name}");
         }
-        for name in ["price", "product_pod", "price_color", "star-rating", "productTitle", "h3", "col-md-4", "btn", "athing"] {
+        for name in [
+            "price",
+            "product_pod",
+            "price_color",
+            "star-rating",
+            "productTitle",
+            "h3",
+            "col-md-4",
+            "btn",
+            "athing",
+        ] {
             assert!(!is_generated(name), "{name}");
         }
         assert_eq!(module_stem("Card_title__3xY9k"), Some("Card_title__"));

@@ -34,9 +34,11 @@ fn values_of_a_label_table_alone_are_one_record() {
 
 #[test]
 fn a_list_of_terms_is_one_record_when_only_values_are_wanted() {
-    let html = "<main><h1>Villa Rosa</h1><dl><dt>Price</dt><dd>€ 250.000</dd><dt>Rooms</dt><dd>5</dd>
+    let html =
+        "<main><h1>Villa Rosa</h1><dl><dt>Price</dt><dd>€ 250.000</dd><dt>Rooms</dt><dd>5</dd>
         <dt>Net area</dt><dd>80 m²</dd><dt>Area</dt><dd>120 m²</dd></dl></main>";
-    let found = check(html, &["Villa Rosa", "€ 250.000", "5", "120 m²"], "Villa Rosa|€ 250.000|5|120 m²");
+    let found =
+        check(html, &["Villa Rosa", "€ 250.000", "5", "120 m²"], "Villa Rosa|€ 250.000|5|120 m²");
     assert_eq!(names(&found), ["title", "price", "rooms", "area"]);
 }
 
@@ -71,7 +73,8 @@ fn samples_in_json_ld_and_scripts() {
     let found = check(html, &["Lamp", "L-77", "19.90", "14"], "Lamp|L-77|19.90|14");
     assert_eq!(found.columns[1].take.source, Source::JsonLd("Product.sku".to_owned()));
     assert_eq!(found.columns[2].take.source, Source::JsonLd("Product.offers.price".to_owned()));
-    let script = Source::Script { selector: "script#state".into(), path: "$.product.stock[0].left".into() };
+    let script =
+        Source::Script { selector: "script#state".into(), path: "$.product.stock[0].left".into() };
     assert_eq!(found.columns[3].take.source, script);
     assert_eq!(names(&found), ["title", "sku", "price", "left"]);
 }

@@ -140,7 +140,11 @@ fn a_list_of_jobs_with_optional_parts() {
         &["Data engineer", "Acme", "Berlin", "€70,000"],
         "Data engineer|Acme|Berlin|€70,000\nRust developer|Bolt|Remote|\nTester|Corp|Oslo|€50,000",
     );
-    check(html, &["Rust developer", "Bolt"], "Data engineer|Acme\nRust developer|Bolt\nTester|Corp");
+    check(
+        html,
+        &["Rust developer", "Bolt"],
+        "Data engineer|Acme\nRust developer|Bolt\nTester|Corp",
+    );
 }
 
 #[test]
@@ -194,11 +198,7 @@ fn quotes_with_tags_inside_each() {
         "“One.”|Albert Einstein|change\n“Two.”|Jane Austen|humor\n“Three.”|Albert Einstein|",
     );
     assert_eq!(found.next_page.as_deref(), Some(".next a"));
-    check(
-        html,
-        &["“One.”", "tags=change,world"],
-        "“One.”|change,world\n“Two.”|humor\n“Three.”|",
-    );
+    check(html, &["“One.”", "tags=change,world"], "“One.”|change,world\n“Two.”|humor\n“Three.”|");
     check(html, &["“One.”", "world"], "“One.”|change, world\n“Two.”|humor\n“Three.”|");
 }
 
@@ -306,4 +306,49 @@ fn a_badge_is_no_part_of_the_title() {
         <div class=item><h3>Toaster</h3><i>5</i></div><div class=item><h3>Fridge</h3><i>6</i></div></div>"#;
     check(html, &["Toaster", "5"], "Kettle|4\nToaster|5\nFridge|6");
     check(html, &["Kettle", "4"], "Kettle|4\nToaster|5\nFridge|6");
+}
+
+#[test]
+fn comments_inside_of_comments() {
+    let html = r#"<ul class="comments"><li class="comment"><div class="head"><b class="who">ann</b></div><div class="words">First.</div>
+        <ul class="replies"><li class="comment"><div class="head"><b class="who">bob</b></div><div class="words">Reply.</div></li></ul></li>
+        <li class="comment"><div class="head"><b class="who">cid</b></div><div class="words">Second.</div></li></ul>"#;
+    check(html, &["ann", "First."], "ann|First.\nbob|Reply.\ncid|Second.");
+    check(html, &["bob", "Reply."], "ann|First.\nbob|Reply.\ncid|Second.");
+}
+
+#[test]
+fn equal_texts_are_told_apart_by_the_names_of_columns() {
+    let html = "<table><tr><th>Team<th>Won<th>Drawn<th>Lost<tr><td>A<td>3<td>3<td>3<tr><td>B<td>4<td>1<td>2<tr><td>C<td>0<td>5<td>9</table>";
+    check(html, &["A", "lost=3", "won=3"], "A|3|3\nB|2|4\nC|9|0");
+    check(html, &["A", "x=3", "y=3", "z=3"], "A|3|3|3\nB|4|1|2\nC|0|5|9");
+}
+
+#[test]
+fn the_first_words_of_a_long_text_stand_for_all_of_it() {
+    let html = "<div class=a><h2>One</h2><p>It was a dark and stormy night when the ship went down.</p></div>
+        <div class=a><h2>Two</h2><p>Nobody knew what had become of the crew until the spring came.</p></div>";
+    let expect = "One|It was a dark and stormy night when the ship went down.
+        Two|Nobody knew what had become of the crew until the spring came.";
+    check(html, &["One", "It was a dark and"], expect);
+    check(html, &["One", "It was a dark..."], expect);
+}
+
+#[test]
+fn an_item_that_lacks_almost_everything() {
+    let html = r#"<div class="grid"><a class="tile" href="/1"><h3>Vase</h3><span class="cost">5 €</span><span class="size">10 cm</span><em class="by">Ann</em></a>
+        <a class="tile" href="/2"><h3>Bowl</h3></a>
+        <a class="tile" href="/3"><h3>Dish</h3><span class="cost">7 €</span><span class="size">30 cm</span><em class="by">Bob</em></a></div>"#;
+    check(
+        html,
+        &["Vase", "5 €", "10 cm", "Ann", "/1"],
+        "Vase|5 €|10 cm|Ann|/1\nBowl||||/2\nDish|7 €|30 cm|Bob|/3",
+    );
+}
+
+#[test]
+fn cells_of_divs_with_one_class() {
+    let html = r#"<div class="table"><div class="tr head"><div class="td">Name</div><div class="td">Age</div></div>
+        <div class="tr"><div class="td">Ann</div><div class="td">31</div></div><div class="tr"><div class="td">Bob</div><div class="td">45</div></div></div>"#;
+    check(html, &["Ann", "31"], "Ann|31\nBob|45");
 }

@@ -9,7 +9,11 @@ fn an_encyclopedia_table_with_notes_and_row_headings() {
         <tr><td>2</td><th scope="row"><a href="/wiki/K2" title="K2">K2</a></th><td>8,611</td><td>1954</td></tr>
         <tr><td>3</td><th scope="row"><a href="/wiki/Kang" title="Kangchenjunga">Kangchenjunga</a></th><td>8,586</td><td>1955</td></tr></tbody></table>
         <table class="navbox"><tbody><tr><th>Lists</th><td><a href="/a">Mount Everest</a> <a href="/b">K2</a></td></tr></tbody></table></div>"##;
-    check(html, &["Mount Everest", "8,849", "1953"], "Mount Everest|8,849|1953\nK2|8,611|1954\nKangchenjunga|8,586|1955");
+    check(
+        html,
+        &["Mount Everest", "8,849", "1953"],
+        "Mount Everest|8,849|1953\nK2|8,611|1954\nKangchenjunga|8,586|1955",
+    );
 }
 
 #[test]
@@ -18,7 +22,11 @@ fn a_big_shop_with_utility_classes_and_sponsored_results() {
         let (whole, part) = price.split_once('.').unwrap();
         format!(
             r#"<div data-asin="{asin}" class="sg-col-4-of-24 s-result-item s-asin {extra} sg-col" data-component-type="s-search-result"><div class="sg-col-inner"><div class="a-section">{}<h2 class="a-size-mini a-spacing-none"><a class="a-link-normal s-link-style" href="/dp/{asin}"><span class="a-size-base-plus a-color-base a-text-normal">{title}</span></a></h2><div class="a-row a-size-small"><span aria-label="{stars} out of 5 stars"><i class="a-icon a-icon-star-small"><span class="a-icon-alt">{stars} out of 5 stars</span></i></span></div><span class="a-price" data-a-size="xl"><span class="a-offscreen">${price}</span><span aria-hidden="true"><span class="a-price-symbol">$</span><span class="a-price-whole">{whole}<span class="a-price-decimal">.</span></span><span class="a-price-fraction">{part}</span></span></span></div></div></div>"#,
-            if extra == "AdHolder" { "<span class=\"a-color-secondary\">Sponsored</span>" } else { "" }
+            if extra == "AdHolder" {
+                "<span class=\"a-color-secondary\">Sponsored</span>"
+            } else {
+                ""
+            }
         )
     };
     let html = format!(
@@ -141,7 +149,11 @@ fn layout_tables_of_old_with_a_bold_head() {
         <tr><td><font size=2><a href=p1.htm>Bolt M4</a></font></td><td><font size=2>$0.10</font></td><td><font size=2>500</font></td></tr>
         <tr><td><font size=2><a href=p2.htm>Nut M4</a></font></td><td><font size=2>$0.05</font></td><td><font size=2>900</font></td></tr>
         <tr><td><font size=2><a href=p3.htm>Washer</a></font></td><td><font size=2>$0.02</font></td><td><font size=2>0</font></td></tr></table></td></tr></table>"##;
-    check(html, &["Bolt M4", "$0.10", "500"], "Bolt M4|$0.10|500\nNut M4|$0.05|900\nWasher|$0.02|0");
+    check(
+        html,
+        &["Bolt M4", "$0.10", "500"],
+        "Bolt M4|$0.10|500\nNut M4|$0.05|900\nWasher|$0.02|0",
+    );
 }
 
 #[test]
