@@ -7,6 +7,8 @@ use spoonbill_engine::failpoint::POINTS;
 
 use super::shop::{self, Dice, Place, rows_in, sorted, words};
 
+/// Lists of the shop: few, since there are many runs.
+const LISTS: usize = 3;
 /// The points that lie behind the close of the run.
 const CLOSED: [&str; 1] = ["run.close.after"];
 /// Points that one order of rows does not come to.
@@ -15,8 +17,8 @@ const CANONICAL_ONLY: [&str; 2] = ["append.rename.before", "append.rename.after"
 /// Kills at each point, when it is passed for the time that `nth` says; gives the points that were
 /// reached.
 fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'static str> {
-    let site = shop::open();
-    let golden = shop::golden(&site);
+    let site = shop::open_with(LISTS);
+    let golden = shop::golden_with(&site, LISTS);
     let mut reached = Vec::new();
     for point in POINTS {
         let place = Place::new(&site, canonical);

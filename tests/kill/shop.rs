@@ -29,12 +29,17 @@ impl Dice {
 
 /// Opens the shop: every page takes a few milliseconds.
 pub(super) fn open() -> Site {
+    open_with(LISTS)
+}
+
+/// The same with another number of lists below each root.
+pub(super) fn open_with(lists: usize) -> Site {
     let site = Site::start();
     let url = |path: String| site.url(&path);
     for root in 0..2 {
-        for list in 0..LISTS {
+        for list in 0..lists {
             // The last list leads back to the first.
-            let next = url(format!("/{root}/list/{}", (list + 1) % LISTS));
+            let next = url(format!("/{root}/list/{}", (list + 1) % lists));
             let items = (0..ITEMS).map(|item| url(format!("/{root}/item/{list}-{item}")));
             let items: Vec<String> =
                 items.map(|url| format!("<li><a href='{url}'>i</a></li>")).collect();
@@ -243,13 +248,18 @@ fn copy_dir(from: &Path, to: &Path) {
 
 /// What an undisturbed run gives.
 pub(super) fn golden(site: &Site) -> Vec<u8> {
+    golden_with(site, LISTS)
+}
+
+pub(super) fn golden_with(site: &Site, lists: usize) -> Vec<u8> {
+    let pages = 2 * lists * (ITEMS + 1);
     let place = Place::new(site, true);
     let before = site.log().len();
     let output = place.run();
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-    assert_eq!(site.log().len() - before, PAGES, "an undisturbed run fetches every page once");
+    assert_eq!(site.log().len() - before, pages, "an undisturbed run fetches every page once");
     let rows = place.rows();
     // A head for each page, a price for each item.
-    assert_eq!(sorted(&rows).len() - 1, PAGES + 2 * LISTS * ITEMS);
+    assert_eq!(sorted(&rows).len() - 1, pages + 2 * lists * ITEMS);
     rows
 }
