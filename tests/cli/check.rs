@@ -363,7 +363,7 @@ fn duplicate_names_and_wrong_types() {
      --> defs/more.yml:9:1
       |
     9 | extras: {}
-      | ^^^^^^ the keys of a definition file are `locatorGroups`, `taskGroups`, `dataDefs`, `steps`
+      | ^^^^^^ the keys of a definition file are `locatorGroups`, `taskGroups`, `dataDefs`, `steps`, `groups`
     5 errors, 2 warnings
     "#);
 }

@@ -41,39 +41,41 @@ fn the_report_as_json() {
     }
     insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap(), @r#"
     {
-      "bytes": 36,
-      "continued": false,
-      "elapsedSeconds": "[elapsedSeconds]",
-      "end": "[end]",
-      "error": null,
-      "failures": [],
       "finishReason": "finished",
+      "error": null,
+      "continued": false,
+      "start": "[start]",
+      "end": "[end]",
+      "elapsedSeconds": "[elapsedSeconds]",
+      "pages": {
+        "fetched": 1,
+        "fromStore": 0,
+        "failed": 0,
+        "skipped": {}
+      },
       "httpStatus": {},
+      "retries": 0,
+      "bytes": 36,
+      "rows": {
+        "d": 1
+      },
       "jobs": {
         "done": 1,
         "failed": 0,
         "pending": 0
       },
-      "node": 1,
+      "failures": [],
+      "fields": [],
+      "unmet": [],
       "notes": {},
       "outputs": [
         {
-          "error": null,
-          "path": "output/2020Jul01-102005/data.txt"
+          "path": "output/2020Jul01-102005/data.txt",
+          "error": null
         }
       ],
-      "pages": {
-        "failed": 0,
-        "fetched": 1,
-        "fromStore": 0,
-        "skipped": {}
-      },
       "peakMemoryBytes": "[peakMemoryBytes]",
-      "retries": 0,
-      "rows": {
-        "d": 1
-      },
-      "start": "[start]"
+      "node": 1
     }
     "#);
 }
@@ -107,8 +109,8 @@ fn failed_jobs_are_listed_and_tried_again_alone() {
     lines.sort_unstable();
     let lines = crate::harness::shown::filtered(&lines.join("\n"), &work);
     insta::assert_snapshot!(lines, @r#"
-    {"depth":0,"group":"g","name":"down","reasons":["cannot load `http://127.0.0.1:[port]/down`: status 503 Service Unavailable (tried 2 times)"],"tasks":[],"url":"http://127.0.0.1:[port]/down"}
-    {"depth":0,"group":"g","name":"gone","reasons":["cannot load `http://127.0.0.1:[port]/gone`: status 404 Not Found"],"tasks":[],"url":"http://127.0.0.1:[port]/gone"}
+    {"name":"down","group":"g","url":"http://127.0.0.1:[port]/down","depth":0,"tasks":[],"reasons":["cannot load `http://127.0.0.1:[port]/down`: status 503 Service Unavailable (tried 2 times)"]}
+    {"name":"gone","group":"g","url":"http://127.0.0.1:[port]/gone","depth":0,"tasks":[],"reasons":["cannot load `http://127.0.0.1:[port]/gone`: status 404 Not Found"]}
     "#);
 
     site.page("/down", titled("up"));
