@@ -12,6 +12,7 @@ mod examples;
 mod follow;
 mod kill;
 mod loading;
+mod records;
 mod signals;
 mod solo;
 mod tidy;

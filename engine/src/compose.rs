@@ -41,8 +41,10 @@ pub(crate) struct Composed {
 /// Reads and checks everything; nothing is fetched or written. Gives all problems at once, those of
 /// the files' shape and those of what stands in them.
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
-    let options =
-        Options { default_steps: config.defs.default_steps.clone(), ..Options::default() };
+    let options = Options {
+        default_steps: config.defs.default_steps.clone(),
+        variable: crate::config::variable,
+    };
     let (Loaded { defs, sources, secrets, .. }, mut problems) =
         spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);

@@ -5,5 +5,6 @@ pub mod shown;
 pub mod site;
 pub mod workdir;
 
+pub use defs::{TITLE, indent, job, titled};
 pub use site::{Response, Site};
 pub use workdir::{Ending, Running, Workdir, wait_until};

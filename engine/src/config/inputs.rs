@@ -29,6 +29,11 @@ pub struct Inputs {
     pub defs_dir: Option<PathBuf>,
 }
 
+/// The value of a variable that definitions ask for.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 impl Inputs {
     /// The same inputs with the environment of this process.
     #[must_use]

@@ -26,6 +26,7 @@ pub use groups::{
     OutputConfig, OutputOrder, ParseConfig, RunConfig, ScriptConfig, StoreConfig,
 };
 pub use inputs::Inputs;
+pub(crate) use inputs::variable;
 pub use reference::reference;
 
 use groups::Values;

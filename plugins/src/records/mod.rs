@@ -159,6 +159,5 @@ pub fn json_text<'t>(content_type: Option<&str>, text: &'t str) -> Option<&'t st
     let kind = kind.to_ascii_lowercase();
     let is_said = kind.ends_with("/json") || kind.ends_with("+json");
     let begins = text.starts_with(['{', '[']);
-    (is_said || begins && !kind.ends_with("html") && json::Json::parse(text).is_some())
-        .then_some(text)
+    (is_said || begins && json::Json::parse(text).is_some()).then_some(text)
 }

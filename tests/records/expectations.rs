@@ -1,0 +1,37 @@
+//! What the rows of a run have to be like.
+
+use super::with_page;
+
+const PAGE: &str = "<p><b>ab</b></p><p><b>cd</b><i>1</i></p><p><b>E!</b></p>";
+
+#[test]
+fn what_is_met_is_not_told() {
+    let work = with_page(
+        "block: p\nfields: { b: b, i: i }\n\
+         expect: { minRows: 3, maxRows: 3, fill: { i: 33% }, pattern: { b: '[a-z]+|E!' } }\n",
+        PAGE,
+    );
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 0, "{}", ending.stderr);
+}
+
+#[test]
+fn what_is_not_met_is_named_with_its_selector_and_the_run_ends_with_5() {
+    let work = with_page(
+        "block: p\nfields: { b: b, i: i.value }\n\
+         expect: { minRows: 4, fill: { i: 50% }, pattern: { b: '[a-z]+' } }\n",
+        PAGE,
+    );
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 5);
+    for words in [
+        "with 3 unmet expectations",
+        "g (`p`): 3 rows instead of at least 4",
+        "g.i (`i.value`): 0 of 3 rows with a value, instead of 50 %",
+        "g.b (`b`): 1 value is not as the pattern says: `E!` on page.html",
+    ] {
+        assert!(ending.stderr.contains(words), "{words} in\n{}", ending.stderr);
+    }
+    assert_eq!(work.report()["unmet"].as_array().map(Vec::len), Some(3));
+    assert_eq!(work.read("output/latest/g.csv").lines().count(), 4);
+}

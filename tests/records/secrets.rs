@@ -1,0 +1,38 @@
+//! Values from the environment, and those that must not be shown.
+
+use crate::harness::{Response, Site, Workdir};
+
+fn defs(site: &Site) -> String {
+    format!(
+        "groups:\n  g:\n    urls: \"{}?key=${{SHOP_TOKEN}}&page=${{PAGE:-1}}\"\n    \
+         fields: {{ title: h1 }}\n",
+        site.url("/list")
+    )
+}
+
+#[test]
+fn a_secret_is_used_and_never_shown() {
+    let site = Site::start();
+    site.answer("/list?key=s3cr%20et&page=1", Response::status(404));
+    let work = Workdir::with_defs(&defs(&site));
+    let run = ["run", "defs", "-vv", "--report", "report.json", "--set", "loader.fetch.delay=0"];
+    let ending = work.start_with_env(&run, &[("SHOP_TOKEN", "s3cr et")]).end();
+    assert_eq!(ending.code, 4, "{}", ending.stderr);
+    assert!(ending.stderr.contains("key=${SHOP_TOKEN}"), "{}", ending.stderr);
+    let failed = work.spoonbill(&["failed"]);
+    assert!(failed.stdout.contains("key=${SHOP_TOKEN}"), "{}", failed.stdout);
+    for shown in [&ending.stderr, &ending.stdout, &failed.stdout, &work.read("report.json")] {
+        assert!(!shown.contains("s3cr"), "{shown}");
+    }
+    assert!(site.log().iter().any(|hit| hit.path.contains("s3cr")));
+}
+
+#[test]
+fn a_missing_variable_is_a_problem_with_its_place() {
+    let site = Site::start();
+    let work = Workdir::with_defs(&defs(&site));
+    let ending = work.spoonbill(&["check", "defs"]);
+    assert_eq!(ending.code, 3);
+    assert!(ending.stderr.contains("the environment has no variable `SHOP_TOKEN`"));
+    assert!(ending.stderr.contains("defs/job.yml:3:11"), "{}", ending.stderr);
+}
