@@ -71,13 +71,10 @@ impl Ended {
     pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
         let session = self.session;
         failpoint::pass("run.close.before");
-        let closed = self.whole.then(|| store.submit(Command::Close { session }));
-        // On its way before the first is answered, so that one commit takes both.
-        let left = store.submit(Command::Leave { session });
-        if let Some(closed) = closed {
-            closed.await?;
+        if self.whole {
+            store.submit(Command::Close { session }).await?;
         }
-        left.await?;
+        store.submit(Command::Leave { session }).await?;
         failpoint::pass("run.close.after");
         Ok(())
     }

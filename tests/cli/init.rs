@@ -71,7 +71,9 @@ fn a_list_is_proposed_from_samples_of_one_item() {
     work.write("shop.html", SHOP);
     let samples = ["Blue \"lamp\", big", "£12.50", "left=14", "link=/p/2"];
     let mut arguments = vec!["init", "lamps", "--url", "shop.html"];
-    samples.iter().for_each(|sample| arguments.extend(["--sample", sample]));
+    for sample in samples {
+        arguments.extend(["--sample", sample]);
+    }
     let ending = work.spoonbill(&arguments);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert!(ending.stdout.contains("3 rows on this page, block `.product`"), "{}", ending.stdout);

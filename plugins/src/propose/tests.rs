@@ -7,17 +7,27 @@ mod lists;
 mod more;
 mod sites;
 
-use super::{Proposal, Sample, propose};
+use std::sync::Arc;
+
+use spoonbill_defs::{Field, FieldType, Query, Record, Separators, Text, TextKind};
+
+use super::{Column, Proposal, Sample, Source, ValueType, propose};
+use crate::data::Row;
+use crate::dates::DateSetup;
 use crate::html::{Document, TreeLimits};
+use crate::records::{FieldScripts, RecordLimits, RecordPage, RecordPlan};
+use crate::script::ScriptError;
+
+const BASE: &str = "https://shop.example/list/index.html";
 
 fn proposal(html: &str, samples: &[&str]) -> Proposal {
     let page = Document::parse(html, TreeLimits::default()).unwrap();
     let samples: Vec<Sample> = samples.iter().map(|sample| Sample::read(sample)).collect();
-    let base = url::Url::parse("https://shop.example/list/index.html").unwrap();
+    let base = url::Url::parse(BASE).unwrap();
     propose(&page, &samples, Some(&base)).unwrap()
 }
 
-/// Compares rows, a line each, values parted by `|`.
+/// Compares rows, a line each, values parted by `|`: as proposed, and as a run takes them.
 fn check(html: &str, samples: &[&str], expect: &str) -> Proposal {
     let found = proposal(html, samples);
     let rows: Vec<String> = (0..found.rows)
@@ -28,7 +38,79 @@ fn check(html: &str, samples: &[&str], expect: &str) -> Proposal {
         .collect();
     let expect: Vec<&str> = expect.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(rows, expect, "\nblock {:?}\n{:#?}", found.block, takes(&found));
+    assert_eq!(extracted(html, &found), expect, "\n{:#?}", takes(&found));
     found
+}
+
+/// The rows that a record gives whose fields are the proposed ones.
+fn extracted(html: &str, found: &Proposal) -> Vec<String> {
+    let css = |selector: &str| Query { css: Some(Text::new(selector)), ..Query::default() };
+    let record = Record {
+        block: found.block.as_deref().map(css),
+        columns: Vec::new(),
+        fields: found.columns.iter().map(field).collect(),
+    };
+    let setup = DateSetup { zone: jiff::tz::TimeZone::UTC, run_year: 2026 };
+    let plan = RecordPlan::compile(&record, &setup).unwrap();
+    let tree = Document::parse(html, TreeLimits::default()).unwrap();
+    let name: Arc<str> = "page".into();
+    let page = RecordPage {
+        tree: Some(&tree),
+        json: None,
+        base: BASE,
+        locator: &name,
+        group: &name,
+        url: BASE,
+        fetched_at: jiff::Timestamp::UNIX_EPOCH,
+        depth: 0,
+    };
+    let given = plan.extract(&page, &mut NoScripts, &RecordLimits::default()).unwrap();
+    assert!(given.misfits.is_empty(), "{:?}", given.misfits);
+    let text = |row: &Row| {
+        let cells =
+            row.axes.iter().map(|axis| axis.value.as_deref().unwrap_or_default().to_owned());
+        cells.collect::<Vec<String>>().join("|")
+    };
+    given.rows.iter().map(text).collect()
+}
+
+fn field(column: &Column) -> Field {
+    let text = |text: &str| Some(Text::new(text));
+    let mut query =
+        Query { attribute: column.take.attribute.as_deref().and_then(text), ..Query::default() };
+    match &column.take.source {
+        Source::Itself => {}
+        Source::Css(selector) => query.css = text(selector),
+        Source::Xpath(xpath) => query.xpath = text(xpath),
+        Source::JsonLd(path) => query.jsonld = text(path),
+        Source::Script { selector, path } => {
+            query.css = text(selector);
+            query.json = text(path);
+        }
+    }
+    Field {
+        name: Text::new(&column.name),
+        queries: vec![query],
+        text: if column.take.is_own { TextKind::Own } else { TextKind::Whole },
+        all: column.take.is_all.then(|| Text::new(", ")),
+        regex: column.take.regex.as_deref().and_then(text),
+        kind: match column.value_type {
+            ValueType::Text => FieldType::Text,
+            ValueType::Integer => FieldType::Integer(Separators::default()),
+            ValueType::Decimal => FieldType::Decimal(Separators::default()),
+            ValueType::Date => FieldType::Date { input: Vec::new(), output: None },
+            ValueType::Url => FieldType::Url,
+        },
+        ..Field::default()
+    }
+}
+
+struct NoScripts;
+
+impl FieldScripts for NoScripts {
+    fn eval(&mut self, _: &str, _: &str) -> Result<Option<String>, ScriptError> {
+        Ok(None)
+    }
 }
 
 fn takes(found: &Proposal) -> Vec<(&str, &super::Take)> {
