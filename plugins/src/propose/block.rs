@@ -107,11 +107,12 @@ fn limits(view: &View, members: &[NodeId], inside: &[NodeId], own: &[Mark]) -> V
         let known = marks(view, *node, false).into_iter().take(3);
         found.extend(known.map(|mark| Mark::new(format!(":has({})", mark.text), 0.7 + mark.cost)));
     }
+    let known: BTreeSet<NodeId> = members.iter().copied().collect();
     let has: BTreeSet<&str> = members.iter().flat_map(|member| view.classes(*member)).collect();
     let mut strangers = BTreeSet::new();
     for mark in own {
         for other in view.select(&mark.text, view.document.root()) {
-            if !members.contains(&other) {
+            if !known.contains(&other) {
                 let theirs = view.classes(other);
                 strangers.extend(theirs.into_iter().filter(|class| !has.contains(class)));
             }

@@ -1,6 +1,7 @@
 //! Elements that are of a kind: the items of a list.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::hits::Hit;
 use super::view::View;
@@ -31,10 +32,10 @@ pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
 struct Judge<'a> {
     view: &'a View<'a>,
     model: NodeId,
-    telling: BTreeSet<&'a str>,
-    features: BTreeSet<String>,
+    telling: &'a BTreeSet<&'a str>,
+    features: Rc<BTreeSet<String>>,
     /// For each place: the way down to it, its tag and its telling classes.
-    roles: Vec<(Vec<&'a str>, &'a str, BTreeSet<&'a str>)>,
+    roles: Vec<(Vec<&'a str>, &'a str, &'a BTreeSet<&'a str>)>,
     cells: usize,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Judge<'a> {
     }
 
     fn shares_class(&self, node: NodeId) -> bool {
-        self.view.telling(node).intersection(&self.telling).next().is_some()
+        self.view.telling(node).intersection(self.telling).next().is_some()
     }
 
     fn class_allows(&self, node: NodeId, shares: bool) -> bool {
@@ -122,7 +123,7 @@ impl<'a> Judge<'a> {
         ours.len() == theirs.len()
             && ours.iter().zip(&theirs).all(|(our, their)| {
                 let (our, their) = (view.telling(*our), view.telling(*their));
-                our.is_empty() || their.is_empty() || our.intersection(&their).next().is_some()
+                our.is_empty() || their.is_empty() || our.intersection(their).next().is_some()
             })
     }
 
@@ -189,14 +190,18 @@ impl<'a> Judge<'a> {
 }
 
 /// What an element is built of: ways down by tags, and telling classes.
-fn features(view: &View, node: NodeId) -> BTreeSet<String> {
+fn features(view: &View, node: NodeId) -> Rc<BTreeSet<String>> {
+    view.features(node, || find_features(view, node))
+}
+
+fn find_features(view: &View, node: NodeId) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for inner in view.inside(node) {
         let way = view.way(node, inner);
         if way.len() <= LEVELS_MAX {
             found.insert(way.join(">"));
         }
-        found.extend(view.telling(inner).into_iter().map(|class| format!(".{class}")));
+        found.extend(view.telling(inner).iter().map(|class| format!(".{class}")));
     }
     found
 }

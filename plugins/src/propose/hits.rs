@@ -9,8 +9,8 @@ use super::ways::label_before;
 use super::words::{fold, ink, tokens};
 use crate::html::NodeId;
 
-/// Places of one sample that are looked into, at most.
-const HITS_MAX: usize = 60;
+/// Places of one sample that are kept, at most.
+const HITS_MAX: usize = 10_000;
 /// Texts longer than this are not searched for a part of them.
 const PART_INK_MAX: u32 = 20_000;
 

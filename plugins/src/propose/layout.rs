@@ -11,6 +11,12 @@ use super::view::View;
 use super::words::{Shape, shape};
 use crate::html::NodeId;
 
+/// Places of one sample from which lists are looked for, at most: what stands on every item leads to
+/// the same list each time.
+const SEEDS_MAX: usize = 12;
+/// Places of the rarest sample that are compared with the others', at most.
+const PIVOTS_MAX: usize = 60;
+
 /// Where a sample was taken to stand.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
@@ -110,7 +116,7 @@ fn tightest(view: &View, hits: &[Vec<Hit>]) -> Vec<Option<usize>> {
         .min_by_key(|(at, places)| (places.len(), *at));
     let Some((pivot, places)) = pivot else { return vec![None; hits.len()] };
     let mut best: Option<(f64, Vec<Option<usize>>)> = None;
-    for (at, hit) in places.iter().enumerate() {
+    for (at, hit) in places.iter().enumerate().take(PIVOTS_MAX) {
         let mut total = hit.cost;
         let mut chosen = vec![None; hits.len()];
         for (sample, places) in hits.iter().enumerate() {
@@ -168,7 +174,9 @@ impl List {
 fn lists(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Vec<List> {
     let mut seen = BTreeSet::new();
     let mut all: Vec<List> = Vec::new();
-    for hit in hits.iter().flatten() {
+    // A sample that stands in few places says where; one that stands in many less so.
+    let seeds = |places: &Vec<Hit>| if places.len() <= SEEDS_MAX { SEEDS_MAX } else { 4 };
+    for hit in hits.iter().flat_map(|places| places.iter().take(seeds(places))) {
         for model in view.upwards(hit.node) {
             if matches!(view.tag(model), "html" | "body" | "head" | "main" | "tbody" | "table") {
                 break;
@@ -315,7 +323,7 @@ fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout>
         let (ours, theirs) = (view.telling(one), view.telling(other));
         view.tag(one) == view.tag(other)
             && (ours.is_empty() == theirs.is_empty())
-            && (ours.is_empty() || ours.intersection(&theirs).next().is_some())
+            && (ours.is_empty() || ours.intersection(theirs).next().is_some())
     };
     let anchors: Vec<NodeId> =
         view.document.child_elements(meeting).filter(|child| alike(*child, first)).collect();
@@ -358,8 +366,16 @@ pub(super) fn levels(view: &View, members: &[NodeId]) -> Vec<Vec<NodeId>> {
         let tag = view.tag(parents[0]);
         let is_one_kind = parents.iter().all(|node| view.tag(*node) == tag);
         let is_frame = matches!(tag, "html" | "body" | "main" | "table" | "tbody" | "thead");
-        let nests =
-            parents.iter().any(|one| parents.iter().any(|two| view.document.is_inside(*two, *one)));
+        // In document order, what lies in another comes right behind it or behind another in it.
+        let mut order = distinct.iter();
+        let nests = order.next().is_some_and(|first| {
+            let mut outer = *first;
+            order.any(|next| {
+                let is_inside = view.document.is_inside(*next, outer);
+                outer = *next;
+                is_inside
+            })
+        });
         if distinct.len() != parents.len() || !is_one_kind || is_frame || nests || found.len() > 8 {
             return found;
         }

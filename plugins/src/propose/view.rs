@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::words::{self, is_telling, module_stem};
 use crate::css::{self, Selector, TextCache};
@@ -15,6 +16,9 @@ pub(super) struct View<'a> {
     /// By node: the tags from the root down to it, as a number.
     paths: Vec<u32>,
     texts: RefCell<BTreeMap<NodeId, String>>,
+    /// By node: classes that say what it is.
+    telling: Vec<BTreeSet<&'a str>>,
+    features: RefCell<BTreeMap<NodeId, Rc<BTreeSet<String>>>>,
 }
 
 impl<'a> View<'a> {
@@ -25,7 +29,10 @@ impl<'a> View<'a> {
             ink: vec![0],
             paths: vec![0; document.len()],
             texts: RefCell::default(),
+            telling: Vec::new(),
+            features: RefCell::default(),
         };
+        view.telling = document.all().map(|node| view.find_telling(node)).collect();
         let mut known: BTreeMap<(u32, String), u32> = BTreeMap::new();
         let mut total = 0;
         for node in document.all() {
@@ -102,7 +109,21 @@ impl<'a> View<'a> {
     }
 
     /// The classes that say what an element is.
-    pub(super) fn telling(&self, node: NodeId) -> BTreeSet<&'a str> {
+    pub(super) fn telling(&self, node: NodeId) -> &BTreeSet<&'a str> {
+        &self.telling[node.index()]
+    }
+
+    /// What an element is built of, as `find` tells; asked once.
+    pub(super) fn features(
+        &self,
+        node: NodeId,
+        find: impl FnOnce() -> BTreeSet<String>,
+    ) -> Rc<BTreeSet<String>> {
+        let mut known = self.features.borrow_mut();
+        Rc::clone(known.entry(node).or_insert_with(|| Rc::new(find())))
+    }
+
+    fn find_telling(&self, node: NodeId) -> BTreeSet<&'a str> {
         let told =
             |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
         self.classes(node).into_iter().filter_map(told).collect()
