@@ -1,0 +1,182 @@
+mod generator;
+mod html5lib;
+mod hostile;
+mod judge;
+
+use std::fmt::Write;
+
+use super::*;
+
+/// Pages compared with the judge in each run of the tests.
+const SEEDS: u64 = 6_000;
+
+/// The tree as the judge writes it down.
+fn dump(document: &Document) -> String {
+    let mut out = String::new();
+    let mut open: Vec<NodeId> = vec![];
+    for id in document.all().skip(1) {
+        while open.last().is_some_and(|last| !document.is_inside(id, *last)) {
+            open.pop();
+        }
+        let depth = open.len() + 1;
+        match document.kind(id) {
+            NodeKind::Document => {}
+            NodeKind::Doctype => writeln!(out, "{depth} doctype").unwrap(),
+            NodeKind::Text => {
+                writeln!(out, "{depth} text {:?}", document.text(id).unwrap()).unwrap();
+            }
+            NodeKind::Comment => {
+                writeln!(out, "{depth} comment {:?}", document.text(id).unwrap()).unwrap();
+            }
+            NodeKind::Element => {
+                let namespace = &**document.namespace(id).unwrap();
+                writeln!(out, "{depth} {namespace} {}", document.name(id).unwrap()).unwrap();
+                for (name, value) in document.attributes(id) {
+                    writeln!(out, "{depth} {name}={value:?}").unwrap();
+                }
+                open.push(id);
+            }
+        }
+    }
+    out
+}
+
+/// Every link of the tree says the same.
+fn check_links(document: &Document) {
+    for id in document.all() {
+        let mut prev = None;
+        let mut next = id.0 + 1;
+        for child in document.children(id) {
+            assert_eq!(child.0, next);
+            assert_eq!(document.parent(child), Some(id));
+            assert_eq!(document.prev_sibling(child), prev);
+            (prev, next) = (Some(child), document.node(child).end);
+        }
+        assert_eq!(document.node(id).end, next);
+    }
+}
+
+fn compare(seed: u64, manner: Manner, html: &str) {
+    let document = Document::parse_in(manner, html, TreeLimits::default()).unwrap();
+    check_links(&document);
+    let ours = dump(&document);
+    let theirs = judge::parse(html, manner == Manner::Jsoup).dump();
+    if ours != theirs {
+        let line = ours.lines().zip(theirs.lines()).take_while(|(one, other)| one == other).count();
+        let around = |text: &str| text.lines().skip(line.saturating_sub(3)).take(8).fold(String::new(), |all, line| all + "\n" + line);
+        panic!(
+            "seed {seed}, {manner:?}: {html:?}\nours:{}\nhtml5ever:{}",
+            around(&ours),
+            around(&theirs)
+        );
+    }
+}
+
+#[test]
+fn malformed_pages_get_the_tree_of_html5ever() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let first: u64 = number("HTML_SEED").unwrap_or(0);
+    let count: u64 = number("HTML_SEEDS").unwrap_or(SEEDS);
+    for seed in first..first + count {
+        let html = generator::page(seed, seed % 7 == 0);
+        compare(seed, if seed % 5 == 0 { Manner::Jsoup } else { Manner::Html }, &html);
+    }
+}
+
+/// The tree as nested text: elements as `name(...)`, text in quotes.
+fn shape(html: &str) -> String {
+    shape_in(Manner::Html, html)
+}
+
+fn shape_in(manner: Manner, html: &str) -> String {
+    fn write(document: &Document, id: NodeId, out: &mut String) {
+        match document.kind(id) {
+            NodeKind::Element => {
+                out.push_str(document.name(id).unwrap());
+                out.push('(');
+                for child in document.children(id) {
+                    write(document, child, out);
+                }
+                out.push(')');
+            }
+            NodeKind::Text => write!(out, "{:?}", document.text(id).unwrap()).unwrap(),
+            NodeKind::Comment => out.push('!'),
+            NodeKind::Doctype => {}
+            NodeKind::Document => {
+                for child in document.children(id) {
+                    write(document, child, out);
+                }
+            }
+        }
+    }
+    let document = Document::parse_in(manner, html, TreeLimits::default()).unwrap();
+    let mut out = String::new();
+    write(&document, document.root(), &mut out);
+    out
+}
+
+#[test]
+fn malformed_pages_get_the_tree_a_browser_builds() {
+    assert_eq!(shape("<p>a<p>b"), r#"html(head()body(p("a")p("b")))"#);
+    assert_eq!(shape("<table>x<tr><td>1"), r#"html(head()body("x"table(tbody(tr(td("1"))))))"#);
+    assert_eq!(shape("<b>1<p>2</b>3</p>"), r#"html(head()body(b("1")p(b("2")"3")))"#);
+    assert_eq!(
+        shape("<body><noscript><i>n</i></noscript><template><u>t</u></template>"),
+        r#"html(head()body(noscript(i("n"))template(u("t"))))"#
+    );
+}
+
+#[test]
+fn jsoup_takes_a_tag_that_closes_itself_for_a_whole_element() {
+    let html = "<div/><a name='x'/>y<br/><script/><p>z";
+    let standard = r#"html(head()body(div(a("y"br()script("<p>z")))))"#;
+    assert_eq!(shape(html), standard);
+    let jsoup = r#"html(head()body(div()a()"y"br()script()p("z")))"#;
+    assert_eq!(shape_in(Manner::Jsoup, html), jsoup);
+    assert_eq!(
+        shape_in(Manner::Jsoup, "<p>a<![CDATA[<b>]]>"),
+        r#"html(head()body(p("a<b>")))"#
+    );
+    assert_eq!(
+        shape_in(Manner::Jsoup, "<svg><path/><g/></svg>i"),
+        r#"html(head()body(svg(path()g())"i"))"#
+    );
+}
+
+#[test]
+fn html_inside_mathml_stays_inside() {
+    let html = "<math><annotation-xml encoding='text/html'><p>x</p></annotation-xml></math>";
+    assert_eq!(shape(html), r#"html(head()body(math(annotation-xml(p("x")))))"#);
+}
+
+#[test]
+fn ids_are_in_document_order_and_subtrees_are_ranges() {
+    let document =
+        Document::parse("<div><b>x</b><i>y</i></div><p>z", TreeLimits::default()).unwrap();
+    let find = |name: &str| {
+        document.all().find(|id| document.name(*id).is_some_and(|own| &**own == name)).unwrap()
+    };
+    let (div, bold, italic, paragraph) = (find("div"), find("b"), find("i"), find("p"));
+    assert!(div < bold && bold < italic && italic < paragraph);
+    assert!(document.is_inside(italic, div) && !document.is_inside(paragraph, div));
+    assert_eq!(document.next_sibling(bold), Some(italic));
+    assert_eq!(document.prev_sibling(paragraph), Some(div));
+    assert_eq!(document.text_content(div), "xy");
+    assert_eq!(document.parent(italic), Some(div));
+}
+
+#[test]
+fn limits_refuse_hostile_pages() {
+    let limits = TreeLimits { nodes_max: 1_000, depth_max: 100, deadline: None };
+    let wide = "<i>x</i>".repeat(20_000);
+    assert_eq!(Document::parse(&wide, limits).unwrap_err(), TreeError::TooManyNodes(1_000));
+    let deep = "<div>".repeat(500);
+    assert_eq!(Document::parse(&deep, limits).unwrap_err(), TreeError::TooDeep(100));
+    // Attributes are compared with each other: the cost grows with the square of their number.
+    let attributes =
+        (0..400_000).map(|number| format!(" a{number}")).collect::<Vec<_>>().concat();
+    let deadline = Some(Instant::now() + std::time::Duration::from_millis(200));
+    let limits = TreeLimits { deadline, ..TreeLimits::default() };
+    let refused = Document::parse(&format!("<p{attributes}>"), limits).unwrap_err();
+    assert_eq!(refused, TreeError::TooSlow);
+}
