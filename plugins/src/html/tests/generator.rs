@@ -35,14 +35,14 @@ const BLOCKS: &[&str] = &[
     "address", "article", "aside", "blockquote", "center", "details", "fieldset", "figure",
     "footer", "form", "header", "main", "nav", "section", "button", "menu", "summary", "dialog",
     "body", "html", "head", "plain", "ruby", "rb", "rt", "rtc", "rp", "hr", "marquee", "object",
-    "applet", "noscript", "search",
+    "applet", "noscript",
 ];
 const TABLE: &[&str] = &[
     "table", "table", "tbody", "thead", "tfoot", "tr", "tr", "td", "td", "th", "caption", "col",
     "colgroup",
 ];
 const INLINE: &[&str] = &[
-    "span", "img", "br", "input", "image", "wbr", "embed", "area", "keygen", "param", "source",
+    "span", "img", "br", "input", "image", "wbr", "embed", "area", "param", "source",
     "track", "label", "x-own", "sub", "var", "link", "meta", "base", "bgsound", "abbr",
 ];
 const CONTROLS: &[&str] = &["select", "option", "optgroup", "hr", "input", "button", "datalist"];
