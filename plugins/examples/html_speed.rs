@@ -9,7 +9,8 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use spoonbill_plugins::html::{Document, TreeLimits};
 
@@ -33,7 +34,8 @@ fn collect(folder: &Path, pages: &mut Vec<String>) {
 }
 
 fn own(pages: &[String]) -> usize {
-    let parse = |page: &String| black_box(Document::parse(page, TreeLimits::default()).unwrap()).len();
+    let parse =
+        |page: &String| black_box(Document::parse(page, TreeLimits::default()).unwrap()).len();
     pages.iter().map(parse).sum()
 }
 
@@ -42,9 +44,17 @@ fn html5ever(pages: &[String]) -> usize {
 }
 
 fn seconds(pages: &[String], parse: fn(&[String]) -> usize) -> f64 {
-    let start = Instant::now();
+    let start = clock();
     black_box(parse(pages));
-    start.elapsed().as_secs_f64()
+    clock().saturating_sub(start).as_secs_f64()
+}
+
+/// CPU time of this process where the system tells it, so that neighbours do not count.
+fn clock() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
 fn main() {

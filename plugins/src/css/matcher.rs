@@ -219,9 +219,7 @@ impl<'a> Matcher<'a> {
                         .name(host)
                         .is_some_and(|own| own.to_ascii_lowercase().ends_with(suffix.as_str()))
             }
-            Test::Id(id) => {
-                attribute(document, host, &LocalName::ID).is_some_and(|own| own == id)
-            }
+            Test::Id(id) => attribute(document, host, &LocalName::ID).is_some_and(|own| own == id),
             Test::Class(class) => has_class(document, host, class),
             Test::HasAttribute(key) => attribute(document, host, key).is_some(),
             Test::AttributePrefix(prefix) => document

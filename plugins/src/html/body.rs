@@ -63,8 +63,7 @@ static STARTS: [Start; KNOWN] = {
         SUMMARY, UL,
     ];
     set(&mut all, &blocks, Start::Block);
-    let in_head =
-        [BASE, BASEFONT, BGSOUND, LINK, META, NOFRAMES, SCRIPT, STYLE, TEMPLATE, TITLE];
+    let in_head = [BASE, BASEFONT, BGSOUND, LINK, META, NOFRAMES, SCRIPT, STYLE, TEMPLATE, TITLE];
     set(&mut all, &in_head, Start::InHead);
     set(&mut all, &[HTML], Start::Html);
     set(&mut all, &[BODY], Start::Body);
@@ -95,8 +94,7 @@ static STARTS: [Start; KNOWN] = {
     set(&mut all, &[OPTGROUP], Start::OptGroup);
     set(&mut all, &[RB, RTC, RP, RT], Start::Ruby);
     set(&mut all, &[MATH, SVG], Start::Foreign);
-    let misplaced =
-        [CAPTION, COL, COLGROUP, FRAME, HEAD, TBODY, TD, TFOOT, TH, THEAD, TR];
+    let misplaced = [CAPTION, COL, COLGROUP, FRAME, HEAD, TBODY, TD, TFOOT, TH, THEAD, TR];
     set(&mut all, &misplaced, Start::Misplaced);
     all
 };

@@ -60,14 +60,14 @@ pub(super) fn reference(text: &[u8], in_attribute: bool) -> Option<Reference> {
 }
 
 fn named(name: &[u8], in_attribute: bool) -> Option<Reference> {
-    let letters = name.iter().take(NAME_MAX).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let letters =
+        name.iter().take(NAME_MAX).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     if name.get(letters) == Some(&b';')
         && let Some(found) = look_up(&name[..=letters])
     {
         return Some(found);
     }
-    let found =
-        (2..=BARE_MAX.min(letters)).rev().find_map(|letters| look_up(&name[..letters]))?;
+    let found = (2..=BARE_MAX.min(letters)).rev().find_map(|letters| look_up(&name[..letters]))?;
     let next = name.get(found.len - 1);
     let goes_on = next.is_some_and(|byte| *byte == b'=' || byte.is_ascii_alphanumeric());
     (!in_attribute || !goes_on).then_some(found)
@@ -77,9 +77,11 @@ fn look_up(name: &[u8]) -> Option<Reference> {
     let line = LINES.binary_search_by(|line| line_name(*line).cmp(name)).ok()?;
     let start = LINES[line] as usize + name.len() + 1;
     let rest = ENTITIES.get(start..)?;
-    let mut points = rest.lines().next()?.split(' ').map(|point| {
-        u32::from_str_radix(point, 16).ok().and_then(char::from_u32)
-    });
+    let mut points = rest
+        .lines()
+        .next()?
+        .split(' ')
+        .map(|point| u32::from_str_radix(point, 16).ok().and_then(char::from_u32));
     let first = points.next()??;
     Some(Reference { first, second: points.next().flatten(), len: name.len() + 1 })
 }

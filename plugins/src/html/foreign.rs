@@ -83,10 +83,10 @@ impl Parser<'_> {
 
     fn breaks_out(&self, tag: Tag) -> bool {
         match tag.name {
-            B | BIG | BLOCKQUOTE | BODY | BR | CENTER | CODE | DD | DIV | DL | DT | EM | EMBED | H1
-            | H2 | H3 | H4 | H5 | H6 | HEAD | HR | I | IMG | LI | LISTING | MENU | META | NOBR
-            | OL | P | PRE | RUBY | S | SMALL | SPAN | STRONG | STRIKE | SUB | SUP | TABLE | TT
-            | U | UL | VAR => true,
+            B | BIG | BLOCKQUOTE | BODY | BR | CENTER | CODE | DD | DIV | DL | DT | EM | EMBED
+            | H1 | H2 | H3 | H4 | H5 | H6 | HEAD | HR | I | IMG | LI | LISTING | MENU | META
+            | NOBR | OL | P | PRE | RUBY | S | SMALL | SPAN | STRONG | STRIKE | SUB | SUP
+            | TABLE | TT | U | UL | VAR => true,
             FONT => [COLOR, FACE, SIZE].iter().any(|name| self.attribute(tag, *name).is_some()),
             _ => false,
         }

@@ -57,7 +57,8 @@ impl Formatting {
 
     /// The last entry of this name behind the last marker.
     fn last_named(&self, name: NameId) -> Option<usize> {
-        let recent = self.list.iter().rposition(|entry| entry.node == NONE || entry.name == name)?;
+        let recent =
+            self.list.iter().rposition(|entry| entry.node == NONE || entry.name == name)?;
         (self.list[recent].node != NONE).then_some(recent)
     }
 }

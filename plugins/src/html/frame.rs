@@ -95,7 +95,6 @@ impl Parser<'_> {
                 return Step::Done;
             }
             Token::Comment(words) => return self.insert_comment(words),
-            Token::Doctype => return Step::Done,
             Token::Start(tag) => match tag.name {
                 HTML => return self.in_body(token),
                 HEAD => return Step::Done,
@@ -113,9 +112,8 @@ impl Parser<'_> {
                 return Step::Done;
             }
             Token::End(TEMPLATE) => return self.end_template(),
-            Token::End(BODY | HTML | BR) => {}
-            Token::End(_) => return Step::Done,
-            Token::Nul | Token::EndOfPage => {}
+            Token::End(BODY | HTML | BR) | Token::Nul | Token::EndOfPage => {}
+            Token::End(_) | Token::Doctype => return Step::Done,
         }
         self.stack.pop();
         self.again_in(Mode::AfterHead)
@@ -159,7 +157,6 @@ impl Parser<'_> {
 
     pub(super) fn in_head_noscript(&mut self, token: Token) -> Step {
         match token {
-            Token::Doctype => return Step::Done,
             Token::Text(words) => {
                 if let Some(rest) = self.keep_blank(words) {
                     self.stack.pop();
@@ -181,7 +178,7 @@ impl Parser<'_> {
                 return Step::Done;
             }
             Token::End(BR) | Token::Nul | Token::EndOfPage => {}
-            Token::End(_) => return Step::Done,
+            Token::End(_) | Token::Doctype => return Step::Done,
         }
         self.stack.pop();
         self.again_in(Mode::InHead)
@@ -198,7 +195,6 @@ impl Parser<'_> {
                 return Step::Done;
             }
             Token::Comment(words) => return self.insert_comment(words),
-            Token::Doctype => return Step::Done,
             Token::Start(tag) => match tag.name {
                 HTML => return self.in_body(token),
                 BODY => {
@@ -218,7 +214,7 @@ impl Parser<'_> {
             },
             Token::End(TEMPLATE) => return self.end_template(),
             Token::End(BODY | HTML | BR) | Token::Nul | Token::EndOfPage => {}
-            Token::End(_) => return Step::Done,
+            Token::End(_) | Token::Doctype => return Step::Done,
         }
         self.insert_phantom(BODY);
         self.again_in(Mode::InBody)
@@ -338,10 +334,9 @@ impl Parser<'_> {
     pub(super) fn after_after_body(&mut self, token: Token) -> Step {
         match token {
             Token::Comment(words) => self.comment_in(0, words),
-            Token::Doctype => Step::Done,
             Token::Text(words) if self.is_blank(words) => self.in_body(token),
             Token::Start(tag) if tag.name == HTML => self.in_body(token),
-            Token::EndOfPage => Step::Done,
+            Token::Doctype | Token::EndOfPage => Step::Done,
             _ => self.again_in(Mode::InBody),
         }
     }
@@ -367,14 +362,6 @@ impl Parser<'_> {
 pub(super) fn is_head_content(tag: Tag) -> bool {
     matches!(
         tag.name,
-        BASE | BASEFONT
-            | BGSOUND
-            | LINK
-            | META
-            | NOFRAMES
-            | SCRIPT
-            | STYLE
-            | TEMPLATE
-            | TITLE
+        BASE | BASEFONT | BGSOUND | LINK | META | NOFRAMES | SCRIPT | STYLE | TEMPLATE | TITLE
     )
 }

@@ -46,7 +46,8 @@ impl Late {
     /// Gives the elements what was added.
     pub(super) fn settle(&mut self, tree: &mut Tree) {
         for added in self.all.drain(..).filter(|added| !added.attributes.is_empty()) {
-            let (start, len) = (tree.get(added.node).at as usize, tree.get(added.node).len as usize);
+            let (start, len) =
+                (tree.get(added.node).at as usize, tree.get(added.node).len as usize);
             let moved = tree.attributes.len() as u32;
             tree.attributes.extend_from_within(start..start + len);
             tree.attributes.extend(added.attributes);

@@ -21,8 +21,8 @@ mod tree;
 
 use std::time::Instant;
 
-use name::{NameId, name_of};
 pub use name::{LocalName, Namespace};
+use name::{NameId, name_of};
 
 /// Bounds on the tree of one page.
 #[derive(Debug, Clone, Copy)]
@@ -264,7 +264,8 @@ impl Document {
 
     /// Attributes of an element, in document order. Empty for other nodes.
     pub fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&LocalName, &str)> + '_ {
-        let own = self.element(id).map_or(0..0, |node| node.at as usize..(node.at + node.len) as usize);
+        let own =
+            self.element(id).map_or(0..0, |node| node.at as usize..(node.at + node.len) as usize);
         self.attributes[own].iter().map(|attribute| {
             (name_of(attribute.name, &self.names), self.slice(attribute.at, attribute.len))
         })

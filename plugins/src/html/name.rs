@@ -194,8 +194,8 @@ const SLOTS: usize = 2048;
 const EMPTY: u16 = u16::MAX;
 
 const fn slot_of(packed: Packed) -> usize {
-    let mixed = packed.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ packed.1.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    let mixed =
+        packed.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ packed.1.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     (mixed >> 53) as usize & (SLOTS - 1)
 }
 
@@ -285,9 +285,9 @@ impl Namer {
     pub(super) fn number_at(&mut self, page: &str, start: usize, end: usize) -> NameId {
         let len = end - start;
         match page.as_bytes().get(start..start + PACKED_MAX) {
-            Some(window) if len <= PACKED_MAX => self.number_packed(pack_window(window, len), || {
-                &page[start..end]
-            }),
+            Some(window) if len <= PACKED_MAX => {
+                self.number_packed(pack_window(window, len), || &page[start..end])
+            }
             _ => self.number(&page[start..end]),
         }
     }
@@ -341,7 +341,10 @@ impl Namer {
 
 fn pack_window(window: &[u8], len: usize) -> Packed {
     let part = |from: usize| {
-        window.get(from..from + 8).and_then(|part| part.try_into().ok()).map_or(0, u64::from_le_bytes)
+        window
+            .get(from..from + 8)
+            .and_then(|part| part.try_into().ok())
+            .map_or(0, u64::from_le_bytes)
     };
     if len <= 8 { (part(0) & mask(len), 0) } else { (part(0), part(8) & mask(len - 8)) }
 }

@@ -13,7 +13,6 @@ impl Parser<'_> {
             Token::Text(words) if self.holds_table_text() => self.table_text.push(words),
             Token::Nul if self.holds_table_text() => {}
             Token::Comment(words) => return self.insert_comment(words),
-            Token::Doctype => {}
             Token::Start(tag) => return self.table_start(tag),
             Token::End(TABLE) => {
                 if self.stack.in_table_scope(TABLE) {
@@ -21,7 +20,8 @@ impl Parser<'_> {
                     self.reset_mode();
                 }
             }
-            Token::End(
+            Token::Doctype
+            | Token::End(
                 BODY | CAPTION | COL | COLGROUP | HTML | TBODY | TD | TFOOT | TH | THEAD | TR,
             ) => {}
             Token::End(TEMPLATE) => return self.end_template(),
@@ -139,7 +139,6 @@ impl Parser<'_> {
                 return Step::Done;
             }
             Token::Comment(words) => return self.insert_comment(words),
-            Token::Doctype => return Step::Done,
             Token::Start(tag) => match tag.name {
                 HTML => return self.in_body(token),
                 COL => {
@@ -156,7 +155,7 @@ impl Parser<'_> {
                 }
                 return Step::Done;
             }
-            Token::End(COL) => return Step::Done,
+            Token::End(COL) | Token::Doctype => return Step::Done,
             Token::End(TEMPLATE) => return self.end_template(),
             Token::EndOfPage => return self.in_body(token),
             Token::End(_) | Token::Nul => {}

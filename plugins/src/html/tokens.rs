@@ -301,11 +301,7 @@ impl<'p> Parser<'p> {
     }
 
     /// A value, and where its end is; `next` finds the next byte that is not to be taken literally.
-    fn value_from(
-        &mut self,
-        start: usize,
-        next: impl Fn(usize) -> usize,
-    ) -> Option<(Span, usize)> {
+    fn value_from(&mut self, start: usize, next: impl Fn(usize) -> usize) -> Option<(Span, usize)> {
         let bytes = self.page_bytes();
         let mut copy = Copy::new(start);
         let mut at = start;

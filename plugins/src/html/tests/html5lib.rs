@@ -37,8 +37,16 @@ fn cases(text: &str) -> Vec<Case> {
             _ => {}
         }
         if line.starts_with('#')
-            && ["#data", "#errors", "#new-errors", "#document", "#document-fragment", "#script-on",
-                "#script-off"].contains(&line)
+            && [
+                "#data",
+                "#errors",
+                "#new-errors",
+                "#document",
+                "#document-fragment",
+                "#script-on",
+                "#script-off",
+            ]
+            .contains(&line)
         {
             part = line;
             continue;
@@ -114,17 +122,25 @@ fn written(document: &Document) -> String {
 
 fn is_adjusted(name: &str) -> bool {
     [
-        "xlink:actuate", "xlink:arcrole", "xlink:href", "xlink:role", "xlink:show", "xlink:title",
-        "xlink:type", "xml:lang", "xml:space", "xmlns:xlink",
+        "xlink:actuate",
+        "xlink:arcrole",
+        "xlink:href",
+        "xlink:role",
+        "xlink:show",
+        "xlink:title",
+        "xlink:type",
+        "xml:lang",
+        "xml:space",
+        "xmlns:xlink",
     ]
     .contains(&name)
 }
 
 /// Of a doctype, nothing but that it is there: the tree keeps no more.
 fn without_doctypes(text: &str) -> String {
-    let lines = text.split('\n').map(|line| {
-        if line.starts_with("| <!DOCTYPE") { "| <!DOCTYPE>" } else { line }
-    });
+    let lines = text
+        .split('\n')
+        .map(|line| if line.starts_with("| <!DOCTYPE") { "| <!DOCTYPE>" } else { line });
     lines.collect::<Vec<_>>().join("\n")
 }
 

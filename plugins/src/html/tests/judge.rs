@@ -16,12 +16,9 @@ use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult};
 const NONE: u32 = u32::MAX;
 
 /// Parses as html5ever does, never in quirks mode, and for `jsoup` with that one's manners.
-pub fn parse(html: &str, jsoup: bool) -> Tree {
-    let options = TreeBuilderOpts {
-        scripting_enabled: false,
-        iframe_srcdoc: true,
-        ..Default::default()
-    };
+pub(super) fn parse(html: &str, jsoup: bool) -> Tree {
+    let options =
+        TreeBuilderOpts { scripting_enabled: false, iframe_srcdoc: true, ..Default::default() };
     let builder = TreeBuilder::new(Sink::default(), options);
     let tokenizer = Tokenizer::new(Gate { builder, jsoup }, TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -101,7 +98,7 @@ struct Node {
 
 /// A tree as html5ever has it.
 #[derive(Debug)]
-pub struct Tree {
+pub(super) struct Tree {
     nodes: Vec<Node>,
     /// Elements of MathML that hold HTML.
     html_inside: Vec<u32>,
@@ -115,7 +112,8 @@ impl Tree {
     }
 
     /// How many nodes were made, some of which may hang nowhere.
-    pub fn len(&self) -> usize {
+    #[allow(dead_code)] // Not by those who dump.
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
@@ -183,7 +181,8 @@ impl Tree {
     }
 
     /// The tree, a line for each node and each attribute; the lines say how deep they are.
-    pub fn dump(&self) -> String {
+    #[allow(dead_code)] // Not by those who measure.
+    pub(super) fn dump(&self) -> String {
         let mut out = String::new();
         let (mut at, mut depth) = (0, 0);
         loop {
