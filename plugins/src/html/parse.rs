@@ -196,7 +196,8 @@ impl<'p> Parser<'p> {
                 Content::Script => self.read_script(),
                 Content::Plain => self.read_plain(),
             }
-            self.spend(1);
+            // Most rules look through the open elements.
+            self.spend(1 + self.stack.open.len() / 8);
         }
         if self.trouble.is_none() {
             if matches!(self.content, Content::Raw | Content::Escapable | Content::Script) {
@@ -334,7 +335,7 @@ impl<'p> Parser<'p> {
                 }
             }
             Some(at) => Place::at_end(open[at].node),
-            None => Place::at_end(open[0].node),
+            None => Place::at_end(open.first().map_or(0, |open| open.node)),
         }
     }
 

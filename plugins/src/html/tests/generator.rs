@@ -304,13 +304,33 @@ pub(super) fn page(seed: u64, has_nul: bool) -> String {
     }
     if dice.chance(15) {
         // Cut off anywhere.
-        let mut cut = dice.below(out.len() + 1);
-        while !out.is_char_boundary(cut) {
-            cut -= 1;
-        }
+        let cut = place(dice, &out);
         out.truncate(cut);
     }
+    if dice.chance(20) {
+        for _ in 0..1 + dice.below(5) {
+            garble(dice, &mut out);
+        }
+    }
     out
+}
+
+/// Somewhere between two letters.
+fn place(dice: &mut Dice, text: &str) -> usize {
+    text.floor_char_boundary(dice.below(text.len() + 1))
+}
+
+/// Takes a few letters out, or puts one in.
+fn garble(dice: &mut Dice, text: &mut String) {
+    let at = place(dice, text);
+    if dice.chance(50) {
+        let end = text.floor_char_boundary(at + dice.below(8));
+        text.replace_range(at..end.max(at), "");
+    } else {
+        let signs =
+            ["<", ">", "/", "=", "'", "\"", "!", "-", "&", ";", "#", "[", "]", "?", " ", "A"];
+        text.insert_str(at, dice.pick(&signs));
+    }
 }
 
 fn tag(dice: &mut Dice, set: &[&str], has_nul: bool, out: &mut String) {
