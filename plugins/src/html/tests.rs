@@ -63,8 +63,8 @@ fn html5ever_may_be_wrong(html: &str) -> bool {
     // In a template, a `<thead>` is not closed by what follows it there, and white space between
     // the parts of a table is not taken for text of a table.
     has_any(&["<template"]) && has_any(&["<thead", "<tbody", "<tfoot", "<col", "<caption", "<tr"])
-        // At the very end of the page, a line feed as a reference is not left out after `<pre>`.
-        || html.ends_with("&#10")
+        // After `<pre>`, a line feed as a reference without semicolon is not left out.
+        || has_any(&["&#10"])
         // A doctype that breaks off makes for quirks mode, which is never wanted here.
         || has_any(&["<!DOCTYPE"]) && has_any(&["<table"])
         // Elements of SVG and MathML that hold HTML are not "special": end tags reach past them.

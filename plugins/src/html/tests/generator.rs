@@ -308,7 +308,7 @@ pub(super) fn page(seed: u64, has_nul: bool) -> String {
         out.truncate(cut);
     }
     if dice.chance(20) {
-        for _ in 0..1 + dice.below(5) {
+        for _ in 0..=dice.below(4) {
             garble(dice, &mut out);
         }
     }
