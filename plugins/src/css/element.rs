@@ -17,9 +17,10 @@ pub(super) fn attribute<'a>(
     node: NodeId,
     key: &LocalName,
 ) -> Option<&'a str> {
+    let is_html = document.namespace(node) == Some(&Namespace::HTML);
     document
         .attributes(node)
-        .find(|(name, _)| *name == key || name.eq_ignore_ascii_case(key))
+        .find(|(name, _)| *name == key || !is_html && name.eq_ignore_ascii_case(key))
         .map(|(_, value)| value)
 }
 
