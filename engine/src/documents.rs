@@ -3,6 +3,8 @@
 //! A thread of its own writes them in batches; a page is in the file before its job is finished.
 //! Losing this file loses no row, only the saving of a fetch.
 
+mod packer;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +14,8 @@ use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
-use zstd::bulk::Compressor;
+
+use packer::Packer;
 
 use crate::failpoint;
 use crate::store::StoreError;
@@ -45,7 +48,7 @@ pub(crate) type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
 enum Request {
     Find(Fingerprint, oneshot::Sender<Found>),
     Recall(Fingerprint, String, oneshot::Sender<Option<StoredPage>>),
-    Keep(Fingerprint, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
+    Keep(Fingerprint, String, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
     KeepData(Fingerprint, Vec<(Vec<u8>, Vec<u8>)>, oneshot::Sender<Result<(), String>>),
 }
 
@@ -67,7 +70,6 @@ const QUEUE: usize = 256;
 /// Longest time a saved page waits for its commit, and how many share one.
 const BATCH_TIME: Duration = Duration::from_millis(20);
 const BATCH: usize = 256;
-const LEVEL: i32 = 1;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
 /// The file in a data directory.
@@ -111,14 +113,16 @@ impl Documents {
         found.await.unwrap_or_default()
     }
 
-    /// Saves a page in place of an older one and of everything parsed from that.
+    /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
+    /// are likely to look alike.
     pub(crate) async fn keep(
         &self,
         fingerprint: Fingerprint,
+        kind: String,
         page: StoredPage,
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
-        self.send(Request::Keep(fingerprint, Box::new(page), answer));
+        self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
@@ -152,6 +156,7 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
         for (table, sql) in [
             ("pages", "SELECT mark, body, url FROM pages"),
             ("parsed", "SELECT mark, data, '' FROM parsed"),
+            ("models", "SELECT mark, body, '' FROM models"),
         ] {
             let mut statement = connection.prepare(sql)?;
             let mut rows = statement.query([])?;
@@ -179,7 +184,7 @@ fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     }
 }
 
-fn connect(file: Option<&Path>) -> Result<(Connection, Compressor<'static>), String> {
+fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
     let open = || -> rusqlite::Result<Connection> {
         let connection = match file {
             Some(file) => Connection::open(file)?,
@@ -190,15 +195,20 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Compressor<'static>), Str
             "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         )?;
         connection.execute_batch(SCHEMA)?;
-        let known = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'base'";
-        if connection.query_row(known, [], |_| Ok(())).optional()?.is_none() {
-            connection.execute_batch("ALTER TABLE pages ADD COLUMN base TEXT")?;
+        connection.execute_batch(packer::SCHEMA)?;
+        // What files of older versions lack.
+        for (name, kind) in [("base", "TEXT"), ("model", "INTEGER")] {
+            let known = "SELECT 1 FROM pragma_table_info('pages') WHERE name = ?1";
+            if connection.query_row(known, [name], |_| Ok(())).optional()?.is_none() {
+                let add = format!("ALTER TABLE pages ADD COLUMN {name} {kind}");
+                connection.execute_batch(&add)?;
+            }
         }
         Ok(connection)
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
     let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
-    let packer = Compressor::new(LEVEL).map_err(|error| format!("zstd: {error}"))?;
+    let packer = Packer::new().map_err(|error| format!("zstd: {error}"))?;
     Ok((connection, packer))
 }
 
@@ -208,7 +218,7 @@ fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
         match request {
             Request::Find(_, answer) => drop(answer.send(None)),
             Request::Recall(_, _, answer) => drop(answer.send(None)),
-            Request::Keep(_, _, answer) | Request::KeepData(_, _, answer) => {
+            Request::Keep(_, _, _, answer) | Request::KeepData(_, _, answer) => {
                 drop(answer.send(Err(error.to_owned())));
             }
         }
@@ -217,8 +227,7 @@ fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
 
 struct Keeper<'a> {
     connection: Connection,
-    /// Kept from page to page: making one costs as much as packing a page.
-    packer: RefCell<Compressor<'static>>,
+    packer: RefCell<Packer>,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
 }
@@ -259,8 +268,8 @@ impl Keeper<'_> {
                 Request::Recall(fingerprint, url, answer) => {
                     drop(answer.send(self.recall(&fingerprint, &url).unwrap_or_default()));
                 }
-                Request::Keep(fingerprint, page, answer) => {
-                    waiting.push((answer, words(self.put(&fingerprint, &page))));
+                Request::Keep(fingerprint, kind, page, answer) => {
+                    waiting.push((answer, words(self.put(&fingerprint, &kind, &page))));
                 }
                 Request::KeepData(fingerprint, data, answer) => {
                     waiting.push((answer, words(self.put_data(&fingerprint, &data))));
@@ -339,23 +348,30 @@ impl Keeper<'_> {
                 headers: row.get(4)?,
                 body: Bytes::new(),
             };
-            Ok(unpack(&packed, size as usize, &mark)
-                .map(|body| StoredPage { body: Bytes::from(body), ..page }))
+            let body = if mark_of(&packed) == mark[..] {
+                let packed = (packed, row.get(9)?);
+                self.packer.borrow().unpack(&self.connection, &packed, size as usize)?
+            } else {
+                None
+            };
+            Ok(body.map(|body| StoredPage { body: Bytes::from(body), ..page }))
         };
         let sql = format!(
-            "SELECT url, from_date, status, content_type, headers, size, mark, body, base
+            "SELECT url, from_date, status, content_type, headers, size, mark, body, base, model
              FROM pages WHERE {which}"
         );
         let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
         Ok(found.flatten())
     }
 
-    fn put(&self, fingerprint: &Fingerprint, page: &StoredPage) -> rusqlite::Result<()> {
-        let packed = self
-            .packer
-            .borrow_mut()
-            .compress(&page.body)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    fn put(
+        &self,
+        fingerprint: &Fingerprint,
+        kind: &str,
+        page: &StoredPage,
+    ) -> rusqlite::Result<()> {
+        let (packed, model) =
+            self.packer.borrow_mut().pack(&self.connection, kind, &page.body)?;
         self.connection
             .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?
             .execute(params![fingerprint])?;
@@ -363,8 +379,8 @@ impl Keeper<'_> {
             .prepare_cached(
                 "INSERT OR REPLACE INTO pages
                  (fingerprint, url, from_date, status, content_type, headers, size, mark, body,
-                  base)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                  base, model)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?
             .execute(params![
                 fingerprint,
@@ -376,7 +392,8 @@ impl Keeper<'_> {
                 page.body.len() as i64,
                 mark_of(&packed),
                 packed,
-                page.base
+                page.base,
+                model
             ])?;
         Ok(())
     }
@@ -408,16 +425,13 @@ fn mark_of(bytes: &[u8]) -> [u8; 8] {
     mark
 }
 
-fn unpack(packed: &[u8], size: usize, mark: &[u8]) -> Option<Vec<u8>> {
-    if mark_of(packed) != mark {
-        return None;
-    }
-    zstd::bulk::decompress(packed, size).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn kind() -> String {
+        "host group".to_owned()
+    }
 
     fn page(body: &str) -> StoredPage {
         StoredPage {
@@ -436,14 +450,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         assert_eq!(documents.find([1; 16]).await, None);
-        documents.keep([1; 16], page("one")).await.unwrap();
+        documents.keep([1; 16], kind(), page("one")).await.unwrap();
         documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!(found, page("one"));
         assert_eq!(parsed[&b"key"[..]], b"data");
         assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
         assert_eq!(documents.recall([9; 16], "http://b/").await, None);
-        documents.keep([1; 16], page("two")).await.unwrap();
+        documents.keep([1; 16], kind(), page("two")).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!((found, parsed.len()), (page("two"), 0));
     }
@@ -452,14 +466,14 @@ mod tests {
     async fn a_file_of_an_older_version_is_read_and_goes_on() {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], page("old")).await.unwrap();
+        documents.keep([3; 16], kind(), page("old")).await.unwrap();
         drop(documents);
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute_batch("ALTER TABLE pages DROP COLUMN base").unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         let (found, _) = documents.find([3; 16]).await.unwrap();
         assert_eq!(found, StoredPage { base: "http://a/".to_owned(), ..page("old") });
-        documents.keep([3; 16], page("new")).await.unwrap();
+        documents.keep([3; 16], kind(), page("new")).await.unwrap();
         assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
     }
 
@@ -467,7 +481,7 @@ mod tests {
     async fn a_damaged_page_counts_as_not_there() {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([2; 16], page("whole")).await.unwrap();
+        documents.keep([2; 16], kind(), page("whole")).await.unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
         assert_eq!(documents.find([2; 16]).await, None);
@@ -492,5 +506,33 @@ mod tests {
             kept += u32::from(documents.find([number; 16]).await.is_some());
         }
         assert!((10..80).contains(&kept), "{kept} pages are kept");
+    }
+
+    #[tokio::test]
+    async fn pages_of_a_kind_are_packed_against_the_first_and_found_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
+        let frame: String = (0..400).map(|line| format!("<li>{}</li>\n", line * line)).collect();
+        let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
+        for number in 0..9 {
+            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
+        }
+        documents.keep([9; 16], "other".to_owned(), page(&body(9))).await.unwrap();
+        let other = Connection::open(dir.path().join("pages.db")).unwrap();
+        let sizes = "SELECT length(body) FROM pages ORDER BY id";
+        let mut statement = other.prepare(sizes).unwrap();
+        let sizes = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+        let sizes: Vec<i64> = sizes.map(Result::unwrap).collect();
+        assert!(sizes[8] * 5 < sizes[0] && sizes[9] > sizes[8] * 5, "{sizes:?}");
+        for number in 0..10 {
+            let (found, _) = documents.find([number; 16]).await.unwrap();
+            assert_eq!(found, page(&body(number)));
+        }
+        other.execute("UPDATE models SET body = zeroblob(3000)", []).unwrap();
+        drop(documents);
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
+        assert_eq!(documents.find([8; 16]).await, None);
+        assert!(documents.find([0; 16]).await.is_some());
+        assert_eq!(examine(dir.path()).len(), 2);
     }
 }

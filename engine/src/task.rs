@@ -111,10 +111,11 @@ impl TaskMediator {
         let Brought { page, parsed, save, tally, lives } = brought;
         failpoint::pass("page.load.after");
         begin().await;
+        let kind = format!("{} {}", grant.job.lane, grant.job.group);
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {
             match (&self.documents, save) {
-                (Some(documents), Some(page)) => documents.keep(fingerprint, page).await,
+                (Some(documents), Some(page)) => documents.keep(fingerprint, kind, page).await,
                 _ => Ok(()),
             }
         };
