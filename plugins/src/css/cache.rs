@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use html5ever::ns;
-
 use super::text::{Normaliser, TextIndex};
-use crate::html::{Document, LocalName, NodeId, NodeKind};
+use crate::html::{Document, LocalName, Namespace, NodeId, NodeKind};
 
 /// Texts and positions of one page, worked out when first asked for.
 ///
@@ -48,7 +46,7 @@ impl Names {
             return;
         }
         // SVG has names such as `linearGradient`; selectors know no upper case.
-        let key = if document.namespace(node) == Some(&ns!(html)) {
+        let key = if document.namespace(node) == Some(&Namespace::HTML) {
             name.clone()
         } else {
             LocalName::from(name.to_ascii_lowercase())

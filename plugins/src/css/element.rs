@@ -1,15 +1,13 @@
 //! What an element says of itself: its name, its attributes, what is in it.
 
-use html5ever::{local_name, ns};
-
 use super::test::AttributeIs;
 use super::text::trimmed;
-use crate::html::{Document, LocalName, NodeId, NodeKind};
+use crate::html::{Document, LocalName, Namespace, NodeId, NodeKind};
 
 pub(super) fn is_named(document: &Document, node: NodeId, name: &LocalName) -> bool {
     document.name(node).is_some_and(|own| {
         own == name
-            || document.namespace(node) != Some(&ns!(html)) && own.eq_ignore_ascii_case(name)
+            || document.namespace(node) != Some(&Namespace::HTML) && own.eq_ignore_ascii_case(name)
     })
 }
 
@@ -19,14 +17,15 @@ pub(super) fn attribute<'a>(
     node: NodeId,
     key: &LocalName,
 ) -> Option<&'a str> {
+    let is_html = document.namespace(node) == Some(&Namespace::HTML);
     document
         .attributes(node)
-        .find(|(name, _)| *name == key || name.eq_ignore_ascii_case(key))
+        .find(|(name, _)| *name == key || !is_html && name.eq_ignore_ascii_case(key))
         .map(|(_, value)| value)
 }
 
 pub(super) fn has_class(document: &Document, node: NodeId, class: &str) -> bool {
-    attribute(document, node, &local_name!("class"))
+    attribute(document, node, &LocalName::CLASS)
         .is_some_and(|all| all.split_whitespace().any(|own| same_letters(own, class)))
 }
 

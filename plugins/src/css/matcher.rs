@@ -3,8 +3,6 @@
 //! Walks to ancestors and siblings remember their outcome, so that a selector takes a number of
 //! steps that grows with the page and not with its depth times itself.
 
-use html5ever::local_name;
-
 use super::cache::Facts;
 use super::element::{attribute, attribute_holds, has_class, is_empty, is_named, is_root};
 use super::regex::Pattern;
@@ -12,7 +10,7 @@ use super::select::is_candidate;
 use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Test};
 use super::text::{TextIndex, is_data, own_text_into, trimmed};
 use super::{MatchError, Selector};
-use crate::html::{Document, NodeId, NodeKind};
+use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 /// Compounds tried in one search; some seconds of work.
 const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
@@ -221,9 +219,7 @@ impl<'a> Matcher<'a> {
                         .name(host)
                         .is_some_and(|own| own.to_ascii_lowercase().ends_with(suffix.as_str()))
             }
-            Test::Id(id) => {
-                attribute(document, host, &local_name!("id")).is_some_and(|own| own == id)
-            }
+            Test::Id(id) => attribute(document, host, &LocalName::ID).is_some_and(|own| own == id),
             Test::Class(class) => has_class(document, host, class),
             Test::HasAttribute(key) => attribute(document, host, key).is_some(),
             Test::AttributePrefix(prefix) => document

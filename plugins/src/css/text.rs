@@ -1,7 +1,5 @@
 //! The text of elements, with white space put in order as jsoup does it.
 
-use html5ever::local_name;
-
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 /// How far above a text's element a tag is looked for that keeps white space.
@@ -148,11 +146,11 @@ pub(super) fn is_data(document: &Document, text: NodeId) -> bool {
     document
         .parent(text)
         .and_then(|parent| document.name(parent))
-        .is_some_and(|name| matches!(*name, local_name!("script") | local_name!("style")))
+        .is_some_and(|name| *name == LocalName::SCRIPT || *name == LocalName::STYLE)
 }
 
 fn is_break(document: &Document, node: NodeId) -> bool {
-    document.name(node) == Some(&local_name!("br"))
+    document.name(node) == Some(&LocalName::BR)
 }
 
 fn keeps_space(document: &Document, text: NodeId) -> bool {
@@ -160,13 +158,8 @@ fn keeps_space(document: &Document, text: NodeId) -> bool {
         .take(1 + KEEPING_LEVELS_MAX)
         .filter_map(|node| document.name(node))
         .any(|name| {
-            matches!(
-                *name,
-                local_name!("pre")
-                    | local_name!("plaintext")
-                    | local_name!("title")
-                    | local_name!("textarea")
-            )
+            [LocalName::PRE, LocalName::PLAINTEXT, LocalName::TITLE, LocalName::TEXTAREA]
+                .contains(name)
         })
 }
 

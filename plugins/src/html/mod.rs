@@ -3,12 +3,26 @@
 //! Node ids are positions in document order, so "comes before" is a comparison of numbers and
 //! "lies inside" is a range check. The tree owns all its text and may cross threads.
 
-mod sink;
+mod body;
+mod body_end;
+mod charref;
+mod foreign;
+mod formatting;
+mod frame;
+mod late;
+mod name;
+mod names;
+mod parse;
+mod raw;
+mod stack;
+mod table;
+mod tokens;
+mod tree;
 
-use std::ops::Range;
 use std::time::Instant;
 
-pub use html5ever::{LocalName, Namespace};
+pub use name::{LocalName, Namespace};
+use name::{NameId, name_of};
 
 /// Bounds on the tree of one page.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +59,9 @@ pub enum TreeError {
     /// Nested too deeply.
     #[error("page is nested more than {0} levels deep (setting `parser.depth.max`)")]
     TooDeep(usize),
+    /// Longer than any page.
+    #[error("page is longer than can be counted")]
+    TooLong,
     /// Took too long to read: some pages cost more than their size tells.
     #[error("page takes too long to read (setting `parser.time.max`)")]
     TooSlow,
@@ -80,38 +97,58 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
 struct Node {
-    kind: NodeKind,
     parent: u32,
     /// One past the last node of the subtree.
     end: u32,
     prev: u32,
     next: u32,
-    /// Element: index into `elements`. Text and comment: start in `text`.
+    /// Element: its name.
+    name: u32,
+    /// Element: its first attribute. Text and comment: start in `text`.
     at: u32,
-    /// Text and comment: length in `text`.
+    /// Element: how many attributes. Text and comment: length in `text`.
     len: u32,
+    kind: NodeKind,
+    namespace: Namespace,
+    /// While the tree grows: whether it is in the list of formatting elements.
+    is_listed: bool,
 }
 
-#[derive(Debug, Clone)]
-struct Element {
-    name: LocalName,
-    namespace: Namespace,
-    attributes: Range<u32>,
+impl Node {
+    /// A node that hangs nowhere yet.
+    fn new(kind: NodeKind, name: u32, namespace: Namespace, at: u32, len: u32) -> Self {
+        Self {
+            parent: NONE,
+            end: NONE,
+            prev: NONE,
+            next: NONE,
+            name,
+            at,
+            len,
+            kind,
+            namespace,
+            is_listed: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
 struct Attribute {
     /// Name as written, with its prefix (`xlink:href`); lower case for HTML elements.
-    name: LocalName,
-    value: Range<u32>,
+    name: NameId,
+    /// The value as a part of `text`.
+    at: u32,
+    len: u32,
 }
 
 /// A parsed page.
 #[derive(Debug, Clone)]
 pub struct Document {
     nodes: Vec<Node>,
-    elements: Vec<Element>,
     attributes: Vec<Attribute>,
+    /// Names that are not in common use.
+    names: Vec<LocalName>,
+    /// The page itself, and behind it what does not stand there literally.
     text: String,
 }
 
@@ -123,7 +160,7 @@ impl Document {
 
     /// Parses a page in one of two manners.
     pub fn parse_in(manner: Manner, html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
-        sink::parse(html, manner, limits)
+        parse::parse(html, manner, limits)
     }
 
     /// The document node.
@@ -211,14 +248,13 @@ impl Document {
         outer < inner && inner.0 < self.node(outer).end
     }
 
-    fn element(&self, id: NodeId) -> Option<&Element> {
-        let node = self.node(id);
-        (node.kind == NodeKind::Element).then(|| &self.elements[node.at as usize])
+    fn element(&self, id: NodeId) -> Option<&Node> {
+        Some(self.node(id)).filter(|node| node.kind == NodeKind::Element)
     }
 
     /// Local name of an element; lower case for HTML.
     pub fn name(&self, id: NodeId) -> Option<&LocalName> {
-        self.element(id).map(|element| &element.name)
+        self.element(id).map(|element| name_of(NameId::from_raw(element.name), &self.names))
     }
 
     /// Namespace of an element.
@@ -228,10 +264,11 @@ impl Document {
 
     /// Attributes of an element, in document order. Empty for other nodes.
     pub fn attributes(&self, id: NodeId) -> impl Iterator<Item = (&LocalName, &str)> + '_ {
-        let range = self.element(id).map_or(0..0, |element| element.attributes.clone());
-        self.attributes[range.start as usize..range.end as usize]
-            .iter()
-            .map(|attribute| (&attribute.name, self.slice(&attribute.value)))
+        let own =
+            self.element(id).map_or(0..0, |node| node.at as usize..(node.at + node.len) as usize);
+        self.attributes[own].iter().map(|attribute| {
+            (name_of(attribute.name, &self.names), self.slice(attribute.at, attribute.len))
+        })
     }
 
     /// The value of an attribute by its lower-case name.
@@ -239,15 +276,15 @@ impl Document {
         self.attributes(id).find(|(own, _)| &***own == name).map(|(_, value)| value)
     }
 
-    fn slice(&self, range: &Range<u32>) -> &str {
-        &self.text[range.start as usize..range.end as usize]
+    fn slice(&self, start: u32, len: u32) -> &str {
+        &self.text[start as usize..(start + len) as usize]
     }
 
     /// The words of a text or comment node.
     pub fn text(&self, id: NodeId) -> Option<&str> {
         let node = self.node(id);
         matches!(node.kind, NodeKind::Text | NodeKind::Comment)
-            .then(|| self.slice(&(node.at..node.at + node.len)))
+            .then(|| self.slice(node.at, node.len))
     }
 
     /// All text below `id` put together, as it stands; for a text or comment node its own words.
@@ -266,3 +303,6 @@ impl Document {
 fn link(at: u32) -> Option<NodeId> {
     (at != NONE).then_some(NodeId(at))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! The list of formatting elements (`<b>` and the like): they are opened again where a page closes
+//! them too early, and moved apart where it nests them wrongly.
+
+use super::name::{NameId, Namespace};
+use super::parse::Parser;
+use super::stack::{Open, SCOPE, SPECIAL, Traits, traits_of};
+use super::tree::{Place, Span, Tree};
+use super::{Attribute, NONE, NodeKind};
+
+/// How often one end tag may move elements about.
+const ROUNDS_MAX: usize = 8;
+/// Formatting elements between two others that are kept when they are moved.
+const KEPT_MAX: usize = 3;
+/// Entries of the same kind that are kept.
+const TWINS_MAX: usize = 3;
+
+/// An entry of the list; `node` is `NONE` for a marker.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    node: u32,
+    name: NameId,
+    attributes: Span,
+}
+
+/// The list of active formatting elements.
+#[derive(Debug, Default)]
+pub(super) struct Formatting {
+    list: Vec<Entry>,
+}
+
+impl Formatting {
+    pub(super) fn push_marker(&mut self) {
+        let name = NameId::from_raw(NONE);
+        self.list.push(Entry { node: NONE, name, attributes: Span { start: 0, len: 0 } });
+    }
+
+    /// Drops the entries up to the last marker, and that.
+    pub(super) fn clear_to_marker(&mut self, tree: &mut Tree) {
+        while let Some(entry) = self.list.pop() {
+            if entry.node == NONE {
+                return;
+            }
+            tree.at(entry.node).is_listed = false;
+        }
+    }
+
+    fn remove(&mut self, at: usize, tree: &mut Tree) {
+        let entry = self.list.remove(at);
+        if entry.node != NONE {
+            tree.at(entry.node).is_listed = false;
+        }
+    }
+
+    fn position(&self, node: u32) -> Option<usize> {
+        self.list.iter().rposition(|entry| entry.node == node)
+    }
+
+    /// The last entry of this name behind the last marker.
+    fn last_named(&self, name: NameId) -> Option<usize> {
+        let recent =
+            self.list.iter().rposition(|entry| entry.node == NONE || entry.name == name)?;
+        (self.list[recent].node != NONE).then_some(recent)
+    }
+}
+
+impl Parser<'_> {
+    /// Puts a formatting element into the tree and the list.
+    pub(super) fn insert_formatting(&mut self, name: NameId, attributes: Span) {
+        self.drop_twin(name, attributes);
+        let node = self.insert_element(name, attributes);
+        self.tree.at(node).is_listed = true;
+        self.formatting.list.push(Entry { node, name, attributes });
+    }
+
+    /// Of entries of the same kind, drops the first if there are too many.
+    fn drop_twin(&mut self, name: NameId, attributes: Span) {
+        let list = &self.formatting.list;
+        let recent = list.iter().rposition(|entry| entry.node == NONE).map_or(0, |at| at + 1);
+        let count = list[recent..].iter().filter(|entry| entry.name == name).count();
+        let steps = list.len() - recent;
+        if count >= TWINS_MAX {
+            let own = self.fingerprint(attributes);
+            let named = list[recent..].iter().zip(recent..);
+            let twins: Vec<usize> = named
+                .filter(|(entry, _)| entry.name == name && entry.attributes.len == attributes.len)
+                .filter(|(entry, _)| self.fingerprint(entry.attributes) == own)
+                .map(|(_, at)| at)
+                .collect();
+            if twins.len() >= TWINS_MAX {
+                self.formatting.remove(twins[0], &mut self.tree);
+            }
+        }
+        self.spend(steps);
+    }
+
+    /// Attributes in the order of their names.
+    fn fingerprint(&self, attributes: Span) -> Vec<(u32, &[u8])> {
+        let Span { start, len } = attributes;
+        let own = &self.tree.attributes[start as usize..(start + len) as usize];
+        let pair = |attribute: &Attribute| {
+            let value = Span { start: attribute.at, len: attribute.len };
+            (attribute.name.raw(), self.bytes(value))
+        };
+        let mut all: Vec<(u32, &[u8])> = own.iter().map(pair).collect();
+        all.sort_unstable_by_key(|(name, _)| *name);
+        all
+    }
+
+    fn is_open(&self, node: u32) -> bool {
+        self.stack.position(node).is_some()
+    }
+
+    /// "Reconstruct the active formatting elements."
+    pub(super) fn reconstruct(&mut self) {
+        let Some(last) = self.formatting.list.last() else {
+            return;
+        };
+        if last.node == NONE || self.is_open(last.node) {
+            return;
+        }
+        let list = &self.formatting.list;
+        let open = list.iter().rposition(|entry| entry.node == NONE || self.is_open(entry.node));
+        let first = open.map_or(0, |at| at + 1);
+        self.spend((list.len() - first) * self.stack.open.len());
+        for at in first..self.formatting.list.len() {
+            let Entry { node: old, name, attributes } = self.formatting.list[at];
+            let node = self.insert_element(name, attributes);
+            self.tree.at(old).is_listed = false;
+            self.tree.at(node).is_listed = true;
+            self.formatting.list[at].node = node;
+            self.spend(1);
+            if self.trouble.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a formatting element of this name stands behind the last marker; its node.
+    pub(super) fn listed(&self, name: NameId) -> Option<u32> {
+        self.formatting.last_named(name).map(|at| self.formatting.list[at].node)
+    }
+
+    /// Takes an element from the list and the stack.
+    pub(super) fn forget(&mut self, node: u32) {
+        if let Some(at) = self.formatting.position(node) {
+            self.formatting.remove(at, &mut self.tree);
+        }
+        if let Some(at) = self.stack.position(node) {
+            self.stack.remove(at);
+        }
+    }
+
+    /// The "adoption agency algorithm" for an end tag; false if the tag is to be taken as any other.
+    pub(super) fn adopt(&mut self, name: NameId) -> bool {
+        let top = self.stack.top();
+        if top.is(name) && !self.tree.get(top.node).is_listed {
+            self.stack.pop();
+            return true;
+        }
+        for round in 0..ROUNDS_MAX {
+            let Some(entry) = self.formatting.last_named(name) else {
+                return round > 0;
+            };
+            let node = self.formatting.list[entry].node;
+            let Some(at) = self.stack.position(node) else {
+                self.formatting.remove(entry, &mut self.tree);
+                return true;
+            };
+            if !self.stack.scope_has(|open| open.node == node, SCOPE) {
+                return true;
+            }
+            let below = &self.stack.open[at + 1..];
+            let Some(furthest) = below.iter().position(|open| open.has(SPECIAL)) else {
+                self.formatting.remove(entry, &mut self.tree);
+                self.stack.truncate(at);
+                return true;
+            };
+            self.move_apart(entry, at, at + 1 + furthest);
+            if self.trouble.is_some() {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// One round of the algorithm: `entry` is the formatting element in the list, `formatting` in
+    /// the stack, `furthest` the block below it that is to be moved out of it.
+    fn move_apart(&mut self, entry: usize, formatting: usize, furthest: usize) {
+        let Entry { node: old, name, attributes } = self.formatting.list[entry];
+        let block = self.stack.open[furthest];
+        let ancestor = self.stack.open[formatting.saturating_sub(1)];
+        let mut bookmark = entry;
+        let mut last = block.node;
+        let mut kept = 0;
+        let mut furthest = furthest;
+        self.spend(furthest - formatting + self.formatting.list.len());
+        for at in (formatting + 1..furthest).rev() {
+            let node = self.stack.open[at].node;
+            kept += 1;
+            let listed =
+                if self.tree.get(node).is_listed { self.formatting.position(node) } else { None };
+            let listed = match listed {
+                Some(place) if kept > KEPT_MAX => {
+                    self.formatting.remove(place, &mut self.tree);
+                    if place < bookmark {
+                        bookmark -= 1;
+                    }
+                    None
+                }
+                other => other,
+            };
+            let Some(place) = listed else {
+                self.stack.remove(at);
+                furthest -= 1;
+                continue;
+            };
+            let copy = self.copy_of(place);
+            self.stack.open[at].node = copy;
+            if last == block.node {
+                bookmark = place + 1;
+            }
+            self.tree.carry(Place::at_end(copy), last);
+            last = copy;
+        }
+        self.tree.detach(last);
+        let place = self.place_in(ancestor);
+        self.tree.insert(place, last);
+        let copy = self.tree.element(name, Namespace::HTML, attributes);
+        self.tree.hand_over(block.node, copy);
+        self.tree.insert(Place::at_end(block.node), copy);
+        self.replace_entry(old, Entry { node: copy, name, attributes }, bookmark);
+        let traits: Traits = traits_of(name, Namespace::HTML);
+        self.stack.insert(furthest + 1, Open { node: copy, name, traits });
+        self.stack.remove(formatting);
+    }
+
+    /// Makes a new element for an entry of the list.
+    fn copy_of(&mut self, place: usize) -> u32 {
+        let Entry { node: old, name, attributes } = self.formatting.list[place];
+        let copy = self.tree.element(name, Namespace::HTML, attributes);
+        self.tree.at(old).is_listed = false;
+        self.tree.at(copy).is_listed = true;
+        self.formatting.list[place].node = copy;
+        copy
+    }
+
+    /// Puts a new entry at the bookmark and takes the old one out.
+    fn replace_entry(&mut self, old: u32, entry: Entry, bookmark: usize) {
+        debug_assert_eq!(self.tree.get(entry.node).kind, NodeKind::Element);
+        self.tree.at(entry.node).is_listed = true;
+        self.formatting.list.insert(bookmark, entry);
+        if let Some(at) = self.formatting.position(old) {
+            self.formatting.remove(at, &mut self.tree);
+        }
+    }
+}

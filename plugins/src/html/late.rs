@@ -1,0 +1,63 @@
+//! Attributes that a second `<html>` or `<body>` adds to the first.
+
+use std::collections::HashSet;
+
+use super::Attribute;
+use super::name::NameId;
+use super::tree::{Span, Tree};
+
+/// What was added to one element.
+#[derive(Debug)]
+struct Added {
+    node: u32,
+    names: HashSet<NameId>,
+    attributes: Vec<Attribute>,
+}
+
+/// What was added, put into the tree at the end: moving an element's attributes each time would
+/// cost the square of their number.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    all: Vec<Added>,
+}
+
+impl Late {
+    /// Adds those attributes of a tag that `node` does not have.
+    pub(super) fn add(&mut self, tree: &Tree, node: u32, attributes: Span) {
+        if attributes.len == 0 {
+            return;
+        }
+        let at = self.all.iter().position(|added| added.node == node);
+        let at = at.unwrap_or_else(|| {
+            let own = tree.get(node);
+            let own = listed(tree, Span { start: own.at, len: own.len });
+            let names = own.iter().map(|attribute| attribute.name).collect();
+            self.all.push(Added { node, names, attributes: Vec::new() });
+            self.all.len() - 1
+        });
+        let added = &mut self.all[at];
+        for attribute in listed(tree, attributes) {
+            if added.names.insert(attribute.name) {
+                added.attributes.push(attribute.clone());
+            }
+        }
+    }
+
+    /// Gives the elements what was added.
+    pub(super) fn settle(&mut self, tree: &mut Tree) {
+        for added in self.all.drain(..).filter(|added| !added.attributes.is_empty()) {
+            let (start, len) =
+                (tree.get(added.node).at as usize, tree.get(added.node).len as usize);
+            let moved = tree.attributes.len() as u32;
+            tree.attributes.extend_from_within(start..start + len);
+            tree.attributes.extend(added.attributes);
+            let count = tree.attributes.len() as u32 - moved;
+            let node = tree.at(added.node);
+            (node.at, node.len) = (moved, count);
+        }
+    }
+}
+
+fn listed(tree: &Tree, span: Span) -> &[Attribute] {
+    &tree.attributes[span.start as usize..(span.start + span.len) as usize]
+}

@@ -1,0 +1,402 @@
+//! Names of elements and attributes: small numbers within the tree, cheap to compare outside.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
+
+use super::names::{self, KNOWN, NAMES, SVG_COUNT, SVG_ELEMENTS, SVG_FIRST, TEXTS};
+
+/// A name within one page: below [`KNOWN`] the same in all pages, above a place in the page's own
+/// list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct NameId(u32);
+
+impl NameId {
+    pub(super) const fn known(index: u16) -> Self {
+        Self(index as u32)
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    pub(super) const fn is_known(self) -> bool {
+        self.index() < KNOWN
+    }
+
+    pub(super) const fn raw(self) -> u32 {
+        self.0
+    }
+
+    pub(super) const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    const fn svg_index(self) -> u32 {
+        self.0.wrapping_sub(SVG_FIRST)
+    }
+
+    /// As SVG spells the name of an element.
+    pub(super) const fn as_svg_element(self) -> Self {
+        if self.svg_index() <= SVG_ELEMENTS { Self(self.0 + SVG_COUNT) } else { self }
+    }
+
+    /// As SVG spells the name of an attribute.
+    pub(super) const fn as_svg_attribute(self) -> Self {
+        let index = self.svg_index();
+        if index >= SVG_ELEMENTS && index < SVG_COUNT { Self(self.0 + SVG_COUNT) } else { self }
+    }
+
+    /// As the tokenizer reads it, whatever SVG makes of it.
+    pub(super) const fn lower(self) -> Self {
+        let index = self.svg_index();
+        if index >= SVG_COUNT && index < 2 * SVG_COUNT { Self(self.0 - SVG_COUNT) } else { self }
+    }
+}
+
+/// The name of an element or attribute. Two of them are compared as numbers if they are in common
+/// use, else as text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LocalName(Form);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Form {
+    Known(u16),
+    Other(Arc<str>),
+}
+
+impl LocalName {
+    /// `br`.
+    pub const BR: Self = Self::of(names::BR);
+    /// `class`.
+    pub const CLASS: Self = Self::of(names::CLASS);
+    /// `id`.
+    pub const ID: Self = Self::of(names::ID);
+    /// `plaintext`.
+    pub const PLAINTEXT: Self = Self::of(names::PLAINTEXT);
+    /// `pre`.
+    pub const PRE: Self = Self::of(names::PRE);
+    /// `script`.
+    pub const SCRIPT: Self = Self::of(names::SCRIPT);
+    /// `style`.
+    pub const STYLE: Self = Self::of(names::STYLE);
+    /// `textarea`.
+    pub const TEXTAREA: Self = Self::of(names::TEXTAREA);
+    /// `title`.
+    pub const TITLE: Self = Self::of(names::TITLE);
+
+    const fn of(id: NameId) -> Self {
+        Self::known(id.0 as u16)
+    }
+
+    pub(super) const fn known(index: u16) -> Self {
+        Self(Form::Known(index))
+    }
+}
+
+impl Deref for LocalName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match &self.0 {
+            Form::Known(index) => TEXTS[*index as usize],
+            Form::Other(text) => text,
+        }
+    }
+}
+
+impl From<&str> for LocalName {
+    fn from(text: &str) -> Self {
+        match find(text) {
+            Some(index) => Self::known(index),
+            None => Self(Form::Other(text.into())),
+        }
+    }
+}
+
+impl From<String> for LocalName {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl PartialEq<str> for LocalName {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for LocalName {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl AsRef<str> for LocalName {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl fmt::Display for LocalName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self)
+    }
+}
+
+impl fmt::Debug for LocalName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, out)
+    }
+}
+
+/// The kind of markup an element belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Namespace(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Html,
+    MathMl,
+    Svg,
+}
+
+impl Namespace {
+    /// HTML itself.
+    pub const HTML: Self = Self(Kind::Html);
+    /// Formulas.
+    pub const MATHML: Self = Self(Kind::MathMl);
+    /// Drawings.
+    pub const SVG: Self = Self(Kind::Svg);
+}
+
+impl Deref for Namespace {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self.0 {
+            Kind::Html => "http://www.w3.org/1999/xhtml",
+            Kind::MathMl => "http://www.w3.org/1998/Math/MathML",
+            Kind::Svg => "http://www.w3.org/2000/svg",
+        }
+    }
+}
+
+/// Longest name that is looked up as two numbers.
+const PACKED_MAX: usize = 16;
+
+/// The bytes of a short name as two numbers, filled up with zeros.
+type Packed = (u64, u64);
+
+/// Slots of the table of short known names; a power of two well above their number.
+const SLOTS: usize = 2048;
+const EMPTY: u16 = u16::MAX;
+
+const fn slot_of(packed: Packed) -> usize {
+    let mixed =
+        packed.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ packed.1.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    (mixed >> 53) as usize & (SLOTS - 1)
+}
+
+const fn pack_text(bytes: &[u8]) -> Packed {
+    let (mut low, mut high, mut at) = (0, 0, 0);
+    while at < bytes.len() {
+        let byte = bytes[at] as u64;
+        if at < 8 {
+            low |= byte << (8 * at);
+        } else {
+            high |= byte << (8 * (at - 8));
+        }
+        at += 1;
+    }
+    (low, high)
+}
+
+static PACKED: [Packed; KNOWN] = {
+    let mut all = [(0, 0); KNOWN];
+    let mut index = 0;
+    while index < KNOWN {
+        if TEXTS[index].len() <= PACKED_MAX {
+            all[index] = pack_text(TEXTS[index].as_bytes());
+        }
+        index += 1;
+    }
+    all
+};
+
+static TABLE: [u16; SLOTS] = {
+    let mut table = [EMPTY; SLOTS];
+    let mut index = 0;
+    while index < KNOWN {
+        if TEXTS[index].len() <= PACKED_MAX {
+            let mut slot = slot_of(PACKED[index]);
+            while table[slot] != EMPTY {
+                slot = (slot + 1) & (SLOTS - 1);
+            }
+            table[slot] = index as u16;
+        }
+        index += 1;
+    }
+    table
+};
+
+/// Known names too long for the table.
+static LONG: LazyLock<HashMap<&str, u16>> = LazyLock::new(|| {
+    let long = TEXTS.iter().zip(0..).filter(|(text, _)| text.len() > PACKED_MAX);
+    long.map(|(text, index)| (*text, index)).collect()
+});
+
+fn find_packed(packed: Packed) -> Option<u16> {
+    let mut slot = slot_of(packed);
+    loop {
+        let index = TABLE[slot];
+        if index == EMPTY {
+            return None;
+        }
+        if PACKED[index as usize] == packed {
+            return Some(index);
+        }
+        slot = (slot + 1) & (SLOTS - 1);
+    }
+}
+
+fn find(text: &str) -> Option<u16> {
+    if text.len() > PACKED_MAX {
+        return LONG.get(text).copied();
+    }
+    find_packed(pack_text(text.as_bytes()))
+}
+
+/// Gives numbers to the names of one page.
+#[derive(Debug, Default)]
+pub(super) struct Namer {
+    others: Vec<LocalName>,
+    numbers: HashMap<Arc<str>, u32>,
+    /// The last short name with each hash that is not in common use.
+    recent: Vec<(Packed, u32)>,
+}
+
+/// Short names remembered by [`Namer`]; a power of two.
+const RECENT: usize = 64;
+
+impl Namer {
+    /// The number of the name at `start..end` of a page; it must be in lower case already.
+    pub(super) fn number_at(&mut self, page: &str, start: usize, end: usize) -> NameId {
+        let len = end - start;
+        match page.as_bytes().get(start..start + PACKED_MAX) {
+            Some(window) if len <= PACKED_MAX => {
+                self.number_packed(pack_window(window, len), || &page[start..end])
+            }
+            _ => self.number(&page[start..end]),
+        }
+    }
+
+    /// The number of a name in lower case.
+    pub(super) fn number(&mut self, name: &str) -> NameId {
+        if name.len() <= PACKED_MAX {
+            return self.number_packed(pack_text(name.as_bytes()), || name);
+        }
+        match LONG.get(name) {
+            Some(index) => NameId::known(*index),
+            None => NameId(self.other(name)),
+        }
+    }
+
+    fn number_packed<'n>(&mut self, packed: Packed, name: impl Fn() -> &'n str) -> NameId {
+        if let Some(index) = find_packed(packed) {
+            return NameId::known(index);
+        }
+        let slot = slot_of(packed) & (RECENT - 1);
+        if let Some((known, number)) = self.recent.get(slot)
+            && *known == packed
+        {
+            return NameId(*number);
+        }
+        let number = self.other(name());
+        if self.recent.is_empty() {
+            // No name is all zeros.
+            self.recent = vec![((0, 0), 0); RECENT];
+        }
+        self.recent[slot] = (packed, number);
+        NameId(number)
+    }
+
+    fn other(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = (KNOWN + self.others.len()) as u32;
+        let text: Arc<str> = name.into();
+        self.others.push(LocalName(Form::Other(Arc::clone(&text))));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// The page's own names, from number [`KNOWN`] on.
+    pub(super) fn into_others(self) -> Vec<LocalName> {
+        self.others
+    }
+}
+
+fn pack_window(window: &[u8], len: usize) -> Packed {
+    let part = |from: usize| {
+        window
+            .get(from..from + 8)
+            .and_then(|part| part.try_into().ok())
+            .map_or(0, u64::from_le_bytes)
+    };
+    if len <= 8 { (part(0) & mask(len), 0) } else { (part(0), part(8) & mask(len - 8)) }
+}
+
+/// The lowest `len` bytes of a number, 1 to 8.
+fn mask(len: usize) -> u64 {
+    u64::MAX >> (64 - 8 * len.clamp(1, 8))
+}
+
+/// The name with this number, `others` being the page's own.
+pub(super) fn name_of(id: NameId, others: &[LocalName]) -> &LocalName {
+    NAMES.get(id.index()).unwrap_or_else(|| &others[id.index() - KNOWN])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_name_is_found_and_no_two_are_the_same() {
+        for (text, index) in TEXTS.iter().zip(0..) {
+            assert_eq!(find(text), Some(index), "{text}");
+            assert_eq!(&*LocalName::from(*text), *text);
+        }
+        assert_eq!(find("no-such-name"), None);
+        assert_eq!(find(""), None);
+    }
+
+    #[test]
+    fn names_of_svg_are_told_by_what_they_name() {
+        let mut namer = Namer::default();
+        let name = |id: NameId| NAMES[id.index()].to_string();
+        let both = namer.number("glyphref");
+        assert_eq!(name(both.as_svg_element()), "glyphRef");
+        assert_eq!(name(both.as_svg_attribute()), "glyphRef");
+        let element = namer.number("textpath");
+        assert_eq!(name(element.as_svg_element()), "textPath");
+        assert_eq!(element.as_svg_attribute(), element);
+        let attribute = namer.number("viewbox");
+        assert_eq!(attribute.as_svg_element(), attribute);
+        assert_eq!(attribute.as_svg_attribute().lower(), attribute);
+        assert_eq!(name(namer.number("attributename").as_svg_attribute()), "attributeName");
+    }
+
+    #[test]
+    fn unknown_names_get_one_number_each() {
+        let mut namer = Namer::default();
+        let first = namer.number("x-first");
+        let long = namer.number("a-name-of-more-than-sixteen-letters");
+        assert_eq!(namer.number_at("<x-first and some more text>", 1, 8), first);
+        assert_ne!(first, long);
+        let others = namer.into_others();
+        assert_eq!(name_of(long, &others), &LocalName::from("a-name-of-more-than-sixteen-letters"));
+    }
+}

@@ -1,0 +1,446 @@
+//! The parser: what it keeps, and how a token finds the rules that apply to it.
+//!
+//! It follows the HTML standard, section "Parsing HTML documents", with scripting off and never in
+//! quirks mode: a table closes an open paragraph, doctype or not, as in jsoup.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use super::formatting::Formatting;
+use super::late::Late;
+use super::name::{NameId, Namer, Namespace};
+#[allow(clippy::wildcard_imports)] // All of them are names of elements.
+use super::names::*;
+use super::stack::{
+    ANNOTATION, FOSTERS, HTML_POINT, IS_HTML, Open, Stack, TEXT_POINT, Traits, traits_of,
+};
+use super::tree::{Place, Span, Tree};
+use super::{Document, Manner, NONE, TreeError, TreeLimits};
+
+/// Steps between two looks at the clock.
+const STEPS: usize = 64 * 1024;
+
+/// A start or end tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tag {
+    pub(super) name: NameId,
+    /// Attributes, as a part of the tree's list.
+    pub(super) attributes: Span,
+    pub(super) closes_itself: bool,
+}
+
+/// What the tokenizer hands to the tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Token {
+    Start(Tag),
+    End(NameId),
+    Text(Span),
+    /// U+0000, which means something else in every place.
+    Nul,
+    Comment(Span),
+    Doctype,
+    EndOfPage,
+}
+
+/// What is to be done with a token after a rule was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Done,
+    /// Look for the rule that applies now.
+    Again,
+}
+
+/// The insertion modes of the standard. Raw text and texts in tables need none here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Initial,
+    BeforeHtml,
+    BeforeHead,
+    InHead,
+    InHeadNoscript,
+    AfterHead,
+    InBody,
+    InTable,
+    InCaption,
+    InColumnGroup,
+    InTableBody,
+    InRow,
+    InCell,
+    InTemplate,
+    AfterBody,
+    InFrameset,
+    AfterFrameset,
+    AfterAfterBody,
+    AfterAfterFrameset,
+}
+
+/// How the page is to be read from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Markup,
+    /// Text up to the end tag of the current node, with character references.
+    Escapable,
+    /// Text up to the end tag of the current node.
+    Raw,
+    Script,
+    /// Text up to the end of the page.
+    Plain,
+}
+
+#[derive(Debug)]
+pub(super) struct Parser<'p> {
+    /// The page, its line ends made one kind.
+    pub(super) page: &'p str,
+    pub(super) at: usize,
+    pub(super) has_nul: bool,
+    /// Texts that do not stand so in the page.
+    pub(super) extra: String,
+    pub(super) manner: Manner,
+    limits: TreeLimits,
+    steps: usize,
+    pub(super) trouble: Option<TreeError>,
+
+    pub(super) tree: Tree,
+    pub(super) namer: Namer,
+    /// How many of the tree's attributes belong to an element.
+    pub(super) attributes_kept: usize,
+    /// By name, the last tag that had such an attribute.
+    pub(super) attribute_seen: Vec<u32>,
+    pub(super) tag_count: u32,
+
+    pub(super) content: Content,
+    pub(super) mode: Mode,
+    pub(super) template_modes: Vec<Mode>,
+    pub(super) stack: Stack,
+    pub(super) formatting: Formatting,
+    pub(super) head: u32,
+    pub(super) form: u32,
+    pub(super) late: Late,
+    pub(super) frameset_ok: bool,
+    /// Whether what is put into a table by mistake goes before it.
+    pub(super) fosters: bool,
+    /// Whether a line feed that comes next is left out.
+    pub(super) skips_line_feed: bool,
+    /// Text within a table, until it is known where it goes.
+    pub(super) table_text: Vec<Span>,
+}
+
+/// Parses a page.
+pub(super) fn parse(html: &str, manner: Manner, limits: TreeLimits) -> Result<Document, TreeError> {
+    let html = html.strip_prefix('\u{feff}').unwrap_or(html);
+    // Text written anew may be six times as long as the page, and all of it is counted in 32 bits.
+    if html.len() > u32::MAX as usize / 8 {
+        return Err(TreeError::TooLong);
+    }
+    let page = one_kind_of_line_end(html);
+    let mut parser = Parser::new(&page, manner, limits);
+    parser.run();
+    parser.finish()
+}
+
+fn one_kind_of_line_end(html: &str) -> Cow<'_, str> {
+    let mut carriage_returns = memchr::memchr_iter(b'\r', html.as_bytes()).peekable();
+    if carriage_returns.peek().is_none() {
+        return Cow::Borrowed(html);
+    }
+    let mut page = String::with_capacity(html.len());
+    let mut from = 0;
+    for at in carriage_returns {
+        page.push_str(&html[from..at]);
+        if html.as_bytes().get(at + 1) != Some(&b'\n') {
+            page.push('\n');
+        }
+        from = at + 1;
+    }
+    page.push_str(&html[from..]);
+    Cow::Owned(page)
+}
+
+impl<'p> Parser<'p> {
+    fn new(page: &'p str, manner: Manner, limits: TreeLimits) -> Self {
+        Self {
+            page,
+            at: 0,
+            has_nul: memchr::memchr(0, page.as_bytes()).is_some(),
+            extra: String::new(),
+            manner,
+            limits,
+            steps: 0,
+            trouble: None,
+            tree: Tree::new(page.len()),
+            namer: Namer::default(),
+            attributes_kept: 0,
+            attribute_seen: vec![0; KNOWN],
+            tag_count: 0,
+            content: Content::Markup,
+            mode: Mode::Initial,
+            template_modes: Vec::new(),
+            stack: Stack::default(),
+            formatting: Formatting::default(),
+            head: NONE,
+            form: NONE,
+            late: Late::default(),
+            frameset_ok: true,
+            fosters: false,
+            skips_line_feed: false,
+            table_text: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        while self.at < self.page.len() && self.trouble.is_none() {
+            match self.content {
+                Content::Markup => self.read_markup(),
+                Content::Escapable => self.read_escapable(),
+                Content::Raw => self.read_raw(),
+                Content::Script => self.read_script(),
+                Content::Plain => self.read_plain(),
+            }
+            // Most rules look through the open elements.
+            self.spend(1 + self.stack.open.len() / 8);
+        }
+        if self.trouble.is_none() {
+            if matches!(self.content, Content::Raw | Content::Escapable | Content::Script) {
+                self.stack.pop();
+            }
+            self.process(Token::EndOfPage);
+        }
+    }
+
+    fn finish(mut self) -> Result<Document, TreeError> {
+        if let Some(trouble) = self.trouble {
+            return Err(trouble);
+        }
+        self.late.settle(&mut self.tree);
+        self.tree.join_pieces(self.page, &mut self.extra);
+        if !self.tree.lay_out(self.limits.depth_max) {
+            return Err(TreeError::TooDeep(self.limits.depth_max));
+        }
+        let mut text = String::with_capacity(self.page.len() + self.extra.len());
+        text.push_str(self.page);
+        text.push_str(&self.extra);
+        Ok(Document {
+            nodes: self.tree.nodes,
+            attributes: self.tree.attributes,
+            names: self.namer.into_others(),
+            text,
+        })
+    }
+
+    /// Counts work and looks at the limits now and then.
+    pub(super) fn spend(&mut self, steps: usize) {
+        self.steps += steps;
+        if self.steps >= STEPS {
+            self.steps = 0;
+            if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.trouble = Some(TreeError::TooSlow);
+            }
+        }
+        if self.tree.nodes.len() > self.limits.nodes_max {
+            self.trouble = Some(TreeError::TooManyNodes(self.limits.nodes_max));
+        }
+    }
+
+    /// Applies the rules to a token until one has dealt with it.
+    pub(super) fn process(&mut self, token: Token) {
+        self.skips_line_feed = false;
+        if !self.table_text.is_empty() && !matches!(token, Token::Text(_) | Token::Nul) {
+            self.flush_table_text();
+        }
+        loop {
+            let step =
+                if self.is_foreign(token) { self.foreign(token) } else { self.in_mode(token) };
+            if step == Step::Done {
+                return;
+            }
+        }
+    }
+
+    /// Whether the rules for SVG and MathML apply.
+    fn is_foreign(&self, token: Token) -> bool {
+        let top = self.stack.top();
+        if top.has(IS_HTML) {
+            return false;
+        }
+        match token {
+            Token::EndOfPage => false,
+            Token::Text(_) | Token::Nul => !top.has(TEXT_POINT | HTML_POINT),
+            Token::Start(tag) => {
+                let is_html = top.has(HTML_POINT)
+                    || top.has(TEXT_POINT) && tag.name != MGLYPH && tag.name != MALIGNMARK
+                    || top.has(ANNOTATION) && tag.name == SVG;
+                !is_html
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn in_mode(&mut self, token: Token) -> Step {
+        match self.mode {
+            Mode::Initial => self.initial(token),
+            Mode::BeforeHtml => self.before_html(token),
+            Mode::BeforeHead => self.before_head(token),
+            Mode::InHead => self.in_head(token),
+            Mode::InHeadNoscript => self.in_head_noscript(token),
+            Mode::AfterHead => self.after_head(token),
+            Mode::InBody => self.in_body(token),
+            Mode::InTable => self.in_table(token),
+            Mode::InCaption => self.in_caption(token),
+            Mode::InColumnGroup => self.in_column_group(token),
+            Mode::InTableBody => self.in_table_body(token),
+            Mode::InRow => self.in_row(token),
+            Mode::InCell => self.in_cell(token),
+            Mode::InTemplate => self.in_template(token),
+            Mode::AfterBody => self.after_body(token),
+            Mode::InFrameset => self.in_frameset(token),
+            Mode::AfterFrameset => self.after_frameset(token),
+            Mode::AfterAfterBody => self.after_after_body(token),
+            Mode::AfterAfterFrameset => self.after_after_frameset(token),
+        }
+    }
+
+    /// The bytes of a part of the text.
+    pub(super) fn bytes(&self, span: Span) -> &[u8] {
+        let (start, len) = (span.start as usize, span.len as usize);
+        match start.checked_sub(self.page.len()) {
+            None => &self.page.as_bytes()[start..start + len],
+            Some(start) => &self.extra.as_bytes()[start..start + len],
+        }
+    }
+
+    pub(super) fn is_blank(&self, span: Span) -> bool {
+        self.bytes(span).iter().all(|byte| is_space(*byte))
+    }
+
+    /// Splits off the white space at the start.
+    pub(super) fn split_blank(&self, span: Span) -> (Span, Span) {
+        let blank = self.bytes(span).iter().take_while(|byte| is_space(**byte)).count() as u32;
+        let rest = Span { start: span.start + blank, len: span.len - blank };
+        (Span { len: blank, ..span }, rest)
+    }
+
+    /// Where a node goes that belongs to `target`, "the appropriate place for inserting a node".
+    pub(super) fn place_in(&self, target: Open) -> Place {
+        if !self.fosters || !target.has(FOSTERS) {
+            return Place::at_end(target.node);
+        }
+        let open = &self.stack.open;
+        let last = open.iter().rposition(|open| open.is(TABLE) || open.is(TEMPLATE));
+        match last {
+            Some(at) if open[at].is(TABLE) => {
+                let table = open[at].node;
+                match self.tree.get(table).parent {
+                    NONE => Place::at_end(open[at.saturating_sub(1)].node),
+                    parent => Place { parent, before: table },
+                }
+            }
+            Some(at) => Place::at_end(open[at].node),
+            None => Place::at_end(open.first().map_or(0, |open| open.node)),
+        }
+    }
+
+    /// Puts an element into the tree and opens it.
+    pub(super) fn insert_element(&mut self, name: NameId, attributes: Span) -> u32 {
+        let traits = traits_of(name, Namespace::HTML);
+        self.insert_as(name, Namespace::HTML, traits, attributes)
+    }
+
+    pub(super) fn insert_as(
+        &mut self,
+        name: NameId,
+        namespace: Namespace,
+        traits: Traits,
+        attributes: Span,
+    ) -> u32 {
+        let place = self.place_in(self.stack.top());
+        let node = self.tree.element(name, namespace, attributes);
+        self.tree.insert(place, node);
+        self.attributes_kept = self.tree.attributes.len();
+        self.stack.push(Open { node, name, traits });
+        if self.stack.open.len() > self.limits.depth_max {
+            self.trouble = Some(TreeError::TooDeep(self.limits.depth_max));
+        }
+        node
+    }
+
+    pub(super) fn insert_tag(&mut self, tag: Tag) -> u32 {
+        self.insert_element(tag.name, tag.attributes)
+    }
+
+    /// Puts an element into the tree that nobody wrote down.
+    pub(super) fn insert_phantom(&mut self, name: NameId) -> u32 {
+        self.insert_element(name, Span { start: 0, len: 0 })
+    }
+
+    /// Puts an element into the tree that has no content.
+    pub(super) fn insert_void(&mut self, tag: Tag) {
+        self.insert_tag(tag);
+        self.stack.pop();
+    }
+
+    /// Puts an element into the tree whose content is text alone.
+    pub(super) fn insert_raw(&mut self, tag: Tag, content: Content) -> Step {
+        self.insert_tag(tag);
+        self.content = content;
+        Step::Done
+    }
+
+    pub(super) fn insert_text(&mut self, words: Span) {
+        if words.len > 0 {
+            let place = self.place_in(self.stack.top());
+            self.tree.add_text(place, words);
+        }
+    }
+
+    pub(super) fn insert_comment(&mut self, words: Span) -> Step {
+        let place = self.place_in(self.stack.top());
+        self.tree.add_comment(place, words);
+        Step::Done
+    }
+
+    /// Goes on in another mode with the same token.
+    pub(super) fn again_in(&mut self, mode: Mode) -> Step {
+        self.mode = mode;
+        Step::Again
+    }
+
+    /// The value of an attribute of a tag.
+    pub(super) fn attribute(&self, tag: Tag, name: NameId) -> Option<&[u8]> {
+        let Span { start, len } = tag.attributes;
+        let all = &self.tree.attributes[start as usize..(start + len) as usize];
+        let found = all.iter().find(|attribute| attribute.name == name)?;
+        Some(self.bytes(Span { start: found.at, len: found.len }))
+    }
+
+    /// "Reset the insertion mode appropriately."
+    pub(super) fn reset_mode(&mut self) {
+        let open = &self.stack.open;
+        let found = open.iter().enumerate().rev().find_map(|(at, open)| {
+            let is_first = at == 0;
+            if !open.has(IS_HTML) {
+                return None;
+            }
+            match open.name {
+                TD | TH if !is_first => Some(Mode::InCell),
+                TR => Some(Mode::InRow),
+                TBODY | THEAD | TFOOT => Some(Mode::InTableBody),
+                CAPTION => Some(Mode::InCaption),
+                COLGROUP => Some(Mode::InColumnGroup),
+                TABLE => Some(Mode::InTable),
+                TEMPLATE => self.template_modes.last().copied(),
+                HEAD if !is_first => Some(Mode::InHead),
+                BODY => Some(Mode::InBody),
+                FRAMESET => Some(Mode::InFrameset),
+                HTML if self.head == NONE => Some(Mode::BeforeHead),
+                HTML => Some(Mode::AfterHead),
+                _ => None,
+            }
+        });
+        self.mode = found.unwrap_or(Mode::InBody);
+    }
+}
+
+/// White space as the rules of the tree know it.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ')
+}

@@ -1,0 +1,424 @@
+//! From the page to tags and text.
+
+use super::charref::reference;
+use super::name::NameId;
+#[allow(clippy::wildcard_imports)] // All of them are names of elements.
+use super::names::*;
+use super::parse::{Content, Parser, Tag, Token};
+use super::tree::Span;
+use super::{Attribute, Manner};
+
+/// Ends the name of a tag.
+const NAME_END: u8 = 1;
+/// Ends the name of an attribute.
+const KEY_END: u8 = 2;
+/// Does not stand so in a name: a capital, or U+0000.
+const ODD: u8 = 4;
+/// White space within a tag.
+const SPACE: u8 = 8;
+/// Ends a value without quotes, or is not to be taken literally there.
+const VALUE_END: u8 = 16;
+
+/// What a byte means within a tag.
+static CLASSES: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        all[byte] = match byte as u8 {
+            b'\t' | b'\n' | 0x0c | b' ' => NAME_END | KEY_END | SPACE | VALUE_END,
+            b'/' => NAME_END | KEY_END,
+            b'>' => NAME_END | KEY_END | VALUE_END,
+            b'=' => KEY_END,
+            b'&' => VALUE_END,
+            0 => ODD | VALUE_END,
+            b'A'..=b'Z' => ODD,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    all
+};
+
+fn class(byte: u8) -> u8 {
+    CLASSES[byte as usize]
+}
+
+/// Whether a byte ends the name of a tag.
+pub(super) fn ends_name(byte: u8) -> bool {
+    class(byte) & NAME_END != 0
+}
+
+/// Bytes looked at one by one before the search is handed to wider instructions.
+const NEAR: usize = 16;
+
+/// The next place of one of two bytes, or of U+0000 if the page has any; the end if there is none.
+fn find(bytes: &[u8], at: usize, one: u8, other: u8, has_nul: bool) -> usize {
+    let near = bytes.len().min(at + NEAR);
+    for (index, byte) in bytes[at..near].iter().enumerate() {
+        if *byte == one || *byte == other || *byte == 0 {
+            return at + index;
+        }
+    }
+    let rest = &bytes[near..];
+    let found = if has_nul {
+        memchr::memchr3(one, other, 0, rest)
+    } else {
+        memchr::memchr2(one, other, rest)
+    };
+    found.map_or(bytes.len(), |found| near + found)
+}
+
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).is_some_and(|byte| class(*byte) & SPACE != 0) {
+        at += 1;
+    }
+    at
+}
+
+impl<'p> Parser<'p> {
+    fn page_bytes(&self) -> &'p [u8] {
+        self.page.as_bytes()
+    }
+
+    /// Reads a text or a tag or the like.
+    pub(super) fn read_markup(&mut self) {
+        let (bytes, at) = (self.page_bytes(), self.at);
+        match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(b'<'), Some(b'a'..=b'z' | b'A'..=b'Z')) => self.read_start(),
+            (Some(b'<'), Some(b'/')) => self.read_end(),
+            (Some(b'<'), Some(b'!')) => self.read_declaration(),
+            (Some(b'<'), Some(b'?')) => self.read_bogus_comment(at + 1),
+            _ => self.read_text(),
+        }
+    }
+
+    fn read_text(&mut self) {
+        let bytes = self.page_bytes();
+        let (from, mut at) = (self.at, self.at);
+        let mut copy = Copy::new(from);
+        loop {
+            at = find(bytes, at, b'<', b'&', self.has_nul);
+            match bytes.get(at) {
+                Some(b'&') => at = copy.reference(self, at, false),
+                Some(b'<') if !opens_markup(bytes.get(at + 1)) => at += 1,
+                _ => break,
+            }
+        }
+        self.at = at;
+        let words = copy.finish(self, from, at);
+        self.text(words);
+        if bytes.get(at) == Some(&0) {
+            self.at += 1;
+            self.process(Token::Nul);
+        }
+    }
+
+    /// Hands on a text.
+    pub(super) fn text(&mut self, words: Span) {
+        let words = self.without_first_line_feed(words);
+        if words.len > 0 {
+            self.process(Token::Text(words));
+        }
+    }
+
+    /// A text without the line feed that is not wanted at the start of a `<pre>`.
+    pub(super) fn without_first_line_feed(&mut self, words: Span) -> Span {
+        if self.skips_line_feed && words.len > 0 {
+            self.skips_line_feed = false;
+            if self.bytes(words).first() == Some(&b'\n') {
+                return Span { start: words.start + 1, len: words.len - 1 };
+            }
+        }
+        words
+    }
+
+    /// The name of a tag, and where it ends; none if the page ends before it.
+    fn read_name(&mut self, start: usize) -> Option<(NameId, usize)> {
+        let bytes = self.page_bytes();
+        let (mut at, mut classes) = (start, 0);
+        loop {
+            let class = class(*bytes.get(at)?);
+            if class & NAME_END != 0 {
+                return Some((self.name_at(start, at, classes), at));
+            }
+            classes |= class;
+            at += 1;
+        }
+    }
+
+    fn name_at(&mut self, start: usize, end: usize, classes: u8) -> NameId {
+        if classes & ODD == 0 {
+            return self.namer.number_at(self.page, start, end);
+        }
+        let mut name = self.page[start..end].to_ascii_lowercase();
+        if self.has_nul {
+            name = name.replace('\0', "\u{fffd}");
+        }
+        self.namer.number(&name)
+    }
+
+    fn read_start(&mut self) {
+        self.tree.attributes.truncate(self.attributes_kept);
+        let Some((name, at)) = self.read_name(self.at + 1) else {
+            return self.cut_off();
+        };
+        let Some((at, closes_itself)) = self.read_attributes(at) else {
+            return self.cut_off();
+        };
+        self.at = at;
+        let (start, end) = (self.attributes_kept as u32, self.tree.attributes.len() as u32);
+        let attributes = Span { start, len: end - start };
+        self.start(Tag { name, attributes, closes_itself });
+    }
+
+    /// A tag that the page ends in counts for nothing.
+    pub(super) fn cut_off(&mut self) {
+        self.at = self.page.len();
+    }
+
+    fn start(&mut self, tag: Tag) {
+        let is_whole =
+            tag.closes_itself && self.manner == Manner::Jsoup && !is_never_whole(tag.name);
+        if !is_whole {
+            self.process(Token::Start(tag));
+            return;
+        }
+        self.process(Token::Start(Tag { closes_itself: false, ..tag }));
+        match std::mem::replace(&mut self.content, Content::Markup) {
+            Content::Markup | Content::Plain => self.process(Token::End(tag.name)),
+            Content::Raw | Content::Escapable | Content::Script => {
+                self.skips_line_feed = false;
+                self.stack.pop();
+            }
+        }
+    }
+
+    fn read_end(&mut self) {
+        let bytes = self.page_bytes();
+        let at = self.at + 2;
+        match bytes.get(at) {
+            Some(b'a'..=b'z' | b'A'..=b'Z') => {}
+            Some(b'>') => {
+                self.at = at + 1;
+                return;
+            }
+            Some(_) => return self.read_bogus_comment(at),
+            None => {
+                let words = Span { start: self.at as u32, len: 2 };
+                self.at = at;
+                return self.text(words);
+            }
+        }
+        let Some((name, at)) = self.read_name(at) else {
+            return self.cut_off();
+        };
+        match self.skip_attributes(at) {
+            Some(at) => {
+                self.at = at;
+                self.process(Token::End(name));
+            }
+            None => self.cut_off(),
+        }
+    }
+
+    /// Where an end tag ends, whose attributes mean nothing.
+    pub(super) fn skip_attributes(&mut self, at: usize) -> Option<usize> {
+        if self.page_bytes().get(at) == Some(&b'>') {
+            return Some(at + 1);
+        }
+        self.tree.attributes.truncate(self.attributes_kept);
+        self.read_attributes(at).map(|(at, _)| at)
+    }
+
+    /// Reads attributes up to the end of the tag; none if the page ends before it.
+    fn read_attributes(&mut self, mut at: usize) -> Option<(usize, bool)> {
+        let bytes = self.page_bytes();
+        self.tag_count += 1;
+        loop {
+            at = skip_space(bytes, at);
+            match bytes.get(at)? {
+                b'>' => return Some((at + 1, false)),
+                b'/' => {
+                    at += 1;
+                    if *bytes.get(at)? == b'>' {
+                        return Some((at + 1, true));
+                    }
+                }
+                first => {
+                    // The first letter may even be an equals sign.
+                    let (start, mut classes) = (at, class(*first));
+                    at += 1;
+                    loop {
+                        let class = class(*bytes.get(at)?);
+                        if class & KEY_END != 0 {
+                            break;
+                        }
+                        classes |= class;
+                        at += 1;
+                    }
+                    let name = self.name_at(start, at, classes);
+                    at = skip_space(bytes, at);
+                    let mut value = Span { start: at as u32, len: 0 };
+                    if *bytes.get(at)? == b'=' {
+                        at = skip_space(bytes, at + 1);
+                        (value, at) = self.read_value(at)?;
+                    }
+                    self.add_attribute(name, value);
+                }
+            }
+        }
+    }
+
+    /// The first of several attributes of one name counts.
+    fn add_attribute(&mut self, name: NameId, value: Span) {
+        let index = name.index();
+        if index >= self.attribute_seen.len() {
+            self.attribute_seen.resize(index + 1 + index / 2, 0);
+        }
+        if std::mem::replace(&mut self.attribute_seen[index], self.tag_count) != self.tag_count {
+            self.tree.attributes.push(Attribute { name, at: value.start, len: value.len });
+        }
+    }
+
+    fn read_value(&mut self, at: usize) -> Option<(Span, usize)> {
+        let bytes = self.page_bytes();
+        match *bytes.get(at)? {
+            quote @ (b'"' | b'\'') => {
+                let start = at + 1;
+                let has_nul = self.has_nul;
+                let next = |at| find(bytes, at, quote, b'&', has_nul);
+                let (value, at) = self.value_from(start, next)?;
+                Some((value, at + 1))
+            }
+            b'>' => Some((Span { start: at as u32, len: 0 }, at)),
+            _ => self.value_from(at, |mut at| {
+                while bytes.get(at).is_some_and(|byte| class(*byte) & VALUE_END == 0) {
+                    at += 1;
+                }
+                at
+            }),
+        }
+    }
+
+    /// A value, and where its end is; `next` finds the next byte that is not to be taken literally.
+    fn value_from(&mut self, start: usize, next: impl Fn(usize) -> usize) -> Option<(Span, usize)> {
+        let bytes = self.page_bytes();
+        let mut copy = Copy::new(start);
+        let mut at = start;
+        loop {
+            at = next(at);
+            match *bytes.get(at)? {
+                b'&' => at = copy.reference(self, at, true),
+                0 => at = copy.nul(self, at),
+                _ => return Some((copy.finish(self, start, at), at)),
+            }
+        }
+    }
+
+    /// A part of the page with references resolved, if wanted, and U+0000 replaced.
+    pub(super) fn replaced(&mut self, start: usize, end: usize, resolves: bool) -> Span {
+        let text = &self.page_bytes()[..end];
+        let mut copy = Copy::new(start);
+        let mut at = start;
+        loop {
+            at = match (resolves, self.has_nul) {
+                (true, has_nul) => find(text, at, b'&', b'&', has_nul),
+                (false, true) => find(text, at, 0, 0, true),
+                (false, false) => end,
+            };
+            match text.get(at) {
+                Some(b'&') => at = copy.reference(self, at, false),
+                Some(_) => at = copy.nul(self, at),
+                None => return copy.finish(self, start, end),
+            }
+        }
+    }
+}
+
+/// A text that is copied only if it does not stand so in the page.
+struct Copy {
+    /// Where the copy starts, if there is one.
+    start: Option<usize>,
+    /// Up to here the page is copied.
+    done: usize,
+}
+
+impl Copy {
+    fn new(from: usize) -> Self {
+        Self { start: None, done: from }
+    }
+
+    fn up_to(&mut self, parser: &mut Parser, at: usize) {
+        self.start.get_or_insert(parser.extra.len());
+        parser.extra.push_str(&parser.page[self.done..at]);
+    }
+
+    /// Takes the reference at an ampersand, if it is one; where to go on.
+    #[cold]
+    fn reference(&mut self, parser: &mut Parser, at: usize, in_attribute: bool) -> usize {
+        let Some(found) = reference(&parser.page.as_bytes()[at..], in_attribute) else {
+            return at + 1;
+        };
+        self.up_to(parser, at);
+        parser.extra.push(found.first);
+        parser.extra.extend(found.second);
+        self.done = at + found.len;
+        self.done
+    }
+
+    #[cold]
+    fn nul(&mut self, parser: &mut Parser, at: usize) -> usize {
+        self.up_to(parser, at);
+        parser.extra.push(char::REPLACEMENT_CHARACTER);
+        self.done = at + 1;
+        self.done
+    }
+
+    fn finish(mut self, parser: &mut Parser, from: usize, at: usize) -> Span {
+        match self.start {
+            None => Span { start: from as u32, len: (at - from) as u32 },
+            Some(start) => {
+                self.up_to(parser, at);
+                Span {
+                    start: (parser.page.len() + start) as u32,
+                    len: (parser.extra.len() - start) as u32,
+                }
+            }
+        }
+    }
+}
+
+fn opens_markup(next: Option<&u8>) -> bool {
+    next.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'!' | b'?'))
+}
+
+/// Whether jsoup never takes a tag such as `<br/>` for an element and its end: those without
+/// content are that anyway, and the frame of the page is never closed so early.
+fn is_never_whole(name: NameId) -> bool {
+    matches!(
+        name,
+        AREA | BASE
+            | BASEFONT
+            | BGSOUND
+            | BODY
+            | BR
+            | COL
+            | COMMAND
+            | EMBED
+            | FRAME
+            | FRAMESET
+            | HEAD
+            | HR
+            | HTML
+            | IMAGE
+            | IMG
+            | INPUT
+            | KEYGEN
+            | LINK
+            | META
+            | PARAM
+            | SOURCE
+            | TRACK
+            | WBR
+    )
+}

@@ -1,0 +1,269 @@
+//! The tree while it grows: nodes hang in linked lists, since malformed pages move them about. At
+//! the end they are laid out in document order, which they nearly always are already.
+
+use super::name::{NameId, Namespace};
+use super::{Attribute, NONE, Node, NodeKind};
+
+/// A part of the page's text: first of the page itself, behind it of what had to be written anew.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) len: u32,
+}
+
+/// Where a node goes: before another one or, if that is `NONE`, behind all in the parent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) parent: u32,
+    pub(super) before: u32,
+}
+
+impl Place {
+    pub(super) fn at_end(parent: u32) -> Self {
+        Self { parent, before: NONE }
+    }
+}
+
+/// A further part of a text node.
+#[derive(Debug)]
+struct Piece {
+    span: Span,
+    next: u32,
+}
+
+/// In a growing tree, `end` of a node is its last child, and for a text its last piece; `name` of a
+/// text is the first of its further pieces.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) attributes: Vec<Attribute>,
+    pieces: Vec<Piece>,
+}
+
+impl Tree {
+    /// A document for a page of so many bytes, empty as yet.
+    pub(super) fn new(bytes: usize) -> Self {
+        let mut tree = Self {
+            nodes: Vec::with_capacity(16 + bytes / 24),
+            attributes: Vec::with_capacity(16 + bytes / 48),
+            pieces: Vec::new(),
+        };
+        tree.nodes.push(Node::new(NodeKind::Document, NONE, Namespace::HTML, 0, 0));
+        tree
+    }
+
+    pub(super) fn at(&mut self, id: u32) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    pub(super) fn get(&self, id: u32) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// A new element that hangs nowhere yet.
+    pub(super) fn element(&mut self, name: NameId, namespace: Namespace, attributes: Span) -> u32 {
+        let Span { start, len } = attributes;
+        self.nodes.push(Node::new(NodeKind::Element, name.raw(), namespace, start, len));
+        self.nodes.len() as u32 - 1
+    }
+
+    pub(super) fn add_comment(&mut self, place: Place, words: Span) {
+        let Span { start, len } = words;
+        self.nodes.push(Node::new(NodeKind::Comment, NONE, Namespace::HTML, start, len));
+        self.insert(place, self.nodes.len() as u32 - 1);
+    }
+
+    pub(super) fn add_doctype(&mut self) {
+        self.nodes.push(Node::new(NodeKind::Doctype, NONE, Namespace::HTML, 0, 0));
+        self.insert(Place::at_end(0), self.nodes.len() as u32 - 1);
+    }
+
+    /// Adds to the text before the place, or makes a new one.
+    pub(super) fn add_text(&mut self, place: Place, words: Span) {
+        let prev = match place.before {
+            NONE => self.get(place.parent).end,
+            before => self.get(before).prev,
+        };
+        if prev != NONE && self.get(prev).kind == NodeKind::Text {
+            self.join(prev, words);
+            return;
+        }
+        let Span { start, len } = words;
+        self.nodes.push(Node::new(NodeKind::Text, NONE, Namespace::HTML, start, len));
+        self.insert(place, self.nodes.len() as u32 - 1);
+    }
+
+    fn join(&mut self, text: u32, words: Span) {
+        let node = &mut self.nodes[text as usize];
+        let last_piece = node.end;
+        let (start, len) = match self.pieces.get_mut(last_piece as usize) {
+            None => (node.at, &mut node.len),
+            Some(piece) => (piece.span.start, &mut piece.span.len),
+        };
+        if start + *len == words.start {
+            *len += words.len;
+            return;
+        }
+        let piece = self.pieces.len() as u32;
+        node.end = piece;
+        match self.pieces.get_mut(last_piece as usize) {
+            None => node.name = piece,
+            Some(last) => last.next = piece,
+        }
+        self.pieces.push(Piece { span: words, next: NONE });
+    }
+
+    /// Puts a node that hangs nowhere into its place.
+    pub(super) fn insert(&mut self, place: Place, child: u32) {
+        let Place { parent, before } = place;
+        let prev = if before == NONE {
+            std::mem::replace(&mut self.at(parent).end, child)
+        } else {
+            std::mem::replace(&mut self.at(before).prev, child)
+        };
+        let node = self.at(child);
+        (node.parent, node.prev, node.next) = (parent, prev, before);
+        if prev != NONE {
+            self.at(prev).next = child;
+        }
+    }
+
+    /// Takes a node with all that is in it from where it hangs.
+    pub(super) fn detach(&mut self, id: u32) {
+        let Node { parent, prev, next, .. } = *self.get(id);
+        if parent == NONE {
+            return;
+        }
+        if prev != NONE {
+            self.at(prev).next = next;
+        }
+        if next == NONE {
+            self.at(parent).end = prev;
+        } else {
+            self.at(next).prev = prev;
+        }
+        let node = self.at(id);
+        (node.parent, node.prev, node.next) = (NONE, NONE, NONE);
+    }
+
+    /// Puts a node into another place.
+    pub(super) fn carry(&mut self, place: Place, id: u32) {
+        self.detach(id);
+        self.insert(place, id);
+    }
+
+    /// Gives all children of one element to another that has none.
+    pub(super) fn hand_over(&mut self, from: u32, to: u32) {
+        let last = std::mem::replace(&mut self.at(from).end, NONE);
+        self.at(to).end = last;
+        let mut child = last;
+        while child != NONE {
+            let node = self.at(child);
+            node.parent = to;
+            child = node.prev;
+        }
+    }
+
+    /// Makes one of the texts that came in several pieces. `words` are the texts written anew, the
+    /// first of them at `base`.
+    pub(super) fn join_pieces(&mut self, page: &str, words: &mut String) {
+        if self.pieces.is_empty() {
+            return;
+        }
+        let texts = self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Text);
+        for node in texts.filter(|node| node.name != NONE) {
+            let start = (page.len() + words.len()) as u32;
+            let mut span = Span { start: node.at, len: node.len };
+            let mut next = node.name;
+            loop {
+                let from = span.start as usize;
+                if from < page.len() {
+                    words.push_str(&page[from..from + span.len as usize]);
+                } else {
+                    let from = from - page.len();
+                    words.extend_from_within(from..from + span.len as usize);
+                }
+                let Some(piece) = self.pieces.get(next as usize) else {
+                    break;
+                };
+                (span, next) = (piece.span, piece.next);
+            }
+            node.at = start;
+            node.len = (page.len() + words.len()) as u32 - start;
+            (node.name, node.end) = (NONE, NONE);
+        }
+    }
+
+    /// Numbers the nodes in document order and says where each subtree ends. False if the tree is
+    /// deeper than `depth_max`.
+    pub(super) fn lay_out(&mut self, depth_max: usize) -> bool {
+        self.settle() || self.sort(depth_max)
+    }
+
+    /// Says where each subtree ends, if the nodes are in document order; else false, and `end` of
+    /// no node means anything.
+    fn settle(&mut self) -> bool {
+        for id in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[id];
+            let (last, next) = (node.end, node.next);
+            let end = if last == NONE {
+                id as u32 + 1
+            } else {
+                let first_parent = self.nodes.get(id + 1).map(|first| first.parent);
+                if last as usize <= id || first_parent != Some(id as u32) {
+                    return false;
+                }
+                self.nodes[last as usize].end
+            };
+            if next != NONE && next != end {
+                return false;
+            }
+            self.nodes[id].end = end;
+        }
+        self.nodes[0].end as usize == self.nodes.len()
+    }
+
+    fn sort(&mut self, depth_max: usize) -> bool {
+        let mut firsts = vec![NONE; self.nodes.len()];
+        for (node, id) in self.nodes.iter().zip(0..) {
+            if node.prev == NONE && node.parent != NONE {
+                firsts[node.parent as usize] = id;
+            }
+        }
+        let mut sorted: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        let (mut at, mut parent, mut prev, mut depth) = (0, NONE, NONE, 0);
+        // Walks without recursion: a hostile page may be nested to the limit.
+        loop {
+            let mut done = sorted.len() as u32;
+            if let Some(before) = sorted.get_mut(prev as usize) {
+                before.next = done;
+            }
+            sorted.push(Node { parent, prev, next: NONE, ..self.nodes[at as usize].clone() });
+            let first = firsts[at as usize];
+            if first != NONE {
+                depth += 1;
+                if depth > depth_max {
+                    return false;
+                }
+                (at, parent, prev) = (first, done, NONE);
+                continue;
+            }
+            loop {
+                sorted[done as usize].end = sorted.len() as u32;
+                let next = self.nodes[at as usize].next;
+                if next != NONE {
+                    (at, prev) = (next, done);
+                    break;
+                }
+                at = self.nodes[at as usize].parent;
+                if at == NONE {
+                    self.nodes = sorted;
+                    return true;
+                }
+                depth -= 1;
+                done = parent;
+                parent = sorted[done as usize].parent;
+            }
+        }
+    }
+}
