@@ -76,7 +76,10 @@ impl<'a> Judge<'a> {
     }
 
     fn class_allows(&self, node: NodeId, shares: bool) -> bool {
-        shares || self.telling.is_empty() || self.view.telling(node).is_empty()
+        // Where the element itself is sampled, nothing in it can tell that the other is its like.
+        let is_bare = self.roles.iter().any(|(way, ..)| way.is_empty());
+        let theirs = self.view.telling(node);
+        shares || theirs.is_empty() || (self.telling.is_empty() && !is_bare)
     }
 
     /// Whether its class says that it is a heading or a sum, at an end of the list.
@@ -231,7 +234,7 @@ fn is_label(view: &View, node: NodeId) -> bool {
     let is_marked = matches!(view.tag(node), "th" | "dt" | "b" | "strong" | "label")
         || text.ends_with(':')
         || view.classes(node).into_iter().any(is_label_class);
-    is_marked && !text.is_empty()
+    is_marked && text.chars().any(char::is_alphabetic)
 }
 
 /// The label in a row of two.

@@ -156,3 +156,9 @@ fn many_items_do_not_take_long() {
     let found = super::proposal(&html, &["Item 7", "User 7"]);
     assert_eq!((found.rows, found.columns[1].filled()), (400, 400));
 }
+
+#[test]
+fn one_sample_beside_others_with_classes() {
+    let html = "<ul><li><b class=price>5</b><b class=s>In stock</b></li><li><b class=price>6</b><b class=s>Sold out</b></li></ul>";
+    check(html, &["In stock"], "In stock\nSold out");
+}
