@@ -218,6 +218,9 @@ impl<T: Tables> Ledger<T> {
         ready_at: u64,
     ) -> TableResult<Grant> {
         let job = self.known_job(id)?;
+        if (job.lane, job.ready_at) != (lane, ready_at) {
+            return Err(self.tables.damaged(&format!("job {} is not where it was queued", id.0)));
+        }
         self.unqueue(id, lane, ready_at)?;
         Ok(self.hand_out(session, id, job, lane, false))
     }
@@ -342,14 +345,13 @@ impl<T: Tables> Ledger<T> {
             })?;
         }
         self.count(&harvest.tally);
+        let mut again = 0;
         for child in harvest.children {
-            if !self.add_job(child)? {
-                let again = Tally {
-                    skipped: [(String::from("already known"), 1)].into(),
-                    ..Tally::default()
-                };
-                self.count(&again);
-            }
+            again += u64::from(!self.add_job(child)?);
+        }
+        if again > 0 {
+            let skipped = [(String::from("already known"), again)].into();
+            self.count(&Tally { skipped, ..Tally::default() });
         }
         if harvest.failures.is_empty() {
             if let Some(run) = &mut self.core.run {
