@@ -42,7 +42,9 @@ impl RunError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) | Self::NotEnded => 3,
-            Self::Store(StoreError::InUse(_) | StoreError::Newer { .. }) => 10,
+            Self::Store(
+                StoreError::InUse(_) | StoreError::Newer { .. } | StoreError::Older { .. },
+            ) => 10,
             Self::Store(StoreError::Full(_)) => 9,
             Self::NothingToRetry => 0,
             Self::Store(_) | Self::Internal(_) => 1,

@@ -2,8 +2,10 @@
 //! this contract only.
 
 mod fsck;
+mod late;
 mod output;
 mod seal;
+mod seen;
 mod solo;
 mod sqlite;
 #[cfg(test)]
@@ -94,6 +96,19 @@ pub enum StoreError {
         /// Ours.
         known: i64,
     },
+    /// An older version wrote it, in a format that is read no more.
+    #[error(
+        "data directory `{path}` was written by an older version (format {found}, this is {known}): \
+         end its run with that version, or name another directory"
+    )]
+    Older {
+        /// Which.
+        path: String,
+        /// Its format.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
     /// What is on disk is not what was written.
     #[error("data directory is damaged: {0}")]
     Damaged(String),
@@ -108,7 +123,33 @@ pub enum StoreError {
     Closed,
 }
 
+/// Why a part of the database did not answer.
+#[derive(Debug)]
+enum Fault {
+    /// The database.
+    Sql(rusqlite::Error),
+    /// What is there is not what was written.
+    Odd(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
 impl StoreError {
+    /// Why a file of such a format cannot be used, if it cannot; 0 is a file not yet made.
+    fn of_format(found: i64, known: i64, path: &str) -> Option<Self> {
+        let path = path.to_owned();
+        match found {
+            0 => None,
+            _ if found > known => Some(Self::Newer { path, found, known }),
+            _ if found < known => Some(Self::Older { path, found, known }),
+            _ => None,
+        }
+    }
+
     /// Whether space would help.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))

@@ -47,6 +47,26 @@ pub(super) fn unseal_beside<'a>(
     }
 }
 
+/// Puts a mark before bytes that vouches for the number they are kept under, too. Quicker than
+/// [`seal_beside`] for a few thousand bytes: they are hashed side by side.
+pub(super) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(MARK + bytes.len());
+    sealed.extend_from_slice(&mark_numbered(number, bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+/// The bytes behind the mark, if they are what was sealed under that number.
+pub(super) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
+    let (own, bytes) = sealed.split_at_checked(MARK)?;
+    (own == mark_numbered(number, bytes)).then_some(bytes)
+}
+
+fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
+    let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (u64::from_le_bytes(mark(bytes)) ^ spread).to_le_bytes()
+}
+
 /// Puts a mark before bytes.
 pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());
@@ -97,5 +117,9 @@ mod tests {
             assert!(unseal::<(u64, String)>(&bad, "it").is_err());
         }
         assert!(unseal_bytes(b"short", "it").is_err());
+        let sealed = seal_numbered(7, b"words");
+        assert_eq!(unseal_numbered(7, &sealed), Some(&b"words"[..]));
+        assert_eq!(unseal_numbered(8, &sealed), None);
+        assert_eq!(unseal_numbered(7, &sealed[..9]), None);
     }
 }

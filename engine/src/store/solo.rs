@@ -30,6 +30,8 @@ pub(crate) struct OpenOptions {
     pub commit_max: usize,
     /// Commands waiting at most.
     pub queue_max: usize,
+    /// Memory for the set of known keys, in bytes.
+    pub seen_memory: u64,
 }
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
@@ -80,8 +82,8 @@ impl SoloHandle {
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(lock(&options.dir)?) };
         let file = options.dir.join("state.db");
-        let mut tables =
-            SqliteTables::open(if options.in_memory { None } else { Some(file.as_path()) })?;
+        let file = if options.in_memory { None } else { Some(file.as_path()) };
+        let mut tables = SqliteTables::open(file, options.seen_memory)?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
         let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = bounded(options.queue_max.max(1));
@@ -301,8 +303,8 @@ impl Keeper {
         if self.changed {
             self.changed = false;
             self.ledger.save_lanes()?;
-            let core = self.ledger.core().clone();
-            self.ledger.tables_mut().commit(&core)?;
+            let (core, tables) = self.ledger.parts();
+            tables.commit(core)?;
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
