@@ -54,6 +54,7 @@ impl Node {
             commit_interval: config.store.commit_interval,
             commit_max: config.store.commit_max,
             queue_max: config.job.take_limit.max(64) * 4,
+            seen_memory: config.store.seen_memory,
         };
         let (handle, thread) = SoloHandle::open(&options)?;
         let module = SoloModule::builder()

@@ -495,7 +495,7 @@ mod tests {
             (0..200).map(|part| hash(part).to_hex().to_string()).collect()
         };
         for number in 0..200 {
-            documents.keep([number; 16], page(&body(number))).await.unwrap();
+            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
         }
         assert_eq!(documents.find([0; 16]).await, None);
         let (last, _) = documents.find([199; 16]).await.unwrap();

@@ -45,6 +45,10 @@ pub(crate) struct Wires {
     pub broken: watch::Receiver<bool>,
 }
 
+/// Longest wait for a job that waits for its time. Ledger time passes with commands and by a second
+/// each at most, so somebody has to ask now and then.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// What a mediator may hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
@@ -133,7 +137,7 @@ impl JobMediator {
                 for grant in jobs {
                     self.start(grant);
                 }
-                Ok(wait_ms.map(|wait| Instant::now() + Duration::from_millis(wait)))
+                Ok(wait_ms.map(|wait| Instant::now() + Duration::from_millis(wait).min(LOOK_AGAIN)))
             }
             other => Err(RunError::unexpected("take", &other)),
         }

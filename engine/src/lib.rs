@@ -11,6 +11,7 @@ pub mod store;
 
 mod append;
 mod barricade;
+mod bench;
 mod bootstrap;
 mod compose;
 mod differ;

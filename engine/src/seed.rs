@@ -167,8 +167,12 @@ fn page_key(group: &str, url: &str) -> JobKey {
     key(&["follow", group, url])
 }
 
-fn hex(key: JobKey) -> Vec<u8> {
-    format!("{key:?}").into_bytes()
+fn hex(key: JobKey) -> [u8; 32] {
+    let mut hex = [0; 32];
+    for (pair, byte) in hex.as_chunks_mut::<2>().0.iter_mut().zip(key.0) {
+        *pair = [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]);
+    }
+    hex
 }
 
 /// 128 bits of a hash over the parts and their lengths.

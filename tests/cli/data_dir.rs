@@ -205,6 +205,21 @@ fn a_ledger_that_cannot_grow_ends_the_run_with_its_reason_and_loses_nothing() {
 }
 
 #[test]
+fn a_directory_of_an_older_version_is_refused() {
+    let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
+    work.write("a.html", titled("a"));
+    assert_eq!(work.run(&[]).code, 0);
+    let ledger = rusqlite::Connection::open(work.path("data/state.db")).unwrap();
+    ledger.execute_batch("PRAGMA user_version=1").unwrap();
+    drop(ledger);
+    insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
+    exit 10
+    --- stderr
+    error: data directory `data/state.db` was written by an older version (format 1, this is 3): let that version finish its run, or name another directory with `data.dir`
+    "#);
+}
+
+#[test]
 fn a_directory_of_a_newer_version_is_refused() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("a.html", titled("a"));
@@ -215,22 +230,7 @@ fn a_directory_of_a_newer_version_is_refused() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 10
     --- stderr
-    error: data directory `data/state.db` was written by a newer version (format 1000, this is 2)
-    "#);
-}
-
-#[test]
-fn a_directory_of_an_older_version_is_refused_and_kept() {
-    let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
-    work.write("a.html", titled("a"));
-    assert_eq!(work.run(&[]).code, 0);
-    let ledger = rusqlite::Connection::open(work.path("data/state.db")).unwrap();
-    ledger.execute_batch("PRAGMA user_version=1").unwrap();
-    drop(ledger);
-    insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
-    exit 10
-    --- stderr
-    error: data directory `data/state.db` was written by an older version (format 1, this is 2): let that version finish its run, or name another directory with `data.dir`
+    error: data directory `data/state.db` was written by a newer version (format 1000, this is 3)
     "#);
 }
 

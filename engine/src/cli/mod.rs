@@ -1,5 +1,6 @@
 //! The command line: what was typed becomes settings and one call. Only this folder prints.
 
+mod bench;
 mod check;
 mod config;
 mod failed;
@@ -67,6 +68,11 @@ enum Command {
     Fsck {
         #[command(flatten)]
         settings: SettingArgs,
+    },
+    /// Measure this program on this machine
+    Bench {
+        #[command(subcommand)]
+        what: bench::BenchCommand,
     },
     /// Print every setting, its value and where it came from
     Config {
@@ -155,6 +161,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Schema => u8::from(print_out(&spoonbill_defs::shapes::schema()).is_err()),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Fsck { settings } => fsck::fsck(&settings),
+        Command::Bench { what } => bench::bench(&what),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
     };
     ExitCode::from(code)

@@ -196,6 +196,8 @@ pub struct StoreConfig {
     pub commit_interval: Duration,
     /// `store.commit.max`: commands committed together.
     pub commit_max: usize,
+    /// `store.seen.memory`: bytes for the set of known addresses.
+    pub seen_memory: u64,
 }
 
 /// How a run shows its progress and ends.
@@ -309,6 +311,7 @@ impl Values<'_> {
             },
             commit_interval: self.duration("store.commit.interval"),
             commit_max: self.number("store.commit.max") as usize,
+            seen_memory: self.number("store.seen.memory"),
         }
     }
 

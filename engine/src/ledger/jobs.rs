@@ -249,6 +249,9 @@ impl<T: Tables> Ledger<T> {
         place: u64,
     ) -> TableResult<Grant> {
         let job = self.known_job(id)?;
+        if (job.lane, self.core.place_of(&job)) != (lane, place) {
+            return Err(self.tables.damaged(&format!("job {} is not where it was queued", id.0)));
+        }
         self.unqueue(id, lane, place)?;
         Ok(self.hand_out(session, id, job, lane, false))
     }
@@ -373,13 +376,19 @@ impl<T: Tables> Ledger<T> {
             })?;
         }
         self.count(&harvest.tally);
+        let (mut known, mut beyond) = (0, 0);
         for child in harvest.children {
-            let reason = match self.add_job(child)? {
-                Added::New => continue,
-                Added::Known => ALREADY_KNOWN,
-                Added::Beyond => BEYOND_MAX_PAGES,
-            };
-            let skipped = [(reason.to_owned(), 1)].into();
+            match self.add_job(child)? {
+                Added::New => {}
+                Added::Known => known += 1,
+                Added::Beyond => beyond += 1,
+            }
+        }
+        for (reason, count) in [(ALREADY_KNOWN, known), (BEYOND_MAX_PAGES, beyond)] {
+            if count == 0 {
+                continue;
+            }
+            let skipped = [(reason.to_owned(), count)].into();
             self.count(&Tally { skipped, ..Tally::default() });
         }
         if harvest.failures.is_empty() {

@@ -50,6 +50,9 @@ pub struct Stamp {
     pub ms: u64,
 }
 
+/// How far one command may move ledger time.
+const ADVANCE_MAX_MS: u64 = 1000;
+
 /// A run and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
@@ -188,7 +191,8 @@ impl<T: Tables> Ledger<T> {
     fn advance(&mut self, stamp: Stamp) {
         let last = std::mem::replace(&mut self.core.stamp, stamp);
         if last.leadership == stamp.leadership {
-            self.core.clock += stamp.ms.saturating_sub(last.ms);
+            // A machine that slept, or a store that stood still, expires nobody when it wakes.
+            self.core.clock += stamp.ms.saturating_sub(last.ms).min(ADVANCE_MAX_MS);
         }
     }
 
@@ -205,6 +209,11 @@ impl<T: Tables> Ledger<T> {
     /// The large state, for reading what needs `&mut` (a cached statement, a buffer).
     pub fn tables_mut(&mut self) -> &mut T {
         &mut self.tables
+    }
+
+    /// The small state and the large, for storing the one beside the other.
+    pub fn parts(&mut self) -> (&Core, &mut T) {
+        (&self.core, &mut self.tables)
     }
 
     /// Gives the tables every changed lane; the caller stores the core beside them.

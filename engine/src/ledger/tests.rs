@@ -14,6 +14,8 @@ use super::*;
 struct Bench {
     ledger: Ledger<MemoryTables>,
     ms: u64,
+    /// The latest stamp.
+    told: Stamp,
     leadership: u64,
     nonces: u64,
 }
@@ -75,7 +77,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
 impl Bench {
     fn new() -> Self {
         let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
-        Self { ledger, ms: 0, leadership: 1, nonces: 0 }
+        Self { ledger, ms: 0, told: Stamp { leadership: 1, ms: 0 }, leadership: 1, nonces: 0 }
     }
 
     /// A bench with one session and a run over these jobs.
@@ -89,8 +91,18 @@ impl Bench {
 
     #[track_caller]
     fn apply(&mut self, command: Command) -> Reply {
-        let stamp = Stamp { leadership: self.leadership, ms: self.ms };
-        let reply = self.ledger.apply(stamp, command).unwrap();
+        // Ledger time passes with commands: long waits are filled with some that change nothing.
+        while self.told.leadership == self.leadership && self.ms > self.told.ms + 1000 {
+            self.told.ms += 1000;
+            self.tell(Command::Ack { appender: u32::MAX, position: Position::default() });
+        }
+        self.told = Stamp { leadership: self.leadership, ms: self.ms };
+        self.tell(command)
+    }
+
+    #[track_caller]
+    fn tell(&mut self, command: Command) -> Reply {
+        let reply = self.ledger.apply(self.told, command).unwrap();
         assert_eq!(violations(&self.ledger), Vec::<String>::new());
         reply
     }

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row};
 
-use super::StoreError;
+use super::late::Late;
 use super::lock::DirLock;
 use super::output::{ALL_OUTPUT, read_row, vouch};
 use super::seal::{unseal, unseal_bytes};
-use super::sqlite::{FORMAT, store_error};
+use super::seen::Seen;
+use super::sqlite::{Extent, FORMAT, store_error};
 use super::sums::Sums;
+use super::{Fault, StoreError};
 use crate::ledger::{Core, FailedJob, Job, Lane, Run};
 
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
@@ -20,19 +22,17 @@ pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let look = || -> rusqlite::Result<Result<Vec<String>, StoreError>> {
         let connection = Connection::open(&path)?;
         let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if format > FORMAT {
-            let newer = StoreError::Newer { path: name.clone(), found: format, known: FORMAT };
-            return Ok(Err(newer));
-        }
-        if format != 0 && format < FORMAT {
-            let older = StoreError::Older { path: name.clone(), found: format, known: FORMAT };
-            return Ok(Err(older));
+        if let Some(error) = StoreError::of_format(format, FORMAT, &name) {
+            return Ok(Err(error));
         }
         let mut found = damage(&connection, &name)?;
         if found.is_empty() {
             let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };
+            // What is still in the log goes to the tables for the time of the look.
+            connection.execute_batch("BEGIN")?;
             examiner.records()?;
             found = examiner.found;
+            connection.execute_batch("ROLLBACK")?;
         }
         Ok(Ok(found))
     };
@@ -66,6 +66,15 @@ impl Examiner<'_> {
     fn records(&mut self) -> rusqlite::Result<()> {
         let name = self.name;
         let what = |table: &str, id: i64| format!("record {id} of table `{table}` in `{name}`");
+        let mut core = None;
+        self.each("SELECT id, record FROM core", |id, record| {
+            core = Some(unseal::<(Core, Extent)>(record, &what("core", id))?);
+            Ok(())
+        })?;
+        if let Some((_, extent)) = &mut core {
+            let log = Late::load(self.connection, extent.late_rows, &mut extent.sums);
+            self.note(log.map(drop))?;
+        }
         self.each("SELECT id, record FROM jobs", |id, record| {
             unseal::<Job>(record, &what("jobs", id)).map(drop)
         })?;
@@ -79,21 +88,34 @@ impl Examiner<'_> {
         self.each("SELECT 0, bytes FROM blobs", |id, record| {
             unseal_bytes(record, &what("blobs", id)).map(drop)
         })?;
-        let mut core = None;
-        self.each("SELECT id, record FROM core", |id, record| {
-            core = Some(unseal::<(Core, Sums)>(record, &what("core", id))?);
-            Ok(())
-        })?;
-        if let Some((core, sums)) = core {
-            if let Some(run) = &core.run {
-                self.counts(&core, run)?;
-            }
-            if Sums::of(self.connection)? != sums {
-                let name = self.name;
-                self.found.push(format!("`{name}`: a row of `seen` or `queue` has changed"));
-            }
+        if let Some((core, extent)) = core {
+            self.tables(&core, extent)?;
         }
         Ok(())
+    }
+
+    /// All counts, and the known keys.
+    fn tables(&mut self, core: &Core, extent: Extent) -> rusqlite::Result<()> {
+        if let Some(run) = &core.run {
+            self.counts(core, run, extent.shelf.keys())?;
+        }
+        if Sums::of(self.connection)? != extent.sums {
+            self.found.push(format!("`{}`: a row of `queue` has changed", self.name));
+        }
+        // Without memory for filters: this reads every key, and looks none up.
+        let seen = Seen::load(self.connection, extent.shelf, 0);
+        self.note(seen.map(drop))
+    }
+
+    fn note(&mut self, looked: Result<(), Fault>) -> rusqlite::Result<()> {
+        match looked {
+            Ok(()) => Ok(()),
+            Err(Fault::Sql(error)) => Err(error),
+            Err(Fault::Odd(words)) => {
+                self.found.push(format!("`{}`: {words}", self.name));
+                Ok(())
+            }
+        }
     }
 
     fn output(&mut self) -> rusqlite::Result<()> {
@@ -123,7 +145,7 @@ impl Examiner<'_> {
         Ok(())
     }
 
-    fn counts(&mut self, core: &Core, run: &Run) -> rusqlite::Result<()> {
+    fn counts(&mut self, core: &Core, run: &Run, known: u64) -> rusqlite::Result<()> {
         let count = |sql: &str| -> rusqlite::Result<u64> {
             self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
         };
@@ -132,7 +154,7 @@ impl Examiner<'_> {
             ("jobs queued", run.pending, count("SELECT count(*) FROM queue")?),
             ("jobs not ended", run.pending + taken, count("SELECT count(*) FROM jobs")?),
             ("failed jobs", run.failed, count("SELECT count(*) FROM failed")?),
-            ("known keys", run.known, count("SELECT count(*) FROM seen")?),
+            ("known keys", run.known, known),
             ("output blocks", run.output_seq, count("SELECT count(*) FROM output")?),
             (
                 "last output block",

@@ -2,9 +2,11 @@
 //! this contract only.
 
 mod fsck;
+mod late;
 mod lock;
 mod output;
 mod seal;
+mod seen;
 mod solo;
 mod sqlite;
 #[cfg(test)]
@@ -122,7 +124,33 @@ pub enum StoreError {
     Closed,
 }
 
+/// Why a part of the database did not answer.
+#[derive(Debug)]
+enum Fault {
+    /// The database.
+    Sql(rusqlite::Error),
+    /// What is there is not what was written.
+    Odd(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
 impl StoreError {
+    /// Why a file of such a format cannot be used, if it cannot; 0 is a file not yet made.
+    fn of_format(found: i64, known: i64, path: &str) -> Option<Self> {
+        let path = path.to_owned();
+        match found {
+            0 => None,
+            _ if found > known => Some(Self::Newer { path, found, known }),
+            _ if found < known => Some(Self::Older { path, found, known }),
+            _ => None,
+        }
+    }
+
     /// Whether space would help.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))

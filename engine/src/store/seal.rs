@@ -47,6 +47,41 @@ pub(super) fn unseal_beside<'a>(
     }
 }
 
+/// Puts a mark before bytes that vouches for the number they are kept under, too. For what is read
+/// by the thousand: the mark is against accidents only, and ten times as quick as the others.
+pub(super) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(MARK + bytes.len());
+    sealed.extend_from_slice(&mark_numbered(number, bytes));
+    sealed.extend_from_slice(bytes);
+    sealed
+}
+
+/// The bytes behind the mark, if they are what was sealed under that number.
+pub(super) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
+    let (own, bytes) = sealed.split_at_checked(MARK)?;
+    (own == mark_numbered(number, bytes)).then_some(bytes)
+}
+
+/// Four sums side by side, each of which any change of one of its words changes.
+fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let stir = |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (fours, few) = words.as_chunks::<4>();
+    let mut sums = [1_u64, 2, 3, 4];
+    for four in fours {
+        for (sum, word) in sums.iter_mut().zip(four) {
+            *sum = stir(*sum, u64::from_le_bytes(*word));
+        }
+    }
+    let mut mark = stir(number as u64, bytes.len() as u64);
+    for word in sums.into_iter().chain(few.iter().map(|word| u64::from_le_bytes(*word))) {
+        mark = stir(mark, word);
+    }
+    mark = rest.iter().fold(mark, |mark, byte| stir(mark, u64::from(*byte)));
+    (mark ^ (mark >> 32)).to_le_bytes()
+}
+
 /// Puts a mark before bytes.
 pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());
@@ -97,5 +132,15 @@ mod tests {
             assert!(unseal::<(u64, String)>(&bad, "it").is_err());
         }
         assert!(unseal_bytes(b"short", "it").is_err());
+        let sealed = seal_numbered(7, b"words");
+        assert_eq!(unseal_numbered(7, &sealed), Some(&b"words"[..]));
+        assert_eq!(unseal_numbered(8, &sealed), None);
+        assert_eq!(unseal_numbered(7, &sealed[..9]), None);
+        let sealed = seal_numbered(7, &(0..77).collect::<Vec<u8>>());
+        for bit in 0..sealed.len() * 8 {
+            let mut bad = sealed.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(unseal_numbered(7, &bad), None, "bit {bit}");
+        }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct OpenOptions {
     pub commit_max: usize,
     /// Commands waiting at most.
     pub queue_max: usize,
+    /// Memory for the set of known keys, in bytes.
+    pub seen_memory: u64,
 }
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
@@ -82,8 +84,8 @@ impl SoloHandle {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
         failpoint::pass("store.lock.after");
         let file = options.dir.join("state.db");
-        let mut tables =
-            SqliteTables::open(if options.in_memory { None } else { Some(file.as_path()) })?;
+        let file = if options.in_memory { None } else { Some(file.as_path()) };
+        let mut tables = SqliteTables::open(file, options.seen_memory)?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
         failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
@@ -277,9 +279,9 @@ impl Keeper {
         if self.changed {
             self.changed = false;
             self.ledger.save_lanes()?;
-            let core = self.ledger.core().clone();
             failpoint::pass("store.commit.before");
-            self.ledger.tables_mut().commit(&core)?;
+            let (core, tables) = self.ledger.parts();
+            tables.commit(core)?;
             failpoint::pass("store.commit.after");
         }
         let standing = self.ledger.standing();

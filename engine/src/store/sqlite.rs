@@ -5,24 +5,21 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::StoreError;
+use super::late::{self, Late};
 use super::output::seal_output;
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
-use super::sums::{Sums, place};
+use super::seen::{self, Seen, Shelf};
+use super::sums::Sums;
+use super::{Fault, StoreError};
 use crate::ledger::{
     Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult, Tables,
 };
 
-/// Format of the file; any other one is refused.
-pub(super) const FORMAT: i64 = 2;
+/// Format of the file; any other is refused.
+pub(super) const FORMAT: i64 = 3;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
-CREATE TABLE jobs (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
-CREATE TABLE queue (lane INTEGER, ready_at INTEGER, id INTEGER,
-                    PRIMARY KEY (lane, ready_at, id)) WITHOUT ROWID;
-CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE lanes (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE failed (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE output (seq INTEGER PRIMARY KEY, appender INTEGER NOT NULL, grp TEXT NOT NULL,
                      name TEXT NOT NULL, key BLOB NOT NULL, ordinal INTEGER NOT NULL,
@@ -37,15 +34,27 @@ pub(super) struct SqliteTables {
     pub(super) name: String,
     in_transaction: bool,
     pub(super) canonical_ready: bool,
-    sums: Sums,
+    pub(super) sums: Sums,
+    seen: Seen,
+    seen_memory: u64,
+    late: Late,
+}
+
+/// What is stored beside the core: sums and sizes of what lies in other tables.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Extent {
+    pub(super) sums: Sums,
+    pub(super) shelf: Shelf,
+    pub(super) late_rows: u64,
 }
 
 /// Everything a ledger is restored from.
 pub(super) type Stored = (Core, Vec<(LaneId, Lane)>);
 
 impl SqliteTables {
-    /// Opens or makes the file; `None` keeps everything in memory.
-    pub(super) fn open(path: Option<&Path>) -> Result<Self, StoreError> {
+    /// Opens or makes the file; `None` keeps everything in memory. The set of known keys keeps to
+    /// `seen_memory` bytes.
+    pub(super) fn open(path: Option<&Path>, seen_memory: u64) -> Result<Self, StoreError> {
         let name = path.map_or_else(|| "(memory)".to_owned(), |path| path.display().to_string());
         let failed = |error: rusqlite::Error| store_error(&name, &error);
         let connection = match path {
@@ -58,22 +67,22 @@ impl SqliteTables {
         connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .map_err(failed)?;
+        // Otherwise a statement may be compiled anew each time its values change.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         connection
             .execute_batch(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;
-                 PRAGMA cache_size=-16384; PRAGMA busy_timeout=5000;",
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=16000;
+                 PRAGMA cache_size=-32768; PRAGMA busy_timeout=5000;",
             )
             .map_err(failed)?;
         let format: i64 =
             connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if format > FORMAT {
-            return Err(StoreError::Newer { path: name, found: format, known: FORMAT });
-        }
-        if format != 0 && format < FORMAT {
-            return Err(StoreError::Older { path: name, found: format, known: FORMAT });
+        if let Some(error) = StoreError::of_format(format, FORMAT, &name) {
+            return Err(error);
         }
         if format == 0 {
-            let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
+            let schema = [SCHEMA, seen::SCHEMA, late::SCHEMA].concat();
+            let make = format!("BEGIN; {schema} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
         Ok(Self {
@@ -82,6 +91,9 @@ impl SqliteTables {
             in_transaction: false,
             canonical_ready: false,
             sums: Sums::default(),
+            seen: Seen::new(seen_memory),
+            seen_memory,
+            late: Late::default(),
         })
     }
 
@@ -89,11 +101,17 @@ impl SqliteTables {
     pub(super) fn restore(&mut self) -> TableResult<Stored> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
-        let (core, sums): (Core, Sums) = match record {
+        let (core, extent): (Core, Extent) = match record {
             Some(record) => unseal(&record, &format!("the core record of `{}`", self.name))?,
             None => Default::default(),
         };
-        self.sums = sums;
+        let known = extent.shelf.keys();
+        self.sums = extent.sums;
+        self.seen = Seen::load(&self.connection, extent.shelf, self.seen_memory)
+            .map_err(|fault| self.fault(&fault))?;
+        self.begin()?;
+        self.late = Late::load(&self.connection, extent.late_rows, &mut self.sums)
+            .map_err(|fault| self.fault(&fault))?;
         let rows = self.many("SELECT id, record FROM lanes ORDER BY id", [], |row| {
             Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
         })?;
@@ -104,13 +122,19 @@ impl SqliteTables {
                 .map_err(|error| self.odd(&format!("lane {id}: {error}")))?;
             lanes.push((LaneId(id), lane));
         }
-        self.verify(&core, &lanes, &sums)?;
+        self.verify(&core, &lanes, known)?;
         Ok((core, lanes))
     }
 
     /// Makes everything since the last commit durable, with the core.
     pub(super) fn commit(&mut self, core: &Core) -> TableResult<()> {
-        let record = seal(&(core, &self.sums))?;
+        self.begin()?;
+        let saved =
+            self.seen.save(&self.connection).and_then(|()| self.late.save(&self.connection));
+        saved.map_err(|fault| self.fault(&fault))?;
+        let shelf = self.seen.shelf().clone();
+        let extent = Extent { sums: self.sums, shelf, late_rows: self.late.rows() };
+        let record = seal(&(core, extent))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
@@ -138,6 +162,16 @@ impl SqliteTables {
         if !self.in_transaction {
             self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.error(&error))?;
             self.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    /// Brings changes to their tables when many have gathered.
+    fn make_room(&mut self) -> TableResult<()> {
+        if self.late.is_full() {
+            self.begin()?;
+            let filed = self.late.file(&self.connection, &mut self.sums);
+            filed.map_err(|fault| self.fault(&fault))?;
         }
         Ok(())
     }
@@ -179,6 +213,13 @@ impl SqliteTables {
         TableError { message: format!("`{}`: {error}", self.name), full }
     }
 
+    fn fault(&self, fault: &Fault) -> TableError {
+        match fault {
+            Fault::Sql(error) => self.error(error),
+            Fault::Odd(words) => self.odd(words),
+        }
+    }
+
     pub(super) fn odd(&self, message: &str) -> TableError {
         TableError { message: format!("`{}`: {message}", self.name), full: false }
     }
@@ -196,67 +237,52 @@ pub(crate) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
 
 impl Tables for SqliteTables {
     fn put_job(&mut self, id: JobId, job: &Job) -> TableResult<()> {
-        let record = seal(job)?;
-        self.run(
-            "INSERT OR REPLACE INTO jobs (id, record) VALUES (?1, ?2)",
-            params![id.0 as i64, record],
-        )?;
+        self.make_room()?;
+        let record = postcard::to_stdvec(job)
+            .map_err(|error| self.odd(&format!("job {} could not be encoded: {error}", id.0)))?;
+        self.late.put(id, record);
         Ok(())
     }
 
     fn job(&mut self, id: JobId) -> TableResult<Option<Job>> {
-        let sql = "SELECT record FROM jobs WHERE id = ?1";
-        let record: Option<Vec<u8>> = self.one(sql, params![id.0 as i64], |row| row.get(0))?;
-        record
-            .map(|record| unseal(&record, &format!("job {} of `{}`", id.0, self.name)))
-            .transpose()
+        self.begin()?;
+        match self.late.job(&self.connection, id) {
+            Ok(None) => Ok(None),
+            Ok(Some(record)) => postcard::from_bytes(record)
+                .map(Some)
+                .map_err(|error| self.odd(&format!("job {} could not be decoded: {error}", id.0))),
+            Err(fault) => Err(self.fault(&fault)),
+        }
     }
 
     fn drop_job(&mut self, id: JobId) -> TableResult<()> {
-        self.run("DELETE FROM jobs WHERE id = ?1", params![id.0 as i64])?;
+        self.late.drop(id);
         Ok(())
     }
 
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool> {
-        let new = self.run("INSERT OR IGNORE INTO seen (key) VALUES (?1)", params![key.0])? == 1;
-        if new {
-            self.sums.seen.add(&key.0);
-        }
-        Ok(new)
+        self.begin()?;
+        self.seen.mark(&self.connection, key.0).map_err(|fault| self.fault(&fault))
     }
 
     fn is_seen(&mut self, key: JobKey) -> TableResult<bool> {
-        let sql = "SELECT 1 FROM seen WHERE key = ?1";
-        Ok(self.one(sql, params![key.0], |_| Ok(()))?.is_some())
+        self.seen.knows(&self.connection, key.0).map_err(|fault| self.fault(&fault))
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
-        self.run(
-            "INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)",
-            params![lane.0, ready_at as i64, id.0 as i64],
-        )?;
-        self.sums.queue.add(&place(lane, ready_at, id));
+        self.late.enqueue((lane, ready_at, id));
         Ok(())
     }
 
     fn dequeue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
-        let gone = self.run(
-            "DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3",
-            params![lane.0, ready_at as i64, id.0 as i64],
-        )?;
-        if gone != 1 {
-            return Err(self.odd(&format!("job {} is not where it was queued", id.0)));
-        }
-        self.sums.queue.remove(&place(lane, ready_at, id));
+        self.make_room()?;
+        self.late.dequeue((lane, ready_at, id));
         Ok(())
     }
 
     fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>> {
-        self.one(
-            "SELECT ready_at, id FROM queue WHERE lane = ?1 ORDER BY ready_at, id LIMIT 1",
-            params![lane.0],
-            |row| Ok((row.get::<_, i64>(0)? as u64, JobId(row.get::<_, i64>(1)? as u64))),
-        )
+        self.begin()?;
+        self.late.first(&self.connection, lane).map_err(|fault| self.fault(&fault))
     }
 
     fn put_failed(&mut self, id: JobId, failed: &FailedJob) -> TableResult<()> {
@@ -322,17 +348,27 @@ impl Tables for SqliteTables {
     }
 
     fn put_lane(&mut self, id: LaneId, bytes: &[u8]) -> TableResult<()> {
-        self.run(
-            "INSERT OR REPLACE INTO lanes (id, record) VALUES (?1, ?2)",
-            params![id.0, seal_bytes(bytes)],
-        )?;
+        self.make_room()?;
+        self.late.put_lane(id, bytes);
         Ok(())
     }
 
     fn clear(&mut self) -> TableResult<()> {
         self.canonical_ready = false;
         self.sums = Sums::default();
-        for table in ["jobs", "queue", "seen", "lanes", "failed", "output", "blobs"] {
+        self.seen = Seen::new(self.seen_memory);
+        self.late = Late::default();
+        for table in [
+            "jobs",
+            "queue",
+            "late",
+            "seen_recent",
+            "seen_runs",
+            "lanes",
+            "failed",
+            "output",
+            "blobs",
+        ] {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }
         Ok(())

@@ -42,6 +42,8 @@ fn options(dir: &std::path::Path) -> OpenOptions {
         commit_interval: Duration::from_millis(1),
         commit_max: 50,
         queue_max: 16,
+        // So little that a run of eight keys is made again and again, and merged.
+        seen_memory: 8 * 160,
     }
 }
 
@@ -68,6 +70,22 @@ impl Pair {
         let (_, thread) = self.store.take().unwrap();
         thread.close();
         self.store = Some(SoloHandle::open(&options(self.dir.path())).unwrap());
+    }
+
+    /// A copy of the files while the store lives, as a kill would leave them, is whole and opens.
+    fn image(&mut self) {
+        self.store().ask_blocking(Question::Flush).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        for name in ["state.db", "state.db-wal"] {
+            std::fs::copy(self.dir.path().join(name), copy.path().join(name)).unwrap();
+        }
+        assert_eq!(super::examine(copy.path()).unwrap(), Vec::<String>::new());
+        let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
+        let standing = *self.store().standing().borrow();
+        let store = SoloStore { handle };
+        assert_eq!(*store.standing().borrow(), standing);
+        drop(store);
+        thread.close();
     }
 
     /// Sends a command to both and compares. The store's clock is the wall's, the model's counts,
@@ -297,6 +315,7 @@ fn the_store_answers_like_the_ledger_in_memory() {
             match pair.dice.below(60) {
                 0 => pair.reopen(),
                 1 => pair.compare(),
+                2 => pair.image(),
                 _ => {}
             }
         }

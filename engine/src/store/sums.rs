@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::sqlite::SqliteTables;
 use crate::ledger::{Core, JobId, Lane, LaneId, TableResult};
 
-/// Keys up to which a file is verified when it is opened; beyond, it would delay the start, and is
-/// left to `spoonbill fsck`.
+/// Rows up to which a table is verified when the file is opened. Beyond, it would delay the start:
+/// what is wrong is found when a job is taken, or by `spoonbill fsck`.
 const VERIFIED_MAX: u64 = 1_000_000;
 
 /// The sum of a set of rows, in any order.
@@ -37,7 +37,6 @@ fn hash(row: &[u8]) -> u64 {
 /// The sums of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sums {
-    pub(super) seen: Sum,
     pub(super) queue: Sum,
 }
 
@@ -45,10 +44,6 @@ impl Sums {
     /// The sums of the tables as they are.
     pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut sums = Self::default();
-        each(connection, "SELECT key FROM seen", |row| {
-            sums.seen.add(&row.get::<_, Vec<u8>>(0)?);
-            Ok(())
-        })?;
         each(connection, "SELECT lane, ready_at, id FROM queue", |row| {
             let (ready_at, id) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
             sums.queue.add(&place(LaneId(row.get(0)?), ready_at, JobId(id)));
@@ -81,33 +76,31 @@ pub(super) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
 }
 
 impl SqliteTables {
-    /// Sees that the tables hold what the core says.
+    /// Sees that the tables hold what the core says; of keys, `known` are there.
     pub(super) fn verify(
         &mut self,
         core: &Core,
         lanes: &[(LaneId, Lane)],
-        sums: &Sums,
+        known: u64,
     ) -> TableResult<()> {
         let run = core.run.as_ref();
-        let (known, pending) = run.map_or((0, 0), |run| (run.known, run.pending));
+        let pending = run.map_or(0, |run| run.pending);
         let (failed, output) = run.map_or((0, 0), |run| (run.failed, run.output_seq));
         let taken = core.taken_count();
         self.expect("lanes", lanes.iter().map(|(_, lane)| lane.pending).sum(), pending)?;
         self.expect("lanes", lanes.iter().map(|(_, lane)| u64::from(lane.held)).sum(), taken)?;
-        if known > VERIFIED_MAX {
-            return Ok(());
+        self.expect("seen", known, run.map_or(0, |run| run.known))?;
+        let expected =
+            [("failed", failed), ("output", output), ("jobs", pending + taken), ("queue", pending)];
+        for (table, wanted) in expected.into_iter().filter(|(_, rows)| *rows <= VERIFIED_MAX) {
+            self.expect(table, self.count(table)?, wanted)?;
         }
-        self.expect("failed", self.count("failed")?, failed)?;
-        self.expect("output", self.count("output")?, output)?;
-        self.expect("jobs", self.count("jobs")?, pending + taken)?;
-        self.expect("seen", self.count("seen")?, known)?;
-        self.expect("queue", self.count("queue")?, pending)?;
-        let found = Sums::of(&self.connection).map_err(|error| self.error(&error))?;
-        if found == *sums {
-            Ok(())
-        } else {
-            Err(self.odd("a row of `seen` or `queue` has changed"))
+        if pending <= VERIFIED_MAX
+            && Sums::of(&self.connection).map_err(|error| self.error(&error))? != self.sums
+        {
+            return Err(self.odd("a row of `queue` has changed"));
         }
+        Ok(())
     }
 
     fn count(&self, table: &str) -> TableResult<u64> {

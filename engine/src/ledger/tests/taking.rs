@@ -148,3 +148,17 @@ fn ledger_time_adds_up_and_never_runs_back() {
     bench.beat(&[session]);
     assert_eq!(bench.ledger.core().clock, 5000);
 }
+
+#[test]
+fn a_machine_that_slept_expires_nobody_and_opens_no_lane() {
+    let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
+    assert_eq!(bench.take(session, 1).len(), 1);
+    let other = bench.join(false);
+    // An hour later the first thing it hears is a beat of the one, then a word of the other.
+    bench.told.ms = 3_600_000;
+    bench.tell(Command::Beat { renewals: vec![session] });
+    assert_eq!(bench.ledger.core().clock, 1000);
+    assert_eq!(bench.ledger.core().taken_count(), 1);
+    let claim = Command::Claim { session: other, name: "gate".to_owned() };
+    assert!(matches!(bench.tell(claim), Reply::Cross(_)));
+}

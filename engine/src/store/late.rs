@@ -1,0 +1,312 @@
+//! Changes of `jobs`, `queue` and `lanes` on their way to those tables. With each commit they are written as
+//! one row of a log; the tables themselves get them later, many at a time and in their own order.
+//! So a job that comes and goes soon never touches a table, and one that stays does not cost a page
+//! for each of its steps. The log is replayed when the file is opened.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::seal::{seal_bytes, seal_numbered, unseal_bytes, unseal_numbered};
+use super::sums::{Sums, place};
+use crate::ledger::{JobId, LaneId};
+
+/// Changes kept before they go to the tables.
+const CHANGES_MAX: usize = 32_768;
+/// Bytes of log, likewise.
+const BYTES_MAX: usize = 8 << 20;
+/// Rows of a lane read ahead, and lanes for which they are kept.
+const AHEAD: usize = 16;
+const LANES_MAX: usize = 50_000;
+/// Jobs read from the table and kept until they end.
+const READ_MAX: usize = 4096;
+
+pub(super) const SCHEMA: &str = "
+CREATE TABLE jobs (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE queue (lane INTEGER, ready_at INTEGER, id INTEGER,
+                    PRIMARY KEY (lane, ready_at, id)) WITHOUT ROWID;
+CREATE TABLE lanes (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE late (id INTEGER PRIMARY KEY, changes BLOB NOT NULL);
+";
+
+/// One change, as it stands in the log.
+#[derive(Debug, Serialize, Deserialize)]
+enum Change<'a> {
+    Put(JobId, #[serde(borrow)] &'a [u8]),
+    Drop(JobId),
+    Enqueue(LaneId, u64, JobId),
+    Dequeue(LaneId, u64, JobId),
+    Lane(LaneId, #[serde(borrow)] &'a [u8]),
+}
+
+type Place = (LaneId, u64, JobId);
+
+/// The changes.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    /// Jobs put, or dropped though they may be in the table.
+    jobs: BTreeMap<JobId, Option<Vec<u8>>>,
+    /// Places taken that are not in the table, and left that are.
+    added: BTreeSet<Place>,
+    left: BTreeSet<Place>,
+    lanes: BTreeMap<LaneId, Vec<u8>>,
+    /// Changes that are in no row of the log yet.
+    log: Vec<u8>,
+    rows: u64,
+    logged_bytes: usize,
+    /// Later jobs are not in the table.
+    last_filed: Option<JobId>,
+    heads: BTreeMap<LaneId, Heads>,
+    read: BTreeMap<JobId, Vec<u8>>,
+}
+
+/// The first rows of a lane in the table, which does not change until the next filing.
+#[derive(Debug)]
+struct Heads {
+    ahead: VecDeque<(u64, JobId)>,
+    after: Option<(u64, JobId)>,
+    more: bool,
+}
+
+impl Late {
+    /// Replays a log of so many rows. What it held goes to the tables with the next commit.
+    pub(super) fn load(connection: &Connection, rows: u64, sums: &mut Sums) -> Result<Self, Fault> {
+        let last: Option<i64> =
+            connection.query_row("SELECT max(id) FROM jobs", [], |row| row.get(0))?;
+        let mut late = Self { last_filed: last.map(|id| JobId(id as u64)), ..Self::default() };
+        let mut statement = connection.prepare("SELECT id, changes FROM late ORDER BY id")?;
+        let mut found = statement.query([])?;
+        while let Some(row) = found.next()? {
+            let id: i64 = row.get(0)?;
+            let odd = || Fault::Odd(format!("row {id} of the log `late` is not what was written"));
+            let sealed = row.get_ref(1)?.as_blob().map_err(|_| odd())?;
+            let bytes = unseal_numbered(id, sealed).ok_or_else(odd)?;
+            late.replay(bytes).map_err(|_| odd())?;
+            late.rows += 1;
+        }
+        if late.rows != rows {
+            return Err(Fault::Odd(format!("the log `late` has {}, not {rows}, rows", late.rows)));
+        }
+        drop(found);
+        late.file(connection, sums)?;
+        Ok(late)
+    }
+
+    fn replay(&mut self, mut bytes: &[u8]) -> Result<(), postcard::Error> {
+        while !bytes.is_empty() {
+            let (change, rest) = postcard::take_from_bytes(bytes)?;
+            match change {
+                Change::Put(id, record) => self.put(id, record.to_vec()),
+                Change::Drop(id) => self.drop(id),
+                Change::Enqueue(lane, ready_at, id) => self.enqueue((lane, ready_at, id)),
+                Change::Dequeue(lane, ready_at, id) => self.dequeue((lane, ready_at, id)),
+                Change::Lane(id, record) => self.put_lane(id, record),
+            }
+            bytes = rest;
+        }
+        self.log.clear();
+        Ok(())
+    }
+
+    /// Rows of the log; to be stored with each commit.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether the changes should go to the tables now, for which a transaction must be open.
+    pub(super) fn is_full(&self) -> bool {
+        let changes = self.jobs.len() + self.added.len() + self.left.len() + self.lanes.len();
+        changes >= CHANGES_MAX || self.logged_bytes + self.log.len() >= BYTES_MAX
+    }
+
+    fn note(&mut self, change: &Change<'_>) {
+        let log = std::mem::take(&mut self.log);
+        // Writing to memory cannot fail.
+        self.log = postcard::to_extend(change, log).unwrap_or_default();
+    }
+
+    pub(super) fn put(&mut self, id: JobId, record: Vec<u8>) {
+        self.note(&Change::Put(id, &record));
+        self.read.remove(&id);
+        self.jobs.insert(id, Some(record));
+    }
+
+    pub(super) fn drop(&mut self, id: JobId) {
+        self.note(&Change::Drop(id));
+        self.read.remove(&id);
+        if self.last_filed.is_some_and(|last| id <= last) {
+            self.jobs.insert(id, None);
+        } else {
+            self.jobs.remove(&id);
+        }
+    }
+
+    pub(super) fn put_lane(&mut self, id: LaneId, record: &[u8]) {
+        self.note(&Change::Lane(id, record));
+        self.lanes.insert(id, record.to_vec());
+    }
+
+    pub(super) fn enqueue(&mut self, place: Place) {
+        let (lane, ready_at, id) = place;
+        self.note(&Change::Enqueue(lane, ready_at, id));
+        if self.left.remove(&place) {
+            // It is still in the table, and now counts again.
+            self.heads.remove(&lane);
+        } else {
+            self.added.insert(place);
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, place: Place) {
+        let (lane, ready_at, id) = place;
+        self.note(&Change::Dequeue(lane, ready_at, id));
+        if self.added.remove(&place) {
+            return;
+        }
+        self.left.insert(place);
+        if let Some(heads) = self.heads.get_mut(&lane) {
+            heads.ahead.retain(|place| *place != (ready_at, id));
+        }
+    }
+
+    /// A job's record, from here or from the table.
+    pub(super) fn job(
+        &mut self,
+        connection: &Connection,
+        id: JobId,
+    ) -> Result<Option<&[u8]>, Fault> {
+        if let Some(change) = self.jobs.get(&id) {
+            return Ok(change.as_deref());
+        }
+        if !self.read.contains_key(&id) {
+            let mut statement =
+                connection.prepare_cached("SELECT record FROM jobs WHERE id = ?1")?;
+            let sealed: Option<Vec<u8>> =
+                statement.query_row(params![id.0 as i64], |row| row.get(0)).optional()?;
+            let Some(sealed) = sealed else {
+                return Ok(None);
+            };
+            let record = unseal_bytes(&sealed, &format!("job {}", id.0));
+            let record = record.map_err(|error| Fault::Odd(error.message))?.to_vec();
+            if self.read.len() >= READ_MAX {
+                self.read.clear();
+            }
+            self.read.insert(id, record);
+        }
+        Ok(self.read.get(&id).map(Vec::as_slice))
+    }
+
+    /// The first place of a lane, here or in the table.
+    pub(super) fn first(
+        &mut self,
+        connection: &Connection,
+        lane: LaneId,
+    ) -> Result<Option<(u64, JobId)>, Fault> {
+        let here = self.added.range((lane, 0, JobId(0))..).next();
+        let here = here.filter(|(own, ..)| *own == lane).map(|(_, at, id)| (*at, *id));
+        if self.heads.len() >= LANES_MAX && !self.heads.contains_key(&lane) {
+            self.heads.clear();
+        }
+        let heads = self.heads.entry(lane).or_insert_with(Heads::unread);
+        while heads.ahead.is_empty() && heads.more {
+            heads.read_on(connection, lane)?;
+            let left = &self.left;
+            heads.ahead.retain(|(ready_at, id)| !left.contains(&(lane, *ready_at, *id)));
+        }
+        Ok(heads.ahead.front().copied().into_iter().chain(here).min())
+    }
+
+    /// Writes what has come since the last commit.
+    pub(super) fn save(&mut self, connection: &Connection) -> Result<(), Fault> {
+        if self.log.is_empty() {
+            return Ok(());
+        }
+        let id = self.rows as i64;
+        connection
+            .prepare_cached("INSERT INTO late (id, changes) VALUES (?1, ?2)")?
+            .execute(params![id, seal_numbered(id, &self.log)])?;
+        self.rows += 1;
+        self.logged_bytes += self.log.len();
+        self.log.clear();
+        Ok(())
+    }
+
+    /// Brings all changes to the tables and forgets the log.
+    pub(super) fn file(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
+        self.file_jobs(connection)?;
+        self.file_queue(connection, sums)?;
+        let mut put = connection
+            .prepare_cached("INSERT OR REPLACE INTO lanes (id, record) VALUES (?1, ?2)")?;
+        for (id, record) in std::mem::take(&mut self.lanes) {
+            put.execute(params![id.0, seal_bytes(&record)])?;
+        }
+        connection.prepare_cached("DELETE FROM late")?.execute([])?;
+        self.log.clear();
+        (self.rows, self.logged_bytes) = (0, 0);
+        Ok(())
+    }
+
+    fn file_jobs(&mut self, connection: &Connection) -> Result<(), Fault> {
+        let mut put = connection
+            .prepare_cached("INSERT OR REPLACE INTO jobs (id, record) VALUES (?1, ?2)")?;
+        let mut drop = connection.prepare_cached("DELETE FROM jobs WHERE id = ?1")?;
+        for (id, record) in std::mem::take(&mut self.jobs) {
+            match record {
+                Some(record) => {
+                    put.execute(params![id.0 as i64, seal_bytes(&record)])?;
+                    self.last_filed = self.last_filed.max(Some(id));
+                }
+                None => {
+                    drop.execute(params![id.0 as i64])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file_queue(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
+        let mut enter = connection
+            .prepare_cached("INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)")?;
+        let mut leave = connection
+            .prepare_cached("DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3")?;
+        for (lane, ready_at, id) in std::mem::take(&mut self.left) {
+            if leave.execute(params![lane.0, ready_at as i64, id.0 as i64])? != 1 {
+                return Err(Fault::Odd(format!("job {} is not where it was queued", id.0)));
+            }
+            sums.queue.remove(&place(lane, ready_at, id));
+        }
+        for (lane, ready_at, id) in std::mem::take(&mut self.added) {
+            enter.execute(params![lane.0, ready_at as i64, id.0 as i64])?;
+            sums.queue.add(&place(lane, ready_at, id));
+        }
+        self.heads.clear();
+        Ok(())
+    }
+}
+
+impl Heads {
+    fn unread() -> Self {
+        Self { ahead: VecDeque::new(), after: None, more: true }
+    }
+
+    fn read_on(&mut self, connection: &Connection, lane: LaneId) -> Result<(), Fault> {
+        let after = self.after.map_or((-1, -1), |(ready_at, id)| (ready_at as i64, id.0 as i64));
+        let mut statement = connection.prepare_cached(
+            "SELECT ready_at, id FROM queue WHERE lane = ?1 AND (ready_at, id) > (?2, ?3)
+             ORDER BY ready_at, id LIMIT 16",
+        )?;
+        let mut rows = statement.query(params![lane.0, after.0, after.1])?;
+        while let Some(row) = rows.next()? {
+            let (ready_at, id) = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64);
+            self.ahead.push_back((ready_at, JobId(id)));
+        }
+        self.more = self.ahead.len() == AHEAD;
+        self.after = self.ahead.back().copied();
+        Ok(())
+    }
+}
