@@ -82,7 +82,6 @@ CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT N
     headers TEXT NOT NULL, size INTEGER NOT NULL, mark BLOB NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS pages_by_url ON pages (url);
 ";
 
 impl Documents {
@@ -191,9 +190,8 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
             Some(file) => Connection::open(file)?,
             None => Connection::open_in_memory()?,
         };
-        // The size holds for a new file only; larger pages suit bodies of some kilobytes.
         connection.execute_batch(
-            "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
         )?;
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(packer::SCHEMA)?;
@@ -326,7 +324,12 @@ impl Keeper<'_> {
     fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
         match self.page("fingerprint = ?1", params![own])? {
             Some(page) => Ok(Some(page)),
-            None => self.page("url = ?1 ORDER BY id DESC LIMIT 1", params![url]),
+            None => {
+                // Only a replay looks for addresses, so only a replay pays for their order.
+                let index = "CREATE INDEX IF NOT EXISTS pages_by_url ON pages (url)";
+                self.connection.execute_batch(index)?;
+                self.page("url = ?1 ORDER BY id DESC LIMIT 1", params![url])
+            }
         }
     }
 

@@ -154,7 +154,7 @@ pub(super) const TABLE: &[Key] = &[
         "How long commands gather before they are committed together."),
     row("store.commit.max", STORE, integer(1, 1_000_000), is("1000"),
         "Commands committed together at most."),
-    row("store.seen.memory", STORE, size(1 << 20), is("64MiB"),
+    row("store.seen.memory", STORE, size(1 << 20), is("128MiB"),
         "Memory for the set of known addresses; the set itself lies on disk."),
     accepted("datastore.type", STORE, Kind::Text, is("jar:file:"),
         "Kind of Scoopi's store."),

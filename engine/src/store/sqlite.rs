@@ -71,8 +71,9 @@ impl SqliteTables {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         connection
             .execute_batch(
-                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=16000;
-                 PRAGMA cache_size=-32768; PRAGMA busy_timeout=5000;",
+                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
+                 PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-196608;
+                 PRAGMA busy_timeout=5000;",
             )
             .map_err(failed)?;
         let format: i64 =
