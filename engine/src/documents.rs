@@ -5,7 +5,7 @@
 
 mod packer;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -178,7 +178,11 @@ fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     let Ok(first) = inbox.recv() else { return };
     match connect(file) {
         Ok((connection, packer)) => {
-            Keeper { connection, packer: RefCell::new(packer), inbox, bytes_max }.keep(first);
+            let has_data = connection
+                .query_row("SELECT EXISTS (SELECT 1 FROM parsed)", [], |row| row.get(0))
+                .unwrap_or(true);
+            let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
+            Keeper { connection, has_data, packer, inbox, bytes_max }.keep(first);
         }
         Err(error) => refuse(first, inbox, &error),
     }
@@ -226,6 +230,8 @@ fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
 
 struct Keeper<'a> {
     connection: Connection,
+    /// Whether anything may have been parsed from the pages; most files hold nothing of that kind.
+    has_data: Cell<bool>,
     packer: RefCell<Packer>,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
@@ -376,9 +382,11 @@ impl Keeper<'_> {
         page: &StoredPage,
     ) -> rusqlite::Result<()> {
         let (packed, model) = self.packer.borrow_mut().pack(&self.connection, kind, &page.body)?;
-        self.connection
-            .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?
-            .execute(params![fingerprint])?;
+        if self.has_data.get() {
+            self.connection
+                .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?
+                .execute(params![fingerprint])?;
+        }
         self.connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO pages
@@ -407,6 +415,7 @@ impl Keeper<'_> {
         fingerprint: &Fingerprint,
         data: &[(Vec<u8>, Vec<u8>)],
     ) -> rusqlite::Result<()> {
+        self.has_data.set(true);
         for (key, data) in data {
             self.connection
                 .prepare_cached(
