@@ -73,6 +73,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     };
     let news: Vec<Problem> = found.into_iter().filter(is_news).collect();
     problems.0.extend(news);
+    problems.hide(&published.secrets);
     problems.sort();
     if problems.has_errors() {
         return Err(problems);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag, options};
 
 use super::slips::{self, Stumble};
+use super::variables::Dollars;
 use super::{Entry, Kind, Node, Scalar, Variables, scalar_type, syntax};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
@@ -127,11 +128,11 @@ impl Builder<'_, '_> {
                 self.charge(text_weight(&text), at)?;
                 let quoted = style != ScalarStyle::Plain || tag.is_some_and(|tag| is_text(&tag));
                 let merges = !quoted && text == "<<";
-                let filled = if self.at_key() {
-                    None
-                } else {
-                    self.variables.fill(&text, at, self.findings)
-                };
+                if style == ScalarStyle::Plain {
+                    self.check_comment(&text, at);
+                }
+                let dollars = self.dollars();
+                let filled = self.variables.fill(&text, dollars, at, self.findings);
                 if let Some(filled) = &filled {
                     self.charge(text_weight(filled), at)?;
                 }
@@ -152,7 +153,7 @@ impl Builder<'_, '_> {
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(id) => self.alias(id, at),
             Event::UnresolvedAlias(name) => {
-                self.findings.error(
+                self.findings.spoilt(
                     at,
                     format!("the alias `*{name}` has no anchor `&{name}` before it"),
                     "define the anchor first, or put the text in quotes",
@@ -164,9 +165,37 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Whether the next scalar is a key of a mapping.
-    fn at_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Mapping(_, None), .. }))
+    /// Warns of a text that YAML cuts off at ` #`.
+    fn check_comment(&mut self, text: &str, at: Span) {
+        let line = self.findings.sources.line(self.file, at.line).unwrap_or_default();
+        let end = (at.column + at.width).saturating_sub(1) as usize;
+        let Some((byte, _)) = line.char_indices().nth(end) else { return };
+        let rest = line.get(byte..).unwrap_or_default();
+        let comment = rest.trim_start();
+        let tight = comment.strip_prefix('#').is_some_and(|word| {
+            word.starts_with(|c: char| c.is_alphabetic()) && !word.trim_end().contains(' ')
+        });
+        if !tight || comment.len() == rest.len() || scalar_type(text) == Scalar::Null {
+            return;
+        }
+        let comment = comment.trim_end();
+        self.findings.warn(
+            at,
+            format!("` {comment}` is a comment to YAML, and not part of the text"),
+            format!("put the text in quotes: `\"{text} {comment}\"`, or write `# ` for a comment"),
+        );
+    }
+
+    /// Whether the next scalar is a script.
+    fn dollars(&self) -> Dollars {
+        match self.open.last() {
+            Some(Open { content: Content::Mapping(_, Some(Key::Named(key, _))), .. })
+                if key.text == "script" =>
+            {
+                Dollars::Script
+            }
+            _ => Dollars::Variables,
+        }
     }
 
     fn open(&mut self, at: Span, anchor: usize, content: Content) -> Result<(), Unreadable> {
@@ -325,7 +354,7 @@ impl Builder<'_, '_> {
         let stumble = Stumble { text: self.text, from: read_to, to, at };
         let (at, message, help) = slips::find(error.kind(), stumble).unwrap_or_else(|| {
             let (message, help) = syntax::explain(error.kind());
-            (at, message, help)
+            (at, message, help.into())
         });
         self.findings.error(self.within(at), message, help);
     }
