@@ -169,9 +169,9 @@ fn field(entry: &Entry, inside: Inside, findings: &mut Findings<'_>) -> Field {
                 texts.collect()
             }
             Kind::Scalar(words, _) => {
-                let advice = match words.as_str() {
-                    "" => "write a selector after the colon, such as `h1`".to_owned(),
-                    words => format!(
+                let advice = match node.describe().as_str() {
+                    "nothing" => "write a selector after the colon, such as `h1`".to_owned(),
+                    _ => format!(
                         "write a selector, such as `h1`; a constant is `{{ value: {} }}`",
                         shorten(words)
                     ),

@@ -78,7 +78,14 @@ impl Variables {
                 findings.spoilt(
                     at,
                     format!("the environment has no variable `{name}`"),
-                    format!("set it, or write a default: `${{{name}:-...}}`"),
+                    match dollars {
+                        Dollars::Variables => {
+                            format!("set it, or write a default: `${{{name}:-...}}`")
+                        }
+                        Dollars::Script => {
+                            format!("write `$${{{body}}}` if it is JavaScript's own")
+                        }
+                    },
                 );
                 filled.extend(["${", body, "}"]);
             }
