@@ -116,10 +116,10 @@ impl Problems {
         for problem in &mut self.0 {
             for (name, value) in &known {
                 let shown = format!("${{{name}}}");
-                for text in [Some(&mut problem.message), problem.help.as_mut()] {
-                    if let Some(text) = text {
-                        hide(text, value, &shown);
-                    }
+                for text in
+                    [Some(&mut problem.message), problem.help.as_mut()].into_iter().flatten()
+                {
+                    hide(text, value, &shown);
                 }
             }
         }
@@ -154,8 +154,8 @@ fn hide(text: &mut String, value: &str, shown: &str) {
     let mut from = 0;
     while let Some(dots) = text.get(from..).and_then(|rest| rest.find("...")) {
         let end = from + dots;
-        let parts = value.char_indices().map(|(at, _)| at).filter(|at| *at > 1);
-        let cut = parts.filter(|at| text[..end].ends_with(&value[..*at])).last();
+        let mut parts = value.char_indices().map(|(at, _)| at).filter(|at| *at > 1);
+        let cut = parts.rfind(|at| text[..end].ends_with(&value[..*at]));
         if let Some(cut) = cut {
             text.replace_range(end - cut..end, shown);
             from = end - cut + shown.len() + 3;

@@ -122,7 +122,7 @@ fn named(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
     let keys = Fields::new(&shapes::LOCATOR, node.at, node, findings)?;
     let (name, url) = (keys.name("name", findings), keys.name("url", findings));
     let (name, url) = (name?, url?);
-    if ranges(&url.text).any(|range| is_range(range)) {
+    if ranges(&url.text).any(is_range) {
         findings.error(
             url.at,
             "an address with a range gives many pages, which cannot have one name",

@@ -99,12 +99,11 @@ fn outside(text: &str, wanted: char) -> Option<usize> {
     for (at, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '[' | '(') => depth += 1,
             (None, ']' | ')') => depth = depth.saturating_sub(1),
             (None, _) if c == wanted && depth == 0 => return Some(at),
-            (None, _) => {}
+            _ => {}
         }
     }
     None
