@@ -84,7 +84,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     Ok(Composed { published, config: config.clone(), date, dir, warnings: problems.0 })
 }
 
-/// Addresses without a scheme that are no files: those pages will fail.
+/// Addresses that are no files and seem to lack their scheme: those pages will fail.
 fn missing_files(defs: &Defs, config: &Config, sources: &Sources) -> Vec<Problem> {
     let mut problems = Vec::new();
     for locator in defs.locator_groups.iter().flat_map(|group| &group.locators) {
@@ -94,14 +94,11 @@ fn missing_files(defs: &Defs, config: &Config, sources: &Sources) -> Vec<Problem
         if below.chain([PathBuf::from(&path)]).any(|place| place.exists()) {
             continue;
         }
+        if !is_host(path.split('/').next().unwrap_or_default()) {
+            continue;
+        }
         let message = format!("this page will fail: there is no file `{path}`");
-        let help = if is_host(path.split('/').next().unwrap_or_default()) {
-            format!("add the scheme: `https://{path}`")
-        } else {
-            "a relative path counts from the working directory; an address on the web begins with \
-             `https://`"
-                .to_owned()
-        };
+        let help = format!("add the scheme: `https://{path}`");
         problems.push(Problem::warning(sources, locator.url.at, message).with_help(help));
         if problems.len() >= MISSING_MAX {
             break;
