@@ -52,6 +52,7 @@ pub(crate) fn parse(
         findings,
         open: Vec::new(),
         anchors: HashMap::new(),
+        end: 0,
         root: None,
     };
     let mut first_ended = false;
@@ -80,6 +81,7 @@ pub(crate) fn parse(
             continue;
         }
         first_ended = matches!(event, Event::DocumentEnd);
+        builder.end = read_to;
         builder.take(event, at)?;
     }
     Ok(builder.root.filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
@@ -93,6 +95,8 @@ struct Builder<'b, 's> {
     findings: &'b mut Findings<'s>,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
+    /// End of what has been read, in bytes.
+    end: usize,
     root: Option<Node>,
 }
 
@@ -167,15 +171,16 @@ impl Builder<'_, '_> {
 
     /// Warns of a text that YAML cuts off at ` #`.
     fn check_comment(&mut self, text: &str, at: Span) {
-        let line = self.findings.sources.line(self.file, at.line).unwrap_or_default();
-        let end = (at.column + at.width).saturating_sub(1) as usize;
-        let Some((byte, _)) = line.char_indices().nth(end) else { return };
-        let rest = line.get(byte..).unwrap_or_default();
-        let comment = rest.trim_start();
-        let tight = comment.strip_prefix('#').is_some_and(|word| {
-            word.starts_with(|c: char| c.is_alphabetic()) && !word.trim_end().contains(' ')
-        });
-        if !tight || comment.len() == rest.len() || scalar_type(text) == Scalar::Null {
+        // Only what follows at once is looked at, whatever the length of the line.
+        let rest = self.text.get(self.end..).unwrap_or_default();
+        let comment = rest.trim_start_matches([' ', '\t']);
+        if !comment.starts_with('#') || comment.len() == rest.len() {
+            return;
+        }
+        let comment = comment.lines().next().unwrap_or_default();
+        let word = comment.get(1..).unwrap_or_default().trim_end();
+        let tight = word.starts_with(|c: char| c.is_alphabetic()) && !word.contains(' ');
+        if !tight || scalar_type(text) == Scalar::Null {
             return;
         }
         let comment = comment.trim_end();
