@@ -9,6 +9,7 @@ mod locators;
 mod output;
 mod records;
 mod sections;
+mod selectors;
 mod tasks;
 mod wiring;
 
@@ -118,7 +119,7 @@ fn compose(
     } else {
         read(files, options, &mut variables, &mut findings)
     };
-    let problems = findings.finish();
+    let problems = findings.finish(&variables.secrets);
     let warnings =
         problems.0.iter().filter(|problem| problem.severity == Severity::Warning).cloned();
     let warnings = warnings.collect();
@@ -141,7 +142,7 @@ fn read(
     }
     let all_read = !findings.incomplete;
     let sections = sections::merge(roots, findings);
-    let [locator_groups, task_groups, data_defs, steps, groups] = &sections;
+    let [groups, locator_groups, task_groups, data_defs, steps] = &sections;
     let chains = chains::read(&steps.entries, findings);
     let chains = inherit::expand(chains, findings);
     let locators = locators::read(locator_groups, findings);
@@ -167,7 +168,7 @@ fn report_missing(
     defs: &Defs,
     findings: &mut Findings<'_>,
 ) {
-    let [.., groups] = sections;
+    let [groups, ..] = sections;
     if groups.at.is_some() {
         return;
     }
@@ -176,6 +177,14 @@ fn report_missing(
         [file] => Span { file: *file, line: 1, column: 1, width: 1 },
         _ => Span::default(),
     };
+    if sections.iter().all(|section| section.at.is_none()) {
+        findings.error(
+            at,
+            "there is nothing to load: no file has `groups`",
+            "write `groups:`, below it a name of your own, and below that `urls:` and `fields:`",
+        );
+        return;
+    }
     for (name, section) in sections::SECTIONS.iter().zip(sections) {
         let needed = match *name {
             "steps" | "groups" => false,

@@ -2,7 +2,7 @@
 //!
 //! Bounded: a hostile file must not turn a million mistakes into gigabytes of messages.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::problem::{Problem, Problems, Severity, suggest};
 use crate::text::{Sources, Span};
@@ -20,6 +20,10 @@ pub(crate) struct Findings<'a> {
     pub(crate) sources: &'a Sources,
     /// A file could not be read whole, so "nobody defines this" may be false and is not said.
     pub(crate) incomplete: bool,
+    /// Groups in short form that have no pages of their own, and whether that has been told.
+    pub(crate) without_pages: HashMap<String, bool>,
+    /// Values that are broken and told: nothing else is said of them.
+    broken: HashSet<Span>,
     kept: Vec<Problem>,
     seen: HashSet<(Span, String)>,
     errors: usize,
@@ -32,6 +36,8 @@ impl<'a> Findings<'a> {
         Self {
             sources,
             incomplete: !early.is_empty(),
+            without_pages: HashMap::new(),
+            broken: HashSet::new(),
             errors: early.len(),
             warnings: 0,
             kept: early,
@@ -41,10 +47,21 @@ impl<'a> Findings<'a> {
 
     /// Notes what refuses the run; an empty help is none.
     pub(crate) fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        if self.broken.contains(&at) {
+            return;
+        }
         self.errors += 1;
         if self.errors <= KEPT_MAX {
             self.keep(Severity::Error, at, message.into(), help.into());
         }
+    }
+
+    /// Notes what is wrong with a value, and that nothing else need be said of it.
+    pub(crate) fn spoilt(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        // A value may have two such faults, but not one twice.
+        self.broken.remove(&at);
+        self.error(at, message, help);
+        self.broken.insert(at);
     }
 
     /// Notes what deserves a look; an empty help is none.
@@ -109,9 +126,10 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// All problems in the order of their places.
-    pub(crate) fn finish(self) -> Problems {
+    /// All problems in the order of their places, without what must not be shown.
+    pub(crate) fn finish(self, secrets: &BTreeMap<String, String>) -> Problems {
         let mut problems = Problems(self.kept);
+        problems.hide(secrets);
         problems.sort();
         for (found, name) in [(self.errors, "errors"), (self.warnings, "warnings")] {
             if found > KEPT_MAX {

@@ -1,5 +1,6 @@
 //! What is wrong with a definition, where, and what to do about it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -105,6 +106,24 @@ impl Problems {
     pub fn sort(&mut self) {
         self.0.sort_by(|a, b| a.place.cmp(&b.place));
     }
+
+    /// Puts `${NAME}` wherever the value of a secret variable would be shown.
+    pub fn hide(&mut self, secrets: &BTreeMap<String, String>) {
+        // A value that holds another goes first; a single character would take words apart.
+        let mut known: Vec<(&String, &String)> =
+            secrets.iter().filter(|(_, value)| value.len() > 1).collect();
+        known.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        for problem in &mut self.0 {
+            for (name, value) in &known {
+                let shown = format!("${{{name}}}");
+                for text in
+                    [Some(&mut problem.message), problem.help.as_mut()].into_iter().flatten()
+                {
+                    hide(text, value, &shown);
+                }
+            }
+        }
+    }
 }
 
 impl fmt::Display for Problems {
@@ -117,6 +136,34 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// Takes a value out of a text: as it is, as it looks in an address, and where it was cut off.
+fn hide(text: &mut String, value: &str, shown: &str) {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    let encoded: String = value.bytes().map(encode).collect();
+    for form in [value, encoded.as_str()] {
+        if text.contains(form) {
+            *text = text.replace(form, shown);
+        }
+    }
+    let mut from = 0;
+    while let Some(dots) = text.get(from..).and_then(|rest| rest.find("...")) {
+        let end = from + dots;
+        let mut parts = value.char_indices().map(|(at, _)| at).filter(|at| *at > 1);
+        let cut = parts.rfind(|at| text[..end].ends_with(&value[..*at]));
+        if let Some(cut) = cut {
+            text.replace_range(end - cut..end, shown);
+            from = end - cut + shown.len() + 3;
+        } else {
+            from = end + 3;
+        }
+    }
+}
 
 /// Longest misspelt name that is compared with others, in bytes: the distance costs its square.
 const SUGGEST_NAME_MAX: usize = 200;

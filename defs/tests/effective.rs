@@ -301,11 +301,7 @@ fn directories_without_definitions_are_refused() {
     }
     assert_eq!(
         refused(&[("a.yml", "# nothing\n"), ("b.yml", "")]),
-        [
-            "no file has the section `locatorGroups`",
-            "no file has the section `taskGroups`",
-            "no file has the section `dataDefs`"
-        ]
+        ["there is nothing to load: no file has `groups`"]
     );
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spoonbill_defs::{Defs, Loaded, Options, Place, PluginDef, Problem, Problems};
+use spoonbill_defs::{Defs, Loaded, Options, Place, PluginDef, Problem, Problems, Sources};
+use spoonbill_plugins::loader::Target;
 
 use crate::config::Config;
 use crate::lists;
@@ -50,6 +51,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     let files = script_files(&defs, dir, config);
     let (lists, found) = lists::examine(&defs, dir, config, &sources);
     problems.0.extend(found);
+    problems.0.extend(missing_files(&defs, config, &sources));
     let published = Published { defs, files, secrets, lists };
     let date = match RunDate::of(config) {
         Ok(date) => date,
@@ -73,12 +75,49 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
     };
     let news: Vec<Problem> = found.into_iter().filter(is_news).collect();
     problems.0.extend(news);
+    problems.hide(&published.secrets);
     problems.sort();
     if problems.has_errors() {
         return Err(problems);
     }
     let dir = dir.to_owned();
     Ok(Composed { published, config: config.clone(), date, dir, warnings: problems.0 })
+}
+
+/// Addresses that are no files and seem to lack their scheme: those pages will fail.
+fn missing_files(defs: &Defs, config: &Config, sources: &Sources) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for locator in defs.locator_groups.iter().flat_map(|group| &group.locators) {
+        let Ok(Target::Path(path)) = Target::of(&locator.url.text) else { continue };
+        let inner = path.trim_start_matches('/');
+        let below = config.fetch.resources_dir.iter().map(|dir| dir.join(inner));
+        if below.chain([PathBuf::from(&path)]).any(|place| place.exists()) {
+            continue;
+        }
+        if !is_host(path.split('/').next().unwrap_or_default()) {
+            continue;
+        }
+        let message = format!("this page will fail: there is no file `{path}`");
+        let help = format!("add the scheme: `https://{path}`");
+        problems.push(Problem::warning(sources, locator.url.at, message).with_help(help));
+        if problems.len() >= MISSING_MAX {
+            break;
+        }
+    }
+    problems
+}
+
+/// Missing files that are told; the others will be in the report.
+const MISSING_MAX: usize = 20;
+
+/// Whether the first part of a path looks like the name of a host.
+fn is_host(part: &str) -> bool {
+    const FILES: [&str; 7] = ["html", "htm", "xml", "json", "csv", "txt", "gz"];
+    let end = part.rsplit_once('.').map_or("", |(_, end)| end);
+    end.len() > 1
+        && end.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && !part.starts_with('.')
+        && !FILES.contains(&end.to_ascii_lowercase().as_str())
 }
 
 fn overlap(one: &Place, other: &Place) -> bool {

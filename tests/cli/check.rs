@@ -363,7 +363,7 @@ fn duplicate_names_and_wrong_types() {
      --> defs/more.yml:9:1
       |
     9 | extras: {}
-      | ^^^^^^ the keys of a definition file are `locatorGroups`, `taskGroups`, `dataDefs`, `steps`, `groups`
+      | ^^^^^^ the keys of a definition file are `groups`, `locatorGroups`, `taskGroups`, `dataDefs`, `steps`
     5 errors, 2 warnings
     "#);
 }
@@ -404,22 +404,12 @@ fn directories_that_hold_nothing() {
     insta::assert_snapshot!(comment.shown(&work), @r#"
     exit 3
     --- stderr
-    error: no file has the section `locatorGroups`
+    error: there is nothing to load: no file has `groups`
      --> defs/empty.yml:1:1
       |
     1 | # nothing
-      | ^ add `locatorGroups:` at the top level
-    error: no file has the section `taskGroups`
-     --> defs/empty.yml:1:1
-      |
-    1 | # nothing
-      | ^ add `taskGroups:` at the top level
-    error: no file has the section `dataDefs`
-     --> defs/empty.yml:1:1
-      |
-    1 | # nothing
-      | ^ add `dataDefs:` at the top level
-    3 errors
+      | ^ write `groups:`, below it a name of your own, and below that `urls:` and `fields:`
+    1 error
     "#);
     assert_eq!(work.list("."), [".logs", "defs"]);
 }

@@ -145,15 +145,33 @@ fn warn_unused(
         }
     }
     for group in &defs.task_groups {
-        if !used_groups.contains(group.name.as_str()) {
-            findings.warn(
+        if used_groups.contains(group.name.as_str()) {
+            continue;
+        }
+        let name = &group.name;
+        match findings.without_pages.get(&name.text) {
+            Some(true) => {}
+            Some(false) => {
+                let message =
+                    format!("the group `{}` has no `urls`, and no link leads to it", name.text);
+                let help = format!(
+                    "add `urls:` with an address to start from, or let a `follow` rule say `group: {}`",
+                    name.text
+                );
+                if defs.locator_groups.is_empty() {
+                    findings.error(name.at, message, help);
+                } else {
+                    findings.warn(name.at, message, help);
+                }
+            }
+            None => findings.warn(
                 group.name.at,
                 format!(
                     "no locator group and no link leads to the task group `{}`",
                     group.name.text
                 ),
                 "remove it, or give a locator group, a `follow` rule or a `linkGroup` this name",
-            );
+            ),
         }
     }
 }

@@ -20,6 +20,30 @@ const OLD_KEYS: &[(&str, &str)] = &[
 const RENAMED_KEYS: &[(&str, &str)] =
     &[("region", "block"), ("field", "selector"), ("prefixes", "prefix")];
 
+/// What people write for a key that has another name here, and what to write.
+const OTHER_WORDS: &[(&str, &str, &str)] = &[
+    ("attr", "selector", "write the attribute behind the selector: `selector: .p @href`"),
+    ("attribute", "selector", "write the attribute behind the selector: `selector: .p @href`"),
+    ("css", "selector", "write `selector: ...`, with an attribute as `selector: .p @href`"),
+    ("query", "selector", "write `selector: ...`, `xpath: ...` or `json: ...`"),
+    (
+        "format",
+        "in",
+        "write `in: dd.MM.yyyy` for how the date is read, `out: ...` for how it is written",
+    ),
+    ("pattern", "regex", "write `regex: ...`"),
+    ("join", "all", "write `all: \", \"`"),
+    ("separator", "all", "write `all: \", \"`"),
+    ("paginate", "follow", "write `follow: ...` with the selector of the links"),
+    ("pagination", "follow", "write `follow: ...` with the selector of the links"),
+    ("next", "follow", "write `follow: ...` with the selector of the links"),
+    ("links", "follow", "write `follow: ...` with the selector of the links"),
+    ("items", "fields", "write `fields:` and below it the columns: `title: h1`"),
+    ("start_urls", "urls", "write `urls: ...`"),
+    ("rows", "minRows", "write `minRows: ...` or `maxRows: ...`"),
+    ("loc", "url", "write `url: ...`"),
+];
+
 /// A mapping with a fixed set of keys.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'n> {
@@ -30,6 +54,8 @@ pub(super) struct Fields<'n> {
     entries: &'n [Entry],
     /// Keys that are there under a wrong name, so that they are not called missing too.
     misspelt: Vec<&'static str>,
+    /// Whether there is a key that nobody reads.
+    strange: bool,
 }
 
 impl<'n> Fields<'n> {
@@ -42,14 +68,15 @@ impl<'n> Fields<'n> {
     ) -> Option<Self> {
         let what = shape.what;
         let entries = mapping(what, node, findings)?;
-        let mut misspelt = Vec::new();
+        let (mut misspelt, mut strange) = (Vec::new(), false);
         let keys: Vec<&'static str> = shape.names().collect();
         for entry in entries {
             if shape.others.is_none() && !keys.contains(&entry.key.text.as_str()) {
                 misspelt.extend(unknown_key(what, &entry.key, &keys, findings));
+                strange = true;
             }
         }
-        Some(Self { what, at, entries, misspelt })
+        Some(Self { what, at, entries, misspelt, strange })
     }
 
     /// The entries, in the order of the file.
@@ -104,7 +131,11 @@ impl<'n> Fields<'n> {
     /// A text or a list of texts, if the key is there.
     pub(super) fn text_or_list(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let node = self.get(key)?;
-        if matches!(node.kind, Kind::Sequence(_)) {
+        if let Kind::Sequence(nodes) = &node.kind {
+            if nodes.is_empty() {
+                let help = "write at least one entry, or leave it out";
+                findings.error(node.at, format!("`{key}` is empty"), help);
+            }
             return self.texts(key, findings);
         }
         Some(Vec::from_iter(text(key, node, findings)))
@@ -128,6 +159,11 @@ impl<'n> Fields<'n> {
     /// Whether a key is there under a wrong name.
     pub(super) fn has_slips(&self) -> bool {
         !self.misspelt.is_empty()
+    }
+
+    /// Whether there is a key that nobody reads, whatever it was meant to be.
+    pub(super) fn has_strangers(&self) -> bool {
+        self.strange
     }
 
     /// The text of a key that must be there; may be empty.
@@ -198,6 +234,19 @@ pub(super) fn unknown_key(
     let name = key.text.as_str();
     let renamed = RENAMED_KEYS.iter().find(|(old, new)| *old == name && known.contains(new));
     let gone = OLD_KEYS.iter().find(|(old, _)| *old == name);
+    let other = OTHER_WORDS.iter().find(|(word, key, _)| *word == name && known.contains(key));
+    if let Some((_, meant, help)) = other {
+        findings.error(key.at, format!("`{name}` is not a key of {what}"), *help);
+        return known.iter().find(|known| *known == meant).copied();
+    }
+    // `selector:h1` is one word to YAML.
+    if let Some((front, behind)) = name.split_once(':')
+        && let Some(meant) = known.iter().find(|known| **known == front.trim())
+    {
+        let help = format!("write `{meant}: {}`", shorten(behind.trim()));
+        findings.error(key.at, format!("a space is missing after `{meant}:`"), help);
+        return Some(meant);
+    }
     let near = suggest(name, known.iter().copied());
     let help = match (renamed, gone, near, known) {
         (Some((old, new)), ..) => format!("`{old}` is now called `{new}`"),
@@ -280,17 +329,33 @@ pub(super) fn sequence<'n>(
 
 /// A scalar that YAML takes for text.
 pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
+    advised_text(key, node, "", findings)
+}
+
+/// A scalar that YAML takes for text; the advice is for one that is nothing, a number or a boolean.
+pub(super) fn advised_text(
+    key: &str,
+    node: &Node,
+    advice: &str,
+    findings: &mut Findings<'_>,
+) -> Option<Text> {
     let help = match &node.kind {
         Kind::Scalar(text, Scalar::Text | Scalar::Filled) => {
             return Some(Text { text: text.clone(), at: node.at });
         }
-        Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
-            format!("put it in quotes: `\"{}\"`", shorten(text))
-        }
         Kind::Scalar(_, Scalar::Null) if begins_comment(node, findings) => {
             "`#` begins a comment: put the text in quotes".to_owned()
         }
-        Kind::Scalar(_, Scalar::Null) => "write a text after the colon, or `\"\"`".to_owned(),
+        Kind::Scalar(..) if !advice.is_empty() => advice.to_owned(),
+        Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
+            format!("put it in quotes: `\"{}\"`", shorten(text))
+        }
+        Kind::Scalar(_, Scalar::Null)
+            if matches!(key, "default" | "all" | "thousands" | "value") =>
+        {
+            "write a text after the colon, or `\"\"`".to_owned()
+        }
+        Kind::Scalar(_, Scalar::Null) => "write a text after the colon, or leave it out".to_owned(),
         Kind::Sequence(_) | Kind::Mapping(_) => {
             "write one text; put it in quotes if it holds brackets or `: `".to_owned()
         }

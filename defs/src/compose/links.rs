@@ -1,14 +1,15 @@
 //! Reads where pages come from: links to follow, addresses, files of them, sitemaps.
 
-use super::fields::{Fields, text};
+use super::fields::{Fields, advised_text, text};
 use super::records::{css, one_of, word};
+use super::selectors;
 use crate::findings::Findings;
 use crate::follow::{Follow, Scope, UrlSource};
 use crate::locators::Locator;
 use crate::records::Query;
 use crate::shapes;
 use crate::text::Text;
-use crate::yaml::{Kind, Node};
+use crate::yaml::{Kind, Node, shorten};
 
 /// The rules below `follow`; without a group of their own they lead to `group`.
 pub(super) fn follow(keys: &Fields<'_>, group: &Text, findings: &mut Findings<'_>) -> Vec<Follow> {
@@ -28,21 +29,26 @@ pub(super) fn follow(keys: &Fields<'_>, group: &Text, findings: &mut Findings<'_
 fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow> {
     let own = Text { text: group.text.clone(), at: node.at };
     if !matches!(node.kind, Kind::Mapping(_)) {
-        let selector = text("follow", node, findings)?;
+        let advice = "write a selector of links: `follow: a.next`";
+        let selector = advised_text("follow", node, advice, findings)?;
         if selector.text.trim().is_empty() {
             findings.error(node.at, "the selector is empty", "write a selector of links: `a.next`");
             return None;
         }
-        return Some(Follow { query: css(&selector), group: own, ..Follow::default() });
+        let query = link(&selector, findings)?;
+        return Some(Follow { query, group: own, ..Follow::default() });
     }
     let keys = Fields::new(&shapes::FOLLOW, node.at, node, findings)?;
     one_of(&keys, &["selector", "xpath"], findings);
-    let selector = keys.filled_text("selector", findings).map(|text| css(&text));
+    let selector = keys.filled_text("selector", findings);
+    let selector = selector.and_then(|text| link(&text, findings));
     let xpath = keys
         .filled_text("xpath", findings)
         .map(|path| Query { xpath: Some(path), ..Query::default() });
     let query = selector.or(xpath);
-    if query.is_none() && keys.get("selector").or(keys.get("xpath")).is_none() && !keys.has_slips()
+    if query.is_none()
+        && keys.get("selector").or(keys.get("xpath")).is_none()
+        && !keys.has_strangers()
     {
         findings.error(
             keys.at(),
@@ -56,11 +62,23 @@ fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow
         query: query?,
         group: keys.filled_text("group", findings).unwrap_or(own),
         scope: scope.unwrap_or_default(),
-        allow: keys.text_or_list("allow", findings).unwrap_or_default(),
-        deny: keys.text_or_list("deny", findings).unwrap_or_default(),
+        allow: patterns(&keys, "allow", findings),
+        deny: patterns(&keys, "deny", findings),
         max_depth: keys.index("maxDepth", findings),
         max_pages: keys.index("maxPages", findings).map(u64::from),
     })
+}
+
+/// A selector of links.
+fn link(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
+    let fits = selectors::is_plain(text, findings) && selectors::check_link(text, findings);
+    if fits { css(text, findings) } else { None }
+}
+
+fn patterns(keys: &Fields<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Text> {
+    let patterns = keys.text_or_list(key, findings).unwrap_or_default();
+    selectors::check_patterns(&patterns, findings);
+    patterns
 }
 
 /// Addresses below `urls`: plain ones are locators, the rest are sources.
@@ -81,25 +99,16 @@ pub(super) fn urls(
     }
     for node in nodes {
         if matches!(node.kind, Kind::Mapping(_)) {
-            let Some(keys) = Fields::new(&shapes::URL_FILE, node.at, node, findings) else {
-                continue;
-            };
-            let (column, name) =
-                (keys.filled_text("column", findings), keys.filled_text("name", findings));
-            if let (None, Some(name)) = (&column, &name) {
-                findings.error(
-                    name.at,
-                    "`name` is a column of a CSV file, which needs `column` too",
-                    "add `column: ...` with the name of the column that holds the address",
-                );
-            }
-            if let Some(file) = keys.name("file", findings) {
-                sources.push(UrlSource::File { file, column, name });
+            if node.get("url").is_some() && node.get("file").is_none() {
+                locators.extend(named(node, findings));
+            } else {
+                sources.extend(listed(node, findings));
             }
             continue;
         }
         let Some(url) = address("urls", node, findings) else { continue };
         if url.text.contains('[') {
+            check_ranges(&url, findings);
             sources.push(UrlSource::Pattern(url));
         } else {
             locators.push(Locator { name: url.clone(), url });
@@ -108,9 +117,93 @@ pub(super) fn urls(
     (locators, sources)
 }
 
+/// An address with a name.
+fn named(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
+    let keys = Fields::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let (name, url) = (keys.name("name", findings), keys.name("url", findings));
+    let (name, url) = (name?, url?);
+    if ranges(&url.text).any(is_range) {
+        findings.error(
+            url.at,
+            "an address with a range gives many pages, which cannot have one name",
+            "write the address alone, without `name` and `url`",
+        );
+    }
+    Some(Locator { name, url })
+}
+
+/// A file of addresses.
+fn listed(node: &Node, findings: &mut Findings<'_>) -> Option<UrlSource> {
+    let keys = Fields::new(&shapes::URL_FILE, node.at, node, findings)?;
+    let (column, name) = (keys.filled_text("column", findings), keys.filled_text("name", findings));
+    if let (None, Some(name)) = (&column, &name) {
+        findings.error(
+            name.at,
+            "`name` is a column of a CSV file, which needs `column` too",
+            "add `column: ...` with the name of the column that holds the address",
+        );
+    }
+    let file = keys.name("file", findings)?;
+    if column.is_none() && name.is_none() && file.text.to_lowercase().ends_with(".csv") {
+        findings.warn(
+            file.at,
+            "without `column` every line of the file is an address",
+            "add `column: ...` with the name of the column that holds the address",
+        );
+    }
+    Some(UrlSource::File { file, column, name })
+}
+
+/// What stands between brackets in an address, hosts in numbers left aside.
+fn ranges(url: &str) -> impl Iterator<Item = &str> {
+    let from = url.find("://[").and_then(|at| Some(at + url[at..].find(']')? + 1)).unwrap_or(0);
+    let parts = url[from..].split('[').skip(1);
+    parts.map(|part| part.split_once(']').map_or(part, |(range, _)| range))
+}
+
+fn is_range(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (bounds, step) =
+        text.split_once(':').map_or((text, None), |(bounds, step)| (bounds, Some(step)));
+    bounds.split_once('-').is_some_and(|(from, to)| digits(from) && digits(to))
+        && step.is_none_or(digits)
+}
+
+/// Reports what was meant to be a range but is none, and would be part of the address.
+fn check_ranges(url: &Text, findings: &mut Findings<'_>) {
+    for range in ranges(&url.text) {
+        let open = !url.text.contains(&format!("[{range}]"));
+        let near = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | ',' | ' ');
+        let digits = range.chars().any(|c| c.is_ascii_digit());
+        let parted = range.contains(['-', ',', ':']) || range.contains("..");
+        let numbers = digits && parted && range.chars().all(near);
+        let letters = matches!(range.as_bytes(), [from, b'-', to]
+            if from.is_ascii_alphabetic() && to.is_ascii_alphabetic());
+        let cut = open
+            && digits
+            && range.contains('-')
+            && range.starts_with(|c: char| c.is_ascii_digit());
+        if !(cut || !open && (letters || numbers && !is_range(range))) {
+            continue;
+        }
+        findings.error(
+            url.at,
+            if open {
+                format!("the range `[{}` is never closed", shorten(range))
+            } else {
+                format!("`[{}]` is no range", shorten(range))
+            },
+            "write `[1-100]`, `[001-100]` or `[0-100:20]`; for a plain bracket write `%5B`",
+        );
+    }
+}
+
 /// A text that is an address.
 pub(super) fn address(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
     let url = text(&format!("an entry of {key}"), node, findings)?;
+    if !selectors::is_plain(&url, findings) {
+        return None;
+    }
     if url.text.trim().is_empty() {
         findings.error(url.at, "the address is empty", "write an address or the path of a file");
         return None;
@@ -139,8 +232,8 @@ pub(super) fn sitemaps(
         }
         let keys = Fields::new(&shapes::SITEMAP, node.at, node, findings)?;
         let rule = Follow {
-            allow: keys.text_or_list("allow", findings).unwrap_or_default(),
-            deny: keys.text_or_list("deny", findings).unwrap_or_default(),
+            allow: patterns(&keys, "allow", findings),
+            deny: patterns(&keys, "deny", findings),
             max_pages: keys.index("maxPages", findings).map(u64::from),
             ..rule.clone()
         };

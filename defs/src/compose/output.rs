@@ -25,6 +25,13 @@ pub(super) fn name_files(task: &mut Task, output: Option<Text>, findings: &mut F
         return;
     };
     let Some(encoder) = encoder(&output, findings) else { return };
+    if output.text.split(['/', '\\']).any(|part| part == "..") {
+        findings.error(
+            output.at,
+            "`output` must not climb out with `..`",
+            "name a file below the output directory, or a full path",
+        );
+    }
     let file = (Text::new("file"), PluginValue::One(output.clone()));
     let plugin = PluginDef {
         name: Text { text: "output".to_owned(), at: output.at },

@@ -1,19 +1,35 @@
 //! Reads records: blocks, fields, columns about the page, and expectations.
 
-use super::fields::{Fields, boolean, check_name, mapping, sequence, text};
+use super::fields::{Fields, advised_text, boolean, check_name, mapping, sequence, text};
+use super::selectors;
 use crate::findings::Findings;
 use crate::records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
 use crate::shapes;
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node, Scalar};
+use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
 
 /// The keys of a record, wherever it stands.
 pub(super) const RECORD_KEYS: [&str; 4] = ["block", "fields", "columns", "expect"];
 
+/// What the block of a field is.
+#[derive(Clone, Copy, PartialEq)]
+enum Inside {
+    /// Elements, or the page.
+    Html,
+    /// JSON that an element of the page holds.
+    Element,
+    /// JSON that is the page itself.
+    Page,
+}
+
 /// The record of a mapping with `fields`; without any, an empty one for tasks that only follow.
 pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
     let block = keys.get("block").and_then(|node| block(node, findings));
-    let in_json = block.as_ref().is_some_and(|block| block.json.is_some());
+    let inside = match &block {
+        Some(Query { json: Some(_), css: None, xpath: None, .. }) => Inside::Page,
+        Some(Query { json: Some(_), .. }) => Inside::Element,
+        _ => Inside::Html,
+    };
     let columns = keys.get("columns").map(|node| columns(node, findings)).unwrap_or_default();
     let entries = keys.get("fields").and_then(|node| {
         let entries = mapping("`fields`", node, findings)?;
@@ -26,7 +42,7 @@ pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
         }
         Some(entries)
     });
-    let fields = entries.unwrap_or_default().iter().map(|entry| field(entry, in_json, findings));
+    let fields = entries.unwrap_or_default().iter().map(|entry| field(entry, inside, findings));
     let fields: Vec<Field> = fields.collect();
     for field in &fields {
         let twin = columns.iter().find(|(column, _)| column.name() == field.name.text);
@@ -38,7 +54,7 @@ pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
             );
         }
     }
-    if keys.get("fields").is_none() {
+    if keys.get("fields").is_none() && !keys.slipped(&["fields"]) {
         for key in ["block", "columns", "expect"] {
             if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key) {
                 findings.error(
@@ -54,7 +70,11 @@ pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
 
 fn block(node: &Node, findings: &mut Findings<'_>) -> Option<Query> {
     if matches!(node.kind, Kind::Scalar(..)) {
-        let css = said("block", text("block", node, findings)?, findings)?;
+        let advice = "write a selector, or leave `block` out to take the whole page as one row";
+        let css = said("block", advised_text("block", node, advice, findings)?, findings)?;
+        if !selectors::check_element(&css, findings) {
+            return None;
+        }
         return Some(Query { css: Some(css), ..Query::default() });
     }
     let keys = Fields::new(&shapes::BLOCK, node.at, node, findings)?;
@@ -97,6 +117,22 @@ fn columns(node: &Node, findings: &mut Findings<'_>) -> Vec<(Column, Span)> {
     columns
 }
 
+/// Types as other languages call them.
+const OTHER_TYPES: [(&str, &str); 12] = [
+    ("number", "decimal"),
+    ("float", "decimal"),
+    ("double", "decimal"),
+    ("money", "decimal"),
+    ("price", "decimal"),
+    ("int", "integer"),
+    ("string", "text"),
+    ("str", "text"),
+    ("bool", "boolean"),
+    ("datetime", "date"),
+    ("link", "url"),
+    ("uri", "url"),
+];
+
 /// The meaning of a word, or a problem that lists the words there are.
 pub(super) fn word<T: Copy>(
     text: &Text,
@@ -109,13 +145,18 @@ pub(super) fn word<T: Copy>(
         let names: Vec<_> = known.iter().map(|(_, name)| format!("`{name}`")).collect();
         let otherwise = format!("write one of {}", names.join(", "));
         let names = known.iter().map(|(_, name)| *name);
-        let help = findings.did_you_mean(&text.text, names, otherwise);
+        let other = OTHER_TYPES.iter().find(|(word, _)| *word == text.text);
+        let other = other.filter(|(_, name)| known.iter().any(|(_, known)| known == name));
+        let help = match other {
+            Some((_, name)) => format!("write `{name}`"),
+            None => findings.did_you_mean(&text.text, names, otherwise),
+        };
         findings.error(text.at, format!("{problem} `{}`", text.text), help);
     }
     found.map(|(meaning, _)| *meaning)
 }
 
-fn field(entry: &Entry, in_json: bool, findings: &mut Findings<'_>) -> Field {
+fn field(entry: &Entry, inside: Inside, findings: &mut Findings<'_>) -> Field {
     check_name("a field", &entry.key, findings);
     let mut field = Field { name: entry.key.clone(), ..Field::default() };
     let node = &entry.value;
@@ -127,18 +168,36 @@ fn field(entry: &Entry, in_json: bool, findings: &mut Findings<'_>) -> Field {
                 });
                 texts.collect()
             }
-            _ => Vec::from_iter(text(&entry.key.text, node, findings)),
+            Kind::Scalar(words, _) => {
+                let advice = match node.describe().as_str() {
+                    "nothing" => "write a selector after the colon, such as `h1`".to_owned(),
+                    _ => format!(
+                        "write a selector, such as `h1`; a constant is `{{ value: {} }}`",
+                        shorten(words)
+                    ),
+                };
+                Vec::from_iter(advised_text(&entry.key.text, node, &advice, findings))
+            }
+            Kind::Mapping(_) => Vec::new(),
         };
-        let queries = selector.into_iter().filter_map(|text| said(&entry.key.text, text, findings));
-        field.queries = queries.map(|text| plain(text, in_json)).collect();
+        if matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()) {
+            findings.error(node.at, format!("`{}` is empty", entry.key.text), "write a selector");
+        }
+        let texts = selector.into_iter().filter_map(|text| said(&entry.key.text, text, findings));
+        let texts: Vec<Text> = texts.collect();
+        let queries = texts.into_iter().filter_map(|text| plain(text, inside, findings));
+        field.queries = queries.collect();
+        settle(&mut field);
         return field;
     }
     let Some(keys) = Fields::new(&shapes::FIELD, entry.key.at, node, findings) else {
+        settle(&mut field);
         return field;
     };
     field.queries = queries(&keys, findings);
+    check_inside(&keys, inside, findings);
     field.value = keys.scalar("value", findings);
-    field.text = text_kind(&keys, findings);
+    field.text = text_kind(&keys, &field.queries, findings);
     field.all = joiner(&keys, findings);
     field.regex = keys.filled_text("regex", findings);
     field.script = keys.filled_text("script", findings);
@@ -147,15 +206,51 @@ fn field(entry: &Entry, in_json: bool, findings: &mut Findings<'_>) -> Field {
     field.required =
         keys.get("required").and_then(|node| boolean("required", node, findings)).unwrap_or(false);
     check_sources(&keys, findings);
+    if field.script.is_none() {
+        settle(&mut field);
+    }
     field
 }
 
-fn plain(text: Text, in_json: bool) -> Query {
-    if in_json { Query { json: Some(text), ..Query::default() } } else { css(&text) }
+/// A field whose query is broken has been told of; nobody need miss its query again.
+fn settle(field: &mut Field) {
+    if field.queries.is_empty() {
+        field.value.get_or_insert_default();
+    }
+}
+
+fn plain(text: Text, inside: Inside, findings: &mut Findings<'_>) -> Option<Query> {
+    if inside != Inside::Html {
+        return Some(Query { json: Some(text), ..Query::default() });
+    }
+    css(&text, findings)
+}
+
+/// A page that is JSON has no elements.
+fn check_inside(keys: &Fields<'_>, inside: Inside, findings: &mut Findings<'_>) {
+    let idle: &[&str] = match inside {
+        // Beside JSON that an element holds, the page can still be asked.
+        Inside::Html | Inside::Element => &[],
+        Inside::Page => &["selector", "xpath", "jsonld"],
+    };
+    for Entry { key, .. } in keys.entries() {
+        if idle.contains(&key.text.as_str()) {
+            findings.error(
+                key.at,
+                format!("`{}` finds nothing on a page that is JSON", key.text),
+                "write `json: ...`; `$` is the block",
+            );
+        }
+    }
 }
 
 /// A selector and the attribute at its end.
-pub(super) fn css(text: &Text) -> Query {
+pub(super) fn css(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
+    let (selector, _) = split_attribute(&text.text);
+    selectors::check_at(text, selector.trim(), findings).then(|| split(text))
+}
+
+fn split(text: &Text) -> Query {
     let (selector, attribute) = split_attribute(&text.text);
     let place =
         |part: &str, from: &str| Text { text: part.to_owned(), at: part_place(text, from, part) };
@@ -202,7 +297,7 @@ fn queries(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
     let selectors = keys.text_or_list("selector", findings).unwrap_or_default();
     let selectors = selectors
         .into_iter()
-        .filter_map(|text| said("selector", text, findings).map(|text| css(&text)));
+        .filter_map(|text| said("selector", text, findings).and_then(|text| css(&text, findings)));
     let mut queries: Vec<Query> = selectors.collect();
     let paths = keys.text_or_list("xpath", findings).unwrap_or_default();
     let paths = paths.into_iter().filter_map(|text| said("xpath", text, findings));
@@ -222,7 +317,7 @@ fn said(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
         findings.error(text.at, format!("`{key}` is empty"), "write what to look for");
         return None;
     }
-    Some(text)
+    selectors::is_plain(&text, findings).then_some(text)
 }
 
 /// Reports keys of which only one can count.
@@ -240,7 +335,7 @@ pub(super) fn one_of(keys: &Fields<'_>, names: &[&str], findings: &mut Findings<
 
 fn check_sources(keys: &Fields<'_>, findings: &mut Findings<'_>) {
     let sources = ["selector", "xpath", "json", "jsonld", "value", "script"];
-    if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_slips() {
+    if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_strangers() {
         findings.error(
             keys.at(),
             "a field needs to know where its value is",
@@ -256,10 +351,19 @@ fn check_sources(keys: &Fields<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn text_kind(keys: &Fields<'_>, findings: &mut Findings<'_>) -> TextKind {
+fn text_kind(keys: &Fields<'_>, queries: &[Query], findings: &mut Findings<'_>) -> TextKind {
     const KINDS: [(TextKind, &str); 3] =
         [(TextKind::Whole, "whole"), (TextKind::Own, "own"), (TextKind::Html, "html")];
     let kind = keys.text("text", findings);
+    let entry = keys.entries().iter().find(|entry| entry.key.text == "text");
+    let beside = ["json", "jsonld", "value"].into_iter().find(|key| keys.get(key).is_some());
+    let attributes = !queries.is_empty() && queries.iter().all(|query| query.attribute.is_some());
+    let idle = beside.map(|key| format!("`{key}`"));
+    let idle = idle.or_else(|| attributes.then(|| "an attribute".to_owned()));
+    if let (Some(entry), Some(idle)) = (entry, idle) {
+        let message = format!("`text` has no effect beside {idle}");
+        findings.error(entry.key.at, message, "remove it: it is for elements");
+    }
     kind.and_then(|text| word(&text, &KINDS, "there is no kind of text", findings))
         .unwrap_or_default()
 }
@@ -292,7 +396,8 @@ fn field_type(keys: &Fields<'_>, findings: &mut Findings<'_>) -> FieldType {
         (TypeName::Date, "date"),
         (TypeName::Url, "url"),
     ];
-    let named = keys.text("type", findings);
+    let advice = "write one of `text`, `integer`, `decimal`, `boolean`, `date`, `url`";
+    let named = keys.get("type").and_then(|node| advised_text("type", node, advice, findings));
     let misread = keys.get("type").is_some();
     let name = named.and_then(|text| word(&text, &TYPES, "there is no type", findings));
     let known = name.is_some() || !misread;

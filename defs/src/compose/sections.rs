@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use super::fields::{mapping, unknown_key};
 use crate::findings::Findings;
+use crate::problem::suggest;
+use crate::shapes;
 use crate::text::Span;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{Entry, Node, shorten};
 
 /// The keys of the top level.
 pub(super) const SECTIONS: [&str; 5] =
-    ["locatorGroups", "taskGroups", "dataDefs", "steps", "groups"];
+    ["groups", "locatorGroups", "taskGroups", "dataDefs", "steps"];
 
 /// One section with the entries of all files.
 #[derive(Debug, Default)]
@@ -32,6 +34,12 @@ pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 
             }
             continue;
         };
+        let (loose, entries) = without_group(entries);
+        if let Some(first) = loose.first() {
+            report_loose(first, findings);
+            findings.incomplete = true;
+            sections[0].at.get_or_insert(first.key.at);
+        }
         for section in entries {
             let Some(index) = SECTIONS.iter().position(|name| *name == section.key.text) else {
                 // A misspelt section hides its names, so nothing is called unknown or missing.
@@ -48,15 +56,55 @@ pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 
             let entries = mapping(&what, &section.value, findings);
             findings.incomplete |= entries.is_none();
             for entry in entries.unwrap_or_default() {
-                add(entry.clone(), &mut sections[index].entries, &mut positions[index], findings);
+                add(
+                    entry.clone(),
+                    index == 0,
+                    &mut sections[index].entries,
+                    &mut positions[index],
+                    findings,
+                );
             }
         }
     }
     sections
 }
 
+/// The entries of a file that belong into a group, and the others.
+fn without_group(entries: &[Entry]) -> (Vec<&Entry>, Vec<&Entry>) {
+    let is_group_key = |name: &str| shapes::GROUP.names().any(|key| key == name);
+    let is_loose = |entry: &&Entry| {
+        let name = entry.key.text.as_str();
+        if SECTIONS.contains(&name) || suggest(name, SECTIONS).is_some() {
+            return false;
+        }
+        let holds = |key: &str| entry.value.get(key).is_some();
+        is_group_key(name) || ["urls", "fields", "follow"].into_iter().any(holds)
+    };
+    entries.iter().partition(is_loose)
+}
+
+fn report_loose(first: &Entry, findings: &mut Findings<'_>) {
+    let name = shorten(&first.key.text);
+    if shapes::GROUP.names().any(|key| key == first.key.text) {
+        findings.error(
+            first.key.at,
+            format!("`{name}` belongs to a group, and there is no group above it"),
+            format!(
+                "put this below `groups:` and a name of your own: `groups: {{ mine: {{ {name}: ... }} }}`"
+            ),
+        );
+    } else {
+        findings.error(
+            first.key.at,
+            format!("`{name}` is a group, but it does not stand below `groups:`"),
+            "write `groups:` above it and indent it",
+        );
+    }
+}
+
 fn add(
     entry: Entry,
+    short: bool,
     entries: &mut Vec<Entry>,
     positions: &mut HashMap<String, usize>,
     findings: &mut Findings<'_>,
@@ -67,6 +115,15 @@ fn add(
             positions.insert(entry.key.text.clone(), entries.len());
             entries.push(entry);
         }
+        Some(earlier) if short => findings.error(
+            entry.key.at,
+            format!(
+                "there is another group `{}`, the one at {}",
+                entry.key.text,
+                findings.place_name(earlier.key.at)
+            ),
+            "rename one of the two, or put all into one; the parts are not put together",
+        ),
         Some(earlier) => {
             if *earlier != entry {
                 findings.warn(

@@ -100,6 +100,9 @@ impl<'c> TaskReader<'c> {
                 continue;
             };
             self.check_free(name, findings);
+            let sources = ["urls", "locators", "sitemap"];
+            let told = locators::has_sources(&keys) || keys.slipped(&sources);
+            findings.without_pages.insert(name.text.clone(), told);
             if locators::has_sources(&keys) {
                 let group =
                     LocatorGroup { name: name.clone(), ..locators::sources(&keys, findings) };
@@ -285,12 +288,8 @@ impl<'c> TaskReader<'c> {
                 report_idle(keys, findings);
                 Text::default()
             };
-            if let (true, Some(inline)) = (named, inline) {
-                findings.error(
-                    inline.key.at,
-                    format!("`{}` and `dataDef` cannot both be there", inline.key.text),
-                    format!("move `{}` into the dataDef, or remove `dataDef`", inline.key.text),
-                );
+            if named {
+                report_both(keys, findings);
             }
             // Links of a definition lead to the group of the task that uses it, unless they say
             // where.
@@ -386,6 +385,18 @@ impl<'c> TaskReader<'c> {
 /// A definition that gives no rows: its pages are there for their links.
 fn links_only(name: Text) -> DataDef {
     DataDef { name, record: Some(Record::default()), ..DataDef::default() }
+}
+
+/// What belongs to a record cannot stand beside the name of one.
+fn report_both(keys: &Fields<'_>, findings: &mut Findings<'_>) {
+    let record = |entry: &&Entry| RECORD_KEYS.contains(&entry.key.text.as_str());
+    for Entry { key, .. } in keys.entries().iter().filter(record) {
+        findings.error(
+            key.at,
+            format!("`{}` and `dataDef` cannot both be there", key.text),
+            format!("move `{}` into the dataDef, or remove `dataDef`", key.text),
+        );
+    }
 }
 
 fn report_idle(keys: &Fields<'_>, findings: &mut Findings<'_>) {

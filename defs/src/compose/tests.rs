@@ -1,6 +1,7 @@
 //! Problems of shape, inheritance and wiring, as a person sees them.
 
 mod short;
+mod slips;
 
 use crate::testing::{check, check_raw};
 

@@ -29,7 +29,8 @@ pub(super) const FOLLOW_VALUE: Value = Value::Either(&[
 pub(super) const URLS_VALUE: Value = Value::Either(&[
     Value::Text,
     Value::Of(&URL_FILE),
-    Value::List(&Value::Either(&[Value::Text, Value::Of(&URL_FILE)])),
+    Value::Of(&super::LOCATOR),
+    Value::List(&Value::Either(&[Value::Text, Value::Of(&URL_FILE), Value::Of(&super::LOCATOR)])),
 ]);
 pub(super) const SITEMAP_VALUE: Value = Value::Either(&[
     Value::Text,
@@ -61,8 +62,8 @@ pub static GROUP: Shape = Shape {
         key(
             "urls",
             URLS_VALUE,
-            "Where to start: an address, a list of them, or a file with addresses. An address may \
-             hold ranges: `/page/[1-100]`, `[001-100]`, `[0-100:20]`. A path without scheme is a \
+            "Where to start: an address, a list of them, an address with a name as in `locators`, \
+             or a file with addresses. An address may hold ranges: `/page/[1-100]`, `[001-100]`, `[0-100:20]`. A path without scheme is a \
              file.",
         ),
         key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
@@ -147,7 +148,7 @@ pub static BLOCK: Shape = Shape {
             "json",
             Value::Text,
             "JSON path whose matches are the rows: into the page itself, or into the text of what \
-             `selector` finds. Inside such a block a field that is a plain text is a JSON path.",
+             `selector` or `xpath` finds. Inside such a block a field that is a plain text is a JSON path.",
         ),
     ],
     others: None,

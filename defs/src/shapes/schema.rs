@@ -37,11 +37,47 @@ fn mapping(shape: &Shape) -> Json {
     if let (Json::Object(schema), false) = (&mut schema, required.is_empty()) {
         schema.insert("required".to_owned(), json!(required));
     }
+    let any = ANY_OF.iter().find(|(id, _)| *id == shape.id);
+    if let (Json::Object(schema), Some((_, keys))) = (&mut schema, any) {
+        let any: Vec<Json> = keys.iter().map(|key| json!({ "required": [key] })).collect();
+        schema.insert("anyOf".to_owned(), json!(any));
+    }
     schema
 }
 
+/// Mappings that have to have one of these keys.
+const ANY_OF: [(&str, &[&str]); 3] = [
+    ("field", &["selector", "xpath", "json", "jsonld", "value", "script"]),
+    ("follow", &["selector", "xpath"]),
+    ("block", &["selector", "xpath", "json"]),
+];
+
+/// Keys whose lists and mappings must not be empty.
+const FILLED: [&str; 9] =
+    ["fields", "selector", "xpath", "allow", "deny", "in", "trueWhen", "follow", "urls"];
+
 fn property(key: &Key) -> Json {
-    described(of(&key.value), key.words)
+    let mut schema = of(&key.value);
+    if FILLED.contains(&key.name) {
+        not_empty(&mut schema);
+    }
+    if let (Json::Object(schema), "output") = (&mut schema, key.name) {
+        schema.insert("pattern".to_owned(), json!(r"\.(csv|tsv|jsonl)$|\$\{"));
+    }
+    described(schema, key.words)
+}
+
+/// The same without lists and mappings that hold nothing.
+fn not_empty(schema: &mut Json) {
+    let Json::Object(schema) = schema else { return };
+    match schema.get("type").and_then(Json::as_str) {
+        Some("array") => schema.insert("minItems".to_owned(), json!(1)),
+        Some("object") => schema.insert("minProperties".to_owned(), json!(1)),
+        _ => None,
+    };
+    if let Some(Json::Array(choices)) = schema.get_mut("anyOf") {
+        choices.iter_mut().for_each(not_empty);
+    }
 }
 
 /// A reference cannot carry a description beside it in draft 7, so it stands in an `allOf`.
@@ -58,6 +94,10 @@ fn described(schema: Json, words: &str) -> Json {
     schema
 }
 
+/// A percentage up to 100, a fraction up to 1, or a variable.
+const SHARE: &str =
+    r"^\s*(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)\s*%\s*$|^\s*(0?\.[0-9]+|[01](\.0*)?)\s*$|\$\{";
+
 fn of(value: &Value) -> Json {
     match value {
         Value::Text => json!({ "type": "string" }),
@@ -66,7 +106,7 @@ fn of(value: &Value) -> Json {
         Value::Boolean => filled(&json!({ "type": "boolean" })),
         Value::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
-            { "type": "string", "pattern": r"^\s*[0-9.]+\s*%?\s*$|\$\{" },
+            { "type": "string", "pattern": SHARE },
         ] }),
         Value::Word(words) => json!({ "anyOf": [
             { "enum": words },

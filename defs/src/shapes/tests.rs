@@ -107,12 +107,29 @@ fn what_the_reader_refuses_the_schema_refuses() {
         "    fields: { title: h1 }\n    follow: { selector: a, maxPages: many }\n",
         "    fields: { title: h1 }\n    columns: [ dept ]\n",
         "    fields: { title: h1 }\n    expect: { fill: { title: 2 } }\n",
+        "    fields: { title: h1 }\n    expect: { fill: { title: 120% } }\n",
+        "    fields: { title: h1 }\n    expect: { fill: { title: '95' } }\n",
+        "    fields: { title: { type: decimal } }\n",
+        "    fields: { title: { selector: [] } }\n",
+        "    fields: { title: { selector: h1, type: date, in: [] } }\n",
+        "    fields: {}\n",
+        "    fields: { title: h1 }\n    follow: { group: a }\n",
+        "    fields: { title: h1 }\n    follow: []\n",
+        "    fields: { title: h1 }\n    output: rows.xlsx\n",
+        "    fields: { title: h1 }\n    block: {}\n",
     ] {
         let text = format!("{start}{slip}");
         assert!(from_str("a.yml", &text, &Options::default()).is_err(), "read: {slip}");
         assert!(refusal(&parsed(&text)).is_some(), "in the schema: {slip}");
     }
-    let good = format!("{start}    fields: {{ title: h1 }}\n");
-    assert!(from_str("a.yml", &good, &Options::default()).is_ok());
-    assert_eq!(refusal(&parsed(&good)), None);
+    for good in [
+        "",
+        "    output: a/b.jsonl\n    expect: { fill: { title: 99.5% } }\n",
+        "    columns: []\n    expect: { fill: { title: 1 } }\n",
+        "    locators: [ { name: a, url: b } ]\n    follow: [ a, { xpath: //a } ]\n",
+    ] {
+        let text = format!("{start}    fields: {{ title: h1 }}\n{good}");
+        assert!(from_str("a.yml", &text, &Options::default()).is_ok(), "read: {good}");
+        assert_eq!(refusal(&parsed(&text)), None, "in the schema: {good}");
+    }
 }

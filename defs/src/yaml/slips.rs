@@ -1,5 +1,7 @@
 //! Where a slip of the pen is, when the parser stumbles only behind it: open quotes and tabs.
 
+use std::borrow::Cow;
+
 use granit_parser::ErrorKind;
 
 use super::syntax::{QUOTE_HELP, QUOTE_OPEN, TAB, TAB_HELP};
@@ -17,8 +19,11 @@ pub(super) struct Stumble<'s> {
     pub(super) at: Span,
 }
 
+/// Where a slip is, what is wrong and what to do about it.
+pub(super) type Slip = (Span, String, Cow<'static, str>);
+
 /// What is wrong, where it starts and what to do about it; `None` when the parser's word is best.
-pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<Slip> {
     if let Some(slip) = bare_variable(stumble) {
         return Some(slip);
     }
@@ -34,23 +39,104 @@ pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<(Span, Stri
         | ErrorKind::ExpectedBlockSequenceEntry
         | ErrorKind::BlockSequenceEntryNotAllowed
         | ErrorKind::SimpleKeyExpected => tab(stumble, false),
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => colon(stumble),
+        ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::MismatchedFlowCollectionEnd { .. }
+        | ErrorKind::UnexpectedEofImplicitFlowMapping
+        | ErrorKind::ExpectedNodeContent => bracket(stumble),
         _ => None,
     }
 }
 
 /// `${NAME}` without quotes between brackets, where a brace begins a mapping.
-fn bare_variable(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+fn bare_variable(stumble: Stumble<'_>) -> Option<Slip> {
     let Stumble { text, to, at, .. } = stumble;
     let meets = text.get(..to)?.ends_with('$') && text.get(to..)?.starts_with('{');
     meets.then(|| {
         let at = Span { column: at.column.saturating_sub(1), width: 2, ..at };
         let message = "between brackets a variable has to be in quotes".to_owned();
-        (at, message, "write `\"${NAME}\"`")
+        (at, message, "write `\"${NAME}\"`".into())
+    })
+}
+
+/// A text between brackets that holds brackets itself, or a comma too many.
+fn bracket(stumble: Stumble<'_>) -> Option<Slip> {
+    let Stumble { text, to, at, .. } = stumble;
+    let start = text.get(..to)?.rfind('\n').map_or(0, |line| line + 1);
+    let (before, behind) = (text.get(start..to)?, text.get(to..)?.lines().next()?);
+    if behind.starts_with(',') && before.trim_end().ends_with([',', '[', '{']) {
+        let message = "a comma without an entry before it".to_owned();
+        return Some((at, message, "remove it".into()));
+    }
+    let from = [": ", ", ", "{ ", "[ "].iter().filter_map(|mark| before.rfind(mark)).max()? + 2;
+    let first = before.get(from..)?;
+    let ends = [", ", " }", " ]"].iter().filter_map(|mark| behind.find(mark)).min();
+    let last = behind.get(..ends.unwrap_or(behind.len()))?;
+    let written = format!("{first}{last}");
+    let glued = written.match_indices(['[', '{']).any(|(at, _)| {
+        written.get(..at).is_some_and(|front| front.ends_with(|c: char| !c.is_whitespace()))
+    });
+    let listed = first.starts_with('[') && first.ends_with(']');
+    if first.contains(['"', '\'', '}']) || !glued && !listed {
+        return None;
+    }
+    let column = before.get(..from)?.chars().count() as u32 + 1;
+    let at = Span { column, width: written.chars().count() as u32, ..at };
+    let message =
+        "inside `{ }` and `[ ]` a text with `[`, `]`, `{`, `}` or `,` has to be in quotes"
+            .to_owned();
+    let quote = if written.contains(['"', '\\']) { '\'' } else { '"' };
+    Some((at, message, format!("write `{quote}{}{quote}`", written.trim()).into()))
+}
+
+/// A colon that YAML does not expect: the slip may be on the line above.
+fn colon(stumble: Stumble<'_>) -> Option<Slip> {
+    let Stumble { text, at, .. } = stumble;
+    let lines: Vec<&str> = text.lines().take(at.line as usize).collect();
+    let (line, above) = lines.split_last()?;
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let head: String = line.chars().take(at.column as usize - 1).collect();
+    if let Some((key, value)) = head.split_once(": ") {
+        let whole = line.split_once(": ").map_or(value, |(_, whole)| whole).trim();
+        if whole.contains(['"', '#']) || whole.starts_with('\'') {
+            return None;
+        }
+        let at = Span {
+            column: key.chars().count() as u32 + 3,
+            width: whole.chars().count() as u32,
+            ..at
+        };
+        let message = "a text that holds `: ` has to be in quotes".to_owned();
+        return Some((at, message, format!("write `{}: \"{whole}\"`", key.trim()).into()));
+    }
+    let said = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let (number, before) = (1..).zip(above).filter(|(_, line)| said(line)).last()?;
+    let words = before.trim();
+    let at_line = Span { line: number, column: indent(before) as u32 + 1, width: 1, ..at };
+    if !words.contains(": ") && !words.ends_with(':') && !words.starts_with(['-', '"', '\'']) {
+        let key: String = words.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let rest = words.get(key.len()..)?;
+        let at = Span { width: key.chars().count().max(1) as u32, ..at_line };
+        if let Some(value) = rest.strip_prefix(':') {
+            let help = format!("write `{key}: {value}`").into();
+            return Some((at, format!("a space is missing after `{key}:`"), help));
+        }
+        let help = format!("write `{key}:{rest}`").into();
+        let spaced = rest.is_empty() || rest.starts_with(' ');
+        return spaced.then(|| (at, format!("a colon is missing after `{key}`"), help));
+    }
+    let (here, there) = (indent(line), indent(before));
+    (here > there && words.contains(": ")).then(|| {
+        let at = Span { column: here as u32 + 1, width: 1, ..at };
+        let message =
+            format!("this line is indented by {here} spaces, and line {number} by {there}");
+        (at, message, "indent both alike, if they belong together".into())
     })
 }
 
 /// The first tab that indents: on the line of the stumble, or on the next one that has any.
-fn tab(stumble: Stumble<'_>, below: bool) -> Option<(Span, String, &'static str)> {
+fn tab(stumble: Stumble<'_>, below: bool) -> Option<Slip> {
     let Stumble { text, at, .. } = stumble;
     let skipped = (at.line as usize).saturating_sub(usize::from(!below));
     let lines = (1..).zip(text.lines()).skip(skipped);
@@ -61,11 +147,11 @@ fn tab(stumble: Stumble<'_>, below: bool) -> Option<(Span, String, &'static str)
         let tab = content.get(..blank)?.find('\t').filter(|_| indented)?;
         Some((line, tab + 1))
     })?;
-    Some((Span { line, column: column as u32, width: 1, ..at }, TAB.to_owned(), TAB_HELP))
+    Some((Span { line, column: column as u32, width: 1, ..at }, TAB.to_owned(), TAB_HELP.into()))
 }
 
 /// A text in quotes whose next line stands too far left: hardly ever is it meant to go on there.
-fn open_quote(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+fn open_quote(stumble: Stumble<'_>) -> Option<Slip> {
     let open = last_quote(stumble)?;
     let goes_on = closing(stumble.text, open).and_then(|close| stumble.text.get(close + 1..));
     let rest = goes_on.and_then(|rest| rest.lines().next()).map(str::trim_start);
@@ -73,19 +159,19 @@ fn open_quote(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
         return Some((
             stumble.at,
             "a text in quotes goes on too far left".to_owned(),
-            "indent the line more than the key, or close the quote before it",
+            "indent the line more than the key, or close the quote before it".into(),
         ));
     }
-    Some((place(stumble, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP))
+    Some((place(stumble, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP.into()))
 }
 
 /// A quote that only the next quote closed, lines below.
-fn late_quote(stumble: Stumble<'_>) -> Option<(Span, String, &'static str)> {
+fn late_quote(stumble: Stumble<'_>) -> Option<Slip> {
     let at = place(stumble, last_quote(stumble)?)?;
     (at.line < stumble.at.line).then(|| {
         let line = stumble.at.line;
         let message = format!("the quote is closed on line {line} only, before more text");
-        (at, message, "add the closing quote where the text ends")
+        (at, message, "add the closing quote where the text ends".into())
     })
 }
 

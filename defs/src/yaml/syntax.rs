@@ -84,6 +84,10 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
         ErrorKind::UnexpectedCharacter { character } => {
             (format!("a text cannot start with `{character}`"), "put the text in quotes")
         }
+        ErrorKind::MissingAnchorOrAliasName => (
+            "a text cannot be `*` or `&`, or start with it, as it is".to_owned(),
+            "put the text in quotes: `\"*\"`",
+        ),
         _ => return None,
     })
 }

@@ -269,7 +269,7 @@ dataDefs:
     query: { block: b }
 ",
         r"
-3:10 a `key: value` is not possible here [indent it like its neighbours; put a text that holds `: ` in quotes]
+2:3 a colon is missing after `d` [write `d:`]
 ",
     );
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag, options};
 
 use super::slips::{self, Stumble};
+use super::variables::Dollars;
 use super::{Entry, Kind, Node, Scalar, Variables, scalar_type, syntax};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
@@ -51,6 +52,7 @@ pub(crate) fn parse(
         findings,
         open: Vec::new(),
         anchors: HashMap::new(),
+        end: 0,
         root: None,
     };
     let mut first_ended = false;
@@ -79,6 +81,7 @@ pub(crate) fn parse(
             continue;
         }
         first_ended = matches!(event, Event::DocumentEnd);
+        builder.end = read_to;
         builder.take(event, at)?;
     }
     Ok(builder.root.filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
@@ -92,6 +95,8 @@ struct Builder<'b, 's> {
     findings: &'b mut Findings<'s>,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
+    /// End of what has been read, in bytes.
+    end: usize,
     root: Option<Node>,
 }
 
@@ -127,11 +132,11 @@ impl Builder<'_, '_> {
                 self.charge(text_weight(&text), at)?;
                 let quoted = style != ScalarStyle::Plain || tag.is_some_and(|tag| is_text(&tag));
                 let merges = !quoted && text == "<<";
-                let filled = if self.at_key() {
-                    None
-                } else {
-                    self.variables.fill(&text, at, self.findings)
-                };
+                if style == ScalarStyle::Plain {
+                    self.check_comment(&text, at);
+                }
+                let dollars = self.dollars();
+                let filled = self.variables.fill(&text, dollars, at, self.findings);
                 if let Some(filled) = &filled {
                     self.charge(text_weight(filled), at)?;
                 }
@@ -152,7 +157,7 @@ impl Builder<'_, '_> {
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(id) => self.alias(id, at),
             Event::UnresolvedAlias(name) => {
-                self.findings.error(
+                self.findings.spoilt(
                     at,
                     format!("the alias `*{name}` has no anchor `&{name}` before it"),
                     "define the anchor first, or put the text in quotes",
@@ -164,9 +169,38 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Whether the next scalar is a key of a mapping.
-    fn at_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Mapping(_, None), .. }))
+    /// Warns of a text that YAML cuts off at ` #`.
+    fn check_comment(&mut self, text: &str, at: Span) {
+        // Only what follows at once is looked at, whatever the length of the line.
+        let rest = self.text.get(self.end..).unwrap_or_default();
+        let comment = rest.trim_start_matches([' ', '\t']);
+        if !comment.starts_with('#') || comment.len() == rest.len() {
+            return;
+        }
+        let comment = comment.lines().next().unwrap_or_default();
+        let word = comment.get(1..).unwrap_or_default().trim_end();
+        let tight = word.starts_with(|c: char| c.is_alphabetic()) && !word.contains(' ');
+        if !tight || scalar_type(text) == Scalar::Null {
+            return;
+        }
+        let comment = comment.trim_end();
+        self.findings.warn(
+            at,
+            format!("` {comment}` is a comment to YAML, and not part of the text"),
+            format!("put the text in quotes: `\"{text} {comment}\"`, or write `# ` for a comment"),
+        );
+    }
+
+    /// Whether the next scalar is a script.
+    fn dollars(&self) -> Dollars {
+        match self.open.last() {
+            Some(Open { content: Content::Mapping(_, Some(Key::Named(key, _))), .. })
+                if key.text == "script" =>
+            {
+                Dollars::Script
+            }
+            _ => Dollars::Variables,
+        }
     }
 
     fn open(&mut self, at: Span, anchor: usize, content: Content) -> Result<(), Unreadable> {
@@ -325,7 +359,7 @@ impl Builder<'_, '_> {
         let stumble = Stumble { text: self.text, from: read_to, to, at };
         let (at, message, help) = slips::find(error.kind(), stumble).unwrap_or_else(|| {
             let (message, help) = syntax::explain(error.kind());
-            (at, message, help)
+            (at, message, help.into())
         });
         self.findings.error(self.within(at), message, help);
     }

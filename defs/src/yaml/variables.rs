@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::findings::Findings;
 use crate::text::Span;
+use crate::yaml::shorten;
 
 /// Where variables come from, and the secrets among those that were used.
 #[derive(Debug)]
@@ -11,6 +12,15 @@ pub(crate) struct Variables {
     lookup: fn(&str) -> Option<String>,
     /// Names and values that must not be shown.
     pub(crate) secrets: BTreeMap<String, String>,
+}
+
+/// What `${` may mean in a text beside a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dollars {
+    /// Nothing: a malformed variable is a problem.
+    Variables,
+    /// JavaScript has `${...}` of its own, so only what is a variable counts.
+    Script,
 }
 
 impl Variables {
@@ -24,6 +34,7 @@ impl Variables {
     pub(crate) fn fill(
         &mut self,
         text: &str,
+        dollars: Dollars,
         at: Span,
         findings: &mut Findings<'_>,
     ) -> Option<String> {
@@ -32,26 +43,49 @@ impl Variables {
         let mut any = false;
         while let Some(start) = rest.find("${") {
             let (before, inside) = (&rest[..start], &rest[start + 2..]);
-            let Some((body, name, default)) = variable(inside) else {
-                filled.push_str(&rest[..start + 2]);
+            let found = variable(inside);
+            if let (Some(literal), true) =
+                (before.strip_suffix('$'), found.is_ok() || dollars == Dollars::Variables)
+            {
+                any = true;
+                filled.extend([literal, "${"]);
                 rest = inside;
                 continue;
+            }
+            let (body, name, default) = match found {
+                Ok(found) => found,
+                Err(slip) => {
+                    if dollars == Dollars::Variables {
+                        let (message, help) = slip.words();
+                        findings.spoilt(at, message, help);
+                    }
+                    filled.push_str(&rest[..start + 2]);
+                    rest = inside;
+                    continue;
+                }
             };
             any = true;
             rest = &inside[body.len() + 1..];
-            if let Some(literal) = before.strip_suffix('$') {
-                filled.extend([literal, "${", body, "}"]);
-                continue;
-            }
             filled.push_str(before);
-            if let Some(value) = (self.lookup)(name).or_else(|| default.map(str::to_owned)) {
+            // As in a shell, an empty variable has its default too.
+            let value = (self.lookup)(name)
+                .filter(|value| !value.is_empty() || default.is_none())
+                .or_else(|| default.map(str::to_owned));
+            if let Some(value) = value {
                 self.keep_secret(name, &value);
                 filled.push_str(&value);
             } else {
-                findings.error(
+                findings.spoilt(
                     at,
                     format!("the environment has no variable `{name}`"),
-                    format!("set it, or write a default: `${{{name}:-...}}`"),
+                    match dollars {
+                        Dollars::Variables => {
+                            format!("set it, or write a default: `${{{name}:-...}}`")
+                        }
+                        Dollars::Script => {
+                            format!("write `$${{{body}}}` if it is JavaScript's own")
+                        }
+                    },
                 );
                 filled.extend(["${", body, "}"]);
             }
@@ -68,12 +102,58 @@ impl Variables {
     }
 }
 
+/// What is wrong with a `${`.
+enum Slip<'t> {
+    Open(&'t str),
+    Default(&'t str, &'t str),
+    Nested(&'t str),
+    Name(&'t str),
+}
+
+impl Slip<'_> {
+    fn words(&self) -> (String, String) {
+        const LITERAL: &str = "for a plain `${` write `$${`";
+        match self {
+            Self::Open(name) => (
+                "the variable has no closing `}`".to_owned(),
+                format!("write `${{{}}}`; {LITERAL}", if name.is_empty() { "NAME" } else { name }),
+            ),
+            Self::Default(name, value) => (
+                format!("a default stands behind `:-`, as in `${{{name}:-...}}`"),
+                format!("write `${{{name}:-{}}}`; {LITERAL}", shorten(value)),
+            ),
+            Self::Nested(name) => (
+                format!("the default of `{name}` holds another variable"),
+                "write a plain default; a variable cannot stand in it".to_owned(),
+            ),
+            Self::Name(body) => (
+                format!("`${{{}}}` names no variable", shorten(body)),
+                format!("a name has letters, digits and `_`: `${{NAME}}`; {LITERAL}"),
+            ),
+        }
+    }
+}
+
 /// What stands between the braces, the name in it, and its default.
-fn variable(inside: &str) -> Option<(&str, &str, Option<&str>)> {
-    let body = &inside[..inside.find('}')?];
-    let (name, default) =
-        body.split_once(":-").map_or((body, None), |(name, other)| (name, Some(other)));
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    is_name.then_some((body, name, default))
+fn variable(inside: &str) -> Result<(&str, &str, Option<&str>), Slip<'_>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let end = inside.find(|c| !is_part(c)).unwrap_or(inside.len());
+    let name = if starts { &inside[..end] } else { "" };
+    let Some(close) = inside.find('}') else {
+        return Err(Slip::Open(name));
+    };
+    let body = &inside[..close];
+    let rest = &body[name.len()..];
+    match rest.strip_prefix(":-") {
+        _ if name.is_empty() => Err(Slip::Name(body)),
+        Some(default) if default.contains("${") => Err(Slip::Nested(name)),
+        Some(default) => Ok((body, name, Some(default))),
+        None if rest.is_empty() => Ok((body, name, None)),
+        None if rest.starts_with([':', '-', '=', '|', '?']) => {
+            let value = rest.trim_start_matches([':', '-', '=', '|', '?']);
+            Err(Slip::Default(name, value))
+        }
+        None => Err(Slip::Name(body)),
+    }
 }

@@ -128,6 +128,10 @@ impl Maker<'_> {
             return at;
         };
         let letters: Vec<char> = line.chars().skip(at.column as usize - 1).collect();
+        let alone = line.chars().take(at.column as usize - 1).all(char::is_whitespace);
+        if alone && !matches!(letters.first(), Some('"' | '\'')) {
+            return self.inside_lines(at, offset);
+        }
         let written = letters.iter().take(at.width as usize);
         let quote = u32::from(matches!(letters.first(), Some('"' | '\'')));
         let offset = offset as u32 + quote;
@@ -135,6 +139,21 @@ impl Maker<'_> {
             return at;
         }
         Span { column: at.column + offset, width: 1, ..at }
+    }
+
+    /// The place of a character in a text that has lines of its own, each break counted as one.
+    fn inside_lines(&self, at: Span, offset: usize) -> Span {
+        const LINES_MAX: u32 = 1_000;
+        let mut left = offset;
+        for line in at.line..at.line.saturating_add(LINES_MAX) {
+            let Some(text) = self.sources.line(at.file, line) else { break };
+            let length = text.trim_end().chars().count().saturating_sub(at.column as usize - 1);
+            if left < length || left == length && length > 0 {
+                return Span { line, column: at.column + left as u32, width: 1, ..at };
+            }
+            left = left.saturating_sub(length + 1);
+        }
+        at
     }
 }
 

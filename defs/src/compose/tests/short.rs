@@ -161,8 +161,7 @@ fn slips_that_yaml_makes_easy() {
     );
     assert_eq!(
         problems("    fields:\n      link: a attribute: href\n"),
-        "5:24 a `key: value` is not possible here [indent it like its neighbours; put a text that \
-         holds `: ` in quotes]\n"
+        "5:13 a text that holds `: ` has to be in quotes [write `link: \"a attribute: href\"`]\n"
     );
     assert_eq!(
         problems("    fields:\n      id: @data-id\n"),
