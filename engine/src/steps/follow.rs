@@ -69,14 +69,24 @@ impl Workshop {
         let read = |address: &str| {
             Address::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
         };
+        let home = delivery.home();
         Ok(Ground {
             group: &job.group,
             asked: &job.url,
             page: read(&page.base)?,
-            start: read(job.origin.as_deref().unwrap_or(&page.base))?,
+            home: read(home)?,
+            start: read(job.origin.as_deref().unwrap_or(home))?,
             depth: job.depth,
             canon: &self.prepared.canon,
         })
+    }
+}
+
+impl Delivery {
+    /// What the scope of links is measured by. A start page may be redirected to its true host; a
+    /// page that a link led to may not open another one.
+    pub(super) fn home(&self) -> &str {
+        if self.grant.job.depth == 0 { &self.page.base } else { &self.grant.job.url }
     }
 }
 

@@ -6,13 +6,14 @@ use fancy_regex::Regex;
 use spoonbill_defs::{Follow, Scope, Text};
 
 use super::address::Address;
-use super::canonical::Canon;
+use super::canonical::{Canon, without_user};
 use super::reasons;
 use super::scope::out_of_scope;
 use crate::css::{Selector, TextCache};
 use crate::html::{Document, NodeId};
 use crate::java_regex::compile_find;
 use crate::options::OptionProblem;
+use crate::records;
 use crate::xpath::{Value, XNode, XPath, XPathLimits};
 
 /// The follow rules of a task, ready.
@@ -66,8 +67,11 @@ pub struct Ground<'a> {
     pub group: &'a str,
     /// Its address as it was asked for.
     pub asked: &'a str,
-    /// Its address after redirects.
+    /// Its address after redirects: what links are resolved against.
     pub page: Address,
+    /// What host and domain are measured by: for a page that a link led to its address before
+    /// redirects, so that a redirect opens no other host.
+    pub home: Address,
     /// Address of the start page it descends from.
     pub start: Address,
     /// Links followed to reach it.
@@ -85,6 +89,7 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn new(ground: &'a Ground<'a>) -> Self {
         let own = [ground.canon.address(ground.asked), spelt(&ground.page, ground.canon)];
+        let own = own.map(|url| without_user(&url).into_owned());
         Self { ground, own }
     }
 }
@@ -117,7 +122,9 @@ impl Rule {
                 Ok(regex) => Some(regex),
                 Err(error) => {
                     let message = format!("bad `{word}` pattern: {error}");
-                    problems.push(OptionProblem::new(text.at, message));
+                    let mut problem = OptionProblem::new(text.at, message);
+                    problem.inside = error.place_in(&text.text);
+                    problems.push(problem);
                     None
                 }
             });
@@ -142,7 +149,7 @@ impl Rule {
 
     /// The reason why an address is not followed, if there is one.
     fn refuses(&self, ground: &Ground<'_>, link: &Address, url: &str) -> Option<&'static str> {
-        if let Some(reason) = out_of_scope(self.scope, &ground.page, &ground.start, link) {
+        if let Some(reason) = out_of_scope(self.scope, &ground.home, &ground.start, link) {
             return Some(reason);
         }
         match holds(&self.deny, url) {
@@ -169,8 +176,9 @@ impl Rule {
         if let Some(reason) = self.refuses(look.ground, &link, &url) {
             return found.skip(reason);
         }
-        let own = self.group == look.ground.group && look.own.contains(&url);
-        if own || !found.met.insert((self.group.clone(), url.clone())) {
+        let plain = without_user(&url).into_owned();
+        let own = self.group == look.ground.group && look.own.contains(&plain);
+        if own || !found.met.insert((self.group.clone(), plain)) {
             return found.skip(reasons::KNOWN);
         }
         found.links.push(FollowedLink {
@@ -303,19 +311,9 @@ fn holds(patterns: &[Regex], text: &str) -> Result<bool, ()> {
 
 fn link_query(follow: &Follow, problems: &mut Vec<OptionProblem>) -> Option<LinkQuery> {
     let query = &follow.query;
-    let mut bad = |text: &Text, word: &str, error: String| {
-        problems.push(OptionProblem::new(text.at, format!("bad {word}: {error}")));
-        None
-    };
     match (&query.css, &query.xpath) {
-        (Some(css), _) => match Selector::parse(&css.text) {
-            Ok(selector) => Some(LinkQuery::Css(selector)),
-            Err(error) => bad(css, "selector", error.to_string()),
-        },
-        (None, Some(xpath)) => match XPath::parse(&xpath.text) {
-            Ok(path) => Some(LinkQuery::Xpath(path)),
-            Err(error) => bad(xpath, "XPath", error.to_string()),
-        },
+        (Some(css), _) => records::selector(css, problems).map(LinkQuery::Css),
+        (None, Some(xpath)) => records::xpath(xpath, problems).map(LinkQuery::Xpath),
         (None, None) => Some(LinkQuery::None),
     }
 }

@@ -29,6 +29,8 @@ use crate::data::Row;
 use crate::html::Document;
 use crate::script::{ItemScripts, ScriptError};
 
+pub(crate) use problems::{selector, xpath};
+
 pub use explain::{CellStory, RowStory, Story};
 pub use plan::RecordPlan;
 pub use rows::Why;
