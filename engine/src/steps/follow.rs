@@ -78,6 +78,7 @@ impl Workshop {
             start: read(job.origin.as_deref().unwrap_or(home))?,
             depth: job.depth,
             canon: &self.prepared.canon,
+            tells: tracing::enabled!(tracing::Level::TRACE),
         })
     }
 }
@@ -96,6 +97,9 @@ impl TaskYield {
             let quota = link.max_pages.map(|max| Quota { rule: link.rule, max });
             let via = Some(Via { quota, start });
             self.links.push(Link { group: link.group, url: link.url, via });
+        }
+        for (link, reason) in found.refused {
+            tracing::trace!(%link, reason, "link not followed");
         }
         for (reason, count) in found.skipped {
             *self.skipped.entry(reason).or_default() += count;

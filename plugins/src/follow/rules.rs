@@ -78,6 +78,8 @@ pub struct Ground<'a> {
     pub depth: u32,
     /// The spelling of addresses.
     pub canon: &'a Canon,
+    /// Whether every link that is not followed is kept with its reason.
+    pub tells: bool,
 }
 
 /// A page under way, with its own address in the one spelling: as asked for, and after redirects.
@@ -101,6 +103,8 @@ pub struct Found {
     pub links: Vec<FollowedLink>,
     /// Links not followed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Links not followed, each with its reason, where that is asked for.
+    pub refused: Vec<(String, &'static str)>,
     met: HashSet<(String, String)>,
 }
 
@@ -108,6 +112,13 @@ impl Found {
     /// Counts a link that is not followed.
     pub fn skip(&mut self, reason: &str) {
         *self.skipped.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    fn refuse(&mut self, ground: &Ground<'_>, url: String, reason: &'static str) {
+        self.skip(reason);
+        if ground.tells {
+            self.refused.push((url, reason));
+        }
     }
 }
 
@@ -174,12 +185,12 @@ impl Rule {
         };
         let url = spelt(&link, look.ground.canon);
         if let Some(reason) = self.refuses(look.ground, &link, &url) {
-            return found.skip(reason);
+            return found.refuse(look.ground, url, reason);
         }
         let plain = without_user(&url).into_owned();
         let own = self.group == look.ground.group && look.own.contains(&plain);
         if own || !found.met.insert((self.group.clone(), plain)) {
-            return found.skip(reasons::KNOWN);
+            return found.refuse(look.ground, url, reasons::KNOWN);
         }
         found.links.push(FollowedLink {
             group: self.group.clone(),
@@ -208,7 +219,10 @@ impl Rule {
         };
         for href in hrefs {
             match href {
-                Some(href) => self.offer(look, base.join(&href), found),
+                Some(href) => match base.join(&href) {
+                    Err(reason) => found.refuse(look.ground, href, reason),
+                    link => self.offer(look, link, found),
+                },
                 None => found.skip(reasons::NO_ADDRESS),
             }
         }

@@ -133,6 +133,11 @@ impl RecordPlan {
         self.columns.len()
     }
 
+    /// The query of the block as written, if it has one.
+    pub fn block_query(&self) -> Option<&str> {
+        self.block.as_ref().map(|query| &*query.shown)
+    }
+
     /// The queries of a field as written, for reports.
     pub fn field_query(&self, field: usize) -> String {
         let queries = self.fields.get(field).map_or(&[][..], |field| &field.queries);

@@ -37,6 +37,7 @@ fn look_from(rules: &[Follow], start: &str, page: &str, html: &str) -> String {
         start: Address::of(start).unwrap(),
         depth: 2,
         canon: &canon,
+        tells: false,
     };
     let found = plan.collect(&document, &ground).unwrap();
     let links = found.links.iter().map(|link| format!("{} {} {}", link.rule, link.group, link.url));
