@@ -255,10 +255,10 @@ mod tests {
         let document = parse(xml, TreeLimits::default()).unwrap();
         let nodes = document.all().filter(|node| document.is_element(*node));
         let told = nodes.map(|node| {
-            let attributes: String =
+            let attributes: Vec<String> =
                 document.attributes(node).map(|(key, value)| format!(" {key}={value}")).collect();
             let name = document.name(node).map_or("", |name| &**name);
-            format!("{name}{attributes}[{}]", document.text_content(node))
+            format!("{name}{}[{}]", attributes.concat(), document.text_content(node))
         });
         told.collect::<Vec<_>>().join(" ")
     }
