@@ -113,10 +113,12 @@ fn feeds_are_read_as_xml() {
     let work = Workdir::with_defs(&format!(
         "groups:\n  g:\n    urls: \"{}\"\n    block: item\n    fields:\n      title: title\n      \
          link: {{ selector: link, type: url }}\n      date: {{ xpath: pubDate, type: date }}\n      \
-         by: dc|creator\n",
+         by: dc|creator\n    follow: {{ selector: link, group: item }}\n  item:\n    fields: {{ h: h1 }}\n",
         site.url("/feed")
     ));
+    site.page("/a?x=1&y=2", "<h1>a</h1>");
     work.run(&[]);
+    assert_eq!(work.read("output/latest/item.csv"), "h\na\n");
     assert_eq!(
         work.lines("output/latest/g.csv")[1],
         format!("One & two,{},2026-01-02,me", site.url("/a?x=1&y=2"))

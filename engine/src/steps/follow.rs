@@ -21,7 +21,7 @@ impl Workshop {
     ) -> Result<TaskYield, String> {
         let mut made = TaskYield::default();
         if task.follow.reads_pages() {
-            let document = self.tree(delivery, task.follow_by, trees)?;
+            let document = self.true_tree(delivery, task.follow_by, trees)?;
             let found = task.follow.collect(document, &self.ground(delivery)?)?;
             made.add(found, false);
         }

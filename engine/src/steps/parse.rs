@@ -90,15 +90,16 @@ impl Workshop {
         built.as_ref().map_err(Clone::clone)
     }
 
-    /// The page's tree for a record: as XML if that is what it is.
-    pub(super) fn record_tree<'t>(
+    /// The page's tree for records and links: as XML if that is what it is.
+    pub(super) fn true_tree<'t>(
         &self,
         delivery: &Delivery,
+        dialect: Dialect,
         trees: &'t mut Trees,
     ) -> Result<&'t Document, String> {
         let page = &delivery.page;
         if !is_xml(page.content_type.as_deref(), &page.body) {
-            return self.tree(delivery, Dialect::Xpath, trees);
+            return self.tree(delivery, dialect, trees);
         }
         let built = trees.xml.get_or_insert_with(|| {
             let text = charset::decode(&page.body, page.content_type.as_deref());

@@ -11,7 +11,7 @@ use spoonbill_plugins::records::{
 use super::parse::{LazyScripts, Trees};
 use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::{Example, FieldTallies};
-use crate::prepare::ReadyTask;
+use crate::prepare::{Dialect, ReadyTask};
 
 impl Workshop {
     pub(super) fn records(
@@ -93,7 +93,7 @@ impl Workshop {
         }
         let tree = match json {
             Some(_) if !plan.needs_tree() => None,
-            _ => Some(self.record_tree(delivery, trees)?),
+            _ => Some(self.true_tree(delivery, Dialect::Xpath, trees)?),
         };
         let seen = RecordPage {
             tree,

@@ -10,7 +10,7 @@ use super::canonical::{Canon, without_user};
 use super::reasons;
 use super::scope::out_of_scope;
 use crate::css::{Selector, TextCache};
-use crate::html::{Document, NodeId};
+use crate::html::{Document, Namespace, NodeId};
 use crate::java_regex::compile_find;
 use crate::options::OptionProblem;
 use crate::records;
@@ -246,7 +246,7 @@ impl Rule {
         })
     }
 
-    /// What an element links to: the attribute asked for, or `href`, or `src`.
+    /// What an element links to: the attribute asked for, or `href`, or `src`, or in XML its text.
     fn href(&self, document: &Document, node: NodeId) -> Option<String> {
         let value = match &self.attribute {
             Some(name) => document
@@ -255,7 +255,15 @@ impl Rule {
                 .map(|(_, value)| value),
             None => document.attribute(node, "href").or_else(|| document.attribute(node, "src")),
         };
-        value.map(str::to_owned)
+        let value = value.map(str::to_owned);
+        // In a feed the address is what an element holds.
+        if value.is_none()
+            && self.attribute.is_none()
+            && document.namespace(node) == Some(&Namespace::XML)
+        {
+            return Some(document.text_content(node)).filter(|text| !text.trim().is_empty());
+        }
+        value
     }
 }
 
