@@ -350,7 +350,7 @@ fn what_the_standard_has_beyond_jsoup() {
         (r"a.w-1\/2.md\:flex", "a=x"),
         ("[class~=\"card\"]", "a=x|b"),
         ("[class~=\"car\"]", ""),
-        ("[class~=ca.d]", "a=x|b"),
+        ("[class~=ca.d]", "b"),
         ("[class*=\"card\" i]", "a=x|b"),
         ("[class*='Card' s]", "a=x"),
         ("[class~='card' s]", "b"),
