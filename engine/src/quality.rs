@@ -101,7 +101,11 @@ fn unmet_by(expect: &Expectations, tally: &Tally) -> Vec<Unmet> {
             data_def: expect.data_def.clone(),
             field: None,
             query: expect.block.clone(),
-            words: format!("{} instead of {bound} {wanted}", counted(rows, "row")),
+            words: format!(
+                "{} instead of {bound} {wanted}{}",
+                counted(rows, "row"),
+                if rows < wanted { dropped(expect, tally) } else { String::new() }
+            ),
         });
     }
     let none = FieldTally::default();
@@ -116,7 +120,9 @@ fn unmet_by(expect: &Expectations, tally: &Tally) -> Vec<Unmet> {
                 words,
             });
         };
-        if let Some(fill) = field.fill
+        if rows == 0 && field.fill.is_some_and(|fill| fill > 0) {
+            miss("there is no row that could have a value".to_owned());
+        } else if let Some(fill) = field.fill
             && (known.filled * 1_000_000) < rows * u64::from(fill)
         {
             let wanted = f64::from(fill) / 1e4;
@@ -135,6 +141,17 @@ fn unmet_by(expect: &Expectations, tally: &Tally) -> Vec<Unmet> {
         }
     }
     found
+}
+
+/// Rows that were there and were dropped, with the fields at fault.
+fn dropped(expect: &Expectations, tally: &Tally) -> String {
+    let told = expect.required.iter().filter_map(|(name, query)| {
+        let known = tally.fields.0.get(&(expect.data_def.clone(), name.clone()))?;
+        let rows = counted((known.dropped > 0).then_some(known.dropped)?, "row");
+        let query = if query.is_empty() { String::new() } else { format!(" (`{query}`)") };
+        Some(format!("; {rows} dropped for want of `{name}`{query}"))
+    });
+    told.collect()
 }
 
 impl Unmet {

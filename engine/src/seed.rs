@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spoonbill_defs::{Defs, LocatorGroup};
-use spoonbill_plugins::follow::{Canon, Listed};
+use spoonbill_plugins::follow::{Canon, Listed, without_user};
 use spoonbill_plugins::loader::Target;
 use tokio::task::JoinSet;
 
@@ -164,7 +164,7 @@ pub(crate) fn followed_job(
 
 /// Names a page of a group that links lead to, by its address in the one spelling.
 fn page_key(group: &str, url: &str) -> JobKey {
-    key(&["follow", group, url])
+    key(&["follow", group, &without_user(url)])
 }
 
 fn hex(key: JobKey) -> [u8; 32] {

@@ -33,6 +33,22 @@ pub enum JavaRegexError {
     Engine(Box<fancy_regex::Error>),
 }
 
+impl JavaRegexError {
+    /// The character of the pattern that is meant, counted from 0, where that is known.
+    pub fn place_in(&self, java: &str) -> Option<usize> {
+        let at = match self {
+            Self::Escape { letter } => java.find(&format!("\\{letter}"))?,
+            Self::LoneBackslash => java.len().checked_sub(1)?,
+            Self::Engine(error) => match **error {
+                // The engine counts in its own words; they are the same as a rule.
+                fancy_regex::Error::ParseError(at, _) if translate(java).ok()? == java => at,
+                _ => return None,
+            },
+        };
+        java.get(..at).map(|before| before.chars().count())
+    }
+}
+
 /// Compiles a Java pattern to be searched for anywhere in a text.
 pub fn compile_find(java: &str) -> Result<Regex, JavaRegexError> {
     build(&translate(java)?)

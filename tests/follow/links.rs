@@ -183,7 +183,32 @@ fn what_is_wrong_with_a_rule_is_told_with_its_place() {
     );
     let ending = work.spoonbill(&["check", "defs"]);
     assert_eq!(ending.code, 3, "{ending:?}");
-    for place in [":6:9", ":7:18", ":7:33", ":7:49"] {
+    for place in [":6:11", ":7:23", ":7:35", ":7:51"] {
         assert!(ending.stderr.contains(place), "{place} in {}", ending.stderr);
+    }
+}
+
+#[test]
+fn a_redirect_opens_no_other_host() {
+    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
+    site.answer("/", Response::redirect(&other.url("/home")));
+    other.page("/home", page("home", &["/out", "/in"]));
+    other.answer("/out", Response::redirect(&site.url("/far")));
+    other.page("/in", page("in", &[]));
+    site.page("/far", page("far", &["/farther", &other.url("/back")]));
+    site.page("/farther", page("farther", &[]));
+    other.page("/back", page("back", &[]));
+    for scope in ["host", "domain", "prefix"] {
+        let work = Workdir::with_defs(&format!(
+            "groups: {{ all: {{ urls: \"{}\", dataDef: page, follow: {{ selector: a, scope: {scope} \
+             }} }} }}\n{TITLES}",
+            site.url("/")
+        ));
+        // The start page has its true host where it was redirected to.
+        assert_eq!(titles(&work.rows(&[])), ["back", "far", "home", "in"], "{scope}");
+        assert_eq!(skipped(&work), json!({ format!("links out of scope ({scope})"): 1 }));
+        let log = work.run(&["--fresh", "-vv"]).stderr;
+        let told = format!("link not followed link={} reason=", site.url("/farther"));
+        assert!(log.contains(&told), "{log}");
     }
 }

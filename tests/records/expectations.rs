@@ -35,3 +35,27 @@ fn what_is_not_met_is_named_with_its_selector_and_the_run_ends_with_5() {
     assert_eq!(work.report()["unmet"].as_array().map(Vec::len), Some(3));
     assert_eq!(work.read("output/latest/g.csv").lines().count(), 4);
 }
+
+#[test]
+fn without_rows_nothing_is_filled_and_the_field_at_fault_is_named() {
+    let work = with_page(
+        "block: p\nfields: { b: { selector: u, required: true }, i: i }\n\
+         expect: { minRows: 1, fill: { i: 10% } }\n",
+        PAGE,
+    );
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 5);
+    for words in [
+        "g (`p`): 0 rows instead of at least 1; 3 rows dropped for want of `b` (`u`)",
+        "g.i (`i`): there is no row that could have a value",
+    ] {
+        assert!(ending.stderr.contains(words), "{words} in\n{}", ending.stderr);
+    }
+}
+
+#[test]
+fn pages_without_the_block_are_counted() {
+    let work = with_page("block: li\nfields: { b: b }\n", PAGE);
+    work.run(&[]);
+    assert_eq!(work.report()["notes"]["g: pages without block `li`"], 1);
+}

@@ -1,7 +1,7 @@
 //! Columns and their files.
 
 use super::with_page;
-use crate::harness::{Site, Workdir};
+use crate::harness::{Response, Site, Workdir};
 
 const SHELF: &str = "<ul><li data-id=1><b>One</b> 1,50</li><li data-id=2><b>Two</b> n/a</li><li>\
                      <b>Three, \"3\"</b> 3,00</li></ul>";
@@ -101,4 +101,26 @@ steps:
     );
     let ending = work.run(&[]);
     assert_eq!(work.read("output/latest/g.csv"), "day\n2026\n", "{}", ending.stderr);
+}
+
+#[test]
+fn feeds_are_read_as_xml() {
+    let site = Site::start();
+    let feed = "<?xml version='1.0'?><rss><item><title><![CDATA[One & two]]></title>\
+        <link>/a?x=1&amp;y=2</link><pubDate>2026-01-02</pubDate><dc:creator>me</dc:creator>\
+        </item></rss>";
+    site.answer("/feed", Response::html(feed).header("Content-Type", "application/rss+xml"));
+    let work = Workdir::with_defs(&format!(
+        "groups:\n  g:\n    urls: \"{}\"\n    block: item\n    fields:\n      title: title\n      \
+         link: {{ selector: link, type: url }}\n      date: {{ xpath: pubDate, type: date }}\n      \
+         by: dc|creator\n    follow: {{ selector: link, group: item }}\n  item:\n    fields: {{ h: h1 }}\n",
+        site.url("/feed")
+    ));
+    site.page("/a?x=1&y=2", "<h1>a</h1>");
+    work.run(&[]);
+    assert_eq!(work.read("output/latest/item.csv"), "h\na\n");
+    assert_eq!(
+        work.lines("output/latest/g.csv")[1],
+        format!("One & two,{},2026-01-02,me", site.url("/a?x=1&y=2"))
+    );
 }

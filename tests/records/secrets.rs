@@ -36,3 +36,41 @@ fn a_missing_variable_is_a_problem_with_its_place() {
     assert!(ending.stderr.contains("the environment has no variable `SHOP_TOKEN`"));
     assert!(ending.stderr.contains("defs/job.yml:3:11"), "{}", ending.stderr);
 }
+
+#[test]
+fn a_secret_that_was_changed_is_hidden_as_it_was_and_as_it_is() {
+    let site = Site::start();
+    site.otherwise(|_, _| Response::status(404));
+    let work = Workdir::with_defs(&defs(&site));
+    let with = |command: &str, token: &str| {
+        let arguments =
+            [command, "defs", "-vv", "--report", "report.json", "--set", "loader.fetch.delay=0"];
+        work.start_with_env(&arguments, &[("SHOP_TOKEN", token)]).end()
+    };
+    with("run", "oldvalue");
+    let again = with("retry", "newvalue");
+    assert_eq!(again.code, 4, "{}", again.stderr);
+    for shown in [&again.stderr, &again.stdout, &work.read("report.json")] {
+        assert!(!shown.contains("oldvalue") && !shown.contains("newvalue"), "{shown}");
+    }
+}
+
+#[test]
+fn a_password_of_an_address_is_not_shown() {
+    let site = Site::start();
+    site.page("/a", "<h1>x</h1><a href=b>b</a>");
+    let with_user = |path: &str| site.url(path).replace("://", "://me:pa55w@");
+    let work = Workdir::with_defs(&format!(
+        "groups:\n  g:\n    urls: \"{}\"\n    follow: a\n    columns: [ url, locator ]\n    \
+         fields: {{ title: h1 }}\n",
+        with_user("/a")
+    ));
+    let ending = work.run(&["-vv"]);
+    let failed = work.spoonbill(&["failed"]);
+    let rows = work.read("output/latest/g.csv");
+    assert!(rows.contains(&site.url("/a")), "{rows}");
+    assert!(failed.stdout.contains("\"name\":\"http://***@"), "{}", failed.stdout);
+    for shown in [&ending.stderr, &failed.stdout, &work.read("report.json"), &rows] {
+        assert!(!shown.contains("pa55w"), "{shown}");
+    }
+}

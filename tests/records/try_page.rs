@@ -11,7 +11,7 @@ fn the_rows_of_one_page_as_json_lines() {
     work.write("other.html", "<p><b>x</b><i>many</i></p><p><b>y</b><i>2</i></p>");
     let ending = work.spoonbill(&["try", "other.html", "--defs", "defs"]);
     assert_eq!(ending.code, 0, "{}", ending.stderr);
-    assert_eq!(ending.stdout, "{\"b\":\"x\",\"i\":null}\n{\"b\":\"y\",\"i\":\"2\"}\n");
+    assert_eq!(ending.stdout, "{\"b\":\"x\",\"i\":null}\n{\"b\":\"y\",\"i\":2}\n");
     assert!(ending.stderr.contains("field `i`: 1 misfit, `many`"), "{}", ending.stderr);
     assert!(!work.exists("data") && !work.exists("output"));
 }
@@ -56,4 +56,20 @@ fn the_schema_is_json() {
     let schema: Value = serde_json::from_str(&ending.stdout).unwrap();
     assert!(schema["properties"]["groups"]["description"].is_string());
     assert!(schema["definitions"]["field"]["properties"]["regex"]["description"].is_string());
+}
+
+#[test]
+fn what_was_tried_what_was_dropped_and_a_block_that_is_not_there() {
+    let defs = "block: p\nfields: { b: { selector: [ em, b ], required: true } }\n";
+    let work = with_page(defs, "<p>x</p><p><b>1</b></p>");
+    let explain = |page: &str| work.spoonbill(&["try", page, "--defs", "defs", "--explain"]);
+    let ending = explain("page.html");
+    let rows: Vec<Value> =
+        ending.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&rows[0]["row"], &rows[0]["dropped"]), (&Value::Null, &"`b` is required".into()));
+    assert_eq!(rows[0]["fields"][0]["tried"], serde_json::json!(["em", "b"]));
+    assert_eq!(rows[1]["row"]["b"], "1");
+    work.write("other.html", "<div>");
+    let ending = explain("other.html");
+    assert!(ending.stderr.contains("0 rows\nblock `p` matches nothing"), "{}", ending.stderr);
 }

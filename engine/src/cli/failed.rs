@@ -35,7 +35,7 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
 }
 
 /// What the run's definitions do not want to be shown; a run that cannot be read has no list.
-fn keep_secrets(node: &Node) -> Result<(), StoreError> {
+pub(super) fn keep_secrets(node: &Node) -> Result<(), StoreError> {
     let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else {
         return Ok(());
     };
@@ -61,8 +61,10 @@ fn list(node: &Node) -> Result<(), StoreError> {
         after = Some(*last);
         let lines = batch.iter().map(|(_, failed)| {
             let job = &failed.job.new;
+            // A page found through a link has no name of its own.
+            let name = if job.name.is_empty() { &job.url } else { &job.name };
             let line = serde_json::json!({
-                "name": job.name, "group": job.group, "url": job.url, "depth": job.depth,
+                "name": name, "group": job.group, "url": job.url, "depth": job.depth,
                 "tasks": failed.job.tasks, "reasons": failed.reasons,
             });
             format!("{line}\n")

@@ -5,7 +5,7 @@ use std::path::Path;
 use tokio::sync::watch;
 
 use super::problems::{self, Shown};
-use super::{RunArgs, print_err, progress, secrets};
+use super::{RunArgs, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
 use crate::compose::{Composed, compose};
 use crate::error::RunError;
@@ -102,6 +102,8 @@ fn perform(
 ) -> Result<u8, RunError> {
     let engine = Engine::start()?;
     let node = Node::solo(&composed.config)?;
+    // The jobs of an earlier run may hold values that were secret then.
+    failed::keep_secrets(&node)?;
     let errand = Errand { mode, replay: None };
     let code = engine.drive(args, &node, composed, &errand).and_then(|ended| {
         let code = conclude(args, which, &ended.report, *engine.stop.borrow());
@@ -116,6 +118,7 @@ fn perform(
 fn replay(args: &RunArgs, composed: Composed) -> Result<u8, RunError> {
     let engine = Engine::start()?;
     let before = Node::solo(&composed.config)?;
+    failed::keep_secrets(&before)?;
     let replayed = Plan::new(&before, composed).and_then(|plan| {
         let node = Node::solo(&plan.composed.config)?;
         let code = engine.drive(args, &node, &plan.composed, &plan.errand).and_then(|mut ended| {

@@ -42,7 +42,34 @@ pub(super) fn hide(text: &str) -> Cow<'_, str> {
             shown = Cow::Owned(shown.replace(form.as_str(), instead));
         }
     }
-    shown
+    match without_passwords(&shown) {
+        Some(shown) => Cow::Owned(shown),
+        None => shown,
+    }
+}
+
+/// The text with `***` for user and password in every address; none if there are no such.
+fn without_passwords(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let ends = |c: char| c.is_whitespace() || "/?#\\\"'`<>,;".contains(c);
+        let host = after.find(ends).unwrap_or(after.len());
+        rest = match after[..host].rfind('@') {
+            Some(user) if after[..user].contains(':') => {
+                out.push_str("***");
+                &after[user..]
+            }
+            _ => after,
+        };
+    }
+    if out.len() + rest.len() == text.len() && !out.contains("***") {
+        return None;
+    }
+    out.push_str(rest);
+    Some(out)
 }
 
 /// Standard error without secrets, for the log.
@@ -58,5 +85,20 @@ impl Write for HiddenStderr {
 
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_addresses_are_not_shown() {
+        let text = "a http://me:p@w@host/x@y \"https://u:p@h\" ftp://me@h http://h:80/a:b@c";
+        assert_eq!(
+            hide(text),
+            "a http://***@host/x@y \"https://***@h\" ftp://me@h http://h:80/a:b@c"
+        );
+        assert_eq!(hide("http://h:80/"), "http://h:80/");
     }
 }

@@ -5,11 +5,12 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use spoonbill_defs::{Defs, Sources};
 use spoonbill_plugins::data::{Data, Row};
+use spoonbill_plugins::encoder::{Encoder as _, JsonLines, PageTags};
 use spoonbill_plugins::page::Page;
-use spoonbill_plugins::records::Story;
+use spoonbill_plugins::records::{CellStory, Story};
 
 use super::load::load;
 use super::problems::{self, Shown};
@@ -153,9 +154,13 @@ fn show(previews: &[Preview], args: &TryArgs) -> u8 {
                 code = 4;
             }
             Ok(data) => {
-                if previews.len() > 1 || terminal {
+                let none = data.rows.is_empty() && !preview.types.is_empty();
+                if previews.len() > 1 || terminal || none {
                     let rows = counted(data.rows.len() as u64, "row");
                     print_err(&format!("task `{}`: {rows}\n", preview.task));
+                    for words in preview.story.iter().filter_map(no_block) {
+                        print_err(&format!("{words}\n"));
+                    }
                 }
                 out.push_str(&if terminal { as_table(data) } else { lines(data, preview) });
                 if let (Some(story), true) = (&preview.story, terminal) {
@@ -199,32 +204,49 @@ fn as_table(data: &Data) -> String {
     table::table(&header.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
 }
 
+/// Rows as a run writes them to a file of JSON lines; with their stories, the dropped ones too.
 fn lines(data: &Data, preview: &Preview) -> String {
-    let story = preview
-        .story
-        .as_ref()
-        .map(|story| story.rows.iter().filter(|row| row.dropped_for.is_none()).collect::<Vec<_>>());
-    let lines = data.rows.iter().enumerate().map(|(place, row)| {
-        let pairs = columns(row, data.named).into_iter();
-        let object: Map<String, Json> =
-            pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let Some(told) = story.as_ref().and_then(|rows| rows.get(place)) else {
-            return format!("{}\n", Json::Object(object));
-        };
-        let fields = told.cells.iter().map(|cell| {
-            json!({
-                "field": cell.field,
-                "value": cell.value,
-                "query": cell.query,
-                "matches": cell.matches,
-                "node": cell.node,
-                "why": cell.why.as_ref().map(ToString::to_string),
-            })
-        });
-        let fields: Vec<Json> = fields.collect();
-        format!("{}\n", json!({ "row": object, "block": told.node, "fields": fields }))
+    let mut encoder = JsonLines::default();
+    encoder.set_types(&preview.types);
+    let mut bytes = Vec::new();
+    encoder.encode(data, PageTags { page: 1 }, &mut bytes);
+    let rows = String::from_utf8_lossy(&bytes).into_owned();
+    let Some(story) = &preview.story else {
+        return rows;
+    };
+    let mut objects = rows.lines();
+    let told = story.rows.iter().map(|row| {
+        let dropped = row.dropped_for.and_then(|field| row.cells.get(field));
+        let object = if dropped.is_some() { "null" } else { objects.next().unwrap_or("null") };
+        let fields: Vec<Json> = row.cells.iter().map(cell_story).collect();
+        let dropped = dropped.map(|cell| format!("`{}` is required", cell.field));
+        // The row stands as it is encoded: numbers with all their digits.
+        format!(
+            "{{\"row\":{object},\"block\":{},\"dropped\":{},\"fields\":{}}}\n",
+            json!(row.node),
+            json!(dropped),
+            json!(fields)
+        )
     });
-    lines.collect()
+    told.collect()
+}
+
+fn cell_story(cell: &CellStory) -> Json {
+    json!({
+        "field": cell.field,
+        "value": cell.value,
+        "query": cell.query,
+        "tried": cell.tried,
+        "matches": cell.matches,
+        "node": cell.node,
+        "why": cell.why.as_ref().map(ToString::to_string),
+    })
+}
+
+/// What to say of a block that is nowhere on the page.
+fn no_block(story: &Story) -> Option<String> {
+    let block = story.block.as_ref().filter(|_| story.rows.is_empty())?;
+    Some(format!("block `{block}` matches nothing on this page"))
 }
 
 /// A story for a person at a terminal.
@@ -245,10 +267,13 @@ fn told(story: &Story) -> String {
             lines.push(format!("  {} = {value}", cell.field));
             let query =
                 cell.query.as_ref().map(|query| format!("`{query}`, {}", matches(cell.matches)));
+            let tried =
+                (!cell.tried.is_empty()).then(|| format!("tried `{}`", cell.tried.join("`, `")));
             let node = cell.node.as_ref().map(|node| format!("at {node}"));
             let why = cell.why.as_ref().map(ToString::to_string);
             let default = cell.is_default.then(|| "the default stands in".to_owned());
-            let parts: Vec<String> = [query, node, why, default].into_iter().flatten().collect();
+            let parts: Vec<String> =
+                [query, tried, node, why, default].into_iter().flatten().collect();
             if !parts.is_empty() {
                 lines.push(format!("      {}", parts.join("; ")));
             }

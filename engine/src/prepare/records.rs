@@ -41,6 +41,8 @@ pub(crate) struct Expectations {
     pub max_rows: Option<u64>,
     /// What is expected of fields.
     pub fields: Vec<FieldExpectation>,
+    /// Fields without which a row is dropped, with their queries as written.
+    pub required: Vec<(String, String)>,
 }
 
 /// What is expected of one field.
@@ -106,6 +108,14 @@ impl Maker<'_> {
             let fill = fill.map(|(_, share)| *share);
             fields.push(FieldExpectation { name: field.name.text.clone(), query, fill, pattern });
         }
+        let required = record.fields.iter().enumerate().filter(|(_, field)| field.required);
+        let required = required.map(|(place, field)| {
+            let query = match takes {
+                Some(Takes::Record(plan)) => plan.field_query(place),
+                _ => String::new(),
+            };
+            (field.name.text.clone(), query)
+        });
         let block = record.block.as_ref().and_then(|block| block.shown());
         Some(Arc::new(Expectations {
             data_def: def.name.text.clone(),
@@ -113,6 +123,7 @@ impl Maker<'_> {
             min_rows: expect.min_rows,
             max_rows: expect.max_rows,
             fields,
+            required: required.collect(),
         }))
     }
 }

@@ -21,7 +21,7 @@ impl Workshop {
     ) -> Result<TaskYield, String> {
         let mut made = TaskYield::default();
         if task.follow.reads_pages() {
-            let document = self.tree(delivery, task.follow_by, trees)?;
+            let document = self.true_tree(delivery, task.follow_by, trees)?;
             let found = task.follow.collect(document, &self.ground(delivery)?)?;
             made.add(found, false);
         }
@@ -69,14 +69,25 @@ impl Workshop {
         let read = |address: &str| {
             Address::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
         };
+        let home = delivery.home();
         Ok(Ground {
             group: &job.group,
             asked: &job.url,
             page: read(&page.base)?,
-            start: read(job.origin.as_deref().unwrap_or(&page.base))?,
+            home: read(home)?,
+            start: read(job.origin.as_deref().unwrap_or(home))?,
             depth: job.depth,
             canon: &self.prepared.canon,
+            tells: tracing::enabled!(tracing::Level::TRACE),
         })
+    }
+}
+
+impl Delivery {
+    /// What the scope of links is measured by. A start page may be redirected to its true host; a
+    /// page that a link led to may not open another one.
+    pub(super) fn home(&self) -> &str {
+        if self.grant.job.depth == 0 { &self.page.base } else { &self.grant.job.url }
     }
 }
 
@@ -86,6 +97,9 @@ impl TaskYield {
             let quota = link.max_pages.map(|max| Quota { rule: link.rule, max });
             let via = Some(Via { quota, start });
             self.links.push(Link { group: link.group, url: link.url, via });
+        }
+        for (link, reason) in found.refused {
+            tracing::trace!(%link, reason, "link not followed");
         }
         for (reason, count) in found.skipped {
             *self.skipped.entry(reason).or_default() += count;

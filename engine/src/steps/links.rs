@@ -103,7 +103,7 @@ impl Workshop {
         if start {
             return followed_job(name, &group, &url, parent.depth, None, quota);
         }
-        let origin = || parent.origin.clone().unwrap_or_else(|| delivery.page.base.to_string());
+        let origin = || parent.origin.clone().unwrap_or_else(|| delivery.home().to_owned());
         let origin = target.is_some_and(|target| target.needs_origin).then(origin);
         followed_job(name, &group, &url, depth, origin, quota)
     }

@@ -8,7 +8,7 @@ use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::parser::{
     Context, CssQueries, ExpandLimits, ParseError, Plan, Queries, Scripts, XpathQueries,
 };
-use spoonbill_plugins::records::FieldScripts;
+use spoonbill_plugins::records::{FieldScripts, is_xml};
 use spoonbill_plugins::script::{ItemScripts, Limits, ScriptError, ScriptFacts};
 use spoonbill_plugins::xpath::XPathLimits;
 
@@ -20,6 +20,8 @@ use crate::prepare::{Dialect, ReadyTask};
 pub(super) struct Trees {
     css: Option<Result<Document, String>>,
     xpath: Option<Result<Document, String>>,
+    /// A page that is XML; classic definitions read it as HTML all the same.
+    xml: Option<Result<Document, String>>,
 }
 
 /// Item scripts that are started when the first one is asked for.
@@ -84,6 +86,25 @@ impl Workshop {
             let text = charset::decode(&page.body, page.content_type.as_deref());
             let limits = self.parse.tree_limits();
             Document::parse_in(dialect.manner(), &text, limits).map_err(|error| error.to_string())
+        });
+        built.as_ref().map_err(Clone::clone)
+    }
+
+    /// The page's tree for records and links: as XML if that is what it is.
+    pub(super) fn true_tree<'t>(
+        &self,
+        delivery: &Delivery,
+        dialect: Dialect,
+        trees: &'t mut Trees,
+    ) -> Result<&'t Document, String> {
+        let page = &delivery.page;
+        if !is_xml(page.content_type.as_deref(), &page.body) {
+            return self.tree(delivery, dialect, trees);
+        }
+        let built = trees.xml.get_or_insert_with(|| {
+            let text = charset::decode(&page.body, page.content_type.as_deref());
+            let limits = self.parse.tree_limits();
+            Document::parse_xml(&text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
     }

@@ -1,6 +1,6 @@
 //! One page looked at without a run: rows, links and where values come from.
 
-use spoonbill_plugins::data::Data;
+use spoonbill_plugins::data::{CellType, Data};
 use spoonbill_plugins::records::Story;
 
 use super::parse::Trees;
@@ -17,6 +17,8 @@ pub(crate) struct Preview {
     pub data: Result<Data, String>,
     /// Where every value comes from, for records.
     pub story: Option<Story>,
+    /// Types of its columns, for records.
+    pub types: Vec<CellType>,
     links: Vec<(String, String)>,
     skipped: Vec<(String, u64)>,
     fields: FieldTallies,
@@ -38,13 +40,16 @@ impl Workshop {
             let walked = self.walk(worker, task, delivery, &mut trees);
             let followed = self.followed(task, delivery, &mut trees);
             let record = task.steps.iter().find_map(|step| match step {
-                ReadyStep::Records(plan) if explain => Some(plan),
+                ReadyStep::Records(plan) => Some(plan),
                 _ => None,
             });
             let mut preview = Preview {
                 task: task.name.clone(),
                 data: Ok(Data::default()),
-                story: record.and_then(|plan| self.explain(plan, delivery).ok()),
+                story: record
+                    .filter(|_| explain)
+                    .and_then(|plan| self.explain(plan, delivery).ok()),
+                types: record.map(|plan| plan.column_types()).unwrap_or_default(),
                 links: Vec::new(),
                 skipped: Vec::new(),
                 fields: FieldTallies::default(),

@@ -34,6 +34,10 @@ impl Workshop {
             self.on_page(plan, delivery, trees, |page, scripts, limits| {
                 plan.extract(page, scripts, limits).map_err(|error| error.to_string())
             })?;
+        let nothing = rows.is_empty() && fields.iter().all(|field| field.dropped == 0);
+        if let (Some(block), true) = (plan.block_query(), nothing) {
+            made.notes.push(format!("{}: pages without block `{block}`", task.data_def));
+        }
         let names = plan.field_names();
         for (name, counts) in names.iter().zip(&fields) {
             if counts.misfits + counts.dropped > 0 {
@@ -89,7 +93,7 @@ impl Workshop {
         }
         let tree = match json {
             Some(_) if !plan.needs_tree() => None,
-            _ => Some(self.tree(delivery, Dialect::Xpath, trees)?),
+            _ => Some(self.true_tree(delivery, Dialect::Xpath, trees)?),
         };
         let seen = RecordPage {
             tree,

@@ -39,14 +39,42 @@ pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> 
         '^' => AttributeIs::Starting,
         '$' => AttributeIs::Ending,
         '*' => AttributeIs::Containing,
+        // What is quoted is a word as the standard has it; else it is jsoup's regex.
+        '~' if quoted(flagged(&value).0).is_some() => AttributeIs::Word,
         '~' => {
             let regex = regex(&value, value_at)?;
             return Ok(Test::AttributeMatches { key, regex });
         }
         _ => AttributeIs::Equal,
     };
-    let value = attribute_value(&value, is);
-    Ok(Test::Attribute { key, is, value })
+    let (value, exact) = flagged(&value);
+    if exact {
+        let value = quoted(value).unwrap_or(value).to_owned();
+        return Ok(Test::Attribute { key, is, value, exact });
+    }
+    let value = attribute_value(value, is);
+    Ok(Test::Attribute { key, is, value, exact })
+}
+
+/// The value without the flag behind its quotes, and whether letters count as they are written.
+fn flagged(value: &str) -> (&str, bool) {
+    let trimmed = value.trim_matches(|c| c <= ' ');
+    for flag in ['i', 'I', 's', 'S'] {
+        if let Some(bare) =
+            trimmed.strip_suffix(flag).map(|bare| bare.trim_end_matches(|c| c <= ' '))
+            && quoted(bare).is_some()
+        {
+            return (bare, flag.eq_ignore_ascii_case(&'s'));
+        }
+    }
+    (value, false)
+}
+
+/// What stands between quotes that are the very first and last character.
+fn quoted(value: &str) -> Option<&str> {
+    ['\'', '"']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)))
 }
 
 fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
@@ -66,9 +94,7 @@ fn attribute_key(key: &str) -> LocalName {
 /// Quotes are dropped if they are the very first and last character; spaces inside them count only
 /// where the start or the end of the value is compared.
 fn attribute_value(value: &str, is: AttributeIs) -> String {
-    let quoted = ['\'', '"']
-        .into_iter()
-        .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)));
+    let quoted = quoted(value);
     let lower = quoted.unwrap_or(value).to_lowercase();
     let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
     if quoted.is_some() && keeps_space {

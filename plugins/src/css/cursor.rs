@@ -80,6 +80,34 @@ impl<'a> Cursor<'a> {
         self.chars[start..self.at].iter().collect()
     }
 
+    /// Reads a name: letters that are wanted, and any with a backslash before it. `\31` is the
+    /// letter with that number.
+    pub(super) fn take_name(&mut self, wanted: impl Fn(char) -> bool) -> String {
+        let mut name = self.take_while(&wanted);
+        while self.peek() == Some('\\')
+            && let Some(next) = self.peek_at(1).filter(|next| !is_space(*next))
+        {
+            self.bump();
+            if next.is_ascii_hexdigit() {
+                let start = self.at;
+                while self.at < start + 6 && self.peek().is_some_and(|c| c.is_ascii_hexdigit()) {
+                    self.bump();
+                }
+                let number = u32::from_str_radix(&self.text(start..self.at), 16).ok();
+                let letter = number.and_then(char::from_u32);
+                name.push(letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+                if self.peek().is_some_and(is_space) {
+                    self.bump();
+                }
+            } else {
+                name.push(next);
+                self.bump();
+            }
+            name.push_str(&self.take_while(&wanted));
+        }
+        name
+    }
+
     pub(super) fn text(&self, range: Range<usize>) -> String {
         self.chars[range].iter().collect()
     }

@@ -51,7 +51,22 @@ pub(super) fn attribute_holds(value: Option<&str>, is: AttributeIs, wanted: &str
             _ => value.to_lowercase().starts_with(wanted),
         },
         AttributeIs::Ending => value.to_lowercase().ends_with(wanted),
+        AttributeIs::Word => value.split_whitespace().any(|word| same_letters(word, wanted)),
         AttributeIs::Containing | AttributeIs::NotEqual => value.to_lowercase().contains(wanted),
+    }
+}
+
+/// Like [`attribute_holds`], with upper and lower case told apart.
+pub(super) fn attribute_is(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
+    let own = value.unwrap_or_default();
+    match is {
+        AttributeIs::NotEqual => own != wanted,
+        _ if value.is_none() => false,
+        AttributeIs::Equal => own == wanted,
+        AttributeIs::Starting => own.starts_with(wanted),
+        AttributeIs::Ending => own.ends_with(wanted),
+        AttributeIs::Containing => own.contains(wanted),
+        AttributeIs::Word => own.split_whitespace().any(|word| word == wanted),
     }
 }
 

@@ -4,7 +4,9 @@
 //! steps that grows with the page and not with its depth times itself.
 
 use super::cache::Facts;
-use super::element::{attribute, attribute_holds, has_class, is_empty, is_named, is_root};
+use super::element::{
+    attribute, attribute_holds, attribute_is, has_class, is_empty, is_named, is_root,
+};
 use super::regex::Pattern;
 use super::select::is_candidate;
 use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Test};
@@ -225,7 +227,10 @@ impl<'a> Matcher<'a> {
             Test::AttributePrefix(prefix) => document
                 .attributes(host)
                 .any(|(name, _)| name.to_lowercase().starts_with(prefix.as_str())),
-            Test::Attribute { key, is, value } => {
+            Test::Attribute { key, is, value, exact: true } => {
+                attribute_is(attribute(document, host, key), *is, value)
+            }
+            Test::Attribute { key, is, value, exact: false } => {
                 attribute_holds(attribute(document, host, key), *is, value)
             }
             Test::AttributeMatches { key, regex } => match attribute(document, host, key) {

@@ -2,7 +2,7 @@
 //!
 //! What jsoup 1.13 accepts means the same here, but for slips of its parser: a tab or line break is
 //! white space everywhere, and `*|a` also finds a plain `a`. Some of what it refuses is accepted
-//! besides: a lone quote, `:is`, `2n + 1`, a combinator after a comma.
+//! besides: a lone quote, `:is`, `:scope`, escapes in names, flags of attributes, `2n + 1`, a combinator after a comma.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const NESTING_MAX: usize = 16;
 const COMPOUNDS_MAX: usize = 500;
 
 /// Pseudo-classes, in the spelling of the manual. Any case is understood.
-const PSEUDO_CLASSES: [&str; 24] = [
+const PSEUDO_CLASSES: [&str; 25] = [
     "contains",
     "containsData",
     "containsOwn",
@@ -42,6 +42,7 @@ const PSEUDO_CLASSES: [&str; 24] = [
     "only-child",
     "only-of-type",
     "root",
+    "scope",
 ];
 
 pub(super) fn parse(text: &str) -> Result<Group, SelectorError> {
@@ -154,6 +155,7 @@ impl Parser<'_> {
                 Ok(Test::Any)
             }
             _ if next.is_alphanumeric() => tag(cursor),
+            '\\' if cursor.peek_at(1).is_some() => tag(cursor),
             _ => Err(unexpected(cursor)),
         }
     }
@@ -171,6 +173,7 @@ impl Parser<'_> {
             "only-of-type" => Ok(Test::OnlyChild { of_type: true }),
             "empty" => Ok(Test::Empty),
             "root" => Ok(Test::Root),
+            "scope" => Ok(Test::Scope),
             "matchtext" => Ok(Test::MatchText),
             lower if takes_argument(lower) && cursor.peek() != Some('(') => {
                 let message = format!("`:{name}` wants an argument in parentheses");
@@ -256,7 +259,7 @@ fn unexpected(cursor: &Cursor<'_>) -> SelectorError {
 fn identifier(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError> {
     let sign = cursor.peek().unwrap_or_default();
     cursor.bump();
-    let name = cursor.take_while(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let name = cursor.take_name(|c| c.is_alphanumeric() || c == '-' || c == '_');
     if name.is_empty() {
         let message = format!("{what} is missing after `{sign}`");
         return Err(SelectorError::new(cursor.at(), message));
@@ -267,7 +270,7 @@ fn identifier(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorErr
 fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
     let start = cursor.at();
     let any_prefix = cursor.eat('*') && cursor.eat('|');
-    let name = cursor.take_while(|c| c.is_alphanumeric() || matches!(c, '|' | '-' | '_'));
+    let name = cursor.take_name(|c| c.is_alphanumeric() || matches!(c, '|' | '-' | '_'));
     // A prefix is written `fb|name` here and `fb:name` in the page.
     let name = name.to_lowercase().replace('|', ":");
     if name.is_empty() {

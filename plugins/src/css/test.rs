@@ -112,6 +112,8 @@ pub(super) enum AttributeIs {
     Starting,
     Ending,
     Containing,
+    /// One of the words of the value.
+    Word,
 }
 
 /// Which text a test reads.
@@ -144,11 +146,12 @@ pub(super) enum Test {
     HasAttribute(LocalName),
     /// `[^prefix]`, lower case.
     AttributePrefix(String),
-    /// The value is in lower case.
+    /// The value is in lower case, unless the letters count `exact`ly as they are.
     Attribute {
         key: LocalName,
         is: AttributeIs,
         value: String,
+        exact: bool,
     },
     AttributeMatches {
         key: LocalName,

@@ -339,3 +339,24 @@ fn agrees_with_scraper_on_standard_selectors() {
         }
     }
 }
+
+#[test]
+fn what_the_standard_has_beyond_jsoup() {
+    let html = "<a class='md:flex w-1/2 Card'>x</a><b class='2nd card'><i>y</i></b>";
+    for (selector, expected) in [
+        (r".md\:flex", "a=x"),
+        (r".w-1\/2", "a=x"),
+        (r".\32 nd", "b"),
+        (r"a.w-1\/2.md\:flex", "a=x"),
+        ("[class~=\"card\"]", "a=x|b"),
+        ("[class~=\"car\"]", ""),
+        ("[class~=ca.d]", "b"),
+        ("[class*=\"card\" i]", "a=x|b"),
+        ("[class*='Card' s]", "a=x"),
+        ("[class~='card' s]", "b"),
+    ] {
+        assert_eq!(found_in(html, "", selector), expected, "{selector}");
+    }
+    assert_eq!(found_in(html, "b", ":scope > i"), "i=y");
+    assert_eq!(found_in(html, "b", "b:has(:scope > i)"), "b");
+}

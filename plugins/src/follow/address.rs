@@ -28,12 +28,7 @@ impl Address {
     /// What links on a page are resolved against: its `<base href>`, or its own address.
     #[must_use]
     pub fn base(self, document: &Document) -> Self {
-        let href = document
-            .all()
-            .filter(|node| document.kind(*node) == NodeKind::Element)
-            .filter(|node| document.name(*node).is_some_and(|name| &**name == "base"))
-            .find_map(|node| document.attribute(node, "href"));
-        match href.map(|href| self.join(href)) {
+        match base_href(document).map(|href| self.join(href)) {
             Some(Ok(base)) => base,
             _ => self,
         }
@@ -55,6 +50,15 @@ impl Address {
             Self::File(path) => file(path, href),
         }
     }
+}
+
+/// What the first `<base href>` of a page says.
+pub(crate) fn base_href(document: &Document) -> Option<&str> {
+    document
+        .all()
+        .filter(|node| document.kind(*node) == NodeKind::Element)
+        .filter(|node| document.name(*node).is_some_and(|name| &**name == "base"))
+        .find_map(|node| document.attribute(node, "href"))
 }
 
 fn web(page: &Url, href: &str) -> Result<Address, &'static str> {

@@ -1,5 +1,6 @@
 //! One spelling for each address, so that a page is met once.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use url::Url;
@@ -9,7 +10,7 @@ use crate::loader::{Target, escape};
 /// Brings addresses into their one spelling.
 ///
 /// The fragment goes, scheme and host are in lower case, the default port and `.`/`..` are gone,
-/// an empty path is `/`, escapes are in upper case and only where they must be, parameters that
+/// an empty path is `/`, an empty query is none, escapes are in upper case and only where they must be, parameters that
 /// only track the visitor are dropped; all others stay in their order.
 ///
 /// ```
@@ -61,10 +62,9 @@ impl Canon {
         if let Some(query) = url.query() {
             let kept: Vec<&str> =
                 query.split('&').filter(|parameter| !self.drops(parameter)).collect();
-            let dropped = kept.len() < query.split('&').count();
             let query = kept.join("&");
             let query = respelt(&query).unwrap_or(query);
-            url.set_query(Some(query.as_str()).filter(|query| !(dropped && query.is_empty())));
+            url.set_query(Some(query.as_str()).filter(|query| !query.is_empty()));
         }
         url.into()
     }
@@ -74,6 +74,27 @@ impl Canon {
         let name = respelt(name).unwrap_or_else(|| name.to_owned()).to_ascii_lowercase();
         self.names.contains(&name)
             || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
+    }
+}
+
+/// The address without user and password: they are no part of which page it is, and nothing to
+/// print.
+///
+/// ```
+/// use spoonbill_plugins::follow::without_user;
+///
+/// assert_eq!(without_user("http://me:pw@host/x?a=@"), "http://host/x?a=@");
+/// assert_eq!(without_user("pages/a@b.html"), "pages/a@b.html");
+/// ```
+pub fn without_user(address: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return Cow::Borrowed(address);
+    };
+    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) if is_scheme => Cow::Owned(format!("{scheme}://{}", &rest[at + 1..])),
+        _ => Cow::Borrowed(address),
     }
 }
 
@@ -157,7 +178,8 @@ mod tests {
         check("http://h/?GCLID=1&UTM_Source=2&%67clid=3", "http://h/");
         check("http://h/?gclidx=1&autm_=2&_gat", "http://h/?gclidx=1&autm_=2&_gat");
         check("http://h/?a&&b", "http://h/?a&&b");
-        check("http://h/x?", "http://h/x?");
+        check("http://h/x?", "http://h/x");
+        check("http://h/x?#top", "http://h/x");
         assert_eq!(Canon::new("").address("http://h/?utm_a=1"), "http://h/?utm_a=1");
     }
 

@@ -13,7 +13,8 @@ mod scope;
 mod sitemap;
 
 pub use address::Address;
-pub use canonical::Canon;
+pub(crate) use address::base_href;
+pub use canonical::{Canon, without_user};
 pub use list::{Listed, UrlList};
 pub use ranges::UrlPattern;
 pub use rules::{FollowPlan, FollowedLink, Found, Ground, Rule};

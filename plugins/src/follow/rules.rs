@@ -6,13 +6,14 @@ use fancy_regex::Regex;
 use spoonbill_defs::{Follow, Scope, Text};
 
 use super::address::Address;
-use super::canonical::Canon;
+use super::canonical::{Canon, without_user};
 use super::reasons;
 use super::scope::out_of_scope;
 use crate::css::{Selector, TextCache};
-use crate::html::{Document, NodeId};
+use crate::html::{Document, Namespace, NodeId};
 use crate::java_regex::compile_find;
 use crate::options::OptionProblem;
+use crate::records;
 use crate::xpath::{Value, XNode, XPath, XPathLimits};
 
 /// The follow rules of a task, ready.
@@ -66,14 +67,19 @@ pub struct Ground<'a> {
     pub group: &'a str,
     /// Its address as it was asked for.
     pub asked: &'a str,
-    /// Its address after redirects.
+    /// Its address after redirects: what links are resolved against.
     pub page: Address,
+    /// What host and domain are measured by: for a page that a link led to its address before
+    /// redirects, so that a redirect opens no other host.
+    pub home: Address,
     /// Address of the start page it descends from.
     pub start: Address,
     /// Links followed to reach it.
     pub depth: u32,
     /// The spelling of addresses.
     pub canon: &'a Canon,
+    /// Whether every link that is not followed is kept with its reason.
+    pub tells: bool,
 }
 
 /// A page under way, with its own address in the one spelling: as asked for, and after redirects.
@@ -85,6 +91,7 @@ struct Look<'a> {
 impl<'a> Look<'a> {
     fn new(ground: &'a Ground<'a>) -> Self {
         let own = [ground.canon.address(ground.asked), spelt(&ground.page, ground.canon)];
+        let own = own.map(|url| without_user(&url).into_owned());
         Self { ground, own }
     }
 }
@@ -96,6 +103,8 @@ pub struct Found {
     pub links: Vec<FollowedLink>,
     /// Links not followed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Links not followed, each with its reason, where that is asked for.
+    pub refused: Vec<(String, &'static str)>,
     met: HashSet<(String, String)>,
 }
 
@@ -103,6 +112,13 @@ impl Found {
     /// Counts a link that is not followed.
     pub fn skip(&mut self, reason: &str) {
         *self.skipped.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    fn refuse(&mut self, ground: &Ground<'_>, url: String, reason: &'static str) {
+        self.skip(reason);
+        if ground.tells {
+            self.refused.push((url, reason));
+        }
     }
 }
 
@@ -117,7 +133,9 @@ impl Rule {
                 Ok(regex) => Some(regex),
                 Err(error) => {
                     let message = format!("bad `{word}` pattern: {error}");
-                    problems.push(OptionProblem::new(text.at, message));
+                    let mut problem = OptionProblem::new(text.at, message);
+                    problem.inside = error.place_in(&text.text);
+                    problems.push(problem);
                     None
                 }
             });
@@ -142,7 +160,7 @@ impl Rule {
 
     /// The reason why an address is not followed, if there is one.
     fn refuses(&self, ground: &Ground<'_>, link: &Address, url: &str) -> Option<&'static str> {
-        if let Some(reason) = out_of_scope(self.scope, &ground.page, &ground.start, link) {
+        if let Some(reason) = out_of_scope(self.scope, &ground.home, &ground.start, link) {
             return Some(reason);
         }
         match holds(&self.deny, url) {
@@ -167,11 +185,12 @@ impl Rule {
         };
         let url = spelt(&link, look.ground.canon);
         if let Some(reason) = self.refuses(look.ground, &link, &url) {
-            return found.skip(reason);
+            return found.refuse(look.ground, url, reason);
         }
-        let own = self.group == look.ground.group && look.own.contains(&url);
-        if own || !found.met.insert((self.group.clone(), url.clone())) {
-            return found.skip(reasons::KNOWN);
+        let plain = without_user(&url).into_owned();
+        let own = self.group == look.ground.group && look.own.contains(&plain);
+        if own || !found.met.insert((self.group.clone(), plain)) {
+            return found.refuse(look.ground, url, reasons::KNOWN);
         }
         found.links.push(FollowedLink {
             group: self.group.clone(),
@@ -200,7 +219,10 @@ impl Rule {
         };
         for href in hrefs {
             match href {
-                Some(href) => self.offer(look, base.join(&href), found),
+                Some(href) => match base.join(&href) {
+                    Err(reason) => found.refuse(look.ground, href, reason),
+                    link => self.offer(look, link, found),
+                },
                 None => found.skip(reasons::NO_ADDRESS),
             }
         }
@@ -224,7 +246,7 @@ impl Rule {
         })
     }
 
-    /// What an element links to: the attribute asked for, or `href`, or `src`.
+    /// What an element links to: the attribute asked for, or `href`, or `src`, or in XML its text.
     fn href(&self, document: &Document, node: NodeId) -> Option<String> {
         let value = match &self.attribute {
             Some(name) => document
@@ -233,7 +255,15 @@ impl Rule {
                 .map(|(_, value)| value),
             None => document.attribute(node, "href").or_else(|| document.attribute(node, "src")),
         };
-        value.map(str::to_owned)
+        let value = value.map(str::to_owned);
+        // In a feed the address is what an element holds.
+        if value.is_none()
+            && self.attribute.is_none()
+            && document.namespace(node) == Some(&Namespace::XML)
+        {
+            return Some(document.text_content(node)).filter(|text| !text.trim().is_empty());
+        }
+        value
     }
 }
 
@@ -303,19 +333,9 @@ fn holds(patterns: &[Regex], text: &str) -> Result<bool, ()> {
 
 fn link_query(follow: &Follow, problems: &mut Vec<OptionProblem>) -> Option<LinkQuery> {
     let query = &follow.query;
-    let mut bad = |text: &Text, word: &str, error: String| {
-        problems.push(OptionProblem::new(text.at, format!("bad {word}: {error}")));
-        None
-    };
     match (&query.css, &query.xpath) {
-        (Some(css), _) => match Selector::parse(&css.text) {
-            Ok(selector) => Some(LinkQuery::Css(selector)),
-            Err(error) => bad(css, "selector", error.to_string()),
-        },
-        (None, Some(xpath)) => match XPath::parse(&xpath.text) {
-            Ok(path) => Some(LinkQuery::Xpath(path)),
-            Err(error) => bad(xpath, "XPath", error.to_string()),
-        },
+        (Some(css), _) => records::selector(css, problems).map(LinkQuery::Css),
+        (None, Some(xpath)) => records::xpath(xpath, problems).map(LinkQuery::Xpath),
         (None, None) => Some(LinkQuery::None),
     }
 }

@@ -7,7 +7,7 @@ use super::address::Address;
 use super::reasons;
 
 /// The reason why a link is out of scope, if it is. Host and domain are those of the page it is
-/// on; the prefix is that of the start page. All files are one host.
+/// on, before redirects; the prefix is that of the start page. All files are one host.
 pub(super) fn out_of_scope(
     scope: Scope,
     page: &Address,

@@ -18,6 +18,7 @@ mod stack;
 mod table;
 mod tokens;
 mod tree;
+mod xml;
 
 use std::time::Instant;
 
@@ -161,6 +162,20 @@ impl Document {
     /// Parses a page in one of two manners.
     pub fn parse_in(manner: Manner, html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
         parse::parse(html, manner, limits)
+    }
+
+    /// Parses a page that is XML, such as a feed: names keep their letters, CDATA is text, and any
+    /// element may have something in it.
+    ///
+    /// ```
+    /// use spoonbill_plugins::html::{Document, TreeLimits};
+    ///
+    /// let page = Document::parse_xml("<a><link>x</link></a>", TreeLimits::default())?;
+    /// assert_eq!(page.text_content(page.root()), "x");
+    /// # Ok::<(), spoonbill_plugins::html::TreeError>(())
+    /// ```
+    pub fn parse_xml(xml: &str, limits: TreeLimits) -> Result<Self, TreeError> {
+        xml::parse(xml, limits)
     }
 
     /// The document node.

@@ -160,6 +160,7 @@ enum Kind {
     Html,
     MathMl,
     Svg,
+    Xml,
 }
 
 impl Namespace {
@@ -169,6 +170,8 @@ impl Namespace {
     pub const MATHML: Self = Self(Kind::MathMl);
     /// Drawings.
     pub const SVG: Self = Self(Kind::Svg);
+    /// A page that is XML: whatever its names mean.
+    pub const XML: Self = Self(Kind::Xml);
 }
 
 impl Deref for Namespace {
@@ -179,6 +182,7 @@ impl Deref for Namespace {
             Kind::Html => "http://www.w3.org/1999/xhtml",
             Kind::MathMl => "http://www.w3.org/1998/Math/MathML",
             Kind::Svg => "http://www.w3.org/2000/svg",
+            Kind::Xml => "",
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct CellStory {
     pub is_default: bool,
     /// The query that gave the value as written; none for a constant.
     pub query: Option<String>,
+    /// The queries that were tried, as written, where none of them gave anything.
+    pub tried: Vec<String>,
     /// How often that query matches in the block.
     pub matches: usize,
     /// Where the node stands that was used.
@@ -93,11 +95,13 @@ impl RecordPlan {
                 row.dropped_for.get_or_insert(place);
             }
             let query = cell.query.and_then(|place| field.queries.get(place));
+            let tried = if query.is_none() { field.queries.as_slice() } else { &[] };
             row.cells.push(CellStory {
                 field: field.name.to_string(),
-                is_default: cell.why.is_some() && cell.value.is_some(),
+                is_default: cell.is_default,
                 value: cell.value,
                 query: query.map(|query| query.shown.to_string()),
+                tried: tried.iter().map(|query| query.shown.to_string()).collect(),
                 matches: cell.matches,
                 node: cell.node.and_then(path),
                 why: cell.why,

@@ -9,11 +9,11 @@ use spoonbill_defs::Column;
 use super::find::{Hit, JsonCache, Spot};
 use super::json::Json;
 use super::plan::{QueryPlan, RecordPlan};
-use super::rows::Why;
 use super::value::Base;
 use super::{Extraction, FieldCounts, FieldScripts, Misfit, RecordError, RecordLimits, RecordPage};
 use crate::css::TextCache;
 use crate::data::{Axis, AxisKind, Row};
+use crate::follow::without_user;
 
 /// Misfits of one page that are told in full; the others are counted.
 const MISFITS_MAX: usize = 100;
@@ -34,7 +34,7 @@ impl<'p> Session<'p> {
     pub(super) fn new(page: &'p RecordPage<'p>, counts: bool) -> Self {
         Self {
             page,
-            base: Base::new(page.base),
+            base: Base::new(page.base, page.tree),
             counts,
             texts: TextCache::default(),
             page_json: OnceCell::new(),
@@ -106,7 +106,7 @@ impl RecordPlan {
             for (place, field) in self.fields.iter().enumerate() {
                 let cell = session.cell(field, spot, scripts)?;
                 meter.bytes(cell.value.as_ref().map_or(0, String::len))?;
-                if let Some(Why::Misfit { value, why }) = cell.why {
+                for (value, why) in cell.misfits {
                     made.fields[place].misfits += 1;
                     if made.misfits.len() < MISFITS_MAX {
                         made.misfits.push(Misfit { field: place, value, why });
@@ -143,9 +143,9 @@ impl RecordPlan {
     /// The cells about the page, the same in all its rows.
     pub(super) fn standard(&self, page: &RecordPage<'_>) -> Vec<Axis> {
         let value = |column: &Column| match column {
-            Column::Locator => page.locator.to_string(),
+            Column::Locator => without_user(page.locator).into_owned(),
             Column::Group => page.group.to_string(),
-            Column::Url => page.url.to_owned(),
+            Column::Url => without_user(page.url).into_owned(),
             Column::FetchedAt => page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             Column::Depth => page.depth.to_string(),
         };

@@ -68,6 +68,7 @@ impl Session<'_> {
             Place::Here if query.json.is_some() => Why::NotJson,
             _ => Why::NoMatch,
         };
+        let mut in_json = 0;
         for hit in hits {
             if let Some(path) = &query.json {
                 match self.inside_json(query, &hit, path)? {
@@ -76,6 +77,7 @@ impl Session<'_> {
                         if nodes.is_empty() {
                             why = Why::NotInJson;
                         }
+                        in_json += nodes.len();
                         push_json(&json, &nodes, all, &mut found.texts);
                     }
                 }
@@ -85,6 +87,10 @@ impl Session<'_> {
             if !all {
                 break;
             }
+        }
+        if query.json.is_some() {
+            // An array counts as what lies in it where that is what one gets.
+            found.matches = in_json.max(found.texts.len());
         }
         found.texts.retain(|text| !text.trim().is_empty());
         if found.texts.is_empty() {

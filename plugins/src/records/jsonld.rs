@@ -21,6 +21,8 @@ impl LdPath {
     pub(super) fn parse(text: &str) -> Result<Self, (String, usize)> {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut at = 0;
+        // `offers[1]` is another spelling of `offers.1`, as long as it is.
+        let text = &dotted(text);
         for name in text.split('.') {
             let odd = |c: char| c.is_whitespace() || matches!(c, '$' | '[' | ']' | '*' | '/');
             let trimmed = name.trim();
@@ -95,6 +97,26 @@ impl LdPath {
         let leaves = nodes.into_iter().flat_map(|node| spread(json, node));
         leaves.filter(|node| json.kind(*node) != JsonKind::Null).collect()
     }
+}
+
+/// The path with `.1` for every `[1]`, and all other places kept.
+fn dotted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        out.push_str(before);
+        if digits > 0 && after[digits..].starts_with(']') && !out.is_empty() {
+            out.push('.');
+            out.push_str(&after[..digits]);
+            rest = &after[digits + 1..];
+        } else {
+            out.push('[');
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The values of an array, or the value itself.

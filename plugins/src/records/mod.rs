@@ -29,6 +29,8 @@ use crate::data::Row;
 use crate::html::Document;
 use crate::script::{ItemScripts, ScriptError};
 
+pub(crate) use problems::{selector, xpath};
+
 pub use explain::{CellStory, RowStory, Story};
 pub use plan::RecordPlan;
 pub use rows::Why;
@@ -148,6 +150,22 @@ pub trait FieldScripts {
 impl FieldScripts for ItemScripts {
     fn eval(&mut self, expression: &str, value: &str) -> Result<Option<String>, ScriptError> {
         self.eval_value(expression, value)
+    }
+}
+
+/// Whether a page is XML and not HTML: by its content type, or because it begins as XML does.
+pub fn is_xml(content_type: Option<&str>, body: &[u8]) -> bool {
+    let kind = content_type.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
+    let kind = kind.to_ascii_lowercase();
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let head = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
+    if head.contains("<html") || head.contains("<!doctype html") {
+        return false;
+    }
+    match kind.as_str() {
+        "application/xml" | "text/xml" => true,
+        kind if kind.ends_with("+xml") => kind != "application/xhtml+xml",
+        _ => head.starts_with("<?xml"),
     }
 }
 

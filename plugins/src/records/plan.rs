@@ -114,6 +114,8 @@ impl RecordPlan {
             _ => CellType::Text,
         });
         let own = self.fields.iter().map(|field| match field.form {
+            // Several values in one cell are text.
+            _ if field.all.is_some() => CellType::Text,
             Form::Number(_) => CellType::Number,
             Form::Boolean(_) => CellType::Boolean,
             Form::Text | Form::Date(_) | Form::Url => CellType::Text,
@@ -129,6 +131,11 @@ impl RecordPlan {
     /// How many standard columns stand in front of the fields.
     pub fn standard_count(&self) -> usize {
         self.columns.len()
+    }
+
+    /// The query of the block as written, if it has one.
+    pub fn block_query(&self) -> Option<&str> {
+        self.block.as_ref().map(|query| &*query.shown)
     }
 
     /// The queries of a field as written, for reports.
@@ -161,6 +168,15 @@ impl Problems {
         if field.queries.is_empty() && field.value.is_none() && field.script.is_none() {
             self.nothing_to_look_for(field, json_block);
         }
+        let form = self.form(&place, &field.kind, dates);
+        let whole = before == self.found.len();
+        if let (Some(text), true) = (&field.default, whole) {
+            self.constant(&place, "default", text, &form);
+        }
+        let untouched = field.regex.is_none() && field.script.is_none();
+        if let (Some(text), true) = (&field.value, whole && untouched) {
+            self.constant(&place, "value", text, &form);
+        }
         let plan = FieldPlan {
             name: field.name.text.as_str().into(),
             queries,
@@ -169,7 +185,7 @@ impl Problems {
             all: boxed(field.all.as_ref()),
             regex: field.regex.as_ref().and_then(|text| self.regex(&place, text)),
             script: field.script.as_ref().and_then(|text| self.script(&place, text)),
-            form: self.form(&place, &field.kind, dates),
+            form,
             default: boxed(field.default.as_ref()),
             required: field.required,
         };

@@ -3,11 +3,12 @@
 use fancy_regex::Regex;
 use spoonbill_defs::{Field, Record, Separators, Text};
 
-use super::dates::DateForm;
+use super::dates::{DateForm, slip};
 use super::json::JsonPath;
 use super::jsonld::LdPath;
 use super::number::{Grouping, NumberForm};
-use super::plan::Place;
+use super::plan::{Form, Place};
+use super::value::{Base, Misfits, fit, shown};
 use crate::css::Selector;
 use crate::dates::{DateSetup, Pattern, PatternError};
 use crate::java_regex;
@@ -25,6 +26,32 @@ pub(super) struct Problems {
 fn is_xpath(text: &str) -> bool {
     ["/", "./", "../", "(/", "(./"].iter().any(|start| text.starts_with(start))
         || text.contains("::") && ["child::", "descendant::"].iter().any(|it| text.starts_with(it))
+}
+
+/// A selector where XPath is due: `div.card > a` would be read as a comparison of two names.
+fn is_css(text: &str) -> bool {
+    let combines = [" > ", " + ", " ~ "].iter().any(|sign| text.contains(sign));
+    let names = |c: char| c.is_alphanumeric() || c.is_whitespace() || "-_.>+~,*".contains(c);
+    combines && text.chars().all(names) && Selector::parse(text).is_ok()
+}
+
+/// Reads the selector of a follow rule, with the same advice as that of a field.
+pub(crate) fn selector(text: &Text, found: &mut Vec<OptionProblem>) -> Option<Selector> {
+    let mut problems = Problems::default();
+    let place = problems.css("follow", text);
+    if let Some(Place::Here) = place {
+        problems.add(text, "follow: a selector is missing".to_owned());
+    }
+    found.append(&mut problems.found);
+    if let Some(Place::Css(selector)) = place { Some(selector) } else { None }
+}
+
+/// Reads the XPath of a follow rule, with the same advice as that of a field.
+pub(crate) fn xpath(text: &Text, found: &mut Vec<OptionProblem>) -> Option<XPath> {
+    let mut problems = Problems::default();
+    let path = problems.xpath("follow", text);
+    found.append(&mut problems.found);
+    path
 }
 
 impl Problems {
@@ -97,6 +124,12 @@ impl Problems {
 
     pub(super) fn xpath(&mut self, place: &str, text: &Text) -> Option<XPath> {
         match XPath::parse(&text.text) {
+            Ok(_) if is_css(&text.text) => {
+                let words = text.text.trim();
+                let message = format!("{place}: `{words}` is a selector and stands for XPath");
+                self.add(text, message).help = Some(format!("write `selector: {words:?}`"));
+                None
+            }
             Ok(path) => Some(path),
             Err(error) => {
                 let message = format!("{place}: bad XPath: {}", error.message);
@@ -151,7 +184,8 @@ impl Problems {
         match java_regex::compile_find(&text.text) {
             Ok(regex) => Some(regex),
             Err(error) => {
-                self.add(text, format!("{place}: bad regex: {error}"));
+                let place_inside = error.place_in(&text.text);
+                self.add(text, format!("{place}: bad regex: {error}")).inside = place_inside;
                 None
             }
         }
@@ -201,6 +235,24 @@ impl Problems {
         form
     }
 
+    /// A text of the definition that is to be of the field's type.
+    pub(super) fn constant(&mut self, place: &str, key: &str, text: &Text, form: &Form) {
+        let words = text.text.trim();
+        let is_plain = match form {
+            Form::Number(_) => words.parse::<f64>().is_ok_and(f64::is_finite),
+            Form::Boolean(_) => matches!(words, "true" | "false"),
+            Form::Date(date) => date.is_written(words),
+            Form::Text | Form::Url => true,
+        };
+        // A default is written as it is; nothing at all is nothing wrong.
+        if words.is_empty() || is_plain && key == "default" {
+            return;
+        }
+        if let Err(Misfits { value, why }) = fit(form, words.to_owned(), &Base::new("", None)) {
+            self.add(text, format!("{place}: `{key}`: `{}` {why}", shown(&value)));
+        }
+    }
+
     fn separator(&mut self, place: &str, key: &str, text: &Text) -> Option<char> {
         let mut chars = text.text.chars();
         match (chars.next(), chars.next()) {
@@ -221,12 +273,17 @@ impl Problems {
         output: Option<&Text>,
         dates: &DateSetup,
     ) -> DateForm {
-        let patterns = input.iter().filter_map(|text| self.pattern(place, text)).collect();
-        let output = output.and_then(|text| self.pattern(place, text));
+        let patterns = input.iter().filter_map(|text| self.pattern(place, text, true)).collect();
+        let output = output.and_then(|text| self.pattern(place, text, false));
         DateForm::new(patterns, output, dates)
     }
 
-    fn pattern(&mut self, place: &str, text: &Text) -> Option<Pattern> {
+    fn pattern(&mut self, place: &str, text: &Text, reads: bool) -> Option<Pattern> {
+        if let Some((offset, words, help)) = slip(&text.text, reads) {
+            let message = format!("{place}: bad date pattern: {words}");
+            self.add_inside(text, offset, message).help = Some(help.to_owned());
+            return None;
+        }
         match Pattern::compile(&text.text) {
             Ok(pattern) if !text.text.trim().is_empty() => Some(pattern),
             Ok(_) => {
@@ -242,11 +299,7 @@ impl Problems {
                     | PatternError::TooLong { offset, .. } => *offset,
                 };
                 let message = format!("{place}: bad date pattern: {error}");
-                let problem = self.add_inside(text, offset, message);
-                if text.text.contains('%') {
-                    problem.help =
-                        Some("patterns are Java's: `dd.MM.yyyy HH:mm`, not `%d.%m.%Y`".to_owned());
-                }
+                self.add_inside(text, offset, message);
                 None
             }
         }

@@ -50,15 +50,34 @@ impl fmt::Display for Why {
 }
 
 /// A cell, and how it came to be.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Cell {
     pub(super) value: Option<String>,
-    /// Why nothing was found; also when the default stands in.
+    /// Why nothing was found; also when the default stands in, or for one match of many.
     pub(super) why: Option<Why>,
+    pub(super) is_default: bool,
+    /// Values that do not fit, each with the reason.
+    pub(super) misfits: Vec<(String, String)>,
     /// The query that counted.
     pub(super) query: Option<usize>,
     pub(super) matches: usize,
     pub(super) node: Option<NodeId>,
+}
+
+impl Cell {
+    /// Adds what became of one match.
+    fn take(&mut self, value: Result<String, Why>, joiner: &str) {
+        match (value, &mut self.value) {
+            (Ok(value), Some(joined)) => joined.extend([joiner, &value]),
+            (Ok(value), none) => *none = Some(value),
+            (Err(why), _) => {
+                if let Why::Misfit { value, why } = &why {
+                    self.misfits.push((value.clone(), why.clone()));
+                }
+                self.why.get_or_insert(why);
+            }
+        }
+    }
 }
 
 impl Session<'_> {
@@ -68,22 +87,52 @@ impl Session<'_> {
         spot: &Spot,
         scripts: &mut dyn FieldScripts,
     ) -> Result<Cell, RecordError> {
-        let mut cell = Cell { value: None, why: None, query: None, matches: 0, node: None };
-        let text = if let Some(value) = &field.value {
-            Ok(value.to_string())
+        let mut cell = Cell::default();
+        let texts = if let Some(value) = &field.value {
+            Ok(vec![value.to_string()])
         } else {
             self.look(field, spot, &mut cell)?
         };
+        // Every match is brought into form by itself, and what fits is joined.
+        let joiner = field.all.as_deref().unwrap_or_default();
+        match texts {
+            Ok(texts) => {
+                for text in texts {
+                    cell.take(self.shape(field, Ok(text), scripts)?, joiner);
+                }
+            }
+            Err(why) => cell.take(self.shape(field, Err(why), scripts)?, joiner),
+        }
+        if cell.value.is_none() {
+            cell.is_default = field.default.is_some();
+            cell.value = field.default.as_deref().map(str::to_owned);
+        } else if cell.misfits.is_empty() {
+            // What one match lacks is no matter where another has it.
+            cell.why = None;
+        }
+        Ok(cell)
+    }
+
+    /// One text through regex, script and type; the outer error ends the page.
+    fn shape(
+        &self,
+        field: &FieldPlan,
+        text: Result<String, Why>,
+        scripts: &mut dyn FieldScripts,
+    ) -> Result<Result<String, Why>, RecordError> {
+        let alone = text.is_err() || field.all.is_none();
         let value = match text.and_then(|text| by_regex(field, text)) {
             Ok(text) => by_script(field, text, scripts)?,
-            // A script may make something of nothing.
-            Err(why) if field.script.is_some() => match by_script(field, String::new(), scripts)? {
-                Err(Why::ScriptGaveNothing) => Err(why),
-                other => other,
-            },
+            // A script may make something of nothing, but not of one match of many.
+            Err(why) if field.script.is_some() && alone => {
+                match by_script(field, String::new(), scripts)? {
+                    Err(Why::ScriptGaveNothing) => Err(why),
+                    other => other,
+                }
+            }
             Err(why) => Err(why),
         };
-        let value = value.map(trim).and_then(|text| {
+        Ok(value.map(trim).and_then(|text| {
             if text.is_empty() {
                 return Err(Why::Blank);
             }
@@ -91,15 +140,7 @@ impl Session<'_> {
                 value: shown(&value),
                 why: why.into_owned(),
             })
-        });
-        match value {
-            Ok(value) => cell.value = Some(value),
-            Err(why) => {
-                cell.why = Some(why);
-                cell.value = field.default.as_deref().map(str::to_owned);
-            }
-        }
-        Ok(cell)
+        }))
     }
 
     /// Tries the queries in order.
@@ -108,7 +149,7 @@ impl Session<'_> {
         field: &FieldPlan,
         spot: &Spot,
         cell: &mut Cell,
-    ) -> Result<Result<String, Why>, RecordError> {
+    ) -> Result<Result<Vec<String>, Why>, RecordError> {
         let mut first_why = None;
         for (place, query) in field.queries.iter().enumerate() {
             let found = self.find(query, spot, field.text, field.all.is_some());
@@ -117,15 +158,13 @@ impl Session<'_> {
                 query: query.shown.to_string(),
                 message,
             })?;
-            let Found { mut texts, node, matches, why } = found;
+            let Found { texts, node, matches, why } = found;
             if let Some(why) = why {
                 first_why.get_or_insert(why);
                 continue;
             }
             (cell.query, cell.matches, cell.node) = (Some(place), matches, node);
-            let joiner = field.all.as_deref().unwrap_or_default();
-            let text = if texts.len() == 1 { texts.swap_remove(0) } else { texts.join(joiner) };
-            return Ok(Ok(text));
+            return Ok(Ok(texts));
         }
         Ok(Err(first_why.unwrap_or(Why::NoMatch)))
     }

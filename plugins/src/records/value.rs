@@ -6,6 +6,8 @@ use std::cell::OnceCell;
 use url::Url;
 
 use super::plan::Form;
+use crate::follow::{Address, base_href};
+use crate::html::Document;
 
 /// Longest part of a value that a report shows, in characters.
 const SHOWN_MAX: usize = 80;
@@ -89,25 +91,46 @@ fn boolean(text: &str, meanings: &[Box<str>]) -> Option<String> {
     Some(is_true.to_string())
 }
 
-/// What addresses are resolved against.
+/// What addresses are resolved against: where a page is, or what its `<base href>` says.
 #[derive(Debug)]
 pub(super) struct Base<'p> {
-    text: &'p str,
-    url: OnceCell<Option<Url>>,
+    page: &'p str,
+    tree: Option<&'p Document>,
+    known: OnceCell<Known<'p>>,
+}
+
+#[derive(Debug)]
+enum Known<'p> {
+    Web(Url),
+    Path(Cow<'p, str>),
 }
 
 impl<'p> Base<'p> {
-    pub(super) fn new(text: &'p str) -> Self {
-        Self { text, url: OnceCell::new() }
+    pub(super) fn new(page: &'p str, tree: Option<&'p Document>) -> Self {
+        Self { page, tree, known: OnceCell::new() }
     }
 
     fn resolve(&self, address: &str) -> Option<String> {
-        let text = self.text;
-        let url = self.url.get_or_init(|| has_scheme(text).then(|| Url::parse(text).ok())?);
-        match url {
-            Some(base) => base.join(address).ok().map(String::from),
-            None if has_scheme(address) => Url::parse(address).ok().map(String::from),
-            None => Some(join_path(text, address)),
+        match self.known.get_or_init(|| self.look()) {
+            Known::Web(base) => base.join(address).ok().map(String::from),
+            Known::Path(_) if has_scheme(address) => Url::parse(address).ok().map(String::from),
+            Known::Path(path) => Some(join_path(path, address)),
+        }
+    }
+
+    fn look(&self) -> Known<'p> {
+        if let Some(tree) = self.tree
+            && base_href(tree).is_some()
+            && let Some(page) = Address::of(self.page)
+        {
+            return match page.base(tree) {
+                Address::Web(url) => Known::Web(url),
+                Address::File(path) => Known::Path(path.into()),
+            };
+        }
+        match has_scheme(self.page).then(|| Url::parse(self.page)) {
+            Some(Ok(url)) => Known::Web(url),
+            _ => Known::Path(self.page.into()),
         }
     }
 }

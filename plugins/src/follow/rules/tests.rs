@@ -33,9 +33,11 @@ fn look_from(rules: &[Follow], start: &str, page: &str, html: &str) -> String {
         group: "g",
         asked: page,
         page: Address::of(page).unwrap(),
+        home: Address::of(page).unwrap(),
         start: Address::of(start).unwrap(),
         depth: 2,
         canon: &canon,
+        tells: false,
     };
     let found = plan.collect(&document, &ground).unwrap();
     let links = found.links.iter().map(|link| format!("{} {} {}", link.rule, link.group, link.url));
@@ -129,7 +131,7 @@ fn all_that_is_wrong_with_a_rule_is_told() {
     let problems = Rule::compile(&rule, 1).unwrap_err();
     let words: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(words.len(), 3);
-    assert!(words[0].starts_with("bad selector: "), "{words:?}");
+    assert!(words[0].starts_with("follow: bad selector: "), "{words:?}");
     assert!(words[1].starts_with("bad `allow` pattern: "), "{words:?}");
     assert!(words[2].starts_with("bad `deny` pattern: "), "{words:?}");
     assert!(Rule::compile(&xpath("//["), 1).is_err());
@@ -144,4 +146,24 @@ fn a_pattern_that_takes_too_long_is_a_reason_too() {
         found.contains("links on which a pattern gives up") || found.starts_with("1 g"),
         "{found}"
     );
+}
+
+#[test]
+fn a_selector_that_is_none_has_the_advice_of_fields() {
+    let told = |rule: Follow| Rule::compile(&rule, 1).unwrap_err().remove(0);
+    let words = told(css("//a[1]"));
+    assert_eq!(words.message, "follow: `//a[1]` is XPath and stands for a selector");
+    let words = told(css("a::attr(href)"));
+    assert!(words.inside.is_some() && words.help.unwrap().starts_with("write `a @href`"));
+    assert!(told(xpath("li.next > a")).message.ends_with("stands for XPath"));
+}
+
+#[test]
+fn users_and_passwords_are_no_part_of_which_page_it_is() {
+    let html =
+        "<a href=http://me:pw@h/a>1</a><a href=http://h/a>2</a><a href=http://x@h/list?p=1>3</a>";
+    insta::assert_snapshot!(look(&[css("a")], PAGE, html), @r"
+    1 g http://me:pw@h/a
+    2 already known
+    ");
 }

@@ -52,7 +52,7 @@ fn every_problem_is_told_at_once() {
     assert!(found[2].starts_with("3+5 field `b`: bad selector: "), "{found:#?}");
     assert!(found[3].starts_with("4+4 field `c`: bad JSON path: "), "{found:#?}");
     assert!(found[4].starts_with("5+8 field `d`: bad JSON-LD path: a name is"), "{found:#?}");
-    assert!(found[5].starts_with("6 field `e`: bad regex: "), "{found:#?}");
+    assert!(found[5].starts_with("6+2 field `e`: bad regex: "), "{found:#?}");
     assert!(found[6].starts_with("7+") && found[6].contains("`f`: bad script: "), "{found:#?}");
     assert!(found[7].starts_with("8 field `g` has nothing to look for | add `selector`"));
     assert!(found[8].starts_with("9 field `h`: `//p` stands beside another query"));
@@ -91,7 +91,7 @@ fn types_have_their_problems_too() {
     ] {
         assert_eq!(problems(&record(None, vec![typed(kind)])), [expect]);
     }
-    let percent = problems(&record(None, vec![typed(date("%d.%b", "yyyy"))]));
+    let percent = problems(&record(None, vec![typed(date("%d.%m", "yyyy"))]));
     assert!(percent[0].ends_with("| patterns are Java's: `dd.MM.yyyy HH:mm`, not `%d.%m.%Y`"));
 }
 
@@ -103,4 +103,62 @@ fn words_of_other_tools_lead_to_ours() {
     assert!(help(css_at("./td[1]", 2)).contains("| write `{ xpath: \"./td[1]\" }`"));
     let query = Query { xpath: Some(at("div#a.b", 2)), ..Query::default() };
     assert!(help(query).contains("| for a CSS selector write `selector: \"div#a.b\"`"));
+}
+
+#[test]
+fn patterns_that_read_something_else_are_told() {
+    let slip = |input: &str, output: &str| {
+        let kind = FieldType::Date {
+            input: vec![at(input, 4)],
+            output: (!output.is_empty()).then(|| at(output, 5)),
+        };
+        RecordPlan::compile(&record(None, vec![Field { kind, ..named("a", css("p")) }]), &setup())
+            .err()
+            .map_or_else(String::new, |mut found| found.remove(0).message.split_off(29))
+    };
+    for (input, output, expect) in [
+        ("dd.mm.yyyy", "", "there are minutes without an hour"),
+        ("yyyy-MM-DD", "", "`D` is the day of the year and stands beside a month"),
+        ("YYYY-MM-dd", "", "`Y` is the year of a week and no week is told"),
+        ("dd yyyy", "", "there is a day without a month"),
+        ("dd.mm.yyyy HH:mm", "", "there is a day without a month"),
+        ("%d.%m.%Y", "", "`%` has no meaning"),
+        ("dd.MM.yyyy", "yyyy-mm-dd", "there are minutes without an hour"),
+        ("dd.MM.yyyy HH:mm", "", ""),
+        ("dd.MM.yyyy", "dd", ""),
+        ("d LLLL yyyy, h 'minutes' a", "", ""),
+        ("yyyy D", "YYYY ww", ""),
+    ] {
+        assert_eq!(slip(input, output), expect, "{input} {output}");
+    }
+}
+
+#[test]
+fn constants_have_to_fit() {
+    let kind = || FieldType::Integer(Separators::default());
+    let with_default = |text: &str| {
+        let field = Field { default: Some(at(text, 3)), kind: kind(), ..named("a", css("p")) };
+        RecordPlan::compile(&record(None, vec![field]), &setup()).is_ok()
+    };
+    assert!(with_default("0") && with_default("") && with_default("1,000"));
+    assert!(!with_default("none"));
+    let value =
+        Field { value: Some(at("x", 3)), kind: kind(), name: at("a", 1), ..Field::default() };
+    let found = problems(&record(None, vec![value]));
+    assert_eq!(found, ["3 field `a`: `value`: `x` is no whole number"]);
+}
+
+#[test]
+fn a_selector_is_no_xpath_and_a_regex_tells_its_place() {
+    let query = Query { xpath: Some(at("div.foo > a", 2)), ..Query::default() };
+    assert_eq!(
+        problems(&record(None, vec![named("a", query)])),
+        ["2 field `a`: `div.foo > a` is a selector and stands for XPath | write `selector: \
+          \"div.foo > a\"`"]
+    );
+    let regex = Field { regex: Some(at("ab[", 6)), ..named("e", css("p")) };
+    assert!(problems(&record(None, vec![regex]))[0].starts_with("6+"));
+    let escape = Field { regex: Some(at("ü\\y", 6)), ..named("e", css("p")) };
+    let found = problems(&record(None, vec![escape]));
+    assert!(found[0].starts_with("6+1 "), "{found:?}");
 }

@@ -191,6 +191,7 @@ fn json_ld_is_found_by_type() {
         check(field(ld("Product.name")), &page, "Lamp");
         check(field(ld("Product.offers.price")), &page, "9.90");
         check(field(ld("Product.offers.1.price")), &page, "8");
+        check(field(ld("Product.offers[1].price")), &page, "8");
         check(field(ld("Product.image")), &page, "a.jpg");
         check(field(ld("Product.brand.name")), &page, "Acme");
         check(field(ld("Product.sku")), &page, "~");

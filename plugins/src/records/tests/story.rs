@@ -73,3 +73,14 @@ fn queries_are_shown_as_written() {
     );
     assert_eq!(plan.field_query(7), "");
 }
+
+#[test]
+fn what_was_tried_and_matches_inside_json() {
+    let two = Field { queries: vec![css("i"), with(css("b"), "x")], ..field(css("b")) };
+    let cells = story(&record(None, vec![two]), "<p>").rows[0].cells.clone();
+    assert_eq!((cells[0].query.as_ref(), cells[0].tried.join("; ")), (None, "i; b @x".to_owned()));
+    let all = Field { all: Some(Text::new(",")), ..field(json("$.a[*].b")) };
+    let cells =
+        story(&record(None, vec![all]), r#"{"a":[{"b":1},{"b":2},{"b":3}]}"#).rows[0].cells.clone();
+    assert_eq!((cells[0].value.as_deref(), cells[0].matches), (Some("1,2,3"), 3));
+}

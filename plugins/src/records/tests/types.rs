@@ -17,6 +17,8 @@ fn fits(kind: &FieldType, cases: &[(&str, &str)]) {
             value: Some(Text::new(*text)),
             queries: vec![],
             kind: kind.clone(),
+            // What is not touched would be told when it is compiled.
+            regex: Some(Text::new("(?s).*")),
             ..field(css("p"))
         };
         let made = extract(&record(None, vec![constant]), "");
@@ -195,4 +197,25 @@ fn addresses_of_local_pages() {
     assert_eq!(at("/x.html", "../../y"), "/../../y");
     assert_eq!(at("x.html", "https://a.example/b"), "https://a.example/b");
     assert_eq!(at("file:///a/x.html", "y.html"), "file:///a/y.html");
+}
+
+#[test]
+fn all_matches_are_brought_into_form_one_by_one() {
+    let kind = FieldType::Decimal(Separators::default());
+    let all = Field { all: Some(Text::new("; ")), kind, ..field(css("p")) };
+    let made = extract(&record(None, vec![all.clone()]), "<p>$1,200.50<p>none<p>7");
+    assert_eq!(lines(&made), ["1200.50; 7"]);
+    assert_eq!((made.fields[0].misfits, made.misfits[0].value.as_str()), (1, "none"));
+    let script = Some(Text::new("'<' + value + '>'"));
+    let regex = Some(Text::new("[a-z]"));
+    let words = Field { script, regex, kind: FieldType::Text, ..all };
+    check(words, "<p>1a<p>2<p>3b", "<a>; <b>");
+}
+
+#[test]
+fn addresses_go_by_the_base_of_the_page() {
+    let link = || Field { kind: FieldType::Url, ..field(with(css("a"), "href")) };
+    let page = "<base href='/other/'><a href='x?q=1'>";
+    check(link(), page, "https://shop.example/other/x?q=1");
+    check(link(), "<base href='mailto:x'><a href=y>", "https://shop.example/books/y");
 }
