@@ -9,7 +9,7 @@ use super::parts;
 use super::take::{Source, Take, is_sample};
 use super::view::View;
 use super::ways;
-use super::words::{Shape, fold, shape};
+use super::words::{Shape, fold, shape, unit};
 use crate::html::NodeId;
 
 /// Items on which a way is tried before it is chosen, at most.
@@ -182,7 +182,11 @@ impl Trial<'_> {
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
         let given = take.values(view, &owners, self.base);
         let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
-            (true, _) => value.split(", ").any(|one| is_sample(one, sample)),
+            (true, _) => {
+                is_sample(value, sample)
+                    || is_listed(view, node)
+                        && value.split(", ").any(|one| is_sample(one, sample))
+            }
             (false, true) => value.starts_with(opening(sample)),
             (false, false) => is_sample(value, sample),
         };
@@ -208,8 +212,12 @@ impl Trial<'_> {
             if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
-        let odd = values.iter().flatten().filter(|value| shape(value) != wanted_shape).count();
-        let weight = if wanted_shape == Shape::Words { 1.0 } else { 2.0 };
+        let is_odd = |value: &&String| {
+            shape(value) != wanted_shape || unit(sample).is_some_and(|own| unit(value) != Some(own))
+        };
+        let odd = values.iter().flatten().filter(is_odd).count();
+        let is_plain = wanted_shape == Shape::Words && unit(sample).is_none();
+        let weight = if is_plain { 1.0 } else { 3.0 };
         cost += weight * odd as f64 / (filled.max(1)) as f64;
         let way =
             nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
@@ -218,7 +226,11 @@ impl Trial<'_> {
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
         cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes) };
-        cost += take.regex.as_ref().map_or(0.0, |regex| 0.01 * regex.chars().count() as f64);
+        cost += take.regex.as_ref().map_or(0.0, |regex| {
+            // One word of several is less likely meant than all up to the end.
+            let is_word = regex.contains("(\\S+)");
+            0.01 * regex.chars().count() as f64 + if is_word { 0.3 } else { 0.0 }
+        });
         Some(cost)
     }
 
@@ -279,6 +291,17 @@ impl Trial<'_> {
         });
         2.0 * badged.count() as f64 / nodes.len() as f64
     }
+}
+
+/// Whether a class says that an element is one of several of a kind: a tag, an author.
+fn is_listed(view: &View, node: NodeId) -> bool {
+    let around = view.upwards(node).take(2).flat_map(|up| view.classes(up));
+    around.flat_map(super::words::tokens).any(|word| {
+        matches!(
+            word.trim_end_matches('s'),
+            "tag" | "keyword" | "author" | "genre" | "categorie" | "topic" | "skill" | "label"
+        )
+    })
 }
 
 fn is_badge(class: &str) -> bool {

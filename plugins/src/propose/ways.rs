@@ -5,7 +5,7 @@ use super::hits::{Hit, How};
 use super::layout::Kind;
 use super::marks::{Mark, marks, places, sort};
 use super::view::View;
-use super::words::{is_currency, is_plain, is_telling};
+use super::words::{is_currency, is_plain, is_telling, unit};
 use crate::html::NodeId;
 
 /// CSS selectors from `root` to `node`, cheapest first. They may match more than that.
@@ -17,6 +17,7 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     if let Some(sign) = view.own_text(node).chars().find(|c| is_currency(*c)) {
         own.push(Mark::new(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
     }
+    own.extend(measured(view, node));
     let placed = places(view, node);
     let mut all = own.clone();
     all.extend(placed.iter().cloned());
@@ -41,6 +42,15 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     all.push(full(view, root, node));
     sort(&mut all);
     all
+}
+
+/// Known by what is counted in it: `.fact:contains(beds)`.
+fn measured(view: &View, node: NodeId) -> Option<Mark> {
+    let text = view.text(node);
+    let unit = unit(&text)?;
+    let class = view.classes(node).into_iter().find(|class| is_telling(class));
+    let name = class.map_or_else(|| view.tag(node).to_owned(), |class| format!(".{class}"));
+    Some(Mark::new(format!("{name}:contains({unit})"), 2.2))
 }
 
 /// A class without the classes of others that bear it too: `.price:not(.old)`.
