@@ -111,7 +111,12 @@ fn field(column: &Column) -> String {
     };
     let mut keys: Vec<(&str, String)> = match &take.source {
         Source::Itself => vec![("selector", with("."))],
-        Source::Css(selector) => vec![("selector", with(selector))],
+        Source::Css(selector) if take.others.is_empty() => vec![("selector", with(selector))],
+        Source::Css(selector) => {
+            let all = std::iter::once(selector).chain(&take.others);
+            let all: Vec<String> = all.map(|each| scalar(&with(each))).collect();
+            vec![("", format!("selector: [ {} ]", all.join(", ")))]
+        }
         Source::Xpath(xpath) => {
             let tail = take.attribute.as_ref().map_or_else(String::new, |name| format!("/@{name}"));
             vec![("xpath", format!("{xpath}{tail}"))]
@@ -135,8 +140,11 @@ fn field(column: &Column) -> String {
     if let [("selector", only)] = keys.as_slice() {
         return scalar(only);
     }
-    let keys: Vec<String> =
-        keys.iter().map(|(key, value)| format!("{key}: {}", scalar(value))).collect();
+    let key = |(key, value): &(&str, String)| match *key {
+        "" => value.clone(),
+        key => format!("{key}: {}", scalar(value)),
+    };
+    let keys: Vec<String> = keys.iter().map(key).collect();
     format!("{{ {} }}", keys.join(", "))
 }
 

@@ -76,10 +76,16 @@ pub(super) fn choose(
                 if best.as_ref().is_some_and(|best| best.cost <= floor) {
                     break;
                 }
-                let is_part = matches!(hit.how, How::Part | How::AttributePart(_));
-                patterned += usize::from(is_part);
-                if patterned > PATTERNED_MAX {
-                    break;
+                if matches!(hit.how, How::Part | How::AttributePart(_)) {
+                    // A pattern is for the text of this element and no other.
+                    let found = Take::new(source.clone()).nodes(view, &[first.member]);
+                    if found.iter().any(|nodes| nodes.first() != Some(&node)) {
+                        continue;
+                    }
+                    patterned += 1;
+                    if patterned > PATTERNED_MAX {
+                        break;
+                    }
                 }
                 for take in takes(view, source, node, hit, wanted) {
                     let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start))

@@ -231,6 +231,7 @@ impl Builder<'_> {
         if !lost.is_empty() {
             return Err(lost.iter().map(|at| missing(self.view, &self.samples[*at])).collect());
         }
+        let mut drafts = self.merged(drafts, &layout, &members);
         drafts.extend(self.data_drafts());
         drafts.sort_by_key(|draft| draft.samples.first().copied());
         let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
@@ -345,6 +346,49 @@ impl Builder<'_> {
             names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
         Some((Draft { samples, name, other_name, take }, node))
+    }
+
+    /// Columns to which the user gave one name become one, if a field can try both ways.
+    fn merged(&self, drafts: Vec<Draft>, layout: &Layout, members: &[NodeId]) -> Vec<Draft> {
+        let mut merged: Vec<Draft> = Vec::new();
+        for draft in drafts {
+            let is_named = self.samples[draft.samples[0]].name.is_some();
+            let home = merged.iter_mut().find(|home| is_named && home.name == draft.name);
+            let Some(home) = home else {
+                merged.push(draft);
+                continue;
+            };
+            let samples: Vec<usize> =
+                home.samples.iter().chain(&draft.samples).copied().collect();
+            match self.both(&home.take, &draft.take, &samples, layout, members) {
+                Some(take) => (home.take, home.samples) = (take, samples),
+                None => merged.push(draft),
+            }
+        }
+        merged
+    }
+
+    /// Two ways as one that gives all samples: first the one that more seldom finds something.
+    fn both(
+        &self,
+        one: &Take,
+        other: &Take,
+        samples: &[usize],
+        layout: &Layout,
+        members: &[NodeId],
+    ) -> Option<Take> {
+        let filled =
+            |take: &Take| take.values(self.view, members, self.base).iter().flatten().count();
+        let (rare, usual) = if filled(one) <= filled(other) { (one, other) } else { (other, one) };
+        let gives = |take: &Take| {
+            let wanted = layout.examples.iter().filter(|each| samples.contains(&each.sample));
+            wanted.into_iter().all(|each| {
+                let values = take.values(self.view, &[each.member], self.base);
+                let sample = &self.samples[each.sample].text;
+                values.iter().flatten().any(|value| take::is_sample(value, sample))
+            })
+        };
+        [rare.or(usual), usual.or(rare)].into_iter().flatten().find(gives)
     }
 
     fn data_drafts(&self) -> Vec<Draft> {

@@ -44,11 +44,21 @@ pub struct Take {
     pub is_all: bool,
     /// Resolved against the page's address.
     pub is_url: bool,
+    /// Selectors for the items in which the source finds nothing, in this order.
+    pub others: Vec<String>,
 }
 
 impl Take {
     pub(super) fn new(source: Source) -> Self {
-        Self { source, attribute: None, is_own: false, regex: None, is_all: false, is_url: false }
+        Self {
+            source,
+            attribute: None,
+            is_own: false,
+            regex: None,
+            is_all: false,
+            is_url: false,
+            others: Vec::new(),
+        }
     }
 
     /// The matches in each root.
@@ -85,7 +95,32 @@ impl Take {
             }
             nodes.first().and_then(value)
         };
-        self.nodes(view, roots).iter().map(of_root).collect()
+        let mut values: Vec<Option<String>> =
+            self.nodes(view, roots).iter().map(of_root).collect();
+        for other in &self.others {
+            let given = view.select_each(other, roots);
+            for (value, nodes) in values.iter_mut().zip(&given) {
+                *value = value.take().or_else(|| of_root(nodes));
+            }
+        }
+        values
+    }
+
+    /// This way, and another for the items in which it finds nothing, if they can be one field.
+    pub(super) fn or(&self, other: &Self) -> Option<Self> {
+        let bare = |take: &Self| {
+            let mut bare = take.clone();
+            bare.source = Source::Itself;
+            bare.others.clear();
+            bare
+        };
+        let (Source::Css(_), Source::Css(second)) = (&self.source, &other.source) else {
+            return None;
+        };
+        let mut both = self.clone();
+        both.others.push(second.clone());
+        both.others.extend(other.others.iter().cloned());
+        (bare(self) == bare(other)).then_some(both)
     }
 
     /// The text of a match before the regex.

@@ -88,9 +88,11 @@ fn field(column: &Column) -> Field {
             query.json = text(path);
         }
     }
+    let others = column.take.others.iter();
+    let others = others.map(|other| Query { css: text(other), ..query.clone() });
     Field {
         name: Text::new(&column.name),
-        queries: vec![query],
+        queries: std::iter::once(query.clone()).chain(others).collect(),
         text: if column.take.is_own { TextKind::Own } else { TextKind::Whole },
         all: column.take.is_all.then(|| Text::new(", ")),
         regex: column.take.regex.as_deref().and_then(text),
