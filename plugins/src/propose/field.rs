@@ -4,7 +4,7 @@ use url::Url;
 
 use super::hits::{Hit, How, opening};
 use super::layout::{Example, Kind};
-use super::marks::Mark;
+use super::marks::{Mark, link_end};
 use super::parts;
 use super::take::{Source, Take, is_sample};
 use super::view::View;
@@ -88,7 +88,7 @@ pub(super) fn choose(
                     }
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start))
+                    let Some(cost) = trial.judge(&take, floor, (node, hit))
                     else {
                         continue;
                     };
@@ -183,8 +183,9 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// What a way costs all in all; none if it does not give the samples.
-    fn judge(&self, take: &Take, floor: f64, (node, is_start): (NodeId, bool)) -> Option<f64> {
+    fn judge(&self, take: &Take, floor: f64, (node, hit): (NodeId, &Hit)) -> Option<f64> {
         let (view, wanted) = (self.view, self.wanted);
+        let is_start = hit.how == How::Start;
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
         let given = take.values(view, &owners, self.base);
         let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
@@ -231,7 +232,9 @@ impl Trial<'_> {
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes) };
+        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes, node) };
+        cost += self.noise(take, &nodes, (node, hit.node));
+        cost += self.misplaced(take, &nodes, node) + self.overreach(&nodes);
         cost += take.regex.as_ref().map_or(0.0, |regex| {
             // One word of several is less likely meant than all up to the end.
             let is_word = regex.contains("(\\S+)");
@@ -249,6 +252,7 @@ impl Trial<'_> {
                 && rest.iter().all(|node| {
                     view.parent(*node) == view.parent(*first)
                         && view.classes(*node) == view.classes(*first)
+                        && link_end(view, *node) == link_end(view, *first)
                 });
             let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
             !rest.is_empty() && !is_list && !is_echo
@@ -286,8 +290,84 @@ impl Trial<'_> {
         bare as f64 / nodes.len() as f64
     }
 
+    /// What it costs that elsewhere more lies around the sampled element than in its own item.
+    fn noise(&self, take: &Take, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> f64 {
+        let view = self.view;
+        if node == inner || take.attribute.is_some() || take.regex.is_some() {
+            return 0.0;
+        }
+        let way = view.way(node, inner);
+        let noisy = nodes.iter().filter_map(|found| found.first()).filter(|outer| {
+            let alike = view.inside(**outer).find(|inner| view.way(**outer, *inner) == way);
+            alike.is_some_and(|alike| {
+                view.ink(alike) > 0 && view.ink(alike) != view.ink(**outer)
+            })
+        });
+        let noisy = noisy.count();
+        if noisy == 0 { 0.0 } else { 1.5 + 2.0 * noisy as f64 / nodes.len() as f64 }
+    }
+
+    /// What it costs that a place in the order leads to an element of another class, or misses
+    /// one of the sample's.
+    fn misplaced(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
+        let view = self.view;
+        let classes = view.classes(node);
+        let is_placed = matches!(&take.source, Source::Css(way) if way.contains(":nth-") || way.contains("-child"));
+        if !is_placed || classes.is_empty() || matches!(view.tag(node), "td" | "th") {
+            return 0.0;
+        }
+        let is_missed = |(found, root): (&Vec<NodeId>, &NodeId)| {
+            found.is_empty() && view.inside(*root).any(|inner| view.classes(inner) == classes)
+        };
+        let missed = nodes.iter().zip(&self.tried).any(is_missed);
+        let strange = nodes.iter().filter_map(|found| found.first()).filter(|found| {
+            let theirs = view.classes(**found);
+            !theirs.is_empty() && theirs.iter().all(|class| !classes.contains(class))
+        });
+        let strange = strange.count();
+        let missed = if missed { 3.0 } else { 0.0 };
+        let strange =
+            if strange == 0 { 0.0 } else { 1.0 + 3.0 * strange as f64 / nodes.len() as f64 };
+        missed + strange
+    }
+
+    /// What it costs that a way leads into the next item, where items are siblings in a row.
+    fn overreach(&self, nodes: &[Vec<NodeId>]) -> f64 {
+        if self.wanted.kind != Kind::Flat {
+            return 0.0;
+        }
+        let next = self.tried.iter().skip(1);
+        let over = nodes.iter().zip(next).filter(|(found, next)| {
+            found.first().is_some_and(|node| node >= *next)
+        });
+        let over = over.count();
+        if over == 0 { 0.0 } else { 1.0 + 3.0 * over as f64 / nodes.len() as f64 }
+    }
+
+    /// How many matches have a note or a mark in an element beside their own words, where the
+    /// sample has none: what is said again and again, or is raised.
+    fn noted(&self, nodes: &[Vec<NodeId>], node: NodeId) -> usize {
+        let view = self.view;
+        if view.document.child_elements(node).next().is_some() {
+            return 0;
+        }
+        let firsts = nodes.iter().filter_map(|found| found.first());
+        let notes = firsts.filter(|found| !view.own_text(**found).is_empty()).filter_map(|found| {
+            let mut inner = view.document.child_elements(*found);
+            let only = inner.next().filter(|_| inner.next().is_none())?;
+            let (whole, note) = (view.text(*found), view.text(only));
+            let is_edge = !note.is_empty() && (whole.starts_with(&note) || whole.ends_with(&note));
+            let is_note = matches!(view.tag(only), "span" | "sup" | "small" | "label");
+            (is_edge && is_note && note.chars().count() <= 20)
+                .then(|| (view.tag(only) == "sup", note))
+        });
+        let notes: Vec<(bool, String)> = notes.collect();
+        let is_again = |note: &str| notes.iter().filter(|(_, other)| other == note).count() > 1;
+        notes.iter().filter(|(is_raised, note)| *is_raised || is_again(note)).count()
+    }
+
     /// What it costs that some matches hold a badge beside their words.
-    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>]) -> f64 {
+    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
         if take.attribute.is_some() || take.regex.is_some() {
             return 0.0;
         }
@@ -295,7 +375,8 @@ impl Trial<'_> {
         let badged = firsts.filter(|node| {
             self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
-        2.0 * badged.count() as f64 / nodes.len() as f64
+        let badged = badged.count().max(self.noted(nodes, node));
+        2.0 * badged as f64 / nodes.len() as f64
     }
 }
 

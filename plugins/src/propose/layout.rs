@@ -65,7 +65,8 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
             outside,
         };
     }
-    let best = lists.into_iter().next();
+    let wider = lists.first().and_then(|best| wider(view, &lists, best));
+    let best = lists.into_iter().nth(wider.unwrap_or_default());
     let tightest = tightest(view, hits);
     let root = view.document.root();
     let near = page_examples(root, hits, &tightest, |_| true);
@@ -208,6 +209,27 @@ fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usiz
             && outer.members.iter().any(|item| {
                 list.members.iter().filter(|inner| view.holds(*item, **inner)).count() > 1
             })
+    })
+}
+
+/// A list whose items hold those of another, one each, and some more brothers of theirs.
+fn wider(view: &View, lists: &[List], best: &List) -> Option<usize> {
+    lists.iter().position(|list| {
+        let is_brother = |member: &NodeId| {
+            view.parent(*member) == view.parent(list.model)
+                && view.telling(*member).intersection(view.telling(list.model)).next().is_some()
+        };
+        let holds = |member: &NodeId| {
+            best.members.iter().filter(|inner| view.holds(*member, **inner)).count()
+        };
+        let held: Vec<usize> = list.members.iter().map(holds).collect();
+        view.document.is_inside(best.model, list.model)
+            && list.examples.len() == best.examples.len()
+            && (list.conflicts, list.used) == (best.conflicts, best.used)
+            && list.members.len() > best.members.len()
+            && held.iter().all(|held| *held <= 1)
+            && held.iter().sum::<usize>() == best.members.len()
+            && list.members.iter().zip(&held).all(|(each, held)| *held == 1 || is_brother(each))
     })
 }
 

@@ -18,6 +18,7 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
         own.push(Mark::new(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
     }
     own.extend(measured(view, node));
+    own.extend(unclassed(view, node));
     let placed = places(view, node);
     let mut all = own.clone();
     all.extend(placed.iter().cloned());
@@ -42,6 +43,20 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     all.push(full(view, root, node));
     sort(&mut all);
     all
+}
+
+/// Known by having no class where others of its tag beside it have one: `span:not([class])`.
+fn unclassed(view: &View, node: NodeId) -> Option<Mark> {
+    let parent = view.parent(node)?;
+    let bare = |node: &NodeId| view.attribute(*node, "class").is_none();
+    let scope = view.parent(parent).and_then(|up| view.parent(up)).unwrap_or(parent);
+    let scope = view.parent(scope).unwrap_or(scope);
+    let mut alike = view.inside(scope).filter(|other| {
+        view.tag(*other) == view.tag(node)
+            && view.parent(*other).map(|up| view.classes(up)) == Some(view.classes(parent))
+    });
+    (bare(&node) && alike.any(|other| !bare(&other)))
+        .then(|| Mark::new(format!("{}:not([class])", view.tag(node)), 1.1))
 }
 
 /// Known by what is counted in it: `.fact:contains(beds)`.
@@ -159,8 +174,18 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
             .after(anchor)
             .take_while(|other| *other != part)
             .filter(|other| tests(view, *other).iter().any(|(theirs, _)| *theirs == test));
-        let step = format!("following-sibling::{test}[{}]", ahead.count() + 1);
+        let ahead = ahead.count();
+        let step = format!("following-sibling::{test}[{}]", ahead + 1);
         if part == node {
+            let place = view.after(anchor).take_while(|other| *other != part).count() + 1;
+            for more in 0..3 {
+                let text = format!(
+                    "following-sibling::*[position()<={}][self::{test}][{}]",
+                    place + more,
+                    ahead + 1
+                );
+                found.push(Mark::new(text, cost + 0.5 + 0.01 * f64::from(2 - more as u32)));
+            }
             found.push(Mark::new(step.clone(), cost));
             continue;
         }
