@@ -124,6 +124,9 @@ fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Ve
     let xpath = |marks: Vec<Mark>| {
         marks.into_iter().map(|mark| (Source::Xpath(mark.text), mark.cost)).collect()
     };
+    if let How::Line(place) = hit.how {
+        return xpath(ways::line(view, root, node, place));
+    }
     if root == node {
         return vec![(Source::Itself, 0.3)];
     }
@@ -232,7 +235,7 @@ impl Trial<'_> {
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes, node) };
+        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes, (node, hit.node)) };
         cost += self.noise(take, &nodes, (node, hit.node));
         cost += self.misplaced(take, &nodes, node) + self.overreach(&nodes);
         cost += take.regex.as_ref().map_or(0.0, |regex| {
@@ -312,12 +315,16 @@ impl Trial<'_> {
     fn misplaced(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
         let view = self.view;
         let classes = view.classes(node);
-        let is_placed = matches!(&take.source, Source::Css(way) if way.contains(":nth-") || way.contains("-child"));
+        let is_placed = matches!(&take.source, Source::Css(way) if is_unnamed(way));
         if !is_placed || classes.is_empty() || matches!(view.tag(node), "td" | "th") {
             return 0.0;
         }
+        let is_alone = |root: NodeId| {
+            view.inside(root).filter(|inner| view.classes(*inner) == classes).count() == 1
+        };
+        let is_told = self.wanted.examples.iter().all(|(each, _)| is_alone(each.member));
         let is_missed = |(found, root): (&Vec<NodeId>, &NodeId)| {
-            found.is_empty() && view.inside(*root).any(|inner| view.classes(inner) == classes)
+            is_told && found.is_empty() && is_alone(*root)
         };
         let missed = nodes.iter().zip(&self.tried).any(is_missed);
         let strange = nodes.iter().filter_map(|found| found.first()).filter(|found| {
@@ -346,16 +353,21 @@ impl Trial<'_> {
 
     /// How many matches have a note or a mark in an element beside their own words, where the
     /// sample has none: what is said again and again, or is raised.
-    fn noted(&self, nodes: &[Vec<NodeId>], node: NodeId) -> usize {
+    fn noted(&self, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> usize {
         let view = self.view;
-        if view.document.child_elements(node).next().is_some() {
+        if view.document.child_elements(inner).next().is_some() {
             return 0;
         }
-        let firsts = nodes.iter().filter_map(|found| found.first());
-        let notes = firsts.filter(|found| !view.own_text(**found).is_empty()).filter_map(|found| {
-            let mut inner = view.document.child_elements(*found);
+        let way = view.way(node, inner);
+        let alike = |outer: &NodeId| {
+            let found = view.inside(*outer).find(|inner| view.way(*outer, *inner) == way);
+            if way.is_empty() { Some(*outer) } else { found }
+        };
+        let firsts = nodes.iter().filter_map(|found| found.first()).filter_map(alike);
+        let notes = firsts.filter(|found| !view.own_text(*found).is_empty()).filter_map(|found| {
+            let mut inner = view.document.child_elements(found);
             let only = inner.next().filter(|_| inner.next().is_none())?;
-            let (whole, note) = (view.text(*found), view.text(only));
+            let (whole, note) = (view.text(found), view.text(only));
             let is_edge = !note.is_empty() && (whole.starts_with(&note) || whole.ends_with(&note));
             let is_note = matches!(view.tag(only), "span" | "sup" | "small" | "label");
             (is_edge && is_note && note.chars().count() <= 20)
@@ -367,7 +379,7 @@ impl Trial<'_> {
     }
 
     /// What it costs that some matches hold a badge beside their words.
-    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
+    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>], sampled: (NodeId, NodeId)) -> f64 {
         if take.attribute.is_some() || take.regex.is_some() {
             return 0.0;
         }
@@ -375,9 +387,17 @@ impl Trial<'_> {
         let badged = firsts.filter(|node| {
             self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
-        let badged = badged.count().max(self.noted(nodes, node));
+        let badged = badged.count().max(self.noted(nodes, sampled));
         2.0 * badged as f64 / nodes.len() as f64
     }
+}
+
+/// Whether a selector knows its element by place or tag alone.
+fn is_unnamed(way: &str) -> bool {
+    let last = way.rsplit(' ').next().unwrap_or(way);
+    way.contains(":nth-")
+        || way.contains("-child")
+        || last.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// Whether a class says that an element is one of several of a kind: a tag, an author.

@@ -13,6 +13,7 @@ mod links;
 mod marks;
 mod names;
 mod parts;
+mod sale;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -336,7 +337,10 @@ impl Builder<'_> {
         let first = group.first()?;
         let wanted =
             Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
-        let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
+        let Choice { mut take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
+        if kind == Kind::List {
+            take = sale::with_sale(self.view, take, (member, node), members).unwrap_or_else(|take| take);
+        }
         let sample = &self.samples[first.sample];
         let name = sample
             .name

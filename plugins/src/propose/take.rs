@@ -127,6 +127,9 @@ impl Take {
     pub(super) fn raw(&self, view: &View, node: NodeId) -> String {
         match &self.attribute {
             Some(name) => view.attribute(node, name).unwrap_or_default().trim().to_owned(),
+            None if view.document.text(node).is_some() => {
+                fold(view.document.text(node).unwrap_or_default())
+            }
             None if self.is_own => view.own_text(node),
             None => view.text(node),
         }

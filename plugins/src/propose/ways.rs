@@ -204,6 +204,30 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
     found
 }
 
+/// XPath from an item to a text on a line of its own.
+pub(super) fn line(view: &View, root: NodeId, node: NodeId, place: usize) -> Vec<Mark> {
+    let step = format!("text()[normalize-space()][{place}]");
+    if root == node {
+        return vec![Mark::new(step, 0.5)];
+    }
+    if !view.holds(root, node) {
+        return Vec::new();
+    }
+    let start = if root == view.document.root() { "//" } else { ".//" };
+    let inner = tests(view, node).into_iter();
+    let mut found: Vec<Mark> =
+        inner.map(|(test, cost)| Mark::new(format!("{start}{test}/{step}"), 0.5 + cost)).collect();
+    let down: Vec<String> = view
+        .upwards(node)
+        .take_while(|up| *up != root)
+        .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
+        .collect();
+    let down: Vec<String> = down.into_iter().rev().collect();
+    found.push(Mark::new(format!("{}/{step}", down.join("/")), 4.0));
+    sort(&mut found);
+    found
+}
+
 /// XPath for values that stand outside of the items: before the item, if there are several of a
 /// kind on the page, or from its top.
 pub(super) fn outside(view: &View, item: NodeId, node: NodeId) -> Vec<Mark> {
