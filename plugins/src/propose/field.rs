@@ -387,8 +387,9 @@ impl Trial<'_> {
         let badged = firsts.filter(|node| {
             self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
-        let badged = badged.count().max(self.noted(nodes, sampled));
-        2.0 * badged as f64 / nodes.len() as f64
+        let (badged, noted) = (badged.count(), self.noted(nodes, sampled));
+        let sure = if noted > 0 { 0.8 } else { 0.0 };
+        sure + 2.0 * badged.max(noted) as f64 / nodes.len() as f64
     }
 }
 

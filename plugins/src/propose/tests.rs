@@ -5,6 +5,7 @@
 mod details;
 mod lists;
 mod more;
+mod siblings;
 mod sites;
 
 use std::sync::Arc;
