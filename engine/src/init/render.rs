@@ -35,6 +35,10 @@ pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
             let found = counted(proposal.rows as u64, "match");
             let found = found.replace("matchs", "matches");
             push(&mut out, 4, &format!("# One row for each match: {found} on this page."));
+            if proposal.adverts > 0 {
+                let left = counted(proposal.adverts as u64, "element");
+                push(&mut out, 4, &format!("# {left} marked as advertisement left out."));
+            }
             push(&mut out, 4, &format!("block: {}", scalar(block)));
         }
         None => push(&mut out, 4, "# No `block`: the whole page is one row."),

@@ -88,8 +88,7 @@ pub(super) fn choose(
                     }
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, (node, hit))
-                    else {
+                    let Some(cost) = trial.judge(&take, floor, (node, hit)) else {
                         continue;
                     };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
@@ -194,8 +193,7 @@ impl Trial<'_> {
         let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
             (true, _) => {
                 is_sample(value, sample)
-                    || is_listed(view, node)
-                        && value.split(", ").any(|one| is_sample(one, sample))
+                    || is_listed(view, node) && value.split(", ").any(|one| is_sample(one, sample))
             }
             (false, true) => value.starts_with(opening(sample)),
             (false, false) => is_sample(value, sample),
@@ -235,7 +233,11 @@ impl Trial<'_> {
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes, (node, hit.node)) };
+        cost += if take.is_own {
+            0.1 + self.own_cost(&nodes)
+        } else {
+            self.badges(take, &nodes, (node, hit.node))
+        };
         cost += self.noise(take, &nodes, (node, hit.node));
         cost += self.misplaced(take, &nodes, node) + self.overreach(&nodes);
         cost += take.regex.as_ref().map_or(0.0, |regex| {
@@ -302,9 +304,7 @@ impl Trial<'_> {
         let way = view.way(node, inner);
         let noisy = nodes.iter().filter_map(|found| found.first()).filter(|outer| {
             let alike = view.inside(**outer).find(|inner| view.way(**outer, *inner) == way);
-            alike.is_some_and(|alike| {
-                view.ink(alike) > 0 && view.ink(alike) != view.ink(**outer)
-            })
+            alike.is_some_and(|alike| view.ink(alike) > 0 && view.ink(alike) != view.ink(**outer))
         });
         let noisy = noisy.count();
         if noisy == 0 { 0.0 } else { 1.5 + 2.0 * noisy as f64 / nodes.len() as f64 }
@@ -323,9 +323,8 @@ impl Trial<'_> {
             view.inside(root).filter(|inner| view.classes(*inner) == classes).count() == 1
         };
         let is_told = self.wanted.examples.iter().all(|(each, _)| is_alone(each.member));
-        let is_missed = |(found, root): (&Vec<NodeId>, &NodeId)| {
-            is_told && found.is_empty() && is_alone(*root)
-        };
+        let is_missed =
+            |(found, root): (&Vec<NodeId>, &NodeId)| is_told && found.is_empty() && is_alone(*root);
         let missed = nodes.iter().zip(&self.tried).any(is_missed);
         let strange = nodes.iter().filter_map(|found| found.first()).filter(|found| {
             let theirs = view.classes(**found);
@@ -344,9 +343,10 @@ impl Trial<'_> {
             return 0.0;
         }
         let next = self.tried.iter().skip(1);
-        let over = nodes.iter().zip(next).filter(|(found, next)| {
-            found.first().is_some_and(|node| node >= *next)
-        });
+        let over = nodes
+            .iter()
+            .zip(next)
+            .filter(|(found, next)| found.first().is_some_and(|node| node >= *next));
         let over = over.count();
         if over == 0 { 0.0 } else { 1.0 + 3.0 * over as f64 / nodes.len() as f64 }
     }

@@ -125,13 +125,7 @@ impl<'a> Judge<'a> {
     }
 
     fn is_no_advert(&self, node: NodeId) -> bool {
-        let marked = |node: NodeId| {
-            self.view.classes(node).into_iter().any(words::is_advert)
-                || self.view.document.attributes(node).any(|(name, _)| {
-                    let name = &**name;
-                    name.starts_with("data-") && words::is_advert(name)
-                })
-        };
+        let marked = |node: NodeId| is_advert(self.view, node);
         let meeting = self.view.common(&[self.model, node]);
         let with_frame = |node: NodeId| {
             let mut all = meeting.map_or_else(Vec::new, |meeting| self.view.between(meeting, node));
@@ -228,6 +222,27 @@ impl<'a> Judge<'a> {
         let all = self.features.union(&theirs).count() as f64;
         shared / all >= if shares { 0.2 } else { 0.35 }
     }
+}
+
+fn is_advert(view: &View, node: NodeId) -> bool {
+    view.classes(node).into_iter().any(words::is_advert)
+        || view.document.attributes(node).any(|(name, _)| {
+            let name = &**name;
+            name.starts_with("data-") && words::is_advert(name)
+        })
+}
+
+/// How many brothers of the items bear their class, but are advertisements.
+pub(super) fn adverts(view: &View, members: &[NodeId]) -> usize {
+    let Some(first) = members.first() else { return 0 };
+    let Some(parent) = view.parent(*first) else { return 0 };
+    let left_out = view.document.child_elements(parent).filter(|node| {
+        !members.contains(node)
+            && view.tag(*node) == view.tag(*first)
+            && view.telling(*node).intersection(view.telling(*first)).next().is_some()
+            && is_advert(view, *node)
+    });
+    left_out.count()
 }
 
 /// What an element is built of: ways down by tags, and telling classes.

@@ -323,9 +323,8 @@ fn is_accompanied(view: &View, all: &[Example], one: &Example, other: &Example) 
     let (left, right) = (one.hit.node, other.hit.node);
     view.parent(left) == view.parent(right)
         && view.parent(left).is_some_and(|parent| {
-            all.iter().any(|third| {
-                third.member == one.member && !view.holds(parent, third.hit.node)
-            })
+            all.iter()
+                .any(|third| third.member == one.member && !view.holds(parent, third.hit.node))
         })
 }
 

@@ -114,6 +114,8 @@ pub struct Proposal {
     pub next_page: Option<String>,
     /// Selector of the links to the pages of the items.
     pub details: Option<String>,
+    /// How many elements beside the items were taken for advertisements and left out.
+    pub adverts: usize,
 }
 
 /// A sample for which there is no column.
@@ -123,6 +125,8 @@ pub struct Missing {
     pub text: String,
     /// The text of the page most like it.
     pub nearest: Option<String>,
+    /// Whether it is on the page, but no selector gives it together with the other samples.
+    pub is_there: bool,
 }
 
 /// Proposes selectors for samples of a page; or tells which samples it cannot find.
@@ -175,7 +179,7 @@ fn missing(view: &View, sample: &Sample) -> Missing {
             }
         }
     }
-    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text) }
+    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text), is_there: false }
 }
 
 struct Builder<'a> {
@@ -230,7 +234,11 @@ impl Builder<'_> {
             }
         }
         if !lost.is_empty() {
-            return Err(lost.iter().map(|at| missing(self.view, &self.samples[*at])).collect());
+            let clashing = |at: &usize| {
+                let text = self.samples[*at].text.clone();
+                Missing { text, nearest: None, is_there: true }
+            };
+            return Err(lost.iter().map(clashing).collect());
         }
         let mut drafts = self.merged(drafts, &layout, &members);
         drafts.extend(self.data_drafts());
@@ -242,6 +250,7 @@ impl Builder<'_> {
             rows: members.len(),
             columns: self.columns(drafts, &members),
             next_page: links::next_page(self.view),
+            adverts: group::adverts(self.view, &members),
             details,
             block,
         })
@@ -339,7 +348,8 @@ impl Builder<'_> {
             Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
         let Choice { mut take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
         if kind == Kind::List {
-            take = sale::with_sale(self.view, take, (member, node), members).unwrap_or_else(|take| take);
+            take = sale::with_sale(self.view, take, (member, node), members)
+                .unwrap_or_else(|take| take);
         }
         let sample = &self.samples[first.sample];
         let name = sample
@@ -362,8 +372,7 @@ impl Builder<'_> {
                 merged.push(draft);
                 continue;
             };
-            let samples: Vec<usize> =
-                home.samples.iter().chain(&draft.samples).copied().collect();
+            let samples: Vec<usize> = home.samples.iter().chain(&draft.samples).copied().collect();
             match self.both(&home.take, &draft.take, &samples, layout, members) {
                 Some(take) => (home.take, home.samples) = (take, samples),
                 None => merged.push(draft),

@@ -95,8 +95,7 @@ impl Take {
             }
             nodes.first().and_then(value)
         };
-        let mut values: Vec<Option<String>> =
-            self.nodes(view, roots).iter().map(of_root).collect();
+        let mut values: Vec<Option<String>> = self.nodes(view, roots).iter().map(of_root).collect();
         for other in &self.others {
             let given = view.select_each(other, roots);
             for (value, nodes) in values.iter_mut().zip(&given) {

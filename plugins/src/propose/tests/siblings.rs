@@ -108,7 +108,9 @@ fn the_innermost_element_leaves_notes_out() {
 #[test]
 fn a_pattern_takes_all_up_to_the_end() {
     let item = |title: &str, kind: &str, office: &str| {
-        format!("<div class=doc><h3>{title}</h3><ul><li>Type: {kind}<li>Office: {office}</ul></div>")
+        format!(
+            "<div class=doc><h3>{title}</h3><ul><li>Type: {kind}<li>Office: {office}</ul></div>"
+        )
     };
     let html = [
         item("First", "Notice", "Treasury"),
