@@ -348,8 +348,7 @@ impl Builder<'_> {
             Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
         let Choice { mut take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
         if kind == Kind::List {
-            take = sale::with_sale(self.view, take, (member, node), members)
-                .unwrap_or_else(|take| take);
+            take = sale::with_sale(self.view, &take, (member, node), members).unwrap_or(take);
         }
         let sample = &self.samples[first.sample];
         let name = sample

@@ -8,33 +8,33 @@ use super::ways;
 use super::words::shape;
 use crate::html::NodeId;
 
-/// A way that takes the price that holds in items with and without a reduced one; the way as it
-/// was, if it has nothing to do with that.
+/// A way that takes the price that holds in items with and without a reduced one, if the way given
+/// has to do with that.
 pub(super) fn with_sale(
     view: &View,
-    take: Take,
+    take: &Take,
     (member, node): (NodeId, NodeId),
     members: &[NodeId],
-) -> Result<Take, Take> {
-    let Source::Css(selector) = take.source.clone() else { return Err(take) };
+) -> Option<Take> {
+    let Source::Css(selector) = &take.source else { return None };
     let is_bare = take.attribute.is_none() && take.regex.is_none() && take.others.is_empty();
     if !is_bare || take.is_all || take.is_own {
-        return Err(take);
+        return None;
     }
     let within = |wanted: &str, outer: NodeId| view.inside(outer).any(|at| view.tag(at) == wanted);
     let new = view.upwards(node).take_while(|up| *up != member).find(|up| view.tag(*up) == "ins");
     if let Some(new) = new {
-        let other = view.parent(new).and_then(|both| usual(view, &take, (member, both), members));
-        let Some(other) = other else { return Err(take) };
-        return Ok(Take { others: vec![other], ..take });
+        let other = view.parent(new).and_then(|both| usual(view, take, (member, both), members))?;
+        return Some(Take { others: vec![other], ..take.clone() });
     }
     let nodes = take.nodes(view, members);
     let mut firsts = nodes.iter().filter_map(|found| found.first());
     let is_reduced = firsts.any(|found| within("ins", *found) && within("del", *found));
     if within("ins", node) || !is_reduced {
-        return Err(take);
+        return None;
     }
-    Ok(Take { source: Source::Css(format!("{selector} ins")), others: vec![selector], ..take })
+    let source = Source::Css(format!("{selector} ins"));
+    Some(Take { source, others: vec![selector.clone()], ..take.clone() })
 }
 
 /// A selector for what holds both prices, which in the other items is the only one.
