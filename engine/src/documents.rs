@@ -370,7 +370,8 @@ impl Keeper<'_> {
         kind: &str,
         page: &StoredPage,
     ) -> rusqlite::Result<()> {
-        let (packed, model) = self.packer.borrow_mut().pack(&self.connection, kind, &page.body)?;
+        let (packed, model) =
+            self.packer.borrow_mut().pack(&self.connection, kind, &page.body)?;
         self.connection
             .prepare_cached("DELETE FROM parsed WHERE fingerprint = ?1")?
             .execute(params![fingerprint])?;

@@ -226,10 +226,11 @@ fn not_found(url: &str, missing: &[Missing]) -> String {
 fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
     let dir = typed(dir);
     let rows = counted(proposal.rows as u64, "row");
-    let from = proposal
-        .block
-        .as_ref()
-        .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
+    let from = match (&proposal.block, &proposal.json_block) {
+        (Some(block), _) => format!("block `{block}`"),
+        (None, Some(block)) => format!("block `{}` of `{}`", block.path, block.selector),
+        (None, None) => "the whole page".to_owned(),
+    };
     let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
     let width = width.unwrap_or_default();
     let column = |column: &Column| {
@@ -262,11 +263,11 @@ fn warnings(proposal: &Proposal) -> String {
             column.name
         )
     });
-    let mut told: String = rare.collect();
-    if proposal.adverts > 0 {
+    let adverts = (proposal.adverts > 0).then(|| {
         let left = counted(proposal.adverts as u64, "element");
-        told.push_str(&format!("note: {left} marked as advertisement left out\n"));
-    }
+        format!("note: {left} marked as advertisement left out\n")
+    });
+    let told: String = rare.chain(adverts).collect();
     if told.is_empty() { told } else { format!("\n{told}") }
 }
 

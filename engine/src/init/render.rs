@@ -30,7 +30,10 @@ pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
     } else {
         push(&mut out, 4, &format!("urls: {}", scalar(origin.url)));
     }
-    match &proposal.block {
+    let json = proposal.json_block.as_ref().map(|block| {
+        format!("{{ selector: {}, json: {} }}", scalar(&block.selector), scalar(&block.path))
+    });
+    match json.or_else(|| proposal.block.as_deref().map(scalar)) {
         Some(block) => {
             let found = counted(proposal.rows as u64, "match");
             let found = found.replace("matchs", "matches");
@@ -39,7 +42,7 @@ pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
                 let left = counted(proposal.adverts as u64, "element");
                 push(&mut out, 4, &format!("# {left} marked as advertisement left out."));
             }
-            push(&mut out, 4, &format!("block: {}", scalar(block)));
+            push(&mut out, 4, &format!("block: {block}"));
         }
         None => push(&mut out, 4, "# No `block`: the whole page is one row."),
     }
@@ -65,6 +68,7 @@ fn reason(column: &Column, rows: usize) -> String {
         Source::Xpath(xpath) if xpath.starts_with("following") => "an element behind the row's own",
         Source::Xpath(_) => "from the top of the page, the same for all its rows",
         Source::JsonLd(_) => "not on the visible page, but in its JSON-LD",
+        Source::Json(_) => "by its path in the row's data",
         Source::Script { .. } => "not on the visible page, but in the JSON of a script",
     };
     let part = match (&column.take.regex, column.take.is_own, column.take.is_all) {
@@ -126,6 +130,7 @@ fn field(column: &Column) -> String {
             vec![("xpath", format!("{xpath}{tail}"))]
         }
         Source::JsonLd(path) => vec![("jsonld", path.clone())],
+        Source::Json(path) => vec![("json", path.clone())],
         Source::Script { selector, path } => {
             vec![("selector", selector.clone()), ("json", path.clone())]
         }

@@ -101,11 +101,22 @@ impl Column {
     }
 }
 
+/// Rows that are the things in a list of JSON, which a script of the page holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonBlock {
+    /// The script.
+    pub selector: String,
+    /// The path to the things.
+    pub path: String,
+}
+
 /// A proposed definition.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// Selector of what is a row; none for one row a page.
     pub block: Option<String>,
+    /// Where the rows are instead, if they are not elements.
+    pub json_block: Option<JsonBlock>,
     /// How many rows the page gives.
     pub rows: usize,
     /// The columns.
@@ -164,9 +175,46 @@ pub fn propose(
     if !missing.is_empty() {
         return Err(missing);
     }
+    let is_hidden = hits.iter().all(Vec::is_empty);
+    if let Some(list) = is_hidden.then(|| json::list(&view, samples)).flatten() {
+        return Ok(json_proposal(list, samples));
+    }
     let layout = layout::layout(&view, samples, &hits);
     let builder = Builder { view: &view, samples, hits: &hits, data: &data, base };
     builder.build(layout)
+}
+
+/// A definition for the things of a list in JSON.
+fn json_proposal(list: json::List, samples: &[Sample]) -> Proposal {
+    let mut taken = BTreeSet::new();
+    let column = |(sample, (path, values)): (&Sample, (String, Vec<Option<String>>))| {
+        let name = sample.name.clone().unwrap_or_else(|| last_name(&path));
+        let mut unique = name.clone();
+        let mut number = 1;
+        while !taken.insert(unique.clone()) {
+            number += 1;
+            unique = format!("{name}_{number}");
+        }
+        let take = Take::new(Source::Json(path));
+        let value_type = value_type(&take, &values);
+        Column { name: unique, take, value_type, samples: vec![sample.text.clone()], values }
+    };
+    let rows = list.rows;
+    Proposal {
+        block: None,
+        json_block: Some(list.block),
+        rows,
+        columns: samples.iter().zip(list.columns).map(column).collect(),
+        next_page: None,
+        details: None,
+        adverts: 0,
+    }
+}
+
+/// The last name in a path, as the name of a column.
+fn last_name(path: &str) -> String {
+    let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
+    names::snake(last.unwrap_or("value"))
 }
 
 fn missing(view: &View, sample: &Sample) -> Missing {
@@ -251,6 +299,7 @@ impl Builder<'_> {
             columns: self.columns(drafts, &members),
             next_page: links::next_page(self.view),
             adverts: group::adverts(self.view, &members),
+            json_block: None,
             details,
             block,
         })
@@ -412,9 +461,7 @@ impl Builder<'_> {
                     Source::JsonLd(path) | Source::Script { path, .. } => path.as_str(),
                     _ => "",
                 };
-                let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
-                let name = names::snake(last.unwrap_or("value"));
-                let name = self.samples[at].name.clone().unwrap_or(name);
+                let name = self.samples[at].name.clone().unwrap_or_else(|| last_name(path));
                 Some(Draft { samples: vec![at], name, other_name: None, take })
             })
             .collect()

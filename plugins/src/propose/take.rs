@@ -20,6 +20,8 @@ pub enum Source {
     Xpath(String),
     /// A path into the JSON-LD of the page.
     JsonLd(String),
+    /// A path into the item, which is a piece of JSON.
+    Json(String),
     /// A path into the JSON that a script of the page holds.
     Script {
         /// The script.
@@ -67,7 +69,9 @@ impl Take {
             Source::Itself => roots.iter().map(|root| vec![*root]).collect(),
             Source::Css(selector) => view.select_each(selector, roots),
             Source::Xpath(xpath) => evaluate(view.document, xpath, roots),
-            Source::JsonLd(_) | Source::Script { .. } => vec![Vec::new(); roots.len()],
+            Source::JsonLd(_) | Source::Json(_) | Source::Script { .. } => {
+                vec![Vec::new(); roots.len()]
+            }
         }
     }
 

@@ -165,3 +165,18 @@ fn a_class_beats_a_place_that_leads_elsewhere() {
     .concat();
     check(&html, &["Baker", "firm=Berg"], "Cook|Abbott\nBaker|Berg\nWaiter|Castro");
 }
+
+#[test]
+fn lists_in_data_are_rows() {
+    let things = r#"[{"name":"Lamp","by":{"who":"Ann"},"fee":10},{"name":"Chair","by":{"who":"Bob"},"fee":12},{"name":"Desk","by":{"who":"Cid"}}]"#;
+    let next = format!(
+        r#"<div id=app></div><script id="__NEXT_DATA__" type="application/json">{{"props":{{"list":{things}}}}}</script>"#
+    );
+    let rows = "Lamp|Ann|10\nChair|Bob|12\nDesk|Cid|";
+    let found = check(&next, &["Chair", "who=Bob", "fee=12"], rows);
+    assert_eq!(found.json_block.unwrap().path, "$.props.list[*]");
+    let linked = format!(
+        r#"<script type="application/ld+json">{{"@type":"ItemList","itemListElement":{things}}}</script>"#
+    );
+    check(&linked, &["Lamp", "Ann", "10"], rows);
+}
