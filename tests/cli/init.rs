@@ -200,7 +200,7 @@ fn rare_columns_left_adverts_and_blanks_are_told() {
         item("", "Three", ""),
         item("", "Four", ""),
     ];
-    work.write("shop.html", &format!("<ul>{}</ul>", page.concat()));
+    work.write("shop.html", format!("<ul>{}</ul>", page.concat()));
     let arguments =
         ["init", "my lamps", "--url", "shop.html", "--sample", "One", "--sample", "gift=Bow"];
     let ending = work.spoonbill(&arguments);

@@ -51,7 +51,9 @@ impl Packer {
         kind: &str,
         body: &[u8],
     ) -> rusqlite::Result<Packed> {
-        let wrap = |error: std::io::Error| rusqlite::Error::ToSqlConversionFailure(Box::new(error));
+        let wrap = |error: std::io::Error| {
+            rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+        };
         if let Some((model, packer)) = self.models.get_mut(kind) {
             return Ok((packer.compress(body).map_err(wrap)?, Some(*model)));
         }
