@@ -165,3 +165,54 @@ fn a_sample_that_is_not_there_is_told_and_nothing_written() {
     assert_eq!(ending.code, 2, "{ending:?}");
     assert!(ending.stderr.contains("--sample"), "{}", ending.stderr);
 }
+
+#[test]
+fn what_cannot_be_meant_is_told() {
+    let work = Workdir::new();
+    work.write("shop.html", SHOP);
+    work.write("file", "");
+    let told = |arguments: &[&str]| {
+        let ending = work.spoonbill(arguments);
+        (ending.code, ending.stderr)
+    };
+    for sample in ["", "  ", "price="] {
+        let (code, told) = told(&["init", "a", "--url", "shop.html", "--sample", sample]);
+        assert_eq!((code, told.as_str()), (2, "error: sample 1 is empty\n"));
+    }
+    let (code, words) = told(&["init", "file"]);
+    assert!(code == 2 && words.contains("`file` is a file"), "{words}");
+    let (code, words) = told(&["init", "a", "--url", "localhost:1/x", "--sample", "x"]);
+    assert!(code == 4 && words.contains("write http://localhost:1/x"), "{words}");
+    let (code, words) = told(&["init", "a", "--url", "shop.html", "--sample", "1st=Red lamp"]);
+    assert!(code == 3 && words.contains("begins with a letter"), "{words}");
+}
+
+#[test]
+fn rare_columns_left_adverts_and_blanks_are_told() {
+    let work = Workdir::new();
+    let item = |class: &str, name: &str, more: &str| {
+        format!("<li class=\"item {class}\"><h2>{name}</h2>{more}</li>")
+    };
+    let page = [
+        item("", "One", "<i class=gift>Bow</i>"),
+        item("sponsored", "Buy me", ""),
+        item("", "Two", ""),
+        item("", "Three", ""),
+        item("", "Four", ""),
+    ];
+    work.write("shop.html", format!("<ul>{}</ul>", page.concat()));
+    let arguments =
+        ["init", "my lamps", "--url", "shop.html", "--sample", "One", "--sample", "gift=Bow"];
+    let ending = work.spoonbill(&arguments);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    for words in [
+        "note: gift is found in 1 of 4 rows",
+        "note: 1 element marked as advertisement left out",
+        "spoonbill run 'my lamps'",
+    ] {
+        assert!(ending.stdout.contains(words), "{words}: {}", ending.stdout);
+    }
+    assert!(
+        work.read("my lamps/shop.yml").contains("# 1 element marked as advertisement left out")
+    );
+}

@@ -28,6 +28,11 @@ pub(super) struct InitArgs {
 }
 
 pub(super) fn init(args: &InitArgs) -> u8 {
+    if args.dir.is_file() {
+        let dir = args.dir.display();
+        print_err(&format!("error: `{dir}` is a file\n  name a directory: spoonbill init DIR\n"));
+        return 2;
+    }
     match &args.url {
         None => starter(&args.dir),
         Some(url) => match proposed(args, url) {
@@ -41,7 +46,7 @@ pub(super) fn init(args: &InitArgs) -> u8 {
 }
 
 fn starter(dir: &Path) -> u8 {
-    let shown = dir.display().to_string();
+    let shown = typed(dir);
     match init::write(dir, &init::starter(&shown)) {
         Ok(()) => tell(&format!(
             "wrote {shown}/loaves.yml and five pages it reads\n\n\
@@ -73,6 +78,9 @@ type Failure = (u8, String);
 
 /// Loads the page, proposes, tries the proposal and writes it.
 fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
+    if let Some(at) = args.samples.iter().position(|text| is_empty(text)) {
+        return Err((2, format!("error: sample {} is empty\n", at + 1)));
+    }
     let config = args.settings.resolve(None, None).map_err(|code| (code, String::new()))?;
     let group = group_name(url);
     let file = format!("{group}.yml");
@@ -80,7 +88,8 @@ fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
         return Err(refused(&WriteError::Exists(vec![args.dir.join(&file)])));
     }
     let failed = |message: String| (4, format!("error: {message}\n"));
-    let fetched = load::load(url, &config).map_err(failed)?;
+    let fetched =
+        load::load(url, &config).map_err(|message| failed(message + &with_scheme(url)))?;
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
     let document = Document::parse(&html, config.parse.tree_limits())
         .map_err(|error| failed(error.to_string()))?;
@@ -96,6 +105,33 @@ fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
     init::write(&args.dir, &[NewFile::new(&file, text)]).map_err(|error| refused(&error))?;
     let told = summary(&proposal, &args.dir, &file, &group);
     if tell(&told) == 0 { Ok(()) } else { Err((1, String::new())) }
+}
+
+/// Whether a sample is blank, or a name without a text.
+fn is_empty(sample: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    };
+    let rest = sample.split_once('=').filter(|(name, _)| is_name(name)).map(|(_, rest)| rest);
+    rest.unwrap_or(sample).trim().is_empty()
+}
+
+/// What to say where an address was given without its scheme.
+fn with_scheme(url: &str) -> String {
+    let host = url.split('/').next().unwrap_or_default();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = match host.split_once(':') {
+        Some((name, port)) => !name.is_empty() && is_port(port),
+        None => host.contains('.') && url.contains('/') && !host.starts_with('.'),
+    };
+    if is_host { format!("\n  for a page on the web, write http://{url}") } else { String::new() }
+}
+
+/// A path as a shell takes it.
+fn typed(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+:@%,".contains(c));
+    if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// The text that gives the proposed rows; types that would change a value are left out.
@@ -164,7 +200,21 @@ fn not_found(url: &str, missing: &[Missing]) -> String {
         let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
             format!("  most like it there: `{}`\n", shortened(nearest))
         });
-        format!("error: `{}` is not on {url}\n{nearest}", each.text)
+        let text = shortened(&each.text);
+        if each.is_there {
+            return format!(
+                "error: `{text}` is on {url}, but no selector was found that gives it and fits \
+                 the other samples\n  take all samples from one item, or leave this one out\n"
+            );
+        }
+        let is_named =
+            each.text.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '?']));
+        let name = if is_named {
+            "  a column's name before `=` begins with a letter and has letters, digits, `_`, `-`\n"
+        } else {
+            ""
+        };
+        format!("error: `{text}` is not on {url}\n{nearest}{name}")
     });
     let told: String = told.collect();
     format!(
@@ -174,12 +224,13 @@ fn not_found(url: &str, missing: &[Missing]) -> String {
 }
 
 fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
-    let dir = dir.display();
+    let dir = typed(dir);
     let rows = counted(proposal.rows as u64, "row");
-    let from = proposal
-        .block
-        .as_ref()
-        .map_or_else(|| "the whole page".to_owned(), |block| format!("block `{block}`"));
+    let from = match (&proposal.block, &proposal.json_block) {
+        (Some(block), _) => format!("block `{block}`"),
+        (None, Some(block)) => format!("block `{}` of `{}`", block.path, block.selector),
+        (None, None) => "the whole page".to_owned(),
+    };
     let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
     let width = width.unwrap_or_default();
     let column = |column: &Column| {
@@ -187,16 +238,37 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
         format!("  {:width$}  {filled}: {}\n", column.name, first_values(column))
     };
     let columns: String = proposal.columns.iter().map(column).collect();
+    let warnings = warnings(proposal);
     let links = if proposal.next_page.is_some() || proposal.details.is_some() {
         "links that could be followed stand at the end of the file, as comments\n"
     } else {
         ""
     };
     format!(
-        "wrote {dir}/{file}: {rows} on this page, {from}\n\n{columns}\n\
+        "wrote {dir}/{file}: {rows} on this page, {from}\n\n{columns}{warnings}\n\
          what to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
          the rows are then in output/latest/{group}.csv\n{links}"
     )
+}
+
+/// What is to be looked at: columns that few rows have, and what was left out.
+fn warnings(proposal: &Proposal) -> String {
+    let is_rare = |column: &&Column| 3 * column.filled() < proposal.rows;
+    let rare = proposal.columns.iter().filter(is_rare).map(|column| {
+        format!(
+            "note: {} is found in {} of {} rows: look at it, or add a second sample, `{}=...`\n",
+            column.name,
+            column.filled(),
+            proposal.rows,
+            column.name
+        )
+    });
+    let adverts = (proposal.adverts > 0).then(|| {
+        let left = counted(proposal.adverts as u64, "element");
+        format!("note: {left} marked as advertisement left out\n")
+    });
+    let told: String = rare.chain(adverts).collect();
+    if told.is_empty() { told } else { format!("\n{told}") }
 }
 
 fn first_values(column: &Column) -> String {

@@ -33,7 +33,7 @@ impl NewFile {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// Something is there already; nothing was written.
-    #[error("{} exists already; `init` overwrites nothing", list(.0))]
+    #[error("{} {} already; `init` overwrites nothing", list(.0), if .0.len() == 1 { "exists" } else { "exist" })]
     Exists(Vec<PathBuf>),
     /// The disk refused.
     #[error("`{}` cannot be written: {source}", path.display())]

@@ -30,12 +30,19 @@ pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
     } else {
         push(&mut out, 4, &format!("urls: {}", scalar(origin.url)));
     }
-    match &proposal.block {
+    let json = proposal.json_block.as_ref().map(|block| {
+        format!("{{ selector: {}, json: {} }}", scalar(&block.selector), scalar(&block.path))
+    });
+    match json.or_else(|| proposal.block.as_deref().map(scalar)) {
         Some(block) => {
             let found = counted(proposal.rows as u64, "match");
             let found = found.replace("matchs", "matches");
             push(&mut out, 4, &format!("# One row for each match: {found} on this page."));
-            push(&mut out, 4, &format!("block: {}", scalar(block)));
+            if proposal.adverts > 0 {
+                let left = counted(proposal.adverts as u64, "element");
+                push(&mut out, 4, &format!("# {left} marked as advertisement left out."));
+            }
+            push(&mut out, 4, &format!("block: {block}"));
         }
         None => push(&mut out, 4, "# No `block`: the whole page is one row."),
     }
@@ -61,6 +68,7 @@ fn reason(column: &Column, rows: usize) -> String {
         Source::Xpath(xpath) if xpath.starts_with("following") => "an element behind the row's own",
         Source::Xpath(_) => "from the top of the page, the same for all its rows",
         Source::JsonLd(_) => "not on the visible page, but in its JSON-LD",
+        Source::Json(_) => "by its path in the row's data",
         Source::Script { .. } => "not on the visible page, but in the JSON of a script",
     };
     let part = match (&column.take.regex, column.take.is_own, column.take.is_all) {
@@ -111,12 +119,18 @@ fn field(column: &Column) -> String {
     };
     let mut keys: Vec<(&str, String)> = match &take.source {
         Source::Itself => vec![("selector", with("."))],
-        Source::Css(selector) => vec![("selector", with(selector))],
+        Source::Css(selector) if take.others.is_empty() => vec![("selector", with(selector))],
+        Source::Css(selector) => {
+            let all = std::iter::once(selector).chain(&take.others);
+            let all: Vec<String> = all.map(|each| scalar(&with(each))).collect();
+            vec![("", format!("selector: [ {} ]", all.join(", ")))]
+        }
         Source::Xpath(xpath) => {
             let tail = take.attribute.as_ref().map_or_else(String::new, |name| format!("/@{name}"));
             vec![("xpath", format!("{xpath}{tail}"))]
         }
         Source::JsonLd(path) => vec![("jsonld", path.clone())],
+        Source::Json(path) => vec![("json", path.clone())],
         Source::Script { selector, path } => {
             vec![("selector", selector.clone()), ("json", path.clone())]
         }
@@ -135,8 +149,11 @@ fn field(column: &Column) -> String {
     if let [("selector", only)] = keys.as_slice() {
         return scalar(only);
     }
-    let keys: Vec<String> =
-        keys.iter().map(|(key, value)| format!("{key}: {}", scalar(value))).collect();
+    let key = |(key, value): &(&str, String)| match *key {
+        "" => value.clone(),
+        key => format!("{key}: {}", scalar(value)),
+    };
+    let keys: Vec<String> = keys.iter().map(key).collect();
     format!("{{ {} }}", keys.join(", "))
 }
 

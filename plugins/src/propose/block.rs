@@ -118,7 +118,15 @@ fn limits(view: &View, members: &[NodeId], inside: &[NodeId], own: &[Mark]) -> V
             }
         }
     }
-    let plain = strangers.into_iter().filter(|class| super::words::is_plain(class));
+    if members.first().is_some_and(|first| view.before(*first).is_some())
+        && members.iter().all(|member| view.tag(*member) == "tr")
+    {
+        found.push(Mark::new(":not(:first-child)", 0.6));
+    }
+    // A number in a class is that of one item.
+    let is_numbered = |class: &str| class.ends_with(|c: char| c.is_ascii_digit());
+    let plain =
+        strangers.into_iter().filter(|class| super::words::is_plain(class) && !is_numbered(class));
     found.extend(plain.take(8).map(|class| Mark::new(format!(":not(.{class})"), 0.5)));
     found
 }

@@ -4,12 +4,12 @@ use url::Url;
 
 use super::hits::{Hit, How, opening};
 use super::layout::{Example, Kind};
-use super::marks::Mark;
+use super::marks::{Mark, link_end};
 use super::parts;
 use super::take::{Source, Take, is_sample};
 use super::view::View;
 use super::ways;
-use super::words::{Shape, fold, shape};
+use super::words::{Shape, fold, shape, unit};
 use crate::html::NodeId;
 
 /// Items on which a way is tried before it is chosen, at most.
@@ -76,14 +76,19 @@ pub(super) fn choose(
                 if best.as_ref().is_some_and(|best| best.cost <= floor) {
                     break;
                 }
-                let is_part = matches!(hit.how, How::Part | How::AttributePart(_));
-                patterned += usize::from(is_part);
-                if patterned > PATTERNED_MAX {
-                    break;
+                if matches!(hit.how, How::Part | How::AttributePart(_)) {
+                    // A pattern is for the text of this element and no other.
+                    let found = Take::new(source.clone()).nodes(view, &[first.member]);
+                    if found.iter().any(|nodes| nodes.first() != Some(&node)) {
+                        continue;
+                    }
+                    patterned += 1;
+                    if patterned > PATTERNED_MAX {
+                        break;
+                    }
                 }
                 for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, (node, hit.how == How::Start))
-                    else {
+                    let Some(cost) = trial.judge(&take, floor, (node, hit)) else {
                         continue;
                     };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
@@ -118,6 +123,9 @@ fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Ve
     let xpath = |marks: Vec<Mark>| {
         marks.into_iter().map(|mark| (Source::Xpath(mark.text), mark.cost)).collect()
     };
+    if let How::Line(place) = hit.how {
+        return xpath(ways::line(view, root, node, place));
+    }
     if root == node {
         return vec![(Source::Itself, 0.3)];
     }
@@ -177,12 +185,16 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// What a way costs all in all; none if it does not give the samples.
-    fn judge(&self, take: &Take, floor: f64, (node, is_start): (NodeId, bool)) -> Option<f64> {
+    fn judge(&self, take: &Take, floor: f64, (node, hit): (NodeId, &Hit)) -> Option<f64> {
         let (view, wanted) = (self.view, self.wanted);
+        let is_start = hit.how == How::Start;
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
         let given = take.values(view, &owners, self.base);
         let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
-            (true, _) => value.split(", ").any(|one| is_sample(one, sample)),
+            (true, _) => {
+                is_sample(value, sample)
+                    || is_listed(view, node) && value.split(", ").any(|one| is_sample(one, sample))
+            }
             (false, true) => value.starts_with(opening(sample)),
             (false, false) => is_sample(value, sample),
         };
@@ -208,8 +220,12 @@ impl Trial<'_> {
             if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
-        let odd = values.iter().flatten().filter(|value| shape(value) != wanted_shape).count();
-        let weight = if wanted_shape == Shape::Words { 1.0 } else { 2.0 };
+        let is_odd = |value: &&String| {
+            shape(value) != wanted_shape || unit(sample).is_some_and(|own| unit(value) != Some(own))
+        };
+        let odd = values.iter().flatten().filter(is_odd).count();
+        let is_plain = wanted_shape == Shape::Words && unit(sample).is_none();
+        let weight = if is_plain { 1.0 } else { 3.0 };
         cost += weight * odd as f64 / (filled.max(1)) as f64;
         let way =
             nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
@@ -217,8 +233,18 @@ impl Trial<'_> {
         let usual = view.way(first.member, node);
         let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own { 0.1 + self.own_cost(&nodes) } else { self.badges(take, &nodes) };
-        cost += take.regex.as_ref().map_or(0.0, |regex| 0.01 * regex.chars().count() as f64);
+        cost += if take.is_own {
+            0.1 + self.own_cost(&nodes)
+        } else {
+            self.badges(take, &nodes, (node, hit.node))
+        };
+        cost += self.noise(take, &nodes, (node, hit.node));
+        cost += self.misplaced(take, &nodes, node) + self.overreach(&nodes);
+        cost += take.regex.as_ref().map_or(0.0, |regex| {
+            // One word of several is less likely meant than all up to the end.
+            let is_word = regex.contains("(\\S+)");
+            0.01 * regex.chars().count() as f64 + if is_word { 0.3 } else { 0.0 }
+        });
         Some(cost)
     }
 
@@ -231,6 +257,7 @@ impl Trial<'_> {
                 && rest.iter().all(|node| {
                     view.parent(*node) == view.parent(*first)
                         && view.classes(*node) == view.classes(*first)
+                        && link_end(view, *node) == link_end(view, *first)
                 });
             let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
             !rest.is_empty() && !is_list && !is_echo
@@ -268,8 +295,91 @@ impl Trial<'_> {
         bare as f64 / nodes.len() as f64
     }
 
+    /// What it costs that elsewhere more lies around the sampled element than in its own item.
+    fn noise(&self, take: &Take, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> f64 {
+        let view = self.view;
+        if node == inner || take.attribute.is_some() || take.regex.is_some() {
+            return 0.0;
+        }
+        let way = view.way(node, inner);
+        let noisy = nodes.iter().filter_map(|found| found.first()).filter(|outer| {
+            let alike = view.inside(**outer).find(|inner| view.way(**outer, *inner) == way);
+            alike.is_some_and(|alike| view.ink(alike) > 0 && view.ink(alike) != view.ink(**outer))
+        });
+        let noisy = noisy.count();
+        if noisy == 0 { 0.0 } else { 1.5 + 2.0 * noisy as f64 / nodes.len() as f64 }
+    }
+
+    /// What it costs that a place in the order leads to an element of another class, or misses
+    /// one of the sample's.
+    fn misplaced(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
+        let view = self.view;
+        let classes = view.classes(node);
+        let is_placed = matches!(&take.source, Source::Css(way) if is_unnamed(way));
+        if !is_placed || classes.is_empty() || matches!(view.tag(node), "td" | "th") {
+            return 0.0;
+        }
+        let is_alone = |root: NodeId| {
+            view.inside(root).filter(|inner| view.classes(*inner) == classes).count() == 1
+        };
+        let is_told = self.wanted.examples.iter().all(|(each, _)| is_alone(each.member));
+        let is_missed =
+            |(found, root): (&Vec<NodeId>, &NodeId)| is_told && found.is_empty() && is_alone(*root);
+        let missed = nodes.iter().zip(&self.tried).any(is_missed);
+        let strange = nodes.iter().filter_map(|found| found.first()).filter(|found| {
+            let theirs = view.classes(**found);
+            !theirs.is_empty() && theirs.iter().all(|class| !classes.contains(class))
+        });
+        let strange = strange.count();
+        let missed = if missed { 3.0 } else { 0.0 };
+        let strange =
+            if strange == 0 { 0.0 } else { 1.0 + 3.0 * strange as f64 / nodes.len() as f64 };
+        missed + strange
+    }
+
+    /// What it costs that a way leads into the next item, where items are siblings in a row.
+    fn overreach(&self, nodes: &[Vec<NodeId>]) -> f64 {
+        if self.wanted.kind != Kind::Flat {
+            return 0.0;
+        }
+        let next = self.tried.iter().skip(1);
+        let over = nodes
+            .iter()
+            .zip(next)
+            .filter(|(found, next)| found.first().is_some_and(|node| node >= *next));
+        let over = over.count();
+        if over == 0 { 0.0 } else { 1.0 + 3.0 * over as f64 / nodes.len() as f64 }
+    }
+
+    /// How many matches have a note or a mark in an element beside their own words, where the
+    /// sample has none: what is said again and again, or is raised.
+    fn noted(&self, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> usize {
+        let view = self.view;
+        if view.document.child_elements(inner).next().is_some() {
+            return 0;
+        }
+        let way = view.way(node, inner);
+        let alike = |outer: &NodeId| {
+            let found = view.inside(*outer).find(|inner| view.way(*outer, *inner) == way);
+            if way.is_empty() { Some(*outer) } else { found }
+        };
+        let firsts = nodes.iter().filter_map(|found| found.first()).filter_map(alike);
+        let notes = firsts.filter(|found| !view.own_text(*found).is_empty()).filter_map(|found| {
+            let mut inner = view.document.child_elements(found);
+            let only = inner.next().filter(|_| inner.next().is_none())?;
+            let (whole, note) = (view.text(found), view.text(only));
+            let is_edge = !note.is_empty() && (whole.starts_with(&note) || whole.ends_with(&note));
+            let is_note = matches!(view.tag(only), "span" | "sup" | "small" | "label");
+            (is_edge && is_note && note.chars().count() <= 20)
+                .then(|| (view.tag(only) == "sup", note))
+        });
+        let notes: Vec<(bool, String)> = notes.collect();
+        let is_again = |note: &str| notes.iter().filter(|(_, other)| other == note).count() > 1;
+        notes.iter().filter(|(is_raised, note)| *is_raised || is_again(note)).count()
+    }
+
     /// What it costs that some matches hold a badge beside their words.
-    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>]) -> f64 {
+    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>], sampled: (NodeId, NodeId)) -> f64 {
         if take.attribute.is_some() || take.regex.is_some() {
             return 0.0;
         }
@@ -277,8 +387,29 @@ impl Trial<'_> {
         let badged = firsts.filter(|node| {
             self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
-        2.0 * badged.count() as f64 / nodes.len() as f64
+        let (badged, noted) = (badged.count(), self.noted(nodes, sampled));
+        let sure = if noted > 0 { 0.8 } else { 0.0 };
+        sure + 2.0 * badged.max(noted) as f64 / nodes.len() as f64
     }
+}
+
+/// Whether a selector knows its element by place or tag alone.
+fn is_unnamed(way: &str) -> bool {
+    let last = way.rsplit(' ').next().unwrap_or(way);
+    way.contains(":nth-")
+        || way.contains("-child")
+        || last.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// Whether a class says that an element is one of several of a kind: a tag, an author.
+fn is_listed(view: &View, node: NodeId) -> bool {
+    let around = view.upwards(node).take(2).flat_map(|up| view.classes(up));
+    around.flat_map(super::words::tokens).any(|word| {
+        matches!(
+            word.trim_end_matches('s'),
+            "tag" | "keyword" | "author" | "genre" | "categorie" | "topic" | "skill" | "label"
+        )
+    })
 }
 
 fn is_badge(class: &str) -> bool {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::hits::Hit;
+use super::hits::{Hit, How};
 use super::view::View;
-use super::words;
+use super::words::{self, Shape, shape};
 use crate::html::NodeId;
 
 /// Levels below an element that are compared.
@@ -29,13 +29,24 @@ pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
     best
 }
 
+/// A sampled place in the model.
+struct Role<'a> {
+    /// The way down to it.
+    way: Vec<&'a str>,
+    tag: &'a str,
+    classes: &'a BTreeSet<&'a str>,
+    /// Whether all its text is a number, a sum or a date.
+    is_counted: bool,
+    /// Whether the sample is a part of a text that is not in elements.
+    is_loose: bool,
+}
+
 struct Judge<'a> {
     view: &'a View<'a>,
     model: NodeId,
     telling: &'a BTreeSet<&'a str>,
     features: Rc<BTreeSet<String>>,
-    /// For each place: the way down to it, its tag and its telling classes.
-    roles: Vec<(Vec<&'a str>, &'a str, &'a BTreeSet<&'a str>)>,
+    roles: Vec<Role<'a>>,
     cells: usize,
 }
 
@@ -44,7 +55,17 @@ impl<'a> Judge<'a> {
         let roles = hits
             .iter()
             .filter(|hit| view.holds(model, hit.node))
-            .map(|hit| (view.way(model, hit.node), view.tag(hit.node), view.telling(hit.node)))
+            .map(|hit| Role {
+                way: view.way(model, hit.node),
+                tag: view.tag(hit.node),
+                classes: view.telling(hit.node),
+                is_counted: hit.how == How::Whole
+                    && matches!(
+                        shape(&view.text(hit.node)),
+                        Shape::Number | Shape::Money | Shape::Date
+                    ),
+                is_loose: hit.how == How::Part && !view.own_text(hit.node).is_empty(),
+            })
             .collect();
         Self {
             view,
@@ -65,6 +86,7 @@ impl<'a> Judge<'a> {
             && (shares || !self.view.holds(node, self.model) && !self.view.holds(self.model, node))
             && self.is_no_advert(node)
             && (!self.is_head(node) || self.is_head(self.model))
+            && !self.is_head_row(node)
             && self.lies_alike(node, shares)
             && self.cells_fit(node)
             && self.plays_roles(node)
@@ -77,7 +99,7 @@ impl<'a> Judge<'a> {
 
     fn class_allows(&self, node: NodeId, shares: bool) -> bool {
         // Where the element itself is sampled, nothing in it can tell that the other is its like.
-        let is_bare = self.roles.iter().any(|(way, ..)| way.is_empty());
+        let is_bare = self.roles.iter().any(|role| role.way.is_empty());
         let theirs = self.view.telling(node);
         shares || theirs.is_empty() || (self.telling.is_empty() && !is_bare)
     }
@@ -94,14 +116,16 @@ impl<'a> Judge<'a> {
             })
     }
 
+    /// Whether it is the first row of a table and has no digits where the samples have them.
+    fn is_head_row(&self, node: NodeId) -> bool {
+        self.view.tag(node) == "tr"
+            && self.view.before(node).is_none()
+            && self.roles.iter().any(|role| role.is_counted)
+            && !self.view.text(node).contains(|c: char| c.is_ascii_digit())
+    }
+
     fn is_no_advert(&self, node: NodeId) -> bool {
-        let marked = |node: NodeId| {
-            self.view.classes(node).into_iter().any(words::is_advert)
-                || self.view.document.attributes(node).any(|(name, _)| {
-                    let name = &**name;
-                    name.starts_with("data-") && words::is_advert(name)
-                })
-        };
+        let marked = |node: NodeId| is_advert(self.view, node);
         let meeting = self.view.common(&[self.model, node]);
         let with_frame = |node: NodeId| {
             let mut all = meeting.map_or_else(Vec::new, |meeting| self.view.between(meeting, node));
@@ -161,18 +185,26 @@ impl<'a> Judge<'a> {
         }
         // In halves: a like by its place alone counts half where the model's has a class.
         let mut played = 0;
-        for (way, tag, classes) in &self.roles {
+        for Role { way, tag, classes, is_counted, is_loose } in &self.roles {
+            let has_digit = |node: NodeId| self.view.text(node).contains(|c: char| c.is_numeric());
             let alike = self.view.inside(node).filter(|inner| self.view.tag(*inner) == *tag);
             let worth = alike.map(|inner| {
                 let is_named = self.view.telling(inner).intersection(classes).next().is_some();
                 let is_placed = || self.view.way(node, inner) == *way;
+                if *is_counted && !has_digit(inner) {
+                    return 0;
+                }
                 match (is_named, classes.is_empty()) {
                     (true, _) => 2,
                     (false, true) => 2 * usize::from(is_placed()),
                     (false, false) => usize::from(is_placed()),
                 }
             });
-            played += if way.is_empty() { 2 } else { worth.max().unwrap_or_default() };
+            played += match way.is_empty() {
+                true if *is_loose && self.view.own_text(node).is_empty() => 0,
+                true => 2,
+                false => worth.max().unwrap_or_default(),
+            };
         }
         let needed = self.roles.len();
         let is_brother = self.view.parent(node) == self.view.parent(self.model);
@@ -190,6 +222,27 @@ impl<'a> Judge<'a> {
         let all = self.features.union(&theirs).count() as f64;
         shared / all >= if shares { 0.2 } else { 0.35 }
     }
+}
+
+fn is_advert(view: &View, node: NodeId) -> bool {
+    view.classes(node).into_iter().any(words::is_advert)
+        || view.document.attributes(node).any(|(name, _)| {
+            let name = &**name;
+            name.starts_with("data-") && words::is_advert(name)
+        })
+}
+
+/// How many brothers of the items bear their class, but are advertisements.
+pub(super) fn adverts(view: &View, members: &[NodeId]) -> usize {
+    let Some(first) = members.first() else { return 0 };
+    let Some(parent) = view.parent(*first) else { return 0 };
+    let left_out = view.document.child_elements(parent).filter(|node| {
+        !members.contains(node)
+            && view.tag(*node) == view.tag(*first)
+            && view.telling(*node).intersection(view.telling(*first)).next().is_some()
+            && is_advert(view, *node)
+    });
+    left_out.count()
 }
 
 /// What an element is built of: ways down by tags, and telling classes.

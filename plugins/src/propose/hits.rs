@@ -21,6 +21,8 @@ pub(super) enum How {
     Whole,
     /// The text directly inside.
     Own,
+    /// One of its own texts, that stand on lines of their own: which, from one.
+    Line(usize),
     /// The first words of a longer text, all of which is meant.
     Start,
     /// An attribute as it is written.
@@ -37,7 +39,7 @@ impl How {
     pub(super) fn attribute(&self) -> Option<&str> {
         match self {
             Self::Attribute(name) | Self::Address(name) | Self::AttributePart(name) => Some(name),
-            Self::Whole | Self::Own | Self::Start | Self::Part => None,
+            Self::Whole | Self::Own | Self::Line(_) | Self::Start | Self::Part => None,
         }
     }
 }
@@ -118,6 +120,8 @@ impl Search<'_> {
                 self.same(&text).map(|cost| (How::Whole, cost))
             } else if let Some(cost) = self.same(&self.view.own_text(node)) {
                 Some((How::Own, 0.5 + cost))
+            } else if let Some(place) = self.line(node) {
+                Some((How::Line(place), 0.7))
             } else if self.starts(&text) {
                 Some((How::Start, 0.6))
             } else {
@@ -133,6 +137,15 @@ impl Search<'_> {
             }
         }
         found
+    }
+
+    /// Which of the texts between `<br>` is the sample.
+    fn line(&self, node: NodeId) -> Option<usize> {
+        let document = self.view.document;
+        document.child_elements(node).find(|child| self.view.tag(*child) == "br")?;
+        let texts = document.children(node).filter_map(|child| document.text(child));
+        let mut lines = texts.map(fold).filter(|text| !text.is_empty());
+        lines.position(|line| line == self.sample).map(|at| at + 1)
     }
 
     fn attributes(&self, node: NodeId) -> Vec<Hit> {

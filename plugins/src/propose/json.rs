@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::take::{Source, Take};
 use super::view::View;
 use super::words::{fold, is_generated, is_plain};
+use super::{JsonBlock, Sample};
 use crate::html::NodeId;
 
 /// Steps into a document that are followed, at most.
@@ -69,6 +70,61 @@ fn script_selector(view: &View, node: NodeId) -> Option<String> {
     let selector =
         id.map_or_else(|| "script[type=application/json]".to_owned(), |id| format!("script#{id}"));
     (view.select(&selector, view.document.root()).first() == Some(&node)).then_some(selector)
+}
+
+/// A list in JSON whose things have all samples.
+pub(super) struct List {
+    pub(super) block: JsonBlock,
+    pub(super) rows: usize,
+    /// For each sample its path in a thing, and the value of each.
+    pub(super) columns: Vec<(String, Vec<Option<String>>)>,
+}
+
+/// Finds the list in the data of a page that has all samples in one thing.
+pub(super) fn list(view: &View, samples: &[Sample]) -> Option<List> {
+    const LINKED: &str = "script[type=\"application/ld+json\"]";
+    let linked = view.select(LINKED, view.document.root());
+    let only = linked.first().filter(|_| linked.len() == 1).and_then(|node| {
+        Some((LINKED.to_owned(), serde_json::from_str(&view.document.text_content(*node)).ok()?))
+    });
+    let others = scripts(view);
+    let others =
+        others.into_iter().filter_map(|(node, value)| Some((script_selector(view, node)?, value)));
+    only.into_iter().chain(others).find_map(|(selector, value)| list_in(&value, &selector, samples))
+}
+
+fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<List> {
+    let first = steps_to(root, &samples.first()?.text)?;
+    let path =
+        |steps: &[String]| steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
+    // The innermost list that has all samples.
+    (0..first.len()).rev().find_map(|at| {
+        let outer: Vec<&str> = first[..at].iter().map(String::as_str).collect();
+        let items = node_at(root, &outer)?.as_array().filter(|items| items.len() > 1)?;
+        let model = items.get(first[at].parse::<usize>().ok()?)?;
+        let columns: Option<Vec<_>> = samples
+            .iter()
+            .map(|sample| {
+                let steps = steps_to(model, &sample.text).filter(|steps| !steps.is_empty())?;
+                let names: Vec<&str> = steps.iter().map(String::as_str).collect();
+                let value = |item: &Value| node_at(item, &names).and_then(plain);
+                let values: Vec<Option<String>> = items.iter().map(value).collect();
+                let is_usual = 2 * values.iter().flatten().count() > items.len();
+                is_usual.then(|| (path(&steps), values))
+            })
+            .collect();
+        let block =
+            JsonBlock { selector: selector.to_owned(), path: format!("{}[*]", path(&first[..at])) };
+        Some(List { block, rows: items.len(), columns: columns? })
+    })
+}
+
+/// What steps lead to, each by its name or place.
+fn node_at<'a>(root: &'a Value, steps: &[&str]) -> Option<&'a Value> {
+    steps.iter().try_fold(root, |at, step| match at {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => at.get(step),
+    })
 }
 
 /// The steps to the first value that is the sample: names, and places in lists.

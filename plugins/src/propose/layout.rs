@@ -8,7 +8,7 @@ use super::Sample;
 use super::group::{is_labelled, kin};
 use super::hits::Hit;
 use super::view::View;
-use super::words::{Shape, shape};
+use super::words::{Shape, shape, unit};
 use crate::html::NodeId;
 
 /// Places of one sample from which lists are looked for, at most: what stands on every item leads to
@@ -65,7 +65,8 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
             outside,
         };
     }
-    let best = lists.into_iter().next();
+    let wider = lists.first().and_then(|best| wider(view, &lists, best));
+    let best = lists.into_iter().nth(wider.unwrap_or_default());
     let tightest = tightest(view, hits);
     let root = view.document.root();
     let near = page_examples(root, hits, &tightest, |_| true);
@@ -201,9 +202,34 @@ fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usiz
             && 2 * inside > found
             && list.examples.len() == inside
             && list.conflicts == 0
+            && list.examples.iter().all(|own| {
+                let mut theirs = outer.examples.iter().filter(|each| each.sample == own.sample);
+                theirs.all(|each| own.hit.cost <= each.hit.cost + 0.5)
+            })
             && outer.members.iter().any(|item| {
                 list.members.iter().filter(|inner| view.holds(*item, **inner)).count() > 1
             })
+    })
+}
+
+/// A list whose items hold those of another, one each, and some more brothers of theirs.
+fn wider(view: &View, lists: &[List], best: &List) -> Option<usize> {
+    lists.iter().position(|list| {
+        let is_brother = |member: &NodeId| {
+            view.parent(*member) == view.parent(list.model)
+                && view.telling(*member).intersection(view.telling(list.model)).next().is_some()
+        };
+        let holds = |member: &NodeId| {
+            best.members.iter().filter(|inner| view.holds(*member, **inner)).count()
+        };
+        let held: Vec<usize> = list.members.iter().map(holds).collect();
+        view.document.is_inside(best.model, list.model)
+            && list.examples.len() == best.examples.len()
+            && (list.conflicts, list.used) == (best.conflicts, best.used)
+            && list.members.len() > best.members.len()
+            && held.iter().all(|held| *held <= 1)
+            && held.iter().sum::<usize>() == best.members.len()
+            && list.members.iter().zip(&held).all(|(each, held)| *held == 1 || is_brother(each))
     })
 }
 
@@ -285,9 +311,21 @@ fn conflicts(view: &View, samples: &[Sample], examples: &[Example]) -> usize {
             let (first, second) = (&samples[one.sample], &samples[other.sample]);
             one.member == other.member
                 && !names_differ(first, second)
+                && unit(&first.text) == unit(&second.text)
+                && !is_accompanied(view, examples, one, other)
                 && clash(view, one, other, shape(&first.text) == shape(&second.text))
         })
         .count()
+}
+
+/// Whether a third sample of the item stands beside two siblings: then they are two columns of it.
+fn is_accompanied(view: &View, all: &[Example], one: &Example, other: &Example) -> bool {
+    let (left, right) = (one.hit.node, other.hit.node);
+    view.parent(left) == view.parent(right)
+        && view.parent(left).is_some_and(|parent| {
+            all.iter()
+                .any(|third| third.member == one.member && !view.holds(parent, third.hit.node))
+        })
 }
 
 fn clash(view: &View, one: &Example, other: &Example, is_same_shape: bool) -> bool {

@@ -68,6 +68,7 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
             "property" | "name" | "itemtype" => 0.2,
             "rel" | "role" | "type" | "scope" => 0.5,
             "datetime" => 0.6,
+            "aria-hidden" => 0.9,
             _ if name.starts_with("data-") => 0.7,
             _ => continue,
         };
@@ -81,9 +82,11 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
             found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
         }
     }
-    if let Some(end) =
-        (tag == "a").then(|| view.attribute(node, "href").and_then(path_end)).flatten()
-    {
+    let scheme = view.attribute(node, "href").and_then(|href| href.split_once(':'));
+    if let Some((scheme @ ("mailto" | "tel"), _)) = scheme {
+        found.push(Mark::new(format!("{tag}[href^=\"{scheme}:\"]"), 0.5));
+    }
+    if let Some(end) = link_end(view, node) {
         found.push(Mark::new(format!("a[href$=/{end}]"), 1.3));
     }
     if let Some(stem) =
@@ -118,6 +121,11 @@ fn path_stem(href: &str) -> Option<String> {
     (is_plain(directory) && !words::is_generated(directory)).then(|| format!("{directory}/"))
 }
 
+/// The last word of the link that an element is.
+pub(super) fn link_end<'a>(view: &'a View, node: NodeId) -> Option<&'a str> {
+    view.attribute(node, "href").filter(|_| view.tag(node) == "a").and_then(path_end)
+}
+
 /// The last word of a link: `/rust/forks` gives `forks`.
 fn path_end(href: &str) -> Option<&str> {
     let (rest, end) = href.rsplit_once('/')?;
@@ -143,7 +151,13 @@ pub(super) fn places(view: &View, node: NodeId) -> Vec<Mark> {
     let tag = view.tag(node);
     let (of_all, of_tag) = view.place(node);
     if matches!(tag, "td" | "th") {
-        return vec![Mark::new(format!("{tag}:nth-child({of_all})"), 1.0)];
+        let mut found = vec![Mark::new(format!("{tag}:nth-child({of_all})"), 1.0)];
+        // Behind a cell that spans rows, the place is the same from the end only.
+        if spans_before(view, node, of_all) {
+            let place = view.after(node).count() + 1;
+            found.push(Mark::new(format!("{tag}:nth-last-child({place})"), 0.8));
+        }
+        return found;
     }
     let is_last = view.after(node).next().is_none();
     let mut found = vec![
@@ -152,4 +166,19 @@ pub(super) fn places(view: &View, node: NodeId) -> Vec<Mark> {
     ];
     found.extend(is_last.then(|| Mark::new(format!("{tag}:last-child"), 3.1)));
     found
+}
+
+/// Whether the table of a cell has cells before its column that span several rows.
+fn spans_before(view: &View, cell: NodeId, place: usize) -> bool {
+    let Some(table) = view.upwards(cell).find(|up| view.tag(*up) == "table") else { return false };
+    let mut spans = view.inside(table).filter(|other| {
+        let rows = view.attribute(*other, "rowspan").and_then(|rows| rows.parse::<u32>().ok());
+        view.tag(*other) == "td" && rows.unwrap_or(1) > 1
+    });
+    let mut any = false;
+    let all_before = spans.all(|other| {
+        any = true;
+        view.place(other).0 < place || view.after(other).count() > view.after(cell).count()
+    });
+    any && all_before
 }

@@ -13,6 +13,7 @@ mod links;
 mod marks;
 mod names;
 mod parts;
+mod sale;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -100,11 +101,22 @@ impl Column {
     }
 }
 
+/// Rows that are the things in a list of JSON, which a script of the page holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonBlock {
+    /// The script.
+    pub selector: String,
+    /// The path to the things.
+    pub path: String,
+}
+
 /// A proposed definition.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// Selector of what is a row; none for one row a page.
     pub block: Option<String>,
+    /// Where the rows are instead, if they are not elements.
+    pub json_block: Option<JsonBlock>,
     /// How many rows the page gives.
     pub rows: usize,
     /// The columns.
@@ -113,6 +125,8 @@ pub struct Proposal {
     pub next_page: Option<String>,
     /// Selector of the links to the pages of the items.
     pub details: Option<String>,
+    /// How many elements beside the items were taken for advertisements and left out.
+    pub adverts: usize,
 }
 
 /// A sample for which there is no column.
@@ -122,6 +136,8 @@ pub struct Missing {
     pub text: String,
     /// The text of the page most like it.
     pub nearest: Option<String>,
+    /// Whether it is on the page, but no selector gives it together with the other samples.
+    pub is_there: bool,
 }
 
 /// Proposes selectors for samples of a page; or tells which samples it cannot find.
@@ -159,9 +175,46 @@ pub fn propose(
     if !missing.is_empty() {
         return Err(missing);
     }
+    let is_hidden = hits.iter().all(Vec::is_empty);
+    if let Some(list) = is_hidden.then(|| json::list(&view, samples)).flatten() {
+        return Ok(json_proposal(list, samples));
+    }
     let layout = layout::layout(&view, samples, &hits);
     let builder = Builder { view: &view, samples, hits: &hits, data: &data, base };
     builder.build(layout)
+}
+
+/// A definition for the things of a list in JSON.
+fn json_proposal(list: json::List, samples: &[Sample]) -> Proposal {
+    let mut taken = BTreeSet::new();
+    let column = |(sample, (path, values)): (&Sample, (String, Vec<Option<String>>))| {
+        let name = sample.name.clone().unwrap_or_else(|| last_name(&path));
+        let mut unique = name.clone();
+        let mut number = 1;
+        while !taken.insert(unique.clone()) {
+            number += 1;
+            unique = format!("{name}_{number}");
+        }
+        let take = Take::new(Source::Json(path));
+        let value_type = value_type(&take, &values);
+        Column { name: unique, take, value_type, samples: vec![sample.text.clone()], values }
+    };
+    let rows = list.rows;
+    Proposal {
+        block: None,
+        json_block: Some(list.block),
+        rows,
+        columns: samples.iter().zip(list.columns).map(column).collect(),
+        next_page: None,
+        details: None,
+        adverts: 0,
+    }
+}
+
+/// The last name in a path, as the name of a column.
+fn last_name(path: &str) -> String {
+    let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
+    names::snake(last.unwrap_or("value"))
 }
 
 fn missing(view: &View, sample: &Sample) -> Missing {
@@ -174,7 +227,7 @@ fn missing(view: &View, sample: &Sample) -> Missing {
             }
         }
     }
-    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text) }
+    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text), is_there: false }
 }
 
 struct Builder<'a> {
@@ -229,8 +282,13 @@ impl Builder<'_> {
             }
         }
         if !lost.is_empty() {
-            return Err(lost.iter().map(|at| missing(self.view, &self.samples[*at])).collect());
+            let clashing = |at: &usize| {
+                let text = self.samples[*at].text.clone();
+                Missing { text, nearest: None, is_there: true }
+            };
+            return Err(lost.iter().map(clashing).collect());
         }
+        let mut drafts = self.merged(drafts, &layout, &members);
         drafts.extend(self.data_drafts());
         drafts.sort_by_key(|draft| draft.samples.first().copied());
         let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
@@ -240,6 +298,8 @@ impl Builder<'_> {
             rows: members.len(),
             columns: self.columns(drafts, &members),
             next_page: links::next_page(self.view),
+            adverts: group::adverts(self.view, &members),
+            json_block: None,
             details,
             block,
         })
@@ -335,7 +395,10 @@ impl Builder<'_> {
         let first = group.first()?;
         let wanted =
             Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
-        let Choice { take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
+        let Choice { mut take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
+        if kind == Kind::List {
+            take = sale::with_sale(self.view, &take, (member, node), members).unwrap_or(take);
+        }
         let sample = &self.samples[first.sample];
         let name = sample
             .name
@@ -347,6 +410,48 @@ impl Builder<'_> {
         Some((Draft { samples, name, other_name, take }, node))
     }
 
+    /// Columns to which the user gave one name become one, if a field can try both ways.
+    fn merged(&self, drafts: Vec<Draft>, layout: &Layout, members: &[NodeId]) -> Vec<Draft> {
+        let mut merged: Vec<Draft> = Vec::new();
+        for draft in drafts {
+            let is_named = self.samples[draft.samples[0]].name.is_some();
+            let home = merged.iter_mut().find(|home| is_named && home.name == draft.name);
+            let Some(home) = home else {
+                merged.push(draft);
+                continue;
+            };
+            let samples: Vec<usize> = home.samples.iter().chain(&draft.samples).copied().collect();
+            match self.both(&home.take, &draft.take, &samples, layout, members) {
+                Some(take) => (home.take, home.samples) = (take, samples),
+                None => merged.push(draft),
+            }
+        }
+        merged
+    }
+
+    /// Two ways as one that gives all samples: first the one that more seldom finds something.
+    fn both(
+        &self,
+        one: &Take,
+        other: &Take,
+        samples: &[usize],
+        layout: &Layout,
+        members: &[NodeId],
+    ) -> Option<Take> {
+        let filled =
+            |take: &Take| take.values(self.view, members, self.base).iter().flatten().count();
+        let (rare, usual) = if filled(one) <= filled(other) { (one, other) } else { (other, one) };
+        let gives = |take: &Take| {
+            let wanted = layout.examples.iter().filter(|each| samples.contains(&each.sample));
+            wanted.into_iter().all(|each| {
+                let values = take.values(self.view, &[each.member], self.base);
+                let sample = &self.samples[each.sample].text;
+                values.iter().flatten().any(|value| take::is_sample(value, sample))
+            })
+        };
+        [rare.or(usual), usual.or(rare)].into_iter().flatten().find(gives)
+    }
+
     fn data_drafts(&self) -> Vec<Draft> {
         let found = self.data.iter().enumerate();
         found
@@ -356,9 +461,7 @@ impl Builder<'_> {
                     Source::JsonLd(path) | Source::Script { path, .. } => path.as_str(),
                     _ => "",
                 };
-                let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
-                let name = names::snake(last.unwrap_or("value"));
-                let name = self.samples[at].name.clone().unwrap_or(name);
+                let name = self.samples[at].name.clone().unwrap_or_else(|| last_name(path));
                 Some(Draft { samples: vec![at], name, other_name: None, take })
             })
             .collect()

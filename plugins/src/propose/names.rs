@@ -61,6 +61,7 @@ pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample:
     };
     let found = told
         .or_else(|| by_attribute.map(str::to_owned))
+        .or_else(|| tested(view, node))
         .or_else(|| label(view, root, node))
         .or_else(|| head(view, node))
         .or_else(|| known_class(view, root, node))
@@ -73,6 +74,23 @@ pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample:
         });
     let snake = snake(&found);
     if snake.is_empty() { "value".to_owned() } else { snake }
+}
+
+/// The name that tests know the element by.
+fn tested(view: &View, node: NodeId) -> Option<String> {
+    const NAMES: [&str; 6] =
+        ["data-testid", "data-test", "data-qa", "data-field", "data-cy", "data-hook"];
+    let found = NAMES.iter().find_map(|name| view.attribute(node, name))?;
+    (is_telling(found) && tokens(found).len() <= 3).then(|| found.to_owned())
+}
+
+/// Whether a class is made of words that one could read.
+fn is_readable(class: &str) -> bool {
+    tokens(class).iter().all(|word| {
+        word.chars().count() > 1
+            && word.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+            && !word.contains(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Lower case words with `_` between, letters and digits only, at most four of them.
@@ -152,6 +170,9 @@ pub(super) fn any_class(view: &View, root: NodeId, node: NodeId) -> Option<Strin
     let mut steps = vec![node];
     steps.extend(view.between(root, node).into_iter().take(1));
     steps.into_iter().find_map(|step| {
-        view.classes(step).into_iter().find(|class| is_telling(class)).map(str::to_owned)
+        view.classes(step)
+            .into_iter()
+            .find(|class| is_telling(class) && is_readable(class))
+            .map(str::to_owned)
     })
 }

@@ -20,6 +20,8 @@ pub enum Source {
     Xpath(String),
     /// A path into the JSON-LD of the page.
     JsonLd(String),
+    /// A path into the item, which is a piece of JSON.
+    Json(String),
     /// A path into the JSON that a script of the page holds.
     Script {
         /// The script.
@@ -44,11 +46,21 @@ pub struct Take {
     pub is_all: bool,
     /// Resolved against the page's address.
     pub is_url: bool,
+    /// Selectors for the items in which the source finds nothing, in this order.
+    pub others: Vec<String>,
 }
 
 impl Take {
     pub(super) fn new(source: Source) -> Self {
-        Self { source, attribute: None, is_own: false, regex: None, is_all: false, is_url: false }
+        Self {
+            source,
+            attribute: None,
+            is_own: false,
+            regex: None,
+            is_all: false,
+            is_url: false,
+            others: Vec::new(),
+        }
     }
 
     /// The matches in each root.
@@ -57,7 +69,9 @@ impl Take {
             Source::Itself => roots.iter().map(|root| vec![*root]).collect(),
             Source::Css(selector) => view.select_each(selector, roots),
             Source::Xpath(xpath) => evaluate(view.document, xpath, roots),
-            Source::JsonLd(_) | Source::Script { .. } => vec![Vec::new(); roots.len()],
+            Source::JsonLd(_) | Source::Json(_) | Source::Script { .. } => {
+                vec![Vec::new(); roots.len()]
+            }
         }
     }
 
@@ -85,13 +99,40 @@ impl Take {
             }
             nodes.first().and_then(value)
         };
-        self.nodes(view, roots).iter().map(of_root).collect()
+        let mut values: Vec<Option<String>> = self.nodes(view, roots).iter().map(of_root).collect();
+        for other in &self.others {
+            let given = view.select_each(other, roots);
+            for (value, nodes) in values.iter_mut().zip(&given) {
+                *value = value.take().or_else(|| of_root(nodes));
+            }
+        }
+        values
+    }
+
+    /// This way, and another for the items in which it finds nothing, if they can be one field.
+    pub(super) fn or(&self, other: &Self) -> Option<Self> {
+        let bare = |take: &Self| {
+            let mut bare = take.clone();
+            bare.source = Source::Itself;
+            bare.others.clear();
+            bare
+        };
+        let (Source::Css(_), Source::Css(second)) = (&self.source, &other.source) else {
+            return None;
+        };
+        let mut both = self.clone();
+        both.others.push(second.clone());
+        both.others.extend(other.others.iter().cloned());
+        (bare(self) == bare(other)).then_some(both)
     }
 
     /// The text of a match before the regex.
     pub(super) fn raw(&self, view: &View, node: NodeId) -> String {
         match &self.attribute {
             Some(name) => view.attribute(node, name).unwrap_or_default().trim().to_owned(),
+            None if view.document.text(node).is_some() => {
+                fold(view.document.text(node).unwrap_or_default())
+            }
             None if self.is_own => view.own_text(node),
             None => view.text(node),
         }

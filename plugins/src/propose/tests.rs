@@ -5,6 +5,7 @@
 mod details;
 mod lists;
 mod more;
+mod siblings;
 mod sites;
 
 use std::sync::Arc;
@@ -46,7 +47,10 @@ fn check(html: &str, samples: &[&str], expect: &str) -> Proposal {
 fn extracted(html: &str, found: &Proposal) -> Vec<String> {
     let css = |selector: &str| Query { css: Some(Text::new(selector)), ..Query::default() };
     let record = Record {
-        block: found.block.as_deref().map(css),
+        block: found.json_block.as_ref().map_or_else(
+            || found.block.as_deref().map(css),
+            |block| Some(Query { json: Some(Text::new(&block.path)), ..css(&block.selector) }),
+        ),
         columns: Vec::new(),
         fields: found.columns.iter().map(field).collect(),
     };
@@ -83,14 +87,17 @@ fn field(column: &Column) -> Field {
         Source::Css(selector) => query.css = text(selector),
         Source::Xpath(xpath) => query.xpath = text(xpath),
         Source::JsonLd(path) => query.jsonld = text(path),
+        Source::Json(path) => query.json = text(path),
         Source::Script { selector, path } => {
             query.css = text(selector);
             query.json = text(path);
         }
     }
+    let others = column.take.others.iter();
+    let others = others.map(|other| Query { css: text(other), ..query.clone() });
     Field {
         name: Text::new(&column.name),
-        queries: vec![query],
+        queries: std::iter::once(query.clone()).chain(others).collect(),
         text: if column.take.is_own { TextKind::Own } else { TextKind::Whole },
         all: column.take.is_all.then(|| Text::new(", ")),
         regex: column.take.regex.as_deref().and_then(text),

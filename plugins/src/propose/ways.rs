@@ -5,7 +5,7 @@ use super::hits::{Hit, How};
 use super::layout::Kind;
 use super::marks::{Mark, marks, places, sort};
 use super::view::View;
-use super::words::{is_currency, is_plain, is_telling};
+use super::words::{is_currency, is_plain, is_telling, unit};
 use crate::html::NodeId;
 
 /// CSS selectors from `root` to `node`, cheapest first. They may match more than that.
@@ -17,6 +17,8 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     if let Some(sign) = view.own_text(node).chars().find(|c| is_currency(*c)) {
         own.push(Mark::new(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
     }
+    own.extend(measured(view, node));
+    own.extend(unclassed(view, node));
     let placed = places(view, node);
     let mut all = own.clone();
     all.extend(placed.iter().cloned());
@@ -41,6 +43,29 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     all.push(full(view, root, node));
     sort(&mut all);
     all
+}
+
+/// Known by having no class where others of its tag beside it have one: `span:not([class])`.
+fn unclassed(view: &View, node: NodeId) -> Option<Mark> {
+    let parent = view.parent(node)?;
+    let bare = |node: &NodeId| view.attribute(*node, "class").is_none();
+    let scope = view.parent(parent).and_then(|up| view.parent(up)).unwrap_or(parent);
+    let scope = view.parent(scope).unwrap_or(scope);
+    let mut alike = view.inside(scope).filter(|other| {
+        view.tag(*other) == view.tag(node)
+            && view.parent(*other).map(|up| view.classes(up)) == Some(view.classes(parent))
+    });
+    (bare(&node) && alike.any(|other| !bare(&other)))
+        .then(|| Mark::new(format!("{}:not([class])", view.tag(node)), 1.1))
+}
+
+/// Known by what is counted in it: `.fact:contains(beds)`.
+fn measured(view: &View, node: NodeId) -> Option<Mark> {
+    let text = view.text(node);
+    let unit = unit(&text)?;
+    let class = view.classes(node).into_iter().find(|class| is_telling(class));
+    let name = class.map_or_else(|| view.tag(node).to_owned(), |class| format!(".{class}"));
+    Some(Mark::new(format!("{name}:contains({unit})"), 2.2))
 }
 
 /// A class without the classes of others that bear it too: `.price:not(.old)`.
@@ -149,8 +174,18 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
             .after(anchor)
             .take_while(|other| *other != part)
             .filter(|other| tests(view, *other).iter().any(|(theirs, _)| *theirs == test));
-        let step = format!("following-sibling::{test}[{}]", ahead.count() + 1);
+        let ahead = ahead.count();
+        let step = format!("following-sibling::{test}[{}]", ahead + 1);
         if part == node {
+            let place = view.after(anchor).take_while(|other| *other != part).count() + 1;
+            for more in 0..3 {
+                let text = format!(
+                    "following-sibling::*[position()<={}][self::{test}][{}]",
+                    place + more,
+                    ahead + 1
+                );
+                found.push(Mark::new(text, cost + 0.5 + 0.01 * f64::from(2 - more as u32)));
+            }
             found.push(Mark::new(step.clone(), cost));
             continue;
         }
@@ -165,6 +200,30 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
         let down: Vec<String> = down.into_iter().rev().collect();
         found.push(Mark::new(format!("{step}/{}", down.join("/")), cost + 2.5));
     }
+    sort(&mut found);
+    found
+}
+
+/// XPath from an item to a text on a line of its own.
+pub(super) fn line(view: &View, root: NodeId, node: NodeId, place: usize) -> Vec<Mark> {
+    let step = format!("text()[normalize-space()][{place}]");
+    if root == node {
+        return vec![Mark::new(step, 0.5)];
+    }
+    if !view.holds(root, node) {
+        return Vec::new();
+    }
+    let start = if root == view.document.root() { "//" } else { ".//" };
+    let inner = tests(view, node).into_iter();
+    let mut found: Vec<Mark> =
+        inner.map(|(test, cost)| Mark::new(format!("{start}{test}/{step}"), 0.5 + cost)).collect();
+    let down: Vec<String> = view
+        .upwards(node)
+        .take_while(|up| *up != root)
+        .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
+        .collect();
+    let down: Vec<String> = down.into_iter().rev().collect();
+    found.push(Mark::new(format!("{}/{step}", down.join("/")), 4.0));
     sort(&mut found);
     found
 }

@@ -38,6 +38,17 @@ pub(super) fn shape(text: &str) -> Shape {
     }
 }
 
+/// What is counted or measured in a text of one number and one word: `4 beds` gives `bed`.
+pub(super) fn unit(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".,+-~".contains(c));
+    let word = rest.trim();
+    let is_unit = rest.len() < text.len()
+        && (1..=12).contains(&word.chars().count())
+        && word.starts_with(char::is_alphabetic)
+        && word.chars().all(|c| c.is_alphabetic() || matches!(c, '²' | '³'));
+    is_unit.then(|| if word.len() > 2 { word.trim_end_matches('s') } else { word })
+}
+
 /// Whether a text begins like `2026-11-16`.
 pub(super) fn is_iso_date(text: &str) -> bool {
     let bytes = text.as_bytes();
