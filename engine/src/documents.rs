@@ -28,7 +28,7 @@ pub(crate) type Fingerprint = [u8; 16];
 pub(crate) struct StoredPage {
     /// Address it was asked for.
     pub url: String,
-    /// Address after redirects; the one asked for where an older version saved the page.
+    /// Address after redirects.
     pub base: String,
     /// Date-time of the run that fetched it, as text with its zone.
     pub from_date: String,
@@ -73,13 +73,20 @@ const BATCH_TIME: Duration = Duration::from_millis(5);
 const BATCH: usize = 256;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
+/// Layout of the file. What another version has saved is dropped: it can be fetched again.
+const FORMAT: i64 = 2;
+/// What stands beside a body, as one text: the mark covers it too.
+const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10) || status ||
+    char(10) || coalesce(content_type, '') || char(10) || headers || char(10) || size ||
+    char(10) || coalesce(model, 0)";
 /// The file in a data directory.
 pub(crate) const FILE: &str = "pages.db";
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE,
     url TEXT NOT NULL, from_date TEXT NOT NULL, status INTEGER NOT NULL, content_type TEXT,
-    headers TEXT NOT NULL, size INTEGER NOT NULL, mark BLOB NOT NULL, body BLOB NOT NULL);
+    headers TEXT NOT NULL, size INTEGER NOT NULL, base TEXT NOT NULL, model INTEGER,
+    mark BLOB NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
 ";
@@ -154,15 +161,15 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
         let connection = Connection::open(&path)?;
         let mut found = crate::store::damage(&connection, &name)?;
         for (table, sql) in [
-            ("pages", "SELECT mark, body, url FROM pages"),
-            ("parsed", "SELECT mark, data, '' FROM parsed"),
-            ("models", "SELECT mark, body, '' FROM models"),
+            ("pages", format!("SELECT mark, body, url, {LABEL} FROM pages")),
+            ("parsed", "SELECT mark, data, '', '' FROM parsed".to_owned()),
+            ("models", "SELECT mark, body, '', '' FROM models".to_owned()),
         ] {
-            let mut statement = connection.prepare(sql)?;
+            let mut statement = connection.prepare(&sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                if mark_of(&bytes) != mark[..] {
+                if mark_with(&row.get::<_, String>(3)?, &bytes) != mark[..] {
                     let url: String = row.get(2)?;
                     found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
                 }
@@ -197,16 +204,14 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
         connection.execute_batch(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
         )?;
+        let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if format != FORMAT {
+            let anew = "DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS parsed;
+                DROP TABLE IF EXISTS models;";
+            connection.execute_batch(&format!("{anew} PRAGMA user_version={FORMAT};"))?;
+        }
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(packer::SCHEMA)?;
-        // What files of older versions lack.
-        for (name, kind) in [("base", "TEXT"), ("model", "INTEGER")] {
-            let known = "SELECT 1 FROM pragma_table_info('pages') WHERE name = ?1";
-            if connection.query_row(known, [name], |_| Ok(())).optional()?.is_none() {
-                let add = format!("ALTER TABLE pages ADD COLUMN {name} {kind}");
-                connection.execute_batch(&add)?;
-            }
-        }
         Ok(connection)
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
@@ -328,15 +333,13 @@ impl Keeper<'_> {
     }
 
     fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
-        match self.page("fingerprint = ?1", params![own])? {
-            Some(page) => Ok(Some(page)),
-            None => {
-                // Only a replay looks for addresses, so only a replay pays for their order.
-                let index = "CREATE INDEX IF NOT EXISTS pages_by_url ON pages (url)";
-                self.connection.execute_batch(index)?;
-                self.page("url = ?1 ORDER BY id DESC LIMIT 1", params![url])
-            }
+        if let Some(page) = self.page("fingerprint = ?1", params![own])? {
+            return Ok(Some(page));
         }
+        // Only a replay looks for addresses, so only a replay pays for their order.
+        let index = "CREATE INDEX IF NOT EXISTS pages_by_url ON pages (url)";
+        self.connection.execute_batch(index)?;
+        self.page("url = ?1 ORDER BY id DESC LIMIT 1", params![url])
     }
 
     /// The page that fits, if it is whole.
@@ -349,17 +352,17 @@ impl Keeper<'_> {
             let size: i64 = row.get(5)?;
             let mark: Vec<u8> = row.get(6)?;
             let packed: Vec<u8> = row.get(7)?;
-            let (url, base): (String, Option<String>) = (row.get(0)?, row.get(8)?);
             let page = StoredPage {
-                base: base.unwrap_or_else(|| url.clone()),
-                url,
+                url: row.get(0)?,
+                base: row.get(8)?,
                 from_date: row.get(1)?,
                 status: row.get(2)?,
                 content_type: row.get(3)?,
                 headers: row.get(4)?,
                 body: Bytes::new(),
             };
-            let body = if mark_of(&packed) == mark[..] {
+            let label: String = row.get(10)?;
+            let body = if mark_with(&label, &packed) == mark[..] {
                 let packed = (packed, row.get(9)?);
                 self.packer.borrow().unpack(&self.connection, &packed, size as usize)?
             } else {
@@ -368,8 +371,8 @@ impl Keeper<'_> {
             Ok(body.map(|body| StoredPage { body: Bytes::from(body), ..page }))
         };
         let sql = format!(
-            "SELECT url, from_date, status, content_type, headers, size, mark, body, base, model
-             FROM pages WHERE {which}"
+            "SELECT url, from_date, status, content_type, headers, size, mark, body, base, model,
+             {LABEL} FROM pages WHERE {which}"
         );
         let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
         Ok(found.flatten())
@@ -402,7 +405,7 @@ impl Keeper<'_> {
                 page.content_type,
                 page.headers,
                 page.body.len() as i64,
-                mark_of(&packed),
+                mark_with(&label(page, model), &packed),
                 packed,
                 page.base,
                 model
@@ -432,9 +435,25 @@ fn words(result: rusqlite::Result<()>) -> Result<(), String> {
     result.map_err(|error| format!("page could not be saved: {error}"))
 }
 
+/// The same text as [`LABEL`].
+fn label(page: &StoredPage, model: Option<i64>) -> String {
+    let StoredPage { url, base, from_date, status, content_type, headers, body } = page;
+    let (kind, size, model) =
+        (content_type.as_deref().unwrap_or_default(), body.len(), model.unwrap_or(0));
+    format!("{url}\n{base}\n{from_date}\n{status}\n{kind}\n{headers}\n{size}\n{model}")
+}
+
 fn mark_of(bytes: &[u8]) -> [u8; 8] {
+    mark_with("", bytes)
+}
+
+/// A mark over bytes and what stands beside them.
+fn mark_with(label: &str, bytes: &[u8]) -> [u8; 8] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(label.as_bytes());
+    hasher.update(bytes);
     let mut mark = [0; 8];
-    mark.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+    mark.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     mark
 }
 
@@ -476,18 +495,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_of_an_older_version_is_read_and_goes_on() {
+    async fn a_file_of_another_version_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], kind(), page("old")).await.unwrap();
-        drop(documents);
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute_batch("ALTER TABLE pages DROP COLUMN base").unwrap();
+        other.execute_batch("CREATE TABLE pages (url TEXT); PRAGMA user_version=1").unwrap();
+        drop(other);
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        let (found, _) = documents.find([3; 16]).await.unwrap();
-        assert_eq!(found, StoredPage { base: "http://a/".to_owned(), ..page("old") });
         documents.keep([3; 16], kind(), page("new")).await.unwrap();
         assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_damaged_is_found_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
+        documents.keep([4; 16], kind(), page("whole")).await.unwrap();
+        assert!(examine(dir.path()).is_empty());
+        let other = Connection::open(dir.path().join("pages.db")).unwrap();
+        other.execute("UPDATE pages SET base = 'http://b/moved'", []).unwrap();
+        assert_eq!(documents.find([4; 16]).await, None);
+        assert_eq!(examine(dir.path()).len(), 1);
     }
 
     #[tokio::test]
@@ -525,7 +552,7 @@ mod tests {
     async fn pages_of_a_kind_are_packed_against_the_first_and_found_whole() {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        let frame: String = (0..400).map(|line| format!("<li>{}</li>\n", line * line)).collect();
+        let frame = (0..400).map(|line| (line * line).to_string()).collect::<Vec<_>>().join("\n");
         let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
         for number in 0..9 {
             documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();

@@ -161,6 +161,9 @@ async fn open_run(
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
     let groups = &composed.published.defs.locator_groups;
     let prepared = prepared(composed)?;
+    if mode == OpenMode::Retry {
+        check_columns(store, composed, &prepared).await?;
+    }
     let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
     let wanted = match &errand.replay {
         Some(replay) => replay.folder.clone(),
@@ -210,6 +213,32 @@ async fn open_run(
 fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
     let Composed { published, config, date, .. } = composed;
     prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
+}
+
+/// Rows of a retry go to the files of the run: they have to have the same columns.
+async fn check_columns(
+    store: &Arc<dyn Store>,
+    composed: &Composed,
+    prepared: &Prepared,
+) -> Result<(), RunError> {
+    let Answer::Run(Some(run)) = store.ask(Question::Run).await? else { return Ok(()) };
+    let bytes = blob(store, run.plan.defs).await?;
+    let Ok(old) = postcard::from_bytes::<Published>(&bytes) else { return Ok(()) };
+    let Ok(old) = prepare(&old, &composed.config, &composed.date, &Sources::default()) else {
+        return Ok(());
+    };
+    let changed = prepared.appenders.iter().find(|new| {
+        let known = old.appenders.iter().find(|known| known.file.file == new.file.file);
+        known.is_none_or(|known| known.header != new.header)
+    });
+    match changed {
+        None => Ok(()),
+        Some(spec) => Err(RunError::OtherRun(format!(
+            "`{}` has other columns than in the run whose failed jobs are to be tried again; undo \
+             that, or begin anew with `spoonbill run`",
+            spec.file.file.display()
+        ))),
+    }
 }
 
 /// Whether a new run will begin, which needs a folder, or an old one goes on in its own.

@@ -124,3 +124,22 @@ fn feeds_are_read_as_xml() {
         format!("One & two,{},2026-01-02,me", site.url("/a?x=1&y=2"))
     );
 }
+
+#[test]
+fn a_retry_does_not_put_other_columns_below_a_header() {
+    let site = Site::start();
+    site.answer("/x", crate::harness::Response::status(404));
+    let defs = |fields: &str| {
+        format!("groups:\n  g:\n    urls: \"{}\"\n    fields: {{ {fields} }}\n", site.url("/x"))
+    };
+    let work = Workdir::with_defs(&defs("a: h1, b: h2"));
+    assert_eq!(work.run(&[]).code, 4);
+    site.page("/x", "<h1>1</h1><h2>2</h2>");
+    work.write("defs/job.yml", defs("b: h2, a: h1"));
+    let ending = work.retry(&[]);
+    assert_eq!(ending.code, 3);
+    assert!(ending.stderr.contains("has other columns than in the run"), "{}", ending.stderr);
+    work.write("defs/job.yml", defs("a: h1, b: '.x, h2'"));
+    assert_eq!(work.retry(&[]).code, 0);
+    assert_eq!(work.read("output/latest/g.csv"), "a,b\n1,2\n");
+}
