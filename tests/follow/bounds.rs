@@ -131,14 +131,13 @@ fn kills_in_the_middle_change_no_byte() {
             while from.elapsed() < Duration::from_millis(pause) && !running.has_ended() {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            if running.has_ended() {
-                let ending = running.end();
-                assert_eq!(ending.code, 0, "{ending:?}");
-                ended = true;
+            running.signal_if_there("KILL");
+            let ending = running.end();
+            ended = ending.code == 0;
+            if ended {
                 break;
             }
-            running.signal("KILL");
-            running.end();
+            assert_eq!(ending.code, 128 + 9, "{ending:?}");
         }
         assert!(ended);
         assert_eq!(work.lines("output/latest/data.txt"), expected, "with `{rule}`");

@@ -17,13 +17,18 @@ pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) 
         Ok(composed) => {
             problems::print(&composed.warnings, Shown::ProblemsAndCount);
             let defs = &composed.published.defs;
-            let locators: usize =
-                defs.locator_groups.iter().map(|group| group.locators.len()).sum();
+            let groups = &defs.locator_groups;
+            let locators: usize = groups.iter().map(|group| group.locators.len()).sum();
+            let sources: usize = groups.iter().map(|group| group.sources.len()).sum();
+            let more = match sources {
+                0 => String::new(),
+                _ => format!(" and {}", counted(sources as u64, "source")),
+            };
             let tasks: usize = defs.task_groups.iter().map(|group| group.tasks.len()).sum();
             super::print_err(&format!(
-                "ok: {} in {}, {}, {}\n",
+                "ok: {}{more} in {}, {}, {}\n",
                 counted(locators as u64, "locator"),
-                counted(defs.locator_groups.len() as u64, "group"),
+                counted(groups.len() as u64, "group"),
                 counted(tasks as u64, "task"),
                 counted(defs.data_defs.len() as u64, "data definition"),
             ));

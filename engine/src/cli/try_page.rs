@@ -122,10 +122,9 @@ fn group(args: &TryArgs, defs: &Defs) -> Result<String, String> {
         );
         return Err(format!("there is no group `{wanted}`; {help}"));
     }
-    let seeded = defs
-        .locator_groups
-        .iter()
-        .find(|group| group.locators.iter().any(|locator| locator.url.text == args.source));
+    let seeded = defs.locator_groups.iter().find(|group| {
+        group.locators.iter().any(|locator| is_same(&locator.url.text, &args.source))
+    });
     if let Some(group) = seeded {
         return Ok(group.name.text.clone());
     }
@@ -141,6 +140,11 @@ fn group(args: &TryArgs, defs: &Defs) -> Result<String, String> {
         [only] => Ok((*only).to_owned()),
         _ => Err(format!("say with `--group` which group the page belongs to: {}", listed())),
     }
+}
+
+/// Whether a locator is the page that is tried: its address, or its file seen from elsewhere.
+fn is_same(locator: &str, source: &str) -> bool {
+    locator == source || !locator.contains("://") && std::path::Path::new(source).ends_with(locator)
 }
 
 fn show(previews: &[Preview], args: &TryArgs) -> u8 {
