@@ -109,6 +109,24 @@ impl Workshop {
         built.as_ref().map_err(Clone::clone)
     }
 
+    /// What was parsed from the stored page before, if it is kept.
+    pub(super) fn reused(&self, task: &ReadyTask, delivery: &Delivery) -> Option<Data> {
+        let stored = delivery.parsed.get(&task.data_key)?;
+        let kept = self.persist_data && task.persist_data;
+        kept.then(|| postcard::from_bytes(stored).ok()).flatten()
+    }
+
+    /// Parsed data by its key, if it is to be kept for later runs.
+    pub(super) fn worth_keeping(
+        &self,
+        task: &ReadyTask,
+        delivery: &Delivery,
+        data: &Data,
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
+        let keep = self.persist_data && task.persist_data && delivery.keep_data;
+        keep.then(|| (task.data_key.clone(), crate::compose::encode(data)))
+    }
+
     pub(super) fn parse(
         &self,
         worker: &mut Worker,
@@ -118,11 +136,7 @@ impl Workshop {
         trees: &mut Trees,
         made: &mut TaskYield,
     ) -> Result<Data, String> {
-        let keep = self.persist_data && task.persist_data;
-        if keep
-            && let Some(stored) = delivery.parsed.get(&task.data_key)
-            && let Ok(data) = postcard::from_bytes(stored)
-        {
+        if let Some(data) = self.reused(task, delivery) {
             return Ok(data);
         }
         let document = self.tree(delivery, dialect, trees)?;
@@ -153,9 +167,7 @@ impl Workshop {
             .expand(&context, queries, &mut scripts, &self.prepared.fact_text, &limits)
             .map_err(|error| error.to_string())?;
         made.notes = expansion.notes;
-        if keep && delivery.keep_data {
-            made.parsed = Some((task.data_key.clone(), crate::compose::encode(&expansion.data)));
-        }
+        made.parsed = self.worth_keeping(task, delivery, &expansion.data);
         Ok(expansion.data)
     }
 }

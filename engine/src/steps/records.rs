@@ -22,11 +22,7 @@ impl Workshop {
         trees: &mut Trees,
         made: &mut TaskYield,
     ) -> Result<Data, String> {
-        let keep = self.persist_data && task.persist_data;
-        if keep
-            && let Some(stored) = delivery.parsed.get(&task.data_key)
-            && let Ok(data) = postcard::from_bytes(stored)
-        {
+        if let Some(data) = self.reused(task, delivery) {
             return Ok(data);
         }
         let page = &delivery.page;
@@ -63,9 +59,7 @@ impl Workshop {
             tags: Vec::new(),
             named: true,
         };
-        if keep && delivery.keep_data {
-            made.parsed = Some((task.data_key.clone(), crate::compose::encode(&data)));
-        }
+        made.parsed = self.worth_keeping(task, delivery, &data);
         Ok(data)
     }
 
