@@ -232,9 +232,9 @@ fn hammer(kills_least: usize) {
         assert!(figures.again <= figures.kills * TAKE_LIMIT);
         // A page that had been answered long before the kill was committed long before it.
         assert!(figures.oldest < Duration::from_secs(5), "{figures:?}");
-        // The site sees starts through the eyes of a scheduler that may be busy: a few may seem
-        // closer together than they were.
-        assert!(figures.hasty * 20 <= figures.asked, "{figures:?}");
+        // The site sees starts through the eyes of a scheduler that may be busy, so half the pause is
+        // what it can vouch for; that much every request has to keep.
+        assert_eq!(figures.hasty, 0, "{figures:?}");
         total += figures.kills;
     }
     println!("{total} kills: no row lost, no row twice");
