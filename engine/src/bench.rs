@@ -12,8 +12,8 @@ use crate::bootstrap::Node;
 use crate::config::{Config, Durability};
 use crate::error::RunError;
 use crate::ledger::{
-    Command, Epoch, Grant, Harvest, JobKey, NewJob, OpenMode, Outcome, Policy, Publication, Reply,
-    RunPlan, SessionId, Tally,
+    Arrival, Command, Epoch, Grant, Harvest, JobKey, NewJob, OpenMode, Outcome, Policy,
+    Publication, Reply, RunPlan, Seat, SessionId, Tally,
 };
 use crate::report::peak_memory;
 use crate::seed::{key, new_job};
@@ -174,7 +174,8 @@ type Ending = BoxFuture<'static, Result<Reply, StoreError>>;
 impl Crowd {
     async fn enter(node: Node, mode: OpenMode) -> Result<Self, RunError> {
         let nonce = node.clock.now().as_nanosecond() as u64;
-        let join = Command::Join { nonce, alone: node.alone };
+        let join =
+            Command::Join(Arrival { nonce, life: nonce, seat: Seat(1), votes: true, alone: true });
         let Reply::Joined(session) = node.store.submit(join).await? else {
             return Err(RunError::Internal(String::from("the store let nobody in")));
         };
@@ -189,6 +190,7 @@ impl Crowd {
             folder: String::from("bench"),
             groups: vec![String::from(GROUP)],
             appenders: 0,
+            seats: vec![Seat(1)],
             by_level: false,
             policy,
         };

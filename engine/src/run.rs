@@ -21,7 +21,8 @@ use crate::error::RunError;
 use crate::failpoint;
 use crate::job::{Bounds, JobMediator, Wires};
 use crate::ledger::{
-    Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId,
+    Arrival, Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, Seat,
+    SessionId,
 };
 use crate::monitor::Monitor;
 use crate::pool::Pool;
@@ -138,7 +139,8 @@ struct Agreed {
 
 async fn join(node: &Node) -> Result<SessionId, RunError> {
     let nonce = node.clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
-    match node.store.submit(Command::Join { nonce, alone: node.alone }).await? {
+    let arrival = Arrival { nonce, life: nonce, seat: Seat(1), votes: true, alone: node.alone };
+    match node.store.submit(Command::Join(arrival)).await? {
         Reply::Joined(session) => Ok(session),
         other => Err(RunError::unexpected("join", &other)),
     }
@@ -181,6 +183,7 @@ async fn open_run(
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
+        seats: vec![Seat(1)],
         by_level,
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,

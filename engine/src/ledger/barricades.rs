@@ -1,5 +1,7 @@
 //! Barricades: one node crosses and does the work, the others wait for its result.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::command::{Epoch, Reply, SessionId};
@@ -16,25 +18,45 @@ pub enum Barricade {
         epoch: Epoch,
     },
     /// A node has crossed; a failed crossing is *not* an open gate.
-    Crossed(Result<(), String>),
+    Crossed {
+        /// What came of it.
+        result: Result<(), String>,
+        /// Who knows. With the last of them the result is forgotten: whoever comes then begins
+        /// from the beginning.
+        by: BTreeSet<SessionId>,
+    },
 }
 
 impl<T: Tables> Ledger<T> {
     pub(super) fn claim(&mut self, session: SessionId, name: &str) -> Reply {
-        if !self.core.sessions.contains_key(&session) {
+        let clock = self.core.clock;
+        let Some(own) = self.core.sessions.get_mut(&session) else {
             return Reply::Stale;
-        }
-        match self.core.barricades.get(name) {
-            Some(Barricade::Crossed(result)) => Reply::Crossed(result.clone()),
+        };
+        own.seen = clock;
+        let (joined, votes) = (own.joined, own.votes);
+        match self.core.barricades.get_mut(name) {
+            Some(Barricade::Crossed { result, by }) => {
+                // A session may be that of a dead process until it expires: what it knows counts
+                // only once it has given a sign of life since the newcomer came.
+                let sessions = &self.core.sessions;
+                let lives =
+                    |id: &SessionId| sessions.get(id).is_some_and(|session| session.seen > joined);
+                if by.contains(&session) || by.iter().any(lives) {
+                    by.insert(session);
+                    return Reply::Crossed(result.clone());
+                }
+                Reply::Wait
+            }
             Some(Barricade::Crossing { owner, epoch }) if *owner == session => Reply::Cross(*epoch),
-            Some(Barricade::Crossing { .. }) => Reply::Wait,
-            None => {
+            None if votes => {
                 self.core.next_epoch += 1;
                 let epoch = Epoch(self.core.next_epoch);
                 let crossing = Barricade::Crossing { owner: session, epoch };
                 self.core.barricades.insert(name.to_owned(), crossing);
                 Reply::Cross(epoch)
             }
+            Some(Barricade::Crossing { .. }) | None => Reply::Wait,
         }
     }
 
@@ -45,9 +67,13 @@ impl<T: Tables> Ledger<T> {
         epoch: Epoch,
         result: Result<(), String>,
     ) -> Reply {
+        let clock = self.core.clock;
         match self.core.barricades.get_mut(name) {
             Some(gate) if *gate == (Barricade::Crossing { owner: session, epoch }) => {
-                *gate = Barricade::Crossed(result);
+                if let Some(own) = self.core.sessions.get_mut(&session) {
+                    own.seen = clock;
+                }
+                *gate = Barricade::Crossed { result, by: [session].into() };
                 Reply::Ok
             }
             _ => Reply::Stale,
@@ -60,10 +86,14 @@ impl<T: Tables> Ledger<T> {
         self.core.barricades.values().any(|gate| *gate == crossing)
     }
 
-    /// Frees what a lost session was crossing, for the next node.
-    pub(super) fn abandon_crossings(&mut self, session: SessionId) {
-        self.core.barricades.retain(
-            |_, gate| !matches!(gate, Barricade::Crossing { owner, .. } if *owner == session),
-        );
+    /// Frees what a session was crossing, for the next node, and what it alone knew.
+    pub(super) fn forget_crossings(&mut self, session: SessionId) {
+        self.core.barricades.retain(|_, gate| match gate {
+            Barricade::Crossing { owner, .. } => *owner != session,
+            Barricade::Crossed { by, .. } => {
+                by.remove(&session);
+                !by.is_empty()
+            }
+        });
     }
 }

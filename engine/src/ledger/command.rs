@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub u64);
 
+/// A node's place in the cluster, as its operator numbers it; the only one of a solo node is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Seat(pub u32);
+
 /// A job's number in its run, in the order of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u64);
@@ -36,9 +40,10 @@ impl fmt::Debug for JobKey {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the variants tell what their fields are for")]
 pub enum Command {
-    /// A process starts. `nonce` makes a resend harmless; `alone` means no other process can be
-    /// alive (the data directory's lock proves it), so every older session ends at once.
-    Join { nonce: u64, alone: bool },
+    /// The first words of a cluster: its name, minted once.
+    Found { cluster: u128 },
+    /// A process starts, or starts over after it has lost its session.
+    Join(Arrival),
     /// Renews sessions and expires those that are due.
     Beat { renewals: Vec<SessionId> },
     /// A process ends; what it holds is free at once.
@@ -69,8 +74,33 @@ pub enum Command {
     Return { session: SessionId, jobs: Vec<(JobId, Token)> },
     /// An appender has written everything up to a position, durably.
     Ack { appender: u32, position: Position },
-    /// All output is written: the run is closed and the next one may begin.
+    /// All output is written on that node. With the last of the seats the run is closed.
     Close { session: SessionId },
+    /// The operator ends the run: no more jobs are granted until somebody opens it again.
+    Cancel,
+    /// A seat whose disk is new asks for a number that nobody has used; `nonce` makes a resend
+    /// harmless.
+    Mint { seat: Seat, nonce: u64 },
+    /// Keeps a seat out: its session ends, and it may not join.
+    Fence { seat: Seat },
+    /// Lets a fenced seat in again.
+    Admit { seat: Seat },
+}
+
+/// A process that asks for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Makes a resend harmless.
+    pub nonce: u64,
+    /// The life of the process: the same in every session it asks for.
+    pub life: u64,
+    /// Its place. Any other session of that place ends at once, for the lock on its data directory
+    /// proves that its process is dead.
+    pub seat: Seat,
+    /// Whether it has a vote: only such a node crosses barricades and writes files.
+    pub votes: bool,
+    /// No other process can be alive: every older session ends at once.
+    pub alone: bool,
 }
 
 /// How a run is opened when the store holds another.
@@ -101,6 +131,8 @@ pub struct RunPlan {
     pub groups: Vec<String>,
     /// How many appenders the run has.
     pub appenders: u32,
+    /// The seats that write files: all of them have to be done before the run is closed.
+    pub seats: Vec<Seat>,
     /// Whether a job waits until all jobs of a smaller depth have ended: then the first way to a
     /// page is a shortest one, whatever the timing.
     pub by_level: bool,
@@ -134,6 +166,10 @@ pub struct Policy {
     pub deaths_before_isolation: u32,
     /// Deaths in isolation before it is failed.
     pub poison_max: u32,
+    /// How long the end of a run waits for seats that are not there.
+    pub end_wait_ms: u64,
+    /// Whether a seat whose session has expired stays out until it is admitted again.
+    pub auto_fence: bool,
 }
 
 impl Default for Policy {
@@ -146,6 +182,8 @@ impl Default for Policy {
             session_ttl_ms: 5000,
             deaths_before_isolation: 3,
             poison_max: 5,
+            end_wait_ms: 20_000,
+            auto_fence: false,
         }
     }
 }
@@ -388,6 +426,12 @@ pub enum Reply {
     Stale,
     /// A session was opened.
     Joined(SessionId),
+    /// The seat is fenced: it stays out until an operator admits it.
+    Fenced,
+    /// Another process has taken the seat.
+    Replaced,
+    /// The number a seat's new disk goes by.
+    Minted(u32),
     /// The caller may cross, and must release with this epoch.
     Cross(Epoch),
     /// Another node is crossing.

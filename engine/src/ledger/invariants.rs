@@ -60,10 +60,13 @@ fn check_sessions(core: &Core, broken: &mut Broken) {
         "T7: who works on an isolated job works on nothing else",
     );
     for gate in core.barricades.values() {
-        if let Barricade::Crossing { owner, .. } = gate {
-            broken
-                .unless(core.sessions.contains_key(owner), "I9: only a living session is crossing");
-        }
+        let known = match gate {
+            Barricade::Crossing { owner, .. } => core.sessions.contains_key(owner),
+            Barricade::Crossed { by, .. } => {
+                !by.is_empty() && by.iter().all(|session| core.sessions.contains_key(session))
+            }
+        };
+        broken.unless(known, "I9: only a living session is crossing or knows what came of it");
     }
 }
 

@@ -161,6 +161,7 @@ impl<T: Tables> Ledger<T> {
         }
         let mut jobs = Vec::new();
         let (holds, alone) = self.in_hand(session);
+        let limit = if self.core.run.as_ref().is_some_and(|run| run.cancelled) { 0 } else { limit };
         while jobs.len() < limit as usize && !alone {
             let Some(lane) = self.lanes.next_due(self.core.clock) else {
                 break;

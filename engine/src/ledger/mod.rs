@@ -10,6 +10,7 @@ mod jobs;
 mod lanes;
 mod levels;
 mod returns;
+mod seats;
 mod sessions;
 mod tables;
 
@@ -20,20 +21,21 @@ mod sim;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 pub use barricades::Barricade;
 pub use command::{
-    Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey,
-    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply, RunPlan,
-    SessionId, Tally, Token,
+    Arrival, Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId,
+    JobKey, NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply,
+    RunPlan, Seat, SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;
 pub use jobs::ALREADY_KNOWN;
 pub use lanes::Lane;
+pub use seats::SeatRecord;
 pub use sessions::Session;
 pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};
 
@@ -76,6 +78,16 @@ pub struct Run {
     pub positions: Vec<Position>,
     /// Everything is written; the next run may begin.
     pub closed: bool,
+    /// Seats that have written everything.
+    pub written: BTreeSet<Seat>,
+    /// Seats whose process has told the end of the run; the others are owed it.
+    pub told: BTreeSet<Seat>,
+    /// When the work was over.
+    pub over_at: Option<u64>,
+    /// An operator has ended it; it can be continued.
+    pub cancelled: bool,
+    /// The crossing it was opened in, and whether it was continued then.
+    pub opened: (Epoch, bool),
     /// Figures for the report.
     pub tally: Tally,
     /// Whether it was closed before and its failed jobs are being tried again.
@@ -87,8 +99,14 @@ pub struct Run {
 }
 
 impl Run {
-    fn lag_bytes(&self) -> u64 {
-        let behind = self.output_bytes.iter().zip(&self.positions);
+    /// Whether the end of this run is still to be told on that seat.
+    pub fn is_owed(&self, seat: Seat) -> bool {
+        self.closed && self.plan.seats.contains(&seat) && !self.told.contains(&seat)
+    }
+
+    /// Bytes committed that the appender furthest behind has not written.
+    pub fn lag_bytes(&self, positions: &[Position]) -> u64 {
+        let behind = self.output_bytes.iter().zip(positions);
         behind.map(|(all, written)| all.saturating_sub(written.length)).max().unwrap_or(0)
     }
 }
@@ -107,8 +125,12 @@ pub struct Core {
     grants: u64,
     /// When a process last found that the one before it had died.
     gap_from: Option<u64>,
+    /// The name of the cluster, once it has one.
+    pub cluster: Option<u128>,
     /// The current or last run.
     pub run: Option<Run>,
+    /// Who has ever joined, by seat.
+    pub seats: BTreeMap<Seat, SeatRecord>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) barricades: BTreeMap<String, Barricade>,
     pub(crate) taken: BTreeMap<JobId, Taken>,
@@ -140,6 +162,14 @@ pub struct Standing {
     pub lag_bytes: u64,
     /// Everything seeded, nothing pending, nothing taken.
     pub over: bool,
+    /// Everything is written wherever it has to be.
+    pub closed: bool,
+    /// An operator has ended the run.
+    pub cancelled: bool,
+    /// Nodes with a vote that have a session.
+    pub voters: u32,
+    /// Nodes without a vote that have one.
+    pub workers: u32,
 }
 
 /// The state machine.
@@ -166,7 +196,8 @@ impl<T: Tables> Ledger<T> {
     pub fn apply(&mut self, stamp: Stamp, command: Command) -> TableResult<Reply> {
         self.advance(stamp);
         match command {
-            Command::Join { nonce, alone } => self.join(nonce, alone),
+            Command::Found { cluster } => Ok(self.found(cluster)),
+            Command::Join(arrival) => self.join(arrival),
             Command::Beat { renewals } => self.beat(&renewals),
             Command::Leave { session } => self.leave(session),
             Command::Claim { session, name } => Ok(self.claim(session, &name)),
@@ -185,6 +216,10 @@ impl<T: Tables> Ledger<T> {
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
+            Command::Cancel => Ok(self.cancel()),
+            Command::Mint { seat, nonce } => Ok(self.mint(seat, nonce)),
+            Command::Fence { seat } => self.fence(seat),
+            Command::Admit { seat } => Ok(self.admit(seat)),
         }
     }
 
@@ -235,8 +270,10 @@ impl<T: Tables> Ledger<T> {
 
     /// The few numbers others watch.
     pub fn standing(&self) -> Standing {
+        let votes = |wanted| self.core.sessions.values().filter(|one| one.votes == wanted).count();
+        let (voters, workers) = (votes(true) as u32, votes(false) as u32);
         let Some(run) = &self.core.run else {
-            return Standing::default();
+            return Standing { voters, workers, ..Standing::default() };
         };
         Standing {
             pending: run.pending,
@@ -245,8 +282,12 @@ impl<T: Tables> Ledger<T> {
             failed: run.failed,
             rows: run.tally.rows.values().sum(),
             output_seq: run.output_seq,
-            lag_bytes: run.lag_bytes(),
+            lag_bytes: run.lag_bytes(&run.positions),
             over: self.over(),
+            closed: run.closed,
+            cancelled: run.cancelled,
+            voters,
+            workers,
         }
     }
 
@@ -278,13 +319,16 @@ impl<T: Tables> Ledger<T> {
         if !self.is_crossing(session, epoch) {
             return Ok(Reply::Stale);
         }
+        if let Some(run) = self.core.run.as_ref().filter(|run| run.opened.0 == epoch) {
+            return Ok(Reply::Opened { continued: run.opened.1 });
+        }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
-            (OpenMode::Retry, None) => return self.retry_failed(plan, publish),
+            (OpenMode::Retry, None) => return self.retry_failed(epoch, plan, publish),
             (OpenMode::Retry, Some(run)) if !run.retried => return Ok(Reply::NotEnded),
             (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
-                    self.adopt(plan, publish)?;
+                    self.adopt(epoch, plan, publish)?;
                     return Ok(Reply::Opened { continued: true });
                 }
                 return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
@@ -309,6 +353,11 @@ impl<T: Tables> Ledger<T> {
             output_bytes,
             positions,
             closed: false,
+            written: BTreeSet::new(),
+            told: BTreeSet::new(),
+            over_at: None,
+            cancelled: false,
+            opened: (epoch, false),
             tally: Tally::default(),
             retried: false,
             open: BTreeMap::new(),
@@ -319,13 +368,14 @@ impl<T: Tables> Ledger<T> {
 
     /// Goes on with the definitions and settings of now. The run keeps its date, its folder and its
     /// groups; politeness, limits and places may change from start to start.
-    fn adopt(&mut self, plan: RunPlan, publish: &Publication) -> TableResult<()> {
+    fn adopt(&mut self, epoch: Epoch, plan: RunPlan, publish: &Publication) -> TableResult<()> {
         self.tables.put_blob(plan.defs, &publish.defs)?;
         self.tables.put_blob(plan.config, &publish.config)?;
         if let Some(run) = &mut self.core.run {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
             run.plan.by_level = old.by_level;
+            (run.opened, run.cancelled) = ((epoch, true), false);
         }
         let policy = self.policy();
         self.lanes.arrange_all(&policy);
@@ -343,15 +393,5 @@ impl<T: Tables> Ledger<T> {
             }
             _ => Reply::Stale,
         }
-    }
-
-    fn close(&mut self, session: SessionId) -> Reply {
-        if !self.core.sessions.contains_key(&session) || !self.over() {
-            return Reply::Stale;
-        }
-        if let Some(run) = &mut self.core.run {
-            run.closed = true;
-        }
-        Reply::Ok
     }
 }

@@ -1,6 +1,6 @@
 //! How jobs come back: held lanes, returned grants, dead workers, and the retry of failed jobs.
 
-use super::command::{JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
+use super::command::{Epoch, JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
 use super::levels::READY_MAX;
@@ -70,18 +70,14 @@ impl<T: Tables> Ledger<T> {
             return Ok(());
         };
         self.let_go(id, taken);
+        self.leave_gap(taken);
         let mut job = self.known_job(id)?;
         job.last_token = taken.token;
         job.ready_at = 0;
-        if died {
-            self.leave_gap(taken);
-            if self.mourn(&mut job, taken) {
-                let reason = format!(
-                    "its worker died {} times while working on nothing else",
-                    job.lone_deaths
-                );
-                return self.fail(id, job, vec![reason]);
-            }
+        if died && self.mourn(&mut job, taken) {
+            let deaths = job.lone_deaths;
+            let reason = format!("its worker died {deaths} times while working on nothing else");
+            return self.fail(id, job, vec![reason]);
         }
         self.queue(id, &job)
     }
@@ -116,7 +112,7 @@ impl<T: Tables> Ledger<T> {
         false
     }
 
-    /// The dead worker may have started as late as now: its lane pauses from now on.
+    /// Its worker may have started as late as now: its lane pauses from now on.
     fn leave_gap(&mut self, taken: Taken) {
         let policy = self.policy();
         let until = self.core.clock + policy.delay_ms + policy.delay_ms / 20;
@@ -131,6 +127,7 @@ impl<T: Tables> Ledger<T> {
     /// definitions may have been mended since, as long as the rows go to the same files.
     pub(super) fn retry_failed(
         &mut self,
+        epoch: Epoch,
         plan: RunPlan,
         publish: &Publication,
     ) -> TableResult<Reply> {
@@ -149,6 +146,9 @@ impl<T: Tables> Ledger<T> {
         run.plan.by_level = plan.by_level;
         run.retried = true;
         run.closed = false;
+        run.over_at = None;
+        run.written.clear();
+        run.told.clear();
         let mut after = None;
         loop {
             let batch = self.tables.failed(after, 500)?;
@@ -165,7 +165,7 @@ impl<T: Tables> Ledger<T> {
                 self.queue(id, &job)?;
             }
         }
-        self.adopt(plan, publish)?;
+        self.adopt(epoch, plan, publish)?;
         Ok(Reply::Opened { continued: true })
     }
 }

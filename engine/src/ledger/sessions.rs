@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{JobId, Reply, SessionId};
+use super::command::{Arrival, JobId, Reply, Seat, SessionId};
 use super::{Ledger, TableResult, Tables};
 
 /// One life of one process.
@@ -10,6 +10,14 @@ use super::{Ledger, TableResult, Tables};
 pub struct Session {
     /// Chosen by the process, so that a resent join finds its session.
     pub nonce: u64,
+    /// The node's place.
+    pub seat: Seat,
+    /// Whether it has a vote.
+    pub votes: bool,
+    /// Ledger time at which it began.
+    pub joined: u64,
+    /// Ledger time of its latest sign of life.
+    pub seen: u64,
     /// Ledger time at which it expires without a beat.
     pub deadline: u64,
     /// Number of its latest take.
@@ -19,29 +27,47 @@ pub struct Session {
 }
 
 impl<T: Tables> Ledger<T> {
-    pub(super) fn join(&mut self, nonce: u64, alone: bool) -> TableResult<Reply> {
+    pub(super) fn join(&mut self, arrival: Arrival) -> TableResult<Reply> {
+        let Arrival { nonce, life, seat, votes, alone } = arrival;
         let same = self.core.sessions.iter().find(|(_, session)| session.nonce == nonce);
         if let Some((id, _)) = same {
             return Ok(Reply::Joined(*id));
         }
-        if alone && !self.core.sessions.is_empty() {
+        let record = self.core.seats.entry(seat).or_default();
+        if record.fenced {
+            return Ok(Reply::Fenced);
+        }
+        if record.former_life == Some(life) {
+            return Ok(Reply::Replaced);
+        }
+        let (newcomer, crowded) = (record.life != life, !self.core.sessions.is_empty());
+        if newcomer {
+            record.former_life = Some(record.life);
+            record.life = life;
+        }
+        // A process that starts over has lost its session, not its life.
+        for session in self.sessions_of(seat) {
+            self.end(session, newcomer)?;
+        }
+        if alone && newcomer && crowded {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {
-                self.expire(id)?;
+                self.end(id, true)?;
             }
             // The dead process may have started what it could not make durable any more.
             self.core.gap_from = Some(self.core.clock);
             let policy = self.policy();
             self.lanes.leave_gaps(self.core.clock, &policy);
         }
-        if self.core.sessions.is_empty() {
-            // Nobody is left who could rely on a crossing of an earlier life.
-            self.core.barricades.clear();
-        }
         self.core.next_session += 1;
         let id = SessionId(self.core.next_session);
+        let clock = self.core.clock;
         let session = Session {
             nonce,
-            deadline: self.core.clock + self.policy().session_ttl_ms,
+            seat,
+            votes,
+            joined: clock,
+            seen: clock,
+            deadline: clock + self.policy().session_ttl_ms,
             last_take: 0,
             last_grants: Vec::new(),
         };
@@ -50,23 +76,28 @@ impl<T: Tables> Ledger<T> {
     }
 
     pub(super) fn beat(&mut self, renewals: &[SessionId]) -> TableResult<Reply> {
-        let deadline = self.core.clock + self.policy().session_ttl_ms;
+        let clock = self.core.clock;
+        let policy = self.policy();
         for id in renewals {
             if let Some(session) = self.core.sessions.get_mut(id) {
-                session.deadline = deadline;
+                session.deadline = clock + policy.session_ttl_ms;
+                session.seen = clock;
             }
         }
-        let clock = self.core.clock;
-        let due: Vec<SessionId> = self
+        let due: Vec<(SessionId, Seat)> = self
             .core
             .sessions
             .iter()
             .filter(|(_, session)| session.deadline <= clock)
-            .map(|(id, _)| *id)
+            .map(|(id, session)| (*id, session.seat))
             .collect();
-        for id in due {
-            self.expire(id)?;
+        for (id, seat) in due {
+            self.end(id, true)?;
+            if policy.auto_fence {
+                self.core.seats.entry(seat).or_default().fenced = true;
+            }
         }
+        self.close_when_written();
         Ok(Reply::Ok)
     }
 
@@ -74,16 +105,13 @@ impl<T: Tables> Ledger<T> {
         if !self.core.sessions.contains_key(&session) {
             return Ok(Reply::Stale);
         }
+        self.note_told(session);
         self.end(session, false)?;
         Ok(Reply::Ok)
     }
 
-    fn expire(&mut self, session: SessionId) -> TableResult<()> {
-        self.end(session, true)
-    }
-
     /// Ends a session; `died` counts against the jobs it held, leaving in order does not.
-    fn end(&mut self, session: SessionId, died: bool) -> TableResult<()> {
+    pub(super) fn end(&mut self, session: SessionId, died: bool) -> TableResult<()> {
         let held: Vec<JobId> = self
             .core
             .taken
@@ -94,8 +122,8 @@ impl<T: Tables> Ledger<T> {
         for id in held {
             self.put_back(id, died)?;
         }
-        self.abandon_crossings(session);
         self.core.sessions.remove(&session);
+        self.forget_crossings(session);
         Ok(())
     }
 }

@@ -69,6 +69,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
         folder: "folder".to_owned(),
         groups: vec!["g".to_owned()],
         appenders: 1,
+        seats: vec![Seat(1)],
         by_level: false,
         policy,
     }
@@ -121,7 +122,9 @@ impl Bench {
 
     fn join(&mut self, alone: bool) -> SessionId {
         self.nonces += 1;
-        match self.apply(Command::Join { nonce: self.nonces, alone }) {
+        let (nonce, seat) = (self.nonces, if alone { 1 } else { self.nonces as u32 });
+        let arrival = Arrival { nonce, life: nonce, seat: Seat(seat), votes: true, alone };
+        match self.apply(Command::Join(arrival)) {
             Reply::Joined(session) => session,
             other => panic!("joined with {other:?}"),
         }

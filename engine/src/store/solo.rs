@@ -148,11 +148,12 @@ fn damaged_or_full(error: &TableError) -> StoreError {
 fn is_relied_on(command: &Command) -> bool {
     matches!(
         command,
-        Command::Join { .. }
+        Command::Join(_)
             | Command::OpenRun { .. }
             | Command::Begin { .. }
             | Command::Finish { .. }
             | Command::Close { .. }
+            | Command::Leave { .. }
     )
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
 use crate::ledger::{
-    Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, Ledger, MemoryTables,
-    NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply, RunPlan,
-    SessionId, Stamp, Tables, Tally, Token,
+    Arrival, Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, Ledger,
+    MemoryTables, NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota,
+    Reply, RunPlan, Seat, SessionId, Stamp, Tables, Tally, Token,
 };
 
 /// `SplitMix64`.
@@ -45,6 +45,12 @@ fn options(dir: &std::path::Path) -> OpenOptions {
         // So little that a run of eight keys is made again and again, and merged.
         seen_memory: 8 * 160,
     }
+}
+
+/// A process of its own, on one of a few seats.
+fn join(nonce: u64, alone: bool) -> Command {
+    let seat = Seat(1 + (nonce % 4) as u32);
+    Command::Join(Arrival { nonce, life: nonce, seat, votes: true, alone })
 }
 
 fn key(number: u64) -> JobKey {
@@ -94,7 +100,10 @@ impl Pair {
     #[expect(clippy::needless_pass_by_value, reason = "a command sent is gone")]
     fn both(&mut self, command: Command) -> Reply {
         let dated = match &command {
-            Command::Join { alone, .. } => *alone,
+            Command::Join(_)
+            | Command::Claim { .. }
+            | Command::Release { .. }
+            | Command::Beat { .. } => true,
             Command::Finish { outcome, .. } => matches!(outcome, Outcome::Retry { .. }),
             _ => false,
         };
@@ -169,7 +178,7 @@ impl Pair {
         let epoch = self.epochs.last().copied().unwrap_or(Epoch(0));
         let number = self.dice.below(50);
         let command = match self.dice.below(40) {
-            0 => Command::Join { nonce: number, alone: number.is_multiple_of(8) },
+            0 => join(number, number.is_multiple_of(8)),
             1 => Command::Leave { session },
             2 => Command::Beat { renewals: self.sessions.clone() },
             3..=5 => Command::Claim { session, name: format!("gate {}", number % 3) },
@@ -229,6 +238,7 @@ impl Pair {
             folder: "folder".to_owned(),
             groups: vec!["group 0".to_owned(), "group 1".to_owned()],
             appenders: 2,
+            seats: vec![Seat(1)],
             by_level: false,
             policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
         };
@@ -303,7 +313,7 @@ fn the_store_answers_like_the_ledger_in_memory() {
     for seed in 0..seeds {
         let mut pair = Pair::new(seed);
         // A start that leads somewhere; after it anything goes.
-        pair.both(Command::Join { nonce: 1000, alone: true });
+        pair.both(join(1000, true));
         let session = SessionId(1);
         pair.sessions.push(session);
         pair.both(Command::Claim { session, name: "gate 0".to_owned() });
@@ -332,7 +342,7 @@ fn the_store_answers_like_the_ledger_in_memory() {
 fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     // A copy taken while the store lives is what a power cut would leave of synced files.
     let mut pair = Pair::new(3);
-    pair.both(Command::Join { nonce: 1, alone: true });
+    pair.both(join(1, true));
     let session = SessionId(1);
     pair.both(Command::Claim { session, name: "gate 0".to_owned() });
     let open = pair.open(session, Epoch(1));
@@ -368,7 +378,7 @@ fn a_second_store_on_the_same_directory_is_refused() {
 #[test]
 fn a_job_id_is_never_used_again_by_a_later_run() {
     let mut pair = Pair::new(1);
-    pair.both(Command::Join { nonce: 1, alone: true });
+    pair.both(join(1, true));
     let session = SessionId(1);
     pair.both(Command::Claim { session, name: "gate 0".to_owned() });
     let mut ids: Vec<JobId> = Vec::new();

@@ -64,7 +64,7 @@ impl World {
     }
 
     pub(super) fn kill(&mut self, seat: usize) -> Result<(), String> {
-        let back = self.now + self.dice.between(5, 400);
+        let back = self.now + self.dice.between(5, 2000);
         self.workers[seat].die(back);
         if self.solo {
             self.note("process killed");

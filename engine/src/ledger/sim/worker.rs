@@ -4,7 +4,7 @@
 use super::dice::Dice;
 use super::site::Site;
 use crate::ledger::{
-    Command, Epoch, Grant, OpenMode, Policy, Publication, Reply, RunPlan, SessionId,
+    Arrival, Command, Epoch, Grant, OpenMode, Policy, Publication, Reply, RunPlan, Seat, SessionId,
 };
 
 pub(super) const TTL_MS: u64 = 400;
@@ -190,7 +190,14 @@ impl Worker {
         };
         if self.stage == Stage::Joining {
             let nonce = self.life * 1000 + self.seat;
-            return Some(Command::Join { nonce, alone: self.solo });
+            let (life, seat) = (self.life, Seat(self.seat as u32));
+            return Some(Command::Join(Arrival {
+                nonce,
+                life,
+                seat,
+                votes: true,
+                alone: self.solo,
+            }));
         }
         let session = self.session?;
         Some(match self.stage {
@@ -304,6 +311,7 @@ fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
         folder: String::new(),
         groups: vec![String::new()],
         appenders: 1,
+        seats: vec![Seat(0)],
         by_level: order.by_level,
         policy: order.policy,
     };

@@ -8,7 +8,7 @@ use super::pen::Pen;
 use super::site::{Expected, Nature, Site};
 use super::worker::{Order, TTL_MS, Worker};
 use super::{Bug, Coverage};
-use crate::ledger::{Command, Grant, OpenMode, Policy, Reply, SessionId};
+use crate::ledger::{Arrival, Command, Grant, OpenMode, Policy, Reply, Seat, SessionId};
 
 /// Something under way.
 #[derive(Debug, Clone)]
@@ -63,6 +63,7 @@ impl World {
             session_ttl_ms: TTL_MS,
             deaths_before_isolation: dice.between(1, 3) as u32,
             poison_max: if deadly { dice.between(1, 3) as u32 } else { u32::MAX },
+            ..Policy::default()
         };
         let seats = if solo { 1 } else { dice.between(2, 4) };
         let limit = dice.between(1, 6) as u32;
@@ -282,13 +283,19 @@ impl World {
         let at_once = self.solo
             && !matches!(
                 command,
-                Command::Join { .. }
+                Command::Join(_)
                     | Command::OpenRun { .. }
                     | Command::Begin { .. }
                     | Command::Finish { .. }
                     | Command::Close { .. }
             );
+        let (joins, before) =
+            (matches!(command, Command::Join(_)), self.keeper.live.core().sessions.clone());
         let reply = self.keeper.apply(self.now, command)?;
+        let sessions = &self.keeper.live.core().sessions;
+        if joins && before.keys().any(|session| !sessions.contains_key(session)) {
+            self.note("session replaced");
+        }
         match (finish, &reply) {
             (Some(true), Reply::Ok) => self.note("late finish accepted"),
             (Some(_), Reply::Stale) => self.note("late finish refused"),
@@ -374,9 +381,8 @@ impl World {
         self.held.clear();
         self.renewals.clear();
         let nonce = 999_999 + self.now;
-        let Reply::Joined(session) =
-            self.keeper.apply(self.now, Command::Join { nonce, alone: true })?
-        else {
+        let arrival = Arrival { nonce, life: nonce, seat: Seat(0), votes: true, alone: true };
+        let Reply::Joined(session) = self.keeper.apply(self.now, Command::Join(arrival))? else {
             return Err(String::from("the last one could not join"));
         };
         if self.keeper.apply(self.now, Command::Close { session })? != Reply::Ok {

@@ -10,12 +10,16 @@ fn release(session: SessionId, epoch: Epoch, result: Result<(), String>) -> Comm
     Command::Release { session, name: "setup".to_owned(), epoch, result }
 }
 
+fn newcomer(nonce: u64, seat: u32) -> Arrival {
+    Arrival { nonce, life: nonce, seat: Seat(seat), votes: true, alone: false }
+}
+
 #[test]
 fn a_resent_join_finds_its_session() {
     let mut bench = Bench::new();
-    let first = bench.twice(Command::Join { nonce: 7, alone: false });
-    assert_eq!(bench.apply(Command::Join { nonce: 7, alone: false }), first);
-    assert_ne!(bench.apply(Command::Join { nonce: 8, alone: false }), first);
+    let first = bench.twice(Command::Join(newcomer(7, 1)));
+    assert_eq!(bench.apply(Command::Join(newcomer(7, 1))), first);
+    assert_ne!(bench.apply(Command::Join(newcomer(8, 2))), first);
 }
 
 #[test]
@@ -70,6 +74,7 @@ fn one_crosses_and_the_others_get_its_result() {
     assert_eq!(bench.twice(claim(a)), Reply::Cross(epoch));
     assert_eq!(bench.twice(claim(b)), Reply::Wait);
     assert_eq!(bench.apply(release(b, epoch, Ok(()))), Reply::Stale);
+    bench.ms += 1;
     assert_eq!(bench.twice(release(a, epoch, Ok(()))), Reply::Ok);
     assert_eq!(bench.apply(claim(b)), Reply::Crossed(Ok(())));
 }
@@ -79,6 +84,7 @@ fn a_failed_crossing_is_no_open_gate() {
     let mut bench = Bench::new();
     let (a, b) = (bench.join(false), bench.join(false));
     let epoch = bench.cross(a, "setup");
+    bench.ms += 1;
     bench.apply(release(a, epoch, Err("bad definitions".to_owned())));
     assert_eq!(bench.apply(claim(b)), Reply::Crossed(Err("bad definitions".to_owned())));
 }
@@ -111,4 +117,78 @@ fn a_failed_compose_can_be_mended_by_the_next_process() {
     bench.apply(Command::Leave { session: a });
     let b = bench.join(true);
     bench.cross(b, "setup");
+}
+
+#[test]
+fn what_only_dead_sessions_know_is_not_told_to_a_newcomer() {
+    let mut bench = Bench::new();
+    let a = bench.join(false);
+    let epoch = bench.cross(a, "setup");
+    bench.ms += 1;
+    bench.apply(release(a, epoch, Ok(())));
+    // The whole cluster dies; ledger time stands still until a new leader speaks.
+    bench.leadership += 1;
+    let b = bench.join(false);
+    assert_eq!(bench.apply(claim(b)), Reply::Wait);
+    bench.ms += 1;
+    bench.expire(&[b]);
+    bench.cross(b, "setup");
+}
+
+#[test]
+fn a_sign_of_life_vouches_for_a_crossing() {
+    let mut bench = Bench::new();
+    let a = bench.join(false);
+    let epoch = bench.cross(a, "setup");
+    bench.apply(release(a, epoch, Ok(())));
+    let b = bench.join(false);
+    assert_eq!(bench.apply(claim(b)), Reply::Wait);
+    bench.ms += 1;
+    bench.beat(&[a]);
+    assert_eq!(bench.apply(claim(b)), Reply::Crossed(Ok(())));
+}
+
+#[test]
+fn who_has_no_vote_never_crosses() {
+    let mut bench = Bench::new();
+    let worker = Arrival { votes: false, ..newcomer(50, 70_000) };
+    let Reply::Joined(worker) = bench.apply(Command::Join(worker)) else { panic!() };
+    assert_eq!(bench.apply(claim(worker)), Reply::Wait);
+    let voter = bench.join(false);
+    bench.cross(voter, "setup");
+    let standing = bench.ledger.standing();
+    assert_eq!((standing.voters, standing.workers), (1, 1));
+}
+
+#[test]
+fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
+    let (mut bench, first) = Bench::with(unhurried(), locals(1));
+    assert_eq!(bench.take(first, 1).len(), 1);
+    let Reply::Joined(second) = bench.apply(Command::Join(newcomer(77, 1))) else { panic!() };
+    assert_eq!(bench.take(second, 1).len(), 1);
+    let former = Arrival { nonce: 78, life: 1, ..newcomer(0, 1) };
+    assert_eq!(bench.apply(Command::Join(former)), Reply::Replaced);
+    assert_eq!(bench.apply(claim(first)), Reply::Stale);
+}
+
+#[test]
+fn a_fenced_seat_stays_out_until_it_is_admitted() {
+    let policy = Policy { auto_fence: true, ..unhurried() };
+    let (mut bench, first) = Bench::with(policy, locals(1));
+    let other = bench.join(false);
+    bench.expire(&[other]);
+    assert_eq!(bench.apply(claim(first)), Reply::Stale);
+    assert_eq!(bench.apply(Command::Join(newcomer(90, 1))), Reply::Fenced);
+    bench.twice(Command::Admit { seat: Seat(1) });
+    assert!(matches!(bench.apply(Command::Join(newcomer(90, 1))), Reply::Joined(_)));
+    bench.twice(Command::Fence { seat: Seat(2) });
+    assert_eq!(bench.apply(claim(other)), Reply::Stale);
+}
+
+#[test]
+fn a_new_disk_gets_a_number_of_its_own() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.twice(Command::Mint { seat: Seat(2), nonce: 5 }), Reply::Minted(1));
+    assert_eq!(bench.apply(Command::Mint { seat: Seat(2), nonce: 6 }), Reply::Minted(2));
+    assert_eq!(bench.apply(Command::Mint { seat: Seat(3), nonce: 6 }), Reply::Minted(1));
 }

@@ -56,7 +56,7 @@ fn an_unfinished_run_is_continued_or_refused_or_discarded() {
     assert_eq!(bench.ledger.standing().pending, 3);
     let (_, reply) = reopen(&mut bench, 2, OpenMode::Fresh);
     assert_eq!(reply, Reply::Opened { continued: false });
-    assert_eq!(bench.ledger.standing(), Standing::default());
+    assert_eq!(bench.ledger.standing(), Standing { voters: 1, ..Standing::default() });
     assert_eq!(bench.ledger.tables().blobs.len(), 2);
 }
 
@@ -217,4 +217,64 @@ fn a_failed_job_of_isolation_is_retried_on_its_own_lane() {
     let grants = bench.take(session, 1);
     assert_eq!(numbers(&grants), ["1"]);
     assert!(!bench.ledger.core().taken[&grants[0].id].alone);
+}
+
+/// A run over one job, on three seats, all there.
+fn of_three() -> (Bench, [SessionId; 3]) {
+    let mut bench = Bench::new();
+    let sessions = [(); 3].map(|()| bench.join(false));
+    let plan = RunPlan { seats: vec![Seat(1), Seat(2), Seat(3)], ..plan(1, unhurried()) };
+    bench.open(sessions[0], plan, OpenMode::Continue);
+    bench.seed(sessions[0], locals(1));
+    let grants = bench.take(sessions[0], 1);
+    bench.finish(sessions[0], &grants[0], done(vec![], vec![]));
+    (bench, sessions)
+}
+
+#[test]
+fn a_run_is_closed_when_every_seat_has_written_it() {
+    let (mut bench, sessions) = of_three();
+    for session in &sessions[..2] {
+        assert_eq!(bench.twice(Command::Close { session: *session }), Reply::Ok);
+        assert!(!bench.ledger.standing().closed);
+    }
+    bench.apply(Command::Close { session: sessions[2] });
+    assert!(bench.ledger.standing().closed);
+    let owed = |bench: &Bench, seat| bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(seat));
+    assert!(owed(&bench, 1));
+    bench.apply(Command::Leave { session: sessions[0] });
+    assert!(!owed(&bench, 1) && owed(&bench, 2));
+    // The next to come after its end begins another run.
+    let again = bench.join(false);
+    bench.cross(again, "setup");
+}
+
+#[test]
+fn the_end_waits_for_a_seat_that_is_away_but_not_for_ever() {
+    let (mut bench, sessions) = of_three();
+    let there = &sessions[..2];
+    bench.beat(there);
+    for session in there {
+        bench.apply(Command::Close { session: *session });
+    }
+    for _ in 0..19 {
+        bench.ms += 1000;
+        bench.beat(there);
+        assert!(!bench.ledger.standing().closed);
+    }
+    bench.ms += 1000;
+    bench.beat(there);
+    assert!(bench.ledger.standing().closed);
+}
+
+#[test]
+fn a_cancelled_run_grants_nothing_until_it_is_opened_again() {
+    let (mut bench, session) = Bench::with(unhurried(), locals(2));
+    bench.twice(Command::Cancel);
+    assert!(bench.ledger.standing().cancelled);
+    assert_eq!(bench.take(session, 1), []);
+    let (session, reply) = reopen(&mut bench, 1, OpenMode::Continue);
+    assert_eq!(reply, Reply::Opened { continued: true });
+    assert!(!bench.ledger.standing().cancelled);
+    assert_eq!(bench.take(session, 2).len(), 2);
 }
