@@ -1,0 +1,215 @@
+//! The server's side: accepts connections, has them prove themselves, and serves those that do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::net::{TcpListener, UnixListener, UnixSocket, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::debug;
+
+use super::foyer::{Foyer, Refusals};
+use super::guest::{Guest, House};
+use super::pipe::{Reader, Writer};
+use super::{Credentials, Hello, Introduce, Limits, WireError};
+
+/// Pause after a failure to accept, which mostly means that the process has too many files open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What is done with requests.
+pub(crate) trait Handler: Send + Sync + 'static {
+    /// Answers one request. Runs on the task of its connection, beside the peer's other requests:
+    /// long computing belongs elsewhere. Dropped unfinished when the connection ends.
+    fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>>;
+
+    /// Whether this peer may speak at all; words for why not are told to it. Asked once for each
+    /// connection.
+    fn admit(&self, hello: &Hello) -> Result<(), String>;
+
+    /// A connection of this peer has ended; it may have others.
+    fn gone(&self, hello: &Hello);
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A bound listener.
+pub(crate) struct Door {
+    listener: Listener,
+    refusals: Arc<Refusals>,
+}
+
+impl Door {
+    /// Binds `host:port`; a port that a process of before has just left is free at once.
+    pub(crate) async fn bind(address: &str) -> io::Result<Self> {
+        let listener = Listener::Tcp(TcpListener::bind(address).await?);
+        Ok(Self { listener, refusals: Arc::default() })
+    }
+
+    /// Binds a socket in the file system that only this user can open. The file of a process that
+    /// is no more is replaced.
+    pub(crate) async fn bind_unix(path: &Path) -> io::Result<Self> {
+        match UnixStream::connect(path).await {
+            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let socket = UnixSocket::new_stream()?;
+        socket.bind(path)?;
+        // Before it listens: nobody can slip in while the mode is still a wide one.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        let listener = Listener::Unix(socket.listen(128)?, path.to_owned());
+        Ok(Self { listener, refusals: Arc::default() })
+    }
+
+    /// Where it is bound; a socket in the file system has no such address.
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.listener {
+            Listener::Tcp(listener) => listener.local_addr(),
+            Listener::Unix(..) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The count of connections that were turned away.
+    pub(crate) fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(&self.refusals)
+    }
+
+    /// Serves until `stop` says so or its sender is gone; all connections have ended by then.
+    pub(crate) async fn serve(
+        self,
+        credentials: Arc<Credentials>,
+        introduce: Introduce,
+        limits: Limits,
+        handler: Arc<dyn Handler>,
+        stop: watch::Receiver<bool>,
+    ) {
+        let strangers_max = limits.strangers_max();
+        let places = Arc::new(Semaphore::new(limits.connections_max));
+        let house = Arc::new(House { credentials, introduce, limits, handler });
+        let foyer = Arc::new(Foyer::default());
+        let mut tasks = JoinSet::new();
+        let mut numbers = 0..;
+        let mut stopping = stop.clone();
+        let mut stopped = pin!(stopped(&mut stopping));
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((read, write, peer)) => {
+                        let number = numbers.next().unwrap_or_default();
+                        let visit = Visit {
+                            number,
+                            peer,
+                            house: Arc::clone(&house),
+                            foyer: Arc::clone(&foyer),
+                            places: Arc::clone(&places),
+                            refusals: Arc::clone(&self.refusals),
+                            stop: stop.clone(),
+                        };
+                        let leave = foyer.enter(number, strangers_max);
+                        tasks.spawn(async move {
+                            let leave = async move { drop(leave.await) };
+                            visit.run(read, write, leave).await;
+                        });
+                    }
+                    Err(error) => {
+                        debug!(%error, "connection not accepted");
+                        // A peer that left at once is no reason to keep the others waiting.
+                        if error.kind() != io::ErrorKind::ConnectionAborted {
+                            sleep_until(Instant::now() + ACCEPT_PAUSE).await;
+                        }
+                    }
+                },
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "a handler of requests failed");
+                    }
+                }
+                () = &mut stopped => break,
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+        if let Listener::Unix(_, path) = &self.listener
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            debug!(%error, "control socket not removed");
+        }
+    }
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<(Reader, Writer, String)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                if let Err(error) = stream.set_nodelay(true) {
+                    debug!(%error, "connection left as it came");
+                }
+                let (read, write) = stream.into_split();
+                Ok((Box::new(read), Box::new(write), peer.to_string()))
+            }
+            Self::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                let (read, write) = stream.into_split();
+                Ok((Box::new(read), Box::new(write), "control socket".to_owned()))
+            }
+        }
+    }
+}
+
+/// Waits for the word to stop; a sender that is gone says it, too.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+/// One connection, from its first byte to its end.
+struct Visit {
+    number: u64,
+    peer: String,
+    house: Arc<House>,
+    foyer: Arc<Foyer>,
+    places: Arc<Semaphore>,
+    refusals: Arc<Refusals>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Visit {
+    async fn run(self, read: Reader, write: Writer, leave: impl Future<Output = ()>) {
+        let mut stop = self.stop.clone();
+        let proven = tokio::select! {
+            proven = self.prove(read, write) => proven,
+            () = leave => Err(WireError::Crowded),
+            () = stopped(&mut stop) => return,
+        };
+        self.foyer.leave(self.number);
+        let mut guest = match proven {
+            Ok(guest) => guest,
+            Err(error) => return self.refusals.note(&self.peer, &error),
+        };
+        let Ok(_place) = self.places.try_acquire() else { return };
+        if let Err(error) = guest.serve(stop).await {
+            debug!(peer = self.peer, %error, "connection ended");
+        }
+    }
+
+    async fn prove(&self, read: Reader, write: Writer) -> Result<Guest, WireError> {
+        let full = || self.places.available_permits() == 0;
+        let limit = self.house.limits.handshake_timeout;
+        match timeout(limit, self.house.receive(read, write, full)).await {
+            Ok(guest) => guest,
+            Err(_) => Err(WireError::Late),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What travels inside the encrypted channel: a kind, a number, a length, then that many bytes.
+
+/// What a frame is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Who this end is.
+    Hello,
+    /// Words for why the other end may not come in.
+    Refused,
+    Request,
+    Answer,
+    /// The request was larger than this end takes: nothing was done. Holds size and limit.
+    RequestTooLarge,
+    /// The request was done, but its answer is larger than allowed. Holds size and limit.
+    AnswerTooLarge,
+    Ping,
+    Pong,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Hello,
+    Kind::Refused,
+    Kind::Request,
+    Kind::Answer,
+    Kind::RequestTooLarge,
+    Kind::AnswerTooLarge,
+    Kind::Ping,
+    Kind::Pong,
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub kind: Kind,
+    /// Which exchange it belongs to; zero where there is none.
+    pub number: u64,
+    pub body: Vec<u8>,
+}
+
+/// Bytes before the body: kind, number, length.
+pub(super) const HEAD: usize = 1 + 8 + 4;
+
+impl Frame {
+    pub(super) fn new(kind: Kind, number: u64, body: Vec<u8>) -> Self {
+        Self { kind, number, body }
+    }
+
+    pub(super) fn sizes(kind: Kind, number: u64, size: u64, max: u64) -> Self {
+        Self { kind, number, body: [size.to_le_bytes(), max.to_le_bytes()].concat() }
+    }
+
+    /// The two numbers of [`Frame::sizes`].
+    pub(super) fn read_sizes(&self) -> Option<(u64, u64)> {
+        let (size, max) = self.body.split_first_chunk::<8>()?;
+        Some((u64::from_le_bytes(*size), u64::from_le_bytes(*max.first_chunk::<8>()?)))
+    }
+
+    pub(super) fn head(&self) -> [u8; HEAD] {
+        let mut head = [0; HEAD];
+        head[0] = self.kind as u8;
+        head[1..9].copy_from_slice(&self.number.to_le_bytes());
+        head[9..].copy_from_slice(&(self.body.len() as u32).to_le_bytes());
+        head
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FrameError {
+    #[error("a frame of the unknown kind {0}")]
+    Kind(u8),
+    #[error("a frame of kind {0:?} with {1} bytes")]
+    Length(Kind, usize),
+    #[error("a frame of kind {0:?} out of place")]
+    Place(Kind),
+}
+
+/// Where the decoder stands within a frame.
+enum Stage {
+    Head,
+    Body {
+        frame: Frame,
+        left: usize,
+    },
+    /// The rest of a body that is too large to keep.
+    Skip {
+        left: usize,
+    },
+}
+
+/// What the decoder found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Frame(Frame),
+    /// A body that is passed over; the connection goes on.
+    TooLarge {
+        kind: Kind,
+        number: u64,
+        size: usize,
+    },
+}
+
+/// Cuts opened bytes into frames. Keeps at most one piece of the stream and one unfinished body.
+pub(super) struct Decoder {
+    plain: Vec<u8>,
+    at: usize,
+    stage: Stage,
+    frame_max: usize,
+}
+
+impl Decoder {
+    pub(super) fn new(frame_max: usize) -> Self {
+        Self { plain: Vec::new(), at: 0, stage: Stage::Head, frame_max }
+    }
+
+    pub(super) fn set_frame_max(&mut self, frame_max: usize) {
+        self.frame_max = frame_max;
+    }
+
+    /// Makes room for `size` further bytes and lends it.
+    pub(super) fn room(&mut self, size: usize) -> &mut [u8] {
+        self.plain.drain(..self.at);
+        self.at = 0;
+        let start = self.plain.len();
+        self.plain.resize(start + size, 0);
+        &mut self.plain[start..]
+    }
+
+    /// Gives back memory that a quiet connection does not need.
+    pub(super) fn rest(&mut self) {
+        if self.at == self.plain.len() {
+            self.plain = Vec::new();
+            self.at = 0;
+        }
+    }
+
+    /// The next frame, if its bytes are here.
+    pub(super) fn next(&mut self) -> Result<Option<Found>, FrameError> {
+        loop {
+            let have = &self.plain[self.at..];
+            match &mut self.stage {
+                Stage::Head => {
+                    let Some(head) = have.first_chunk::<HEAD>() else { return Ok(None) };
+                    let (kind, number, size) = read_head(head)?;
+                    self.at += HEAD;
+                    if size > self.frame_max {
+                        self.stage = Stage::Skip { left: size };
+                        return Ok(Some(Found::TooLarge { kind, number, size }));
+                    }
+                    let frame = Frame::new(kind, number, Vec::with_capacity(size));
+                    self.stage = Stage::Body { frame, left: size };
+                }
+                Stage::Body { frame, left } => {
+                    let take = have.len().min(*left);
+                    frame.body.extend_from_slice(&have[..take]);
+                    self.at += take;
+                    *left -= take;
+                    if *left > 0 {
+                        return Ok(None);
+                    }
+                    let Stage::Body { frame, .. } = std::mem::replace(&mut self.stage, Stage::Head)
+                    else {
+                        return Ok(None);
+                    };
+                    return Ok(Some(Found::Frame(frame)));
+                }
+                Stage::Skip { left } => {
+                    let take = have.len().min(*left);
+                    self.at += take;
+                    *left -= take;
+                    if *left > 0 {
+                        return Ok(None);
+                    }
+                    self.stage = Stage::Head;
+                }
+            }
+        }
+    }
+}
+
+fn read_head(head: &[u8; HEAD]) -> Result<(Kind, u64, usize), FrameError> {
+    let [kind, n0, n1, n2, n3, n4, n5, n6, n7, s0, s1, s2, s3] = *head;
+    let number = u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
+    let size = u32::from_le_bytes([s0, s1, s2, s3]) as usize;
+    let kind = *KINDS.get(usize::from(kind)).ok_or(FrameError::Kind(kind))?;
+    let fits = match kind {
+        Kind::Hello | Kind::Refused => size <= 4096,
+        Kind::Request | Kind::Answer => true,
+        Kind::RequestTooLarge | Kind::AnswerTooLarge => size == 16,
+        Kind::Ping | Kind::Pong => size == 0,
+    };
+    if fits { Ok((kind, number, size)) } else { Err(FrameError::Length(kind, size)) }
+}
