@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,6 +61,10 @@ impl Door {
         match UnixStream::connect(path).await {
             Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                // Files of other kinds refuse as well, and are not ours to remove.
+                if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
                 std::fs::remove_file(path)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -98,7 +102,7 @@ impl Door {
     ) {
         let strangers_max = limits.strangers_max();
         let places = Arc::new(Semaphore::new(limits.connections_max));
-        let house = Arc::new(House { credentials, introduce, limits, handler });
+        let house = Arc::new(House { credentials, introduce, limits, handler, places });
         let foyer = Arc::new(Foyer::default());
         let mut tasks = JoinSet::new();
         let mut numbers = 0..;
@@ -114,7 +118,6 @@ impl Door {
                             peer,
                             house: Arc::clone(&house),
                             foyer: Arc::clone(&foyer),
-                            places: Arc::clone(&places),
                             refusals: Arc::clone(&self.refusals),
                             stop: stop.clone(),
                         };
@@ -180,7 +183,6 @@ struct Visit {
     peer: String,
     house: Arc<House>,
     foyer: Arc<Foyer>,
-    places: Arc<Semaphore>,
     refusals: Arc<Refusals>,
     stop: watch::Receiver<bool>,
 }
@@ -198,16 +200,14 @@ impl Visit {
             Ok(guest) => guest,
             Err(error) => return self.refusals.note(&self.peer, &error),
         };
-        let Ok(_place) = self.places.try_acquire() else { return };
         if let Err(error) = guest.serve(stop).await {
             debug!(peer = self.peer, %error, "connection ended");
         }
     }
 
     async fn prove(&self, read: Reader, write: Writer) -> Result<Guest, WireError> {
-        let full = || self.places.available_permits() == 0;
         let limit = self.house.limits.handshake_timeout;
-        match timeout(limit, self.house.receive(read, write, full)).await {
+        match timeout(limit, self.house.receive(read, write)).await {
             Ok(guest) => guest,
             Err(_) => Err(WireError::Late),
         }

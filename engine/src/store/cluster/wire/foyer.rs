@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 use super::WireError;
 
 /// Time between two warnings about peers that were turned away.
-const WARN_PAUSE: Duration = Duration::from_secs(60);
+const WARN_PAUSE: Duration = Duration::from_mins(1);
 
 /// The peers on their way to prove themselves, oldest first.
 #[derive(Default)]

@@ -48,10 +48,13 @@ impl Frame {
         Self { kind, number, body: [size.to_le_bytes(), max.to_le_bytes()].concat() }
     }
 
-    /// The two numbers of [`Frame::sizes`].
-    pub(super) fn read_sizes(&self) -> Option<(u64, u64)> {
-        let (size, max) = self.body.split_first_chunk::<8>()?;
-        Some((u64::from_le_bytes(*size), u64::from_le_bytes(*max.first_chunk::<8>()?)))
+    /// The two numbers of [`Frame::sizes`]; of another frame, anything.
+    pub(super) fn read_sizes(&self) -> (u64, u64) {
+        let number = |at: usize| {
+            let bytes = self.body.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        (number(0), number(8))
     }
 
     pub(super) fn head(&self) -> [u8; HEAD] {

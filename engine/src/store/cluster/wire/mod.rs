@@ -2,6 +2,7 @@
 //! A stranger without the cluster's secret can neither read, change nor replay anything, and costs
 //! a node a few kilobytes and seconds at most. What the requests mean is not known here.
 
+mod carrier;
 mod door;
 mod foyer;
 mod frame;

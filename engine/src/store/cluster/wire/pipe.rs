@@ -7,7 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::frame::{Decoder, Found, Frame, FrameError, Kind};
 use super::primitives::TAG;
-use super::secure::{Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer};
+use super::secure::{
+    Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer, closed,
+};
 use super::{Hello, Limits, WireError};
 
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
@@ -284,10 +286,6 @@ pub(super) async fn hear_hello(
         return Err(WireError::Cluster);
     }
     postcard::from_bytes(rest).map_err(|_| WireError::Damaged)
-}
-
-fn closed() -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "closed by the other end")
 }
 
 const _: () = assert!(RECORD_MAX <= u16::MAX as usize && READ_MAX > RECORD_MAX);
