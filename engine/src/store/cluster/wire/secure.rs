@@ -200,13 +200,10 @@ pub(super) struct Sealer {
 }
 
 impl Sealer {
-    /// Appends `plain` to `out` as one record.
-    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
-        let size = plain.len() + TAG;
-        let start = out.len();
-        out.resize(start + RECORD_HEAD + size, 0);
-        let (head, body) = out[start..].split_at_mut(RECORD_HEAD);
-        head.copy_from_slice(&(size as u16).to_be_bytes());
+    /// Fills `record` with `plain` sealed; its size is that of `plain`, [`RECORD_HEAD`] and [`TAG`].
+    pub(super) fn seal(&mut self, plain: &[u8], record: &mut [u8]) -> Result<(), WireError> {
+        let (head, body) = record.split_at_mut(RECORD_HEAD);
+        head.copy_from_slice(&(body.len() as u16).to_be_bytes());
         self.keys.write_message(self.number, plain, body).map_err(|_| WireError::Damaged)?;
         self.number += 1;
         Ok(())
