@@ -59,8 +59,11 @@ fn uneven(pause: Duration) -> Duration {
 
 impl Shared {
     async fn connect(&self) -> Result<Connection<'_>, LinkError> {
-        let tried = timeout(self.limits.handshake_timeout, self.knock()).await;
-        match tried.unwrap_or(Err(WireError::Late)) {
+        let limit = self.limits.handshake_timeout;
+        let Ok(tried) = timeout(limit, self.knock()).await else {
+            return Err(self.unreachable(format!("no answer within {limit:?}")));
+        };
+        match tried {
             Ok(connection) => Ok(connection),
             Err(
                 error @ (WireError::Version { .. }

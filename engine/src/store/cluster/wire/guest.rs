@@ -21,6 +21,9 @@ use super::{Hello, Introduce, Limits, WireError};
 /// Time to write what is ready when the node stops.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// Bytes of the words for one who may not come in: the other end reads little before it trusts us.
+const WORDS_MAX: usize = 1024;
+
 /// What every connection of a door is given.
 pub(super) struct House {
     pub credentials: Arc<Credentials>,
@@ -64,7 +67,7 @@ impl House {
         let (hello, place) = match admitted {
             Ok(admitted) => admitted,
             Err(words) => {
-                let body = words.bytes().take(4096).collect();
+                let body = words.bytes().take(WORDS_MAX).collect();
                 outgoing.push(Frame::new(Kind::Refused, 0, body));
                 outgoing.flush().await?;
                 return Err(WireError::TurnedAway(words));

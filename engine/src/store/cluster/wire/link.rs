@@ -102,11 +102,13 @@ impl Link {
         };
         match tokio::time::timeout(timeout, exchange).await {
             Ok(answer) => answer,
-            Err(_) if place.was_sent() => {
+            Err(_) if place.take_back() => {
+                Err(self.shared.unreachable(format!("not sent within {timeout:?}")))
+            }
+            Err(_) => {
                 self.shared.doubt.store(true, Ordering::Relaxed);
                 Err(LinkError::TimedOut { address: self.shared.address.clone(), after: timeout })
             }
-            Err(_) => Err(self.shared.unreachable(format!("no connection within {timeout:?}"))),
         }
     }
 
@@ -125,8 +127,10 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn was_sent(&self) -> bool {
-        self.shared.callers().get(&self.number).is_some_and(|caller| caller.request.is_none())
+    /// Whether the request has not been sent and never will be.
+    fn take_back(&self) -> bool {
+        // Looked at and removed under one lock: a moment later it might be on its way.
+        self.shared.callers().remove(&self.number).is_some_and(|caller| caller.request.is_some())
     }
 }
 

@@ -97,7 +97,7 @@ impl Limits {
 
     /// How long a sign of life may take once a call was in vain.
     fn doubt_max(&self) -> Duration {
-        self.idle_timeout / 10
+        (self.idle_timeout / 10).max(self.tick() * 3)
     }
 
     /// Peers that may be on their way to prove themselves.

@@ -66,7 +66,7 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
     let short =
-        Limits { idle_timeout: Duration::from_millis(200), in_flight_max: 2, ..Limits::default() };
+        Limits { idle_timeout: Duration::from_millis(400), in_flight_max: 2, ..Limits::default() };
     let server = Server::start(short.clone(), echo).await;
     let link = server.link_with(credentials(), short);
     let slow = tokio::spawn({
@@ -75,7 +75,7 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
     });
     for _ in 0..10 {
         assert_eq!(call(&link, "quick").await.unwrap(), b"quick");
-        tokio::time::sleep(Duration::from_millis(30)).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
     }
     // With its works full, the server reads nothing for longer than the idle time.
     let second = tokio::spawn({
@@ -83,7 +83,7 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
         async move { call(&link, "wait").await }
     });
     until(|| server.echo.calls.load(Ordering::SeqCst) == 12).await;
-    let vain = link.call(b"third".to_vec(), Duration::from_millis(500)).await;
+    let vain = link.call(b"third".to_vec(), Duration::from_millis(900)).await;
     assert!(matches!(vain, Err(LinkError::TimedOut { .. })), "{vain:?}");
     gate.add_permits(2);
     assert_eq!(slow.await.unwrap().unwrap(), b"wait");
@@ -93,14 +93,14 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
 
 #[tokio::test]
 async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
-    let limits = Limits { idle_timeout: Duration::from_millis(150), ..Limits::default() };
+    let limits = Limits { idle_timeout: Duration::from_millis(500), ..Limits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
     let link = Link::new(cable.address.clone(), credentials(), introduce(7), limits);
     assert!(call(&link, "x").await.is_ok());
     let mut peer = link.peer();
     peer.mark_unchanged();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
     assert!(!peer.has_changed().unwrap(), "pings keep a quiet connection");
     cable.cut.send_replace(true);
     let error = call(&link, "x").await.unwrap_err();

@@ -21,6 +21,18 @@ fn some_frame(dice: &mut Dice) -> Frame {
 }
 
 #[test]
+fn the_bytes_on_the_wire_are_fixed() {
+    let frame = Frame::new(Kind::Request, 0x0102, b"body".to_vec());
+    assert_eq!(frame.head(), [2, 2, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0]);
+    let kinds = [Kind::Hello, Kind::Refused, Kind::Request, Kind::Answer];
+    assert_eq!(kinds.map(|kind| kind as u8), [0, 1, 2, 3]);
+    let kinds = [Kind::RequestTooLarge, Kind::AnswerTooLarge, Kind::Ping, Kind::Pong];
+    assert_eq!(kinds.map(|kind| kind as u8), [4, 5, 6, 7]);
+    let bytes = postcard::to_stdvec(&Hello { role: Role::Operator, ..hello(300) }).unwrap();
+    assert_eq!(bytes, [3, 2, 1, 2, 1, 4, 0xac, 2]);
+}
+
+#[test]
 fn frames_cut_in_any_way_come_out_as_they_went_in() {
     for seed in 0..1500 {
         let mut dice = Dice(seed);

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use super::*;
 
 fn hasty() -> Limits {
-    Limits { handshake_timeout: Duration::from_millis(150), ..Limits::default() }
+    Limits { handshake_timeout: Duration::from_millis(400), ..Limits::default() }
 }
 
 async fn still_serves(server: &Server) {
@@ -50,7 +50,7 @@ async fn random_bytes_get_no_answer() {
 #[tokio::test]
 async fn half_a_handshake_ends_in_time() {
     let server = Server::start(hasty(), Echo::default()).await;
-    let recorded = record(&server).await;
+    let recorded = record().await;
     let mut streams = Vec::new();
     for size in 0..58 {
         let mut stream = TcpStream::connect(&server.address).await.unwrap();
@@ -68,28 +68,32 @@ async fn half_a_handshake_ends_in_time() {
 #[tokio::test]
 async fn a_replayed_conversation_does_nothing() {
     let server = Server::start(hasty(), Echo::default()).await;
-    let recorded = record(&server).await;
-    let calls = server.echo.calls.load(Ordering::SeqCst);
-    for size in [58, 59, 60, 100, recorded.len()] {
-        let mut stream = TcpStream::connect(&server.address).await.unwrap();
-        stream.write_all(&recorded[..size]).await.unwrap();
-        // The first message is old but genuine, so it gets its reply; nothing after it opens.
-        assert!(read_to_end(&mut stream).await.len() <= 59);
-    }
+    let recorded = record().await;
+    let replays = [58, 59, 60, 100, recorded.len()].map(|size| {
+        let (address, recorded) = (&server.address, &recorded);
+        async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(&recorded[..size]).await.unwrap();
+            // The first message is old but genuine, so it gets its reply; nothing after it opens.
+            assert!(read_to_end(&mut stream).await.len() <= 59);
+        }
+    });
+    futures_util::future::join_all(replays).await;
     until(|| server.refusals.count() == 5).await;
     still_serves(&server).await;
-    assert_eq!(server.stop().await.calls.load(Ordering::SeqCst), calls + 1);
+    assert_eq!(server.stop().await.calls.load(Ordering::SeqCst), 1);
 }
 
 /// What an honest client says in one conversation.
-async fn record(server: &Server) -> Vec<u8> {
+async fn record() -> Vec<u8> {
+    let server = Server::start(Limits::default(), Echo::default()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let link = Link::new(address, credentials(), introduce(7), Limits::default());
-    let server = server.address.clone();
+    let far_address = server.address.clone();
     let proxy = async {
         let (mut near, _) = listener.accept().await.unwrap();
-        let mut far = TcpStream::connect(&server).await.unwrap();
+        let mut far = TcpStream::connect(&far_address).await.unwrap();
         let (mut near_read, mut near_write) = near.split();
         let (mut far_read, mut far_write) = far.split();
         let mut recorded = Vec::new();
@@ -111,13 +115,15 @@ async fn record(server: &Server) -> Vec<u8> {
         assert_eq!(call(&link, "recorded").await.unwrap(), b"recorded");
         drop(link);
     };
-    tokio::join!(proxy, talk).0
+    let (recorded, ()) = tokio::join!(proxy, talk);
+    server.stop().await;
+    recorded
 }
 
 #[tokio::test]
 async fn one_byte_at_a_time_is_too_slow() {
     let server = Server::start(hasty(), Echo::default()).await;
-    let recorded = record(&server).await;
+    let recorded = record().await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     let began = std::time::Instant::now();
     for byte in recorded {
@@ -127,7 +133,7 @@ async fn one_byte_at_a_time_is_too_slow() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     read_to_end(&mut stream).await;
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     assert_eq!(server.refusals.count(), 1);
     server.stop().await;
 }
@@ -135,7 +141,7 @@ async fn one_byte_at_a_time_is_too_slow() {
 #[tokio::test]
 async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
     let server = Server::start(Limits::default(), Echo::default()).await;
-    let recorded = record(&server).await;
+    let recorded = record().await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     stream.write_all(&recorded[..58]).await.unwrap();
     // A record of the largest claimed length: given up after four kilobytes of it, not 64.
@@ -148,19 +154,16 @@ async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_idle_strangers_do_not_keep_an_honest_peer_out() {
     let server = Server::start(Limits::default(), Echo::default()).await;
-    let mut strangers = Vec::new();
+    let mut strangers = std::collections::VecDeque::new();
     for _ in 0..2000 {
-        // Where few files may be open, as many as are possible.
-        match TcpStream::connect(&server.address).await {
-            Ok(stream) => strangers.push(stream),
-            Err(_) => break,
+        strangers.push_back(TcpStream::connect(&server.address).await.unwrap());
+        // A process may have few files open; the server has let go of the oldest ones anyway.
+        if strangers.len() > 300 {
+            strangers.pop_front();
         }
     }
-    if strangers.len() < 2000 {
-        strangers.truncate(strangers.len() / 2);
-    }
     still_serves(&server).await;
-    let turned_away = strangers.len() as u64 - Limits::default().strangers_max() as u64;
+    let turned_away = 2000 - Limits::default().strangers_max() as u64;
     until(|| server.refusals.count() >= turned_away).await;
     still_serves(&server).await;
     server.stop().await;

@@ -1,5 +1,6 @@
 //! Someone between two honest ends, who changes or cuts what they say.
 
+use futures_util::stream::{self, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -52,7 +53,8 @@ async fn talk(
 ) -> (Result<Vec<u8>, LinkError>, usize, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let limits = Limits { handshake_timeout: Duration::from_millis(250), ..Limits::default() };
+    let patience = if deed.is_some() { Duration::from_millis(250) } else { PATIENCE };
+    let limits = Limits { handshake_timeout: patience, ..Limits::default() };
     let link = Link::new(address, credentials(), introduce(7), limits);
     let far_address = server.address.clone();
     let proxy = async move {
@@ -67,7 +69,7 @@ async fn talk(
         )
     };
     let client = async move {
-        let answer = link.call(b"pay 10 to alice".to_vec(), Duration::from_millis(250)).await;
+        let answer = link.call(b"pay 10 to alice".to_vec(), patience).await;
         drop(link);
         answer
     };
@@ -77,28 +79,24 @@ async fn talk(
 }
 
 async fn tamper(deed: impl Fn(usize) -> Deed) {
-    let limits = Limits { handshake_timeout: Duration::from_millis(250), ..Limits::default() };
-    let server = Server::start(limits, Echo::default()).await;
+    let server = Server::start(Limits::default(), Echo::default()).await;
     let (answer, out, back) = talk(&server, None, false).await;
     assert_eq!(answer.unwrap(), b"pay 10 to alice");
-    let calls = server.echo.calls.load(Ordering::SeqCst);
-    assert_eq!(calls, 1);
-    // All positions side by side; many of them end by a timeout.
-    let deeds = (0..out).map(|at| (at, false)).chain((0..back).map(|at| (at, true)));
-    let deeds: Vec<(usize, bool)> = deeds.collect();
-    for some in deeds.chunks(64) {
-        let talks = some.iter().map(|(at, to_client)| {
-            let (deed, server) = (deed(*at), &server);
+    for (to_client, length) in [(false, out), (true, back)] {
+        // Many at once, since some end by a timeout; not all, since files are few.
+        let talks = (0..length).map(|at| {
+            let (deed, server) = (deed(at), &server);
             async move {
-                let (answer, ..) = talk(server, Some(deed), *to_client).await;
+                let (answer, ..) = talk(server, Some(deed), to_client).await;
                 assert!(answer.is_err(), "{deed:?} to client: {to_client}: {answer:?}");
             }
         });
-        futures_util::future::join_all(talks).await;
+        stream::iter(talks).buffer_unordered(40).collect::<()>().await;
+        if !to_client {
+            let calls = server.echo.calls.load(Ordering::SeqCst);
+            assert_eq!(calls, 1, "a request got through that was not whole");
+        }
     }
-    // A request arrives whole and once, or not at all: those whose answer was hurt.
-    let calls = server.echo.calls.load(Ordering::SeqCst) - calls;
-    assert!(calls <= back, "{calls} requests were taken");
     assert_eq!(call(&server.link(), "honest").await.unwrap(), b"honest");
     server.stop().await;
 }
