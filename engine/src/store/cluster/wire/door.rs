@@ -111,17 +111,17 @@ impl Door {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((read, write, peer)) => {
+                    Ok(Arrival { read, write, peer }) => {
                         let number = numbers.next().unwrap_or_default();
                         let visit = Visit {
                             number,
-                            peer,
+                            peer: peer.map_or("control socket".to_owned(), |peer| peer.to_string()),
                             house: Arc::clone(&house),
                             foyer: Arc::clone(&foyer),
                             refusals: Arc::clone(&self.refusals),
                             stop: stop.clone(),
                         };
-                        let leave = foyer.enter(number, strangers_max);
+                        let leave = foyer.enter(number, peer.map(|peer| peer.ip()), strangers_max);
                         tasks.spawn(async move {
                             let leave = async move { drop(leave.await) };
                             visit.run(read, write, leave).await;
@@ -152,8 +152,15 @@ impl Door {
     }
 }
 
+struct Arrival {
+    read: Reader,
+    write: Writer,
+    /// None for a socket in the file system.
+    peer: Option<SocketAddr>,
+}
+
 impl Listener {
-    async fn accept(&self) -> io::Result<(Reader, Writer, String)> {
+    async fn accept(&self) -> io::Result<Arrival> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -161,12 +168,12 @@ impl Listener {
                     debug!(%error, "connection left as it came");
                 }
                 let (read, write) = stream.into_split();
-                Ok((Box::new(read), Box::new(write), peer.to_string()))
+                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: Some(peer) })
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let (read, write) = stream.into_split();
-                Ok((Box::new(read), Box::new(write), "control socket".to_owned()))
+                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: None })
             }
         }
     }

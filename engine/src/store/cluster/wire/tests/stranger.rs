@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::*;
 
@@ -149,6 +150,23 @@ async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
     read_to_end(&mut stream).await;
     until(|| server.refusals.count() == 1).await;
     server.stop().await;
+}
+
+#[test]
+fn a_flood_from_one_host_makes_its_own_room() {
+    let foyer = foyer::Foyer::default();
+    let host = |last| Some(std::net::IpAddr::from([10, 0, 0, last]));
+    let mut honest = foyer.enter(0, host(1), 4);
+    let mut flood: Vec<_> = (1..20).map(|number| foyer.enter(number, host(2), 4)).collect();
+    assert_eq!(honest.try_recv(), Err(TryRecvError::Empty));
+    let left: Vec<_> = flood.iter_mut().map(oneshot::Receiver::try_recv).collect();
+    assert_eq!(left.iter().filter(|one| **one == Err(TryRecvError::Empty)).count(), 3);
+    // Each alone: the oldest goes.
+    for number in 20..23 {
+        drop(foyer.enter(number, host(number as u8), 4));
+    }
+    drop(foyer.enter(23, None, 4));
+    assert_eq!(honest.try_recv(), Err(TryRecvError::Closed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
