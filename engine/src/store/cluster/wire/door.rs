@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,6 +61,10 @@ impl Door {
         match UnixStream::connect(path).await {
             Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                // Files of other kinds refuse as well, and are not ours to remove.
+                if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
                 std::fs::remove_file(path)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -98,7 +102,7 @@ impl Door {
     ) {
         let strangers_max = limits.strangers_max();
         let places = Arc::new(Semaphore::new(limits.connections_max));
-        let house = Arc::new(House { credentials, introduce, limits, handler });
+        let house = Arc::new(House { credentials, introduce, limits, handler, places });
         let foyer = Arc::new(Foyer::default());
         let mut tasks = JoinSet::new();
         let mut numbers = 0..;
@@ -107,18 +111,17 @@ impl Door {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((read, write, peer)) => {
+                    Ok(Arrival { read, write, peer }) => {
                         let number = numbers.next().unwrap_or_default();
                         let visit = Visit {
                             number,
-                            peer,
+                            peer: peer.map_or("control socket".to_owned(), |peer| peer.to_string()),
                             house: Arc::clone(&house),
                             foyer: Arc::clone(&foyer),
-                            places: Arc::clone(&places),
                             refusals: Arc::clone(&self.refusals),
                             stop: stop.clone(),
                         };
-                        let leave = foyer.enter(number, strangers_max);
+                        let leave = foyer.enter(number, peer.map(|peer| peer.ip()), strangers_max);
                         tasks.spawn(async move {
                             let leave = async move { drop(leave.await) };
                             visit.run(read, write, leave).await;
@@ -149,8 +152,15 @@ impl Door {
     }
 }
 
+struct Arrival {
+    read: Reader,
+    write: Writer,
+    /// None for a socket in the file system.
+    peer: Option<SocketAddr>,
+}
+
 impl Listener {
-    async fn accept(&self) -> io::Result<(Reader, Writer, String)> {
+    async fn accept(&self) -> io::Result<Arrival> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -158,12 +168,12 @@ impl Listener {
                     debug!(%error, "connection left as it came");
                 }
                 let (read, write) = stream.into_split();
-                Ok((Box::new(read), Box::new(write), peer.to_string()))
+                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: Some(peer) })
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let (read, write) = stream.into_split();
-                Ok((Box::new(read), Box::new(write), "control socket".to_owned()))
+                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: None })
             }
         }
     }
@@ -180,7 +190,6 @@ struct Visit {
     peer: String,
     house: Arc<House>,
     foyer: Arc<Foyer>,
-    places: Arc<Semaphore>,
     refusals: Arc<Refusals>,
     stop: watch::Receiver<bool>,
 }
@@ -198,16 +207,14 @@ impl Visit {
             Ok(guest) => guest,
             Err(error) => return self.refusals.note(&self.peer, &error),
         };
-        let Ok(_place) = self.places.try_acquire() else { return };
         if let Err(error) = guest.serve(stop).await {
             debug!(peer = self.peer, %error, "connection ended");
         }
     }
 
     async fn prove(&self, read: Reader, write: Writer) -> Result<Guest, WireError> {
-        let full = || self.places.available_permits() == 0;
         let limit = self.house.limits.handshake_timeout;
-        match timeout(limit, self.house.receive(read, write, full)).await {
+        match timeout(limit, self.house.receive(read, write)).await {
             Ok(guest) => guest,
             Err(_) => Err(WireError::Late),
         }

@@ -1,6 +1,8 @@
-//! Those who have connected but proven nothing yet: few, and the oldest makes room for the next.
+//! Those who have connected but proven nothing yet: few, and the oldest makes room for the next,
+//! first among those whose host sent the most, so that a flood from one host meets only itself.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,31 +13,56 @@ use tracing::{debug, warn};
 use super::WireError;
 
 /// Time between two warnings about peers that were turned away.
-const WARN_PAUSE: Duration = Duration::from_secs(60);
+const WARN_PAUSE: Duration = Duration::from_mins(1);
+
+struct Stranger {
+    number: u64,
+    /// None for a socket in the file system.
+    host: Option<IpAddr>,
+    /// Dropped to make it leave.
+    _stay: oneshot::Sender<()>,
+}
 
 /// The peers on their way to prove themselves, oldest first.
 #[derive(Default)]
 pub(super) struct Foyer {
     // A lock, since a peer leaves from its own task; held for a few moves only.
-    waiting: Mutex<VecDeque<(u64, oneshot::Sender<()>)>>,
+    waiting: Mutex<Vec<Stranger>>,
 }
 
 impl Foyer {
     /// Lets a peer in. Its receiver ends when it has to make room.
-    pub(super) fn enter(&self, guest: u64, max: usize) -> oneshot::Receiver<()> {
+    pub(super) fn enter(
+        &self,
+        number: u64,
+        host: Option<IpAddr>,
+        max: usize,
+    ) -> oneshot::Receiver<()> {
         let (stay, leave) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        while waiting.len() >= max {
-            waiting.pop_front();
+        if waiting.len() >= max
+            && let Some(place) = who_makes_room(&waiting)
+        {
+            waiting.remove(place);
         }
-        waiting.push_back((guest, stay));
+        waiting.push(Stranger { number, host, _stay: stay });
         leave
     }
 
-    pub(super) fn leave(&self, guest: u64) {
+    pub(super) fn leave(&self, number: u64) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|(other, _)| *other != guest);
+        waiting.retain(|stranger| stranger.number != number);
     }
+}
+
+/// The oldest of the host that has the most here.
+fn who_makes_room(waiting: &[Stranger]) -> Option<usize> {
+    let mut crowds: HashMap<Option<IpAddr>, usize> = HashMap::new();
+    for stranger in waiting {
+        *crowds.entry(stranger.host).or_default() += 1;
+    }
+    let largest = crowds.values().max()?;
+    waiting.iter().position(|stranger| crowds.get(&stranger.host) == Some(largest))
 }
 
 /// Counts the connections that were turned away, and tells of them at a bearable rate.

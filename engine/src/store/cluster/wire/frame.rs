@@ -48,10 +48,13 @@ impl Frame {
         Self { kind, number, body: [size.to_le_bytes(), max.to_le_bytes()].concat() }
     }
 
-    /// The two numbers of [`Frame::sizes`].
-    pub(super) fn read_sizes(&self) -> Option<(u64, u64)> {
-        let (size, max) = self.body.split_first_chunk::<8>()?;
-        Some((u64::from_le_bytes(*size), u64::from_le_bytes(*max.first_chunk::<8>()?)))
+    /// The two numbers of [`Frame::sizes`]; of another frame, anything.
+    pub(super) fn read_sizes(&self) -> (u64, u64) {
+        let number = |at: usize| {
+            let bytes = self.body.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        (number(0), number(8))
     }
 
     pub(super) fn head(&self) -> [u8; HEAD] {
@@ -100,15 +103,17 @@ pub(super) enum Found {
 
 /// Cuts opened bytes into frames. Keeps at most one piece of the stream and one unfinished body.
 pub(super) struct Decoder {
+    /// Read up to `at`, filled up to `end`; beyond it is room from before.
     plain: Vec<u8>,
     at: usize,
+    end: usize,
     stage: Stage,
     frame_max: usize,
 }
 
 impl Decoder {
     pub(super) fn new(frame_max: usize) -> Self {
-        Self { plain: Vec::new(), at: 0, stage: Stage::Head, frame_max }
+        Self { plain: Vec::new(), at: 0, end: 0, stage: Stage::Head, frame_max }
     }
 
     pub(super) fn set_frame_max(&mut self, frame_max: usize) {
@@ -117,25 +122,27 @@ impl Decoder {
 
     /// Makes room for `size` further bytes and lends it.
     pub(super) fn room(&mut self, size: usize) -> &mut [u8] {
-        self.plain.drain(..self.at);
-        self.at = 0;
-        let start = self.plain.len();
-        self.plain.resize(start + size, 0);
-        &mut self.plain[start..]
+        self.plain.copy_within(self.at..self.end, 0);
+        let start = self.end - self.at;
+        (self.at, self.end) = (0, start + size);
+        if self.plain.len() < self.end {
+            self.plain.resize(self.end, 0);
+        }
+        &mut self.plain[start..self.end]
     }
 
     /// Gives back memory that a quiet connection does not need.
     pub(super) fn rest(&mut self) {
-        if self.at == self.plain.len() {
+        if self.at == self.end {
             self.plain = Vec::new();
-            self.at = 0;
+            (self.at, self.end) = (0, 0);
         }
     }
 
     /// The next frame, if its bytes are here.
     pub(super) fn next(&mut self) -> Result<Option<Found>, FrameError> {
         loop {
-            let have = &self.plain[self.at..];
+            let have = &self.plain[self.at..self.end];
             match &mut self.stage {
                 Stage::Head => {
                     let Some(head) = have.first_chunk::<HEAD>() else { return Ok(None) };

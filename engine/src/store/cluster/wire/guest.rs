@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::door::{Handler, stopped};
@@ -21,12 +21,17 @@ use super::{Hello, Introduce, Limits, WireError};
 /// Time to write what is ready when the node stops.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// Bytes of the words for one who may not come in: the other end reads little before it trusts us.
+const WORDS_MAX: usize = 1024;
+
 /// What every connection of a door is given.
 pub(super) struct House {
     pub credentials: Arc<Credentials>,
     pub introduce: Introduce,
     pub limits: Limits,
     pub handler: Arc<dyn Handler>,
+    /// Places for peers that have proven themselves.
+    pub places: Arc<Semaphore>,
 }
 
 /// A peer that has proven itself and been admitted.
@@ -42,28 +47,27 @@ pub(super) struct Guest {
     pong_due: bool,
     read_at: Instant,
     wrote_at: Instant,
+    _place: OwnedSemaphorePermit,
 }
 
 impl House {
-    /// Has a peer prove itself. `full` says that there is no place for it even then.
+    /// Has a peer prove itself.
     pub(super) async fn receive(
         &self,
         mut read: Reader,
         mut write: Writer,
-        full: impl Fn() -> bool,
     ) -> Result<Guest, WireError> {
         let keys = secure::answer(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
         let admitted = match hear_hello(&mut incoming, &self.credentials).await {
-            Ok(_) if full() => Err("it has too many connections already".to_owned()),
-            Ok(hello) => self.handler.admit(&hello).map(|()| hello),
+            Ok(hello) => self.admit(hello),
             Err(error @ WireError::Cluster) => Err(error.to_string()),
             Err(error) => return Err(error),
         };
-        let hello = match admitted {
-            Ok(hello) => hello,
+        let (hello, place) = match admitted {
+            Ok(admitted) => admitted,
             Err(words) => {
-                let body = words.bytes().take(4096).collect();
+                let body = words.bytes().take(WORDS_MAX).collect();
                 outgoing.push(Frame::new(Kind::Refused, 0, body));
                 outgoing.flush().await?;
                 return Err(WireError::TurnedAway(words));
@@ -81,10 +85,19 @@ impl House {
             pong_due: false,
             read_at: Instant::now(),
             wrote_at: Instant::now(),
+            _place: place,
         };
         say_hello(&mut guest.outgoing, &self.credentials, &(self.introduce)()).await?;
         guest.incoming.trust(self.limits.frame_max);
         Ok(guest)
+    }
+
+    fn admit(&self, hello: Hello) -> Result<(Hello, OwnedSemaphorePermit), String> {
+        let place = Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|_| "it has too many connections already")?;
+        self.handler.admit(&hello)?;
+        Ok((hello, place))
     }
 }
 
@@ -144,11 +157,12 @@ impl Guest {
                 Found::Frame(Frame { kind: Kind::Ping, .. }) => self.pong_due = true,
                 Found::Frame(Frame { kind: Kind::Pong, .. }) => {}
                 Found::Frame(frame) => return Err(FrameError::Place(frame.kind).into()),
-                Found::TooLarge { number, size, .. } => {
+                Found::TooLarge { kind: Kind::Request, number, size } => {
                     let max = self.limits.frame_max as u64;
                     let frame = Frame::sizes(Kind::RequestTooLarge, number, size as u64, max);
                     self.outgoing.push(frame);
                 }
+                Found::TooLarge { kind, .. } => return Err(FrameError::Place(kind).into()),
             }
         }
         if std::mem::take(&mut self.pong_due) {

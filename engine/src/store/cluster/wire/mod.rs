@@ -2,6 +2,7 @@
 //! A stranger without the cluster's secret can neither read, change nor replay anything, and costs
 //! a node a few kilobytes and seconds at most. What the requests mean is not known here.
 
+mod carrier;
 mod door;
 mod foyer;
 mod frame;
@@ -96,7 +97,7 @@ impl Limits {
 
     /// How long a sign of life may take once a call was in vain.
     fn doubt_max(&self) -> Duration {
-        self.idle_timeout / 10
+        (self.idle_timeout / 10).max(self.tick() * 3)
     }
 
     /// Peers that may be on their way to prove themselves.

@@ -7,14 +7,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::frame::{Decoder, Found, Frame, FrameError, Kind};
 use super::primitives::TAG;
-use super::secure::{Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer};
+use super::secure::{
+    Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer, closed,
+};
 use super::{Hello, Limits, WireError};
 
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Bytes that wait for the socket before further frames are sealed.
-const OUT_MAX: usize = 256 << 10;
+/// Bytes that are sealed and written in one go, about.
+const OUT_MAX: usize = 128 << 10;
 const READ_MIN: usize = 8 << 10;
 const READ_MAX: usize = 256 << 10;
 
@@ -111,8 +113,10 @@ pub(super) struct Outgoing {
     /// Bytes of the first frame that are sealed already, its head not counted.
     begun: Option<usize>,
     plain: Vec<u8>,
+    /// Written up to `at`, filled up to `end`; beyond it is room from before.
     sealed: Vec<u8>,
     at: usize,
+    end: usize,
     /// The socket took less than was offered.
     choked: bool,
 }
@@ -135,28 +139,26 @@ impl Outgoing {
 
     /// Whether there is more to write than should pile up here.
     pub(super) fn full(&self) -> bool {
-        self.queued + self.sealed.len() - self.at >= OUT_MAX
+        self.queued + self.end - self.at >= OUT_MAX
     }
 
     pub(super) fn pending(&self) -> bool {
-        !self.queue.is_empty() || self.at < self.sealed.len()
+        !self.queue.is_empty() || self.at < self.end
     }
 
     /// Writes once what is waiting, many frames in one go. True if the socket had been full
     /// before and took some now: the other end has read.
     pub(super) async fn write(&mut self) -> Result<bool, WireError> {
-        self.seal()?;
-        let written = self.write.write(&self.sealed[self.at..]).await?;
+        if self.at == self.end {
+            self.seal()?;
+        }
+        let written = self.write.write(&self.sealed[self.at..self.end]).await?;
         if written == 0 {
             return Err(closed().into());
         }
         self.at += written;
         let was_choked = self.choked;
-        self.choked = self.at < self.sealed.len();
-        if !self.choked {
-            self.sealed.clear();
-            self.at = 0;
-        }
+        self.choked = self.at < self.end;
         Ok(was_choked)
     }
 
@@ -170,6 +172,7 @@ impl Outgoing {
 
     pub(super) fn rest(&mut self) {
         if !self.pending() {
+            (self.at, self.end) = (0, 0);
             self.sealed = Vec::new();
             self.plain = Vec::new();
             self.queue.shrink_to_fit();
@@ -177,14 +180,8 @@ impl Outgoing {
     }
 
     fn seal(&mut self) -> Result<(), WireError> {
-        if self.queue.is_empty() {
-            return Ok(());
-        }
-        if self.at >= OUT_MAX {
-            self.sealed.drain(..self.at);
-            self.at = 0;
-        }
-        while self.sealed.len() - self.at < OUT_MAX
+        (self.at, self.end) = (0, 0);
+        while self.end < OUT_MAX
             && let Some(frame) = self.queue.front()
         {
             let begun = match self.begun {
@@ -215,7 +212,12 @@ impl Outgoing {
 
     fn seal_record(&mut self) -> Result<(), WireError> {
         if !self.plain.is_empty() {
-            self.sealer.seal(&self.plain, &mut self.sealed)?;
+            let end = self.end + RECORD_HEAD + self.plain.len() + TAG;
+            if self.sealed.len() < end {
+                self.sealed.resize(end, 0);
+            }
+            self.sealer.seal(&self.plain, &mut self.sealed[self.end..end])?;
+            self.end = end;
             self.plain.clear();
         }
         Ok(())
@@ -248,6 +250,7 @@ pub(super) fn halves(
         plain: Vec::new(),
         sealed: Vec::new(),
         at: 0,
+        end: 0,
         choked: false,
     };
     (incoming, outgoing)
@@ -284,10 +287,6 @@ pub(super) async fn hear_hello(
         return Err(WireError::Cluster);
     }
     postcard::from_bytes(rest).map_err(|_| WireError::Damaged)
-}
-
-fn closed() -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "closed by the other end")
 }
 
 const _: () = assert!(RECORD_MAX <= u16::MAX as usize && READ_MAX > RECORD_MAX);

@@ -4,6 +4,7 @@
 //! pattern NNpsk0: a peer that cannot prove the secret never gets to claim a length.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use snow::{Builder, HandshakeState, StatelessTransportState};
@@ -90,13 +91,13 @@ pub(super) async fn knock(
     write.write_all(&opening).await?;
 
     let mut reply = [0; NAME.len() + 2];
-    read.read_exact(&mut reply).await?;
+    read_all(read, &mut reply).await?;
     let [name @ .., version, status] = reply;
     if name != *NAME {
         return Err(WireError::Foreign);
     }
     match status {
-        WELCOME => {}
+        WELCOME if version == credentials.version => {}
         OTHER_VERSION => {
             return Err(WireError::Version { theirs: version, ours: credentials.version });
         }
@@ -104,7 +105,7 @@ pub(super) async fn knock(
         _ => return Err(WireError::Foreign),
     }
     let mut message = [0; MESSAGE];
-    read.read_exact(&mut message).await?;
+    read_all(read, &mut message).await?;
     state.read_message(&message, &mut []).map_err(|_| WireError::Secret)?;
     Keys::new(state)
 }
@@ -117,7 +118,7 @@ pub(super) async fn answer(
     credentials: &Credentials,
 ) -> Result<Keys, WireError> {
     let mut opening = [0; NAME.len() + 1];
-    read.read_exact(&mut opening).await?;
+    read_all(read, &mut opening).await?;
     let [name @ .., version] = opening;
     if name != *NAME {
         return Err(WireError::Foreign);
@@ -127,7 +128,7 @@ pub(super) async fn answer(
         return Err(WireError::Version { theirs: version, ours: credentials.version });
     }
     let mut message = [0; MESSAGE];
-    read.read_exact(&mut message).await?;
+    read_all(read, &mut message).await?;
     let mut state = credentials.start(false)?;
     if state.read_message(&message, &mut []).is_err() {
         turn_away(read, write, credentials, OTHER_SECRET).await?;
@@ -138,6 +139,18 @@ pub(super) async fn answer(
     state.write_message(&[], &mut reply[NAME.len() + 2..]).map_err(|_| WireError::Damaged)?;
     write.write_all(&reply).await?;
     Keys::new(state)
+}
+
+async fn read_all(read: &mut (impl AsyncRead + Unpin), into: &mut [u8]) -> io::Result<()> {
+    match read.read_exact(into).await {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(closed()),
+        result => result.map(|_| ()),
+    }
+}
+
+/// In plainer words than the library's.
+pub(super) fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the other end")
 }
 
 fn reply_head(version: u8, status: u8) -> [u8; NAME.len() + 2] {
@@ -187,13 +200,10 @@ pub(super) struct Sealer {
 }
 
 impl Sealer {
-    /// Appends `plain` to `out` as one record.
-    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
-        let size = plain.len() + TAG;
-        let start = out.len();
-        out.resize(start + RECORD_HEAD + size, 0);
-        let (head, body) = out[start..].split_at_mut(RECORD_HEAD);
-        head.copy_from_slice(&(size as u16).to_be_bytes());
+    /// Fills `record` with `plain` sealed; its size is that of `plain`, [`RECORD_HEAD`] and [`TAG`].
+    pub(super) fn seal(&mut self, plain: &[u8], record: &mut [u8]) -> Result<(), WireError> {
+        let (head, body) = record.split_at_mut(RECORD_HEAD);
+        head.copy_from_slice(&(body.len() as u16).to_be_bytes());
         self.keys.write_message(self.number, plain, body).map_err(|_| WireError::Damaged)?;
         self.number += 1;
         Ok(())

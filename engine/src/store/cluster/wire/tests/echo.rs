@@ -32,3 +32,90 @@ async fn both_ends_learn_who_the_other_is() {
     server.stop().await;
     until(|| peer.borrow().is_none()).await;
 }
+
+#[tokio::test]
+async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
+    let gate = Arc::new(Semaphore::new(0));
+    let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
+    let server = Server::start(Limits::default(), echo).await;
+    let link = server.link();
+    let late = link.call(b"wait".to_vec(), Duration::from_millis(30)).await;
+    assert!(matches!(late, Err(LinkError::TimedOut { .. })), "{late:?}");
+    let mut peer = link.peer();
+    peer.mark_unchanged();
+    for _ in 0..50 {
+        let given_up = link.call(b"wait".to_vec(), PATIENCE);
+        drop(tokio::time::timeout(Duration::from_millis(1), given_up).await);
+    }
+    gate.add_permits(40);
+    for round in 0..200_u32 {
+        assert_eq!(call(&link, round.to_le_bytes()).await.unwrap(), round.to_le_bytes());
+    }
+    assert!(!peer.has_changed().unwrap(), "the connection was made anew");
+    assert_eq!(server.stop().await.gone.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_is_found_again() {
+    let server = Server::start(Limits::default(), Echo::default()).await;
+    let link = server.link();
+    assert_eq!(call(&link, "one").await.unwrap(), b"one");
+    let address = server.address.clone();
+    let pending = link.call(b"never".to_vec(), PATIENCE);
+    let (broken, _) = tokio::join!(pending, async {
+        until(|| server.echo.calls.load(Ordering::SeqCst) == 2).await;
+        server.stop().await
+    });
+    assert!(matches!(broken, Err(LinkError::Broken { .. })), "{broken:?}");
+    let away = call(&link, "two").await.unwrap_err();
+    assert!(matches!(away, LinkError::Unreachable { .. }) && away.nothing_done(), "{away:?}");
+    let server =
+        Server::start_at(&address, credentials(), Limits::default(), Echo::default()).await;
+    assert_eq!(call(&link, "three").await.unwrap(), b"three");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn stopping_ends_all_connections_and_writes_what_is_ready() {
+    let server = Server::start(Limits::default(), Echo::default()).await;
+    let links: Vec<Link> = (0..20).map(|_| server.link()).collect();
+    for link in &links {
+        assert_eq!(call(link, "x").await.unwrap(), b"x");
+    }
+    assert_eq!(server.stop().await.gone.load(Ordering::SeqCst), 20);
+    for link in &links {
+        until(|| link.peer().borrow().is_none()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_link_leaves() {
+    let server = Server::start(Limits::default(), Echo::default()).await;
+    let link = server.link();
+    assert_eq!(call(&link.clone(), "x").await.unwrap(), b"x");
+    drop(link);
+    until(|| server.echo.gone.load(Ordering::SeqCst) == 1).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_socket_in_the_file_system_serves_and_replaces_a_stale_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("control.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let address = format!("unix:{}", path.display());
+    let open = Arc::new(Credentials::new(None, b""));
+    let server =
+        Server::start_at(&address, Arc::clone(&open), Limits::default(), Echo::default()).await;
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(Door::bind_unix(&path).await.is_err(), "a living socket is not taken over");
+    let link = server.link_with(open, Limits::default());
+    assert_eq!(call(&link, vec![5; 100_000]).await.unwrap(), vec![5; 100_000]);
+    server.stop().await;
+    assert!(!path.exists());
+    std::fs::write(&path, "a file of the user").unwrap();
+    assert!(Door::bind_unix(&path).await.is_err());
+    assert!(path.exists());
+}

@@ -1,6 +1,11 @@
 //! Real sockets on this machine, honest peers and others.
 
+mod bounds;
 mod echo;
+mod fuzz;
+mod refusal;
+mod stranger;
+mod tamper;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -142,5 +147,58 @@ impl Dice {
 
     fn below(&mut self, end: u64) -> u64 {
         self.roll() % end
+    }
+}
+
+/// A proven peer without the manners of a [`Link`].
+async fn raw_peer(address: &str) -> (pipe::Incoming, pipe::Outgoing) {
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let (mut read, mut write) = stream.into_split();
+    let keys = secure::knock(&mut read, &mut write, &credentials()).await.unwrap();
+    let (mut incoming, mut outgoing) =
+        pipe::halves(Box::new(read), Box::new(write), keys, &Limits::default());
+    pipe::say_hello(&mut outgoing, &credentials(), &hello(7)).await.unwrap();
+    assert_eq!(pipe::hear_hello(&mut incoming, &credentials()).await.unwrap(), hello(99));
+    (incoming, outgoing)
+}
+
+/// Passes bytes between a link and a server; while cut, it swallows them in silence.
+struct Cable {
+    address: String,
+    cut: watch::Sender<bool>,
+}
+
+impl Cable {
+    async fn new(server: &str) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (cut, is_cut) = watch::channel(false);
+        let server = server.to_owned();
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                let Ok(far) = tokio::net::TcpStream::connect(&server).await else { return };
+                let (near_read, near_write) = near.into_split();
+                let (far_read, far_write) = far.into_split();
+                tokio::spawn(pass(near_read, far_write, is_cut.clone()));
+                tokio::spawn(pass(far_read, near_write, is_cut.clone()));
+            }
+        });
+        Self { address, cut }
+    }
+}
+
+async fn pass(
+    mut read: tokio::net::tcp::OwnedReadHalf,
+    mut write: tokio::net::tcp::OwnedWriteHalf,
+    cut: watch::Receiver<bool>,
+) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut buffer = vec![0; 65_536];
+    while let Ok(got) = read.read(&mut buffer).await
+        && got > 0
+    {
+        if !*cut.borrow() && write.write_all(&buffer[..got]).await.is_err() {
+            return;
+        }
     }
 }

@@ -1,0 +1,93 @@
+//! Peers that may not come in, and the words they get.
+
+use super::*;
+
+async fn refused(with: Credentials) -> String {
+    let server = Server::start(Limits::default(), Echo::default()).await;
+    let link = server.link_with(Arc::new(with), Limits::default());
+    let reason = match call(&link, "x").await {
+        Err(LinkError::Refused { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(*link.peer().borrow(), None);
+    until(|| server.refusals.count() == 1).await;
+    assert_eq!(server.echo.calls.load(Ordering::SeqCst), 0);
+    assert_eq!(call(&server.link(), "honest").await.unwrap(), b"honest");
+    server.stop().await;
+    reason
+}
+
+#[tokio::test]
+async fn a_wrong_secret_and_no_secret_are_told_as_such() {
+    for secret in [Some(b"another secret".as_slice()), Some(b""), None] {
+        let reason = refused(Credentials::new(secret, b"a:1,b:2")).await;
+        assert_eq!(reason, "the two nodes do not have the same secret");
+    }
+}
+
+#[tokio::test]
+async fn another_cluster_with_the_same_secret_is_told_as_such() {
+    let reason = refused(Credentials::new(Some(b"a secret of the cluster"), b"a:1,c:3")).await;
+    assert_eq!(reason, "the node there belongs to another cluster: its list of peers differs");
+}
+
+#[tokio::test]
+async fn another_version_is_told_as_such() {
+    for version in [0, 2, 255] {
+        let other = Credentials::new(Some(b"a secret of the cluster"), b"a:1,b:2");
+        assert_eq!(
+            refused(other.with_version(version)).await,
+            format!(
+                "the node there speaks version 1 of the protocol between nodes, \
+                 this one {version}"
+            )
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_admit_reach_the_client() {
+    let echo = Echo { refuse: true, ..Echo::default() };
+    let server = Server::start(Limits::default(), echo).await;
+    let error = call(&server.link(), "x").await.unwrap_err();
+    let words = format!("`{}` refuses this node: life 7 is fenced", server.address);
+    assert_eq!(error.to_string(), words);
+    assert!(error.nothing_done());
+    let echo = server.stop().await;
+    assert_eq!(echo.gone.load(Ordering::SeqCst), 0, "who never came has not gone");
+}
+
+#[tokio::test]
+async fn a_full_house_says_so() {
+    let limits = Limits { connections_max: 2, ..Limits::default() };
+    let server = Server::start(limits, Echo::default()).await;
+    let links = [server.link(), server.link(), server.link()];
+    assert!(call(&links[0], "x").await.is_ok());
+    assert!(call(&links[1], "x").await.is_ok());
+    let error = call(&links[2], "x").await.unwrap_err();
+    assert!(error.to_string().contains("too many connections"), "{error}");
+    drop(links);
+    until(|| server.echo.gone.load(Ordering::SeqCst) == 2).await;
+    assert!(call(&server.link(), "x").await.is_ok());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_there_or_somebody_else_is_unreachable() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let limits = Limits { handshake_timeout: Duration::from_millis(100), ..Limits::default() };
+    let link = Link::new(address, credentials(), introduce(7), limits);
+    // It listens, but says nothing.
+    let error = call(&link, "x").await.unwrap_err();
+    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    let error = link.call(b"x".to_vec(), Duration::from_millis(1)).await.unwrap_err();
+    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    drop(listener);
+    let error = call(&link, "x").await.unwrap_err();
+    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    let nowhere = "a name without a port".to_owned();
+    let link = Link::new(nowhere, credentials(), introduce(7), Limits::default());
+    let error = call(&link, "x").await.unwrap_err();
+    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+}
