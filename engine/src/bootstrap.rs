@@ -1,13 +1,17 @@
 //! Wiring: binds the interfaces of the engine to their components, for one machine or for many.
-//! The only file that names a concrete store. A `ClusterModule` will bind the same interfaces.
+//! The only file that names a concrete store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shaku::{Component, HasComponent, Interface, module};
 
-use crate::config::{Config, Durability};
+use crate::config::{Config, Durability, Seating};
+use crate::ledger::Seat;
 use crate::store::{
-    OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store, StoreError,
+    ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
+    OpenOptions, SoloControl, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store,
+    StoreError,
 };
 
 /// Where the engine asks for the time of day; the ledger never does.
@@ -34,18 +38,55 @@ module! {
     }
 }
 
+module! {
+    pub ClusterModule {
+        components = [ClusterStore, SystemClock],
+        providers = []
+    }
+}
+
+/// What has to be ended with a node.
+enum Behind {
+    Solo(SoloThread),
+    Cluster(Box<ClusterThread>, ClusterHandle),
+}
+
 /// A wired node: what the run needs, whichever module it came from.
 pub(crate) struct Node {
     /// Where the ledger is kept.
     pub store: Arc<dyn Store>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// Its place among the nodes of the run.
+    pub place: Place,
+    behind: Behind,
+}
+
+/// A node's place among the nodes of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Its number.
+    pub seat: Seat,
+    /// All seats that write files.
+    pub seats: Vec<Seat>,
+    /// Whether it has a vote, and writes files.
+    pub votes: bool,
     /// Whether no other process can be part of the run.
     pub alone: bool,
-    thread: SoloThread,
+    /// Drawn anew at every start.
+    pub life: u64,
+    /// Nodes with a vote that must be there before a run starts.
+    pub quorum: u32,
+    /// How long to wait for them.
+    pub patience: Duration,
 }
 
 impl Node {
+    /// Opens the data directory and wires the node that the settings ask for.
+    pub(crate) fn open(config: &Config) -> Result<Self, StoreError> {
+        if config.cluster.enable { Self::cluster(config) } else { Self::solo(config) }
+    }
+
     /// Opens the data directory and wires a solo node.
     pub(crate) fn solo(config: &Config) -> Result<Self, StoreError> {
         let options = OpenOptions {
@@ -61,14 +102,76 @@ impl Node {
             .with_component_parameters::<SoloStore>(SoloStoreParameters { handle })
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
-        Ok(Self { store, clock, alone: true, thread })
+        let life = clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
+        let place = Place {
+            seat: Seat(1),
+            seats: vec![Seat(1)],
+            votes: true,
+            alone: true,
+            life,
+            quorum: 1,
+            patience: Duration::ZERO,
+        };
+        Ok(Self { store, clock, place, behind: Behind::Solo(thread) })
+    }
+
+    /// Opens the data directory, comes into the cluster and wires a node of it.
+    fn cluster(config: &Config) -> Result<Self, StoreError> {
+        let Seating { seat, listen, peers, secret, quorum } =
+            config.cluster.seating().map_err(StoreError::Unfit)?;
+        let peers: std::collections::BTreeMap<Seat, String> =
+            peers.into_iter().map(|(seat, address)| (Seat(seat), address)).collect();
+        let seats = peers.keys().copied().collect();
+        let votes = config.cluster.votes;
+        let options = ClusterOptions {
+            dir: config.store.data_dir.clone(),
+            seat: Seat(seat),
+            votes,
+            listen,
+            peers,
+            name: config.cluster.name.clone(),
+            secret,
+            quorum_timeout: config.cluster.quorum_timeout,
+            loss_exit: config.cluster.loss_exit,
+            snapshot_bytes: config.cluster.snapshot_bytes,
+            seen_memory: config.store.seen_memory,
+            placement: config.cluster.placement,
+        };
+        let (handle, thread) = ClusterHandle::open(options)?;
+        let place = Place {
+            seat: Seat(seat),
+            seats,
+            votes,
+            alone: false,
+            life: handle.life(),
+            quorum: quorum as u32,
+            patience: config.cluster.quorum_timeout,
+        };
+        let parameters = ClusterStoreParameters { handle: handle.clone() };
+        let module =
+            ClusterModule::builder().with_component_parameters::<ClusterStore>(parameters).build();
+        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
+        Ok(Self { store, clock, place, behind: Behind::Cluster(Box::new(thread), handle) })
+    }
+
+    /// What an operator can ask of this node; `stop` ends a run that is alone.
+    pub(crate) fn control(&self, stop: impl Fn() + Send + Sync + 'static) -> Arc<dyn Controlled> {
+        match &self.behind {
+            Behind::Solo(_) => {
+                Arc::new(SoloControl { standing: self.store.standing(), stop: Box::new(stop) })
+            }
+            Behind::Cluster(_, handle) => Arc::new(handle.clone()),
+        }
     }
 
     /// Ends the store after everything is durable.
     pub(crate) fn close(self) {
-        let Self { store, thread, .. } = self;
+        let Self { store, behind, .. } = self;
         drop(store);
-        thread.close();
+        match behind {
+            Behind::Solo(thread) => thread.close(),
+            Behind::Cluster(thread, _) => thread.close(),
+        }
     }
 }
 

@@ -12,9 +12,15 @@ pub(crate) enum RunError {
     /// Definitions or settings are invalid.
     #[error("definitions or settings are invalid")]
     Problems(Problems),
+    /// This node's definitions are invalid, in words that were shown already.
+    #[error("{0}")]
+    Broken(String),
     /// Another node could not compose the definitions.
-    #[error("another node failed: {0}")]
+    #[error("the node that set up the run failed:\n{0}")]
     Elsewhere(String),
+    /// The session was lost on the way; to be begun again with another.
+    #[error("the session of this node has ended")]
+    Stale,
     /// The data directory holds another run.
     #[error("{0}")]
     OtherRun(String),
@@ -36,6 +42,23 @@ pub(crate) enum RunError {
 }
 
 impl RunError {
+    /// What other nodes are told when this one fails for all.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Problems(problems) => {
+                let lines = problems.0.iter().map(|problem| match &problem.place {
+                    Some(place) => {
+                        let file = place.file.display();
+                        format!("{file}:{}:{}: {}", place.line, place.column, problem.message)
+                    }
+                    None => problem.message.clone(),
+                });
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The ledger gave an answer that fits no question of ours.
     pub(crate) fn unexpected(asked: &str, reply: &Reply) -> Self {
         Self::Internal(format!("the ledger answered a {asked} with {reply:?}"))
@@ -44,13 +67,22 @@ impl RunError {
     /// The exit code of `cli.md`.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Problems(_) | Self::Elsewhere(_) | Self::OtherRun(_) | Self::NotEnded => 3,
+            Self::Problems(_)
+            | Self::Broken(_)
+            | Self::Elsewhere(_)
+            | Self::OtherRun(_)
+            | Self::NotEnded => 3,
+            Self::Store(StoreError::Unfit(_)) => 2,
+            Self::Store(StoreError::NoQuorum(_)) => 75,
             Self::Store(
-                StoreError::InUse(_) | StoreError::Newer { .. } | StoreError::Older { .. },
+                StoreError::InUse(_)
+                | StoreError::Newer { .. }
+                | StoreError::Older { .. }
+                | StoreError::Excluded(_),
             ) => 10,
             Self::Store(StoreError::Full(_)) => 9,
             Self::NothingToRetry => 0,
-            Self::NothingToReplay | Self::Store(_) | Self::Internal(_) => 1,
+            Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,
         }
     }
 }

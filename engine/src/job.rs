@@ -1,12 +1,12 @@
 //! The job mediator: takes jobs, bounds those in hand, reports their end.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::RunError;
 use crate::failpoint;
@@ -16,13 +16,16 @@ use crate::ledger::{
 use crate::shutdown::Stop;
 use crate::store::{Question, Store, StoreError};
 use crate::task::TaskMediator;
+use crate::tenancy::Tenancy;
 
 /// Takes jobs and sees them to their end.
 pub(crate) struct JobMediator {
     store: Arc<dyn Store>,
+    tenancy: Tenancy,
     session: SessionId,
     tasks: Arc<TaskMediator>,
     bounds: Bounds,
+    share: Arc<Mutex<Share>>,
     broken: watch::Receiver<bool>,
     phase: watch::Receiver<Phase>,
     stop: watch::Receiver<Stop>,
@@ -43,11 +46,45 @@ pub(crate) struct Wires {
     pub in_hand: watch::Sender<usize>,
     /// Whether an appender has given up.
     pub broken: watch::Receiver<bool>,
+    /// What this node has done.
+    pub share: Arc<Mutex<Share>>,
+}
+
+/// What one node has done of a run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Share {
+    /// Jobs that ended here, well or badly.
+    pub jobs: u64,
+    /// Their figures.
+    pub tally: Tally,
+}
+
+impl Share {
+    fn count(&mut self, outcome: &Outcome) {
+        self.jobs += u64::from(!matches!(outcome, Outcome::Retry { .. } | Outcome::Moved { .. }));
+        match outcome {
+            Outcome::Done(harvest) => {
+                self.tally.add(&harvest.tally);
+                for block in &harvest.blocks {
+                    let rows = self.tally.rows.entry(block.data_def.clone()).or_default();
+                    *rows += u64::from(block.rows);
+                }
+            }
+            Outcome::Retry { tally, .. } => {
+                self.tally.add(tally);
+                self.tally.retries += 1;
+            }
+            Outcome::Failed { tally, .. } | Outcome::Moved { tally, .. } => self.tally.add(tally),
+        }
+    }
 }
 
 /// Longest wait for a job that waits for its time. Ledger time passes with commands and by a second
 /// each at most, so somebody has to ask now and then.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Patience with giving jobs back at the end.
+const RETURN_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a mediator may hold.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +101,7 @@ impl JobMediator {
     /// A mediator within its bounds.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        session: SessionId,
+        tenancy: Tenancy,
         tasks: Arc<TaskMediator>,
         bounds: Bounds,
         wires: Wires,
@@ -72,9 +109,11 @@ impl JobMediator {
         Self {
             standing: store.standing(),
             store,
-            session,
+            tenancy,
+            session: SessionId(0),
             tasks,
             bounds,
+            share: wires.share,
             broken: wires.broken,
             phase: wires.phase,
             stop: wires.stop,
@@ -94,6 +133,7 @@ impl JobMediator {
     }
 
     async fn work(&mut self) -> Result<(), RunError> {
+        self.session = self.tenancy.lease().await?.session;
         loop {
             let lag = self.standing.borrow().lag_bytes > self.bounds.lag_bytes;
             if *self.phase.borrow_and_update() >= Phase::Shutdown || lag && *self.broken.borrow() {
@@ -105,6 +145,8 @@ impl JobMediator {
             });
             let timer = next_due.unwrap_or_else(|| Instant::now() + Duration::from_hours(1));
             tokio::select! {
+                biased;
+                () = self.tenancy.lost(self.session) => self.start_over().await?,
                 Some(ended) = self.running.join_next_with_id() => self.reap(ended).await?,
                 changed = self.phase.changed() => if changed.is_err() { return Ok(()) },
                 changed = self.standing.changed() => if changed.is_err() {
@@ -119,6 +161,17 @@ impl JobMediator {
                 self.reap(ended).await?;
             }
         }
+    }
+
+    /// The session is lost: what is under way is dropped, for others may be at it already. A result
+    /// that is complete is offered all the same; its token decides.
+    async fn start_over(&mut self) -> Result<(), RunError> {
+        self.running.abort_all();
+        while self.running.join_next().await.is_some() {}
+        self.held.clear();
+        self.session = self.tenancy.replace(self.session).await?.session;
+        self.takes = 0;
+        Ok(())
     }
 
     /// Fills the free places; tells when the next job may be due, if one waits for its time.
@@ -139,6 +192,10 @@ impl JobMediator {
                 }
                 Ok(wait_ms.map(|wait| Instant::now() + Duration::from_millis(wait).min(LOOK_AGAIN)))
             }
+            Reply::Stale => {
+                self.start_over().await?;
+                Ok(Some(Instant::now()))
+            }
             other => Err(RunError::unexpected("take", &other)),
         }
     }
@@ -147,7 +204,12 @@ impl JobMediator {
         let (store, tasks, session) =
             (Arc::clone(&self.store), Arc::clone(&self.tasks), self.session);
         let (job, token, alone) = (grant.id, grant.token, grant.alone);
+        let (tenancy, share) = (self.tenancy.clone(), Arc::clone(&self.share));
         let task = self.running.spawn(async move {
+            if !tenancy.holds(session) {
+                // Too late to begin: the ledger will give it to somebody else.
+                return Ok(());
+            }
             let begin = async || {
                 if alone {
                     // A store that is gone tells so when the job is finished.
@@ -156,9 +218,14 @@ impl JobMediator {
             };
             let outcome = tasks.work(grant, begin).await;
             failpoint::pass("job.finish.before");
-            let finished = store.submit(Command::Finish { session, job, token, outcome }).await;
+            if let Ok(mut share) = share.lock() {
+                share.count(&outcome);
+            }
+            let finish = store.submit(Command::Finish { session, job, token, outcome });
+            // On its own from here: a result is offered even if this session ends meanwhile.
+            let finished = tokio::spawn(finish).await;
             failpoint::pass("job.finish.after");
-            finished.map(drop)
+            finished.unwrap_or(Err(StoreError::Closed)).map(drop)
         });
         self.held.insert(task.id(), (job, token));
     }
@@ -206,7 +273,10 @@ impl JobMediator {
         let jobs: Vec<_> = self.held.drain().map(|(_, held)| held).collect();
         if !jobs.is_empty() {
             let give_back = Command::Return { session: self.session, jobs };
-            self.store.submit(give_back).await?;
+            // If nobody can be told, the session will expire.
+            if let Ok(told) = timeout(RETURN_PATIENCE, self.store.submit(give_back)).await {
+                told?;
+            }
         }
         Ok(())
     }

@@ -31,3 +31,4 @@ mod seed;
 mod shutdown;
 mod steps;
 mod task;
+mod tenancy;

@@ -12,7 +12,7 @@ use crate::error::RunError;
 use crate::ledger::{OpenMode, Run};
 use crate::prepare::RunDate;
 use crate::report::{Replay, Report};
-use crate::run::{Errand, Replaying};
+use crate::run::{Errand, Offer, Replaying};
 use crate::store::{Answer, Question};
 use crate::task::NOT_STORED;
 
@@ -23,7 +23,7 @@ const SCRATCH: &str = "replay";
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The definitions with settings for work without network.
-    pub composed: Composed,
+    pub offer: Offer,
     /// What to do with them.
     pub errand: Errand,
     scratch: PathBuf,
@@ -46,7 +46,7 @@ impl Plan {
         let composed = indoors(composed, &scratch, &last)?;
         let replay = Some(Replaying { pages_dir, folder });
         let errand = Errand { mode: OpenMode::Fresh, replay };
-        Ok(Self { composed, errand, scratch, last })
+        Ok(Self { offer: Offer::of(composed), errand, scratch, last })
     }
 
     /// Adds to the report of a replay how its rows differ from those of the last run.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::job::Share;
 use crate::ledger::Standing;
 use crate::quality::{FieldReport, Unmet};
 
@@ -69,6 +70,41 @@ pub(crate) struct Report {
     pub peak_memory_bytes: u64,
     /// Which node this is.
     pub node: u32,
+    /// Set for a node of a cluster: what it did itself; all other numbers are the cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<NodeShare>,
+}
+
+/// What one node of a cluster did itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeShare {
+    /// Jobs that ended here.
+    pub jobs: u64,
+    /// Pages loaded here.
+    pub fetched: u64,
+    /// Pages taken from this node's store.
+    pub from_store: u64,
+    /// Loads tried again.
+    pub retries: u64,
+    /// Bytes of loaded pages.
+    pub bytes: u64,
+    /// Rows made here.
+    pub rows: u64,
+}
+
+impl NodeShare {
+    pub(crate) fn of(share: &Share) -> Self {
+        let tally = &share.tally;
+        Self {
+            jobs: share.jobs,
+            fetched: tally.fetched,
+            from_store: tally.stored,
+            retries: tally.retries,
+            bytes: tally.bytes,
+            rows: tally.rows.values().sum(),
+        }
+    }
 }
 
 /// What became of pages.
@@ -175,6 +211,7 @@ impl Report {
             outputs: Vec::new(),
             peak_memory_bytes: peak_memory(),
             node: 1,
+            share: None,
         }
     }
 
@@ -247,6 +284,18 @@ impl Report {
                 None => line("output", output.path.clone()),
                 Some(error) => line("output", format!("{error}; its rows are kept, run again")),
             }
+        }
+        if let Some(share) = &self.share {
+            let NodeShare { jobs, fetched, from_store, bytes, rows, .. } = share;
+            line(
+                "this node",
+                format!(
+                    "{}: {}, {fetched} fetched, {from_store} from store, {}, {rows} rows",
+                    self.node,
+                    counted(*jobs, "job"),
+                    size(*bytes)
+                ),
+            );
         }
         line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
         lines.concat()

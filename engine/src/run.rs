@@ -1,7 +1,7 @@
 //! The story of a run on one page: join, agree on the definitions, seed, work, watch, close.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use spoonbill_defs::Sources;
 use spoonbill_plugins::dates::Pattern;
@@ -9,31 +9,32 @@ use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::append::{AppendOrder, Appended, AppenderMediator};
 use crate::barricade::cross;
-use crate::bootstrap::Node;
+use crate::bootstrap::{Node, Place};
 use crate::compose::{Composed, Published, encode, identity};
 use crate::config::{Config, Durability, OutputOrder};
 use crate::differ;
 use crate::documents::{self, Documents};
 use crate::error::RunError;
 use crate::failpoint;
-use crate::job::{Bounds, JobMediator, Wires};
+use crate::job::{Bounds, JobMediator, Share, Wires};
 use crate::ledger::{
-    Arrival, Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, Seat,
-    SessionId,
+    Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId, Standing,
 };
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
 use crate::quality;
-use crate::report::{Failure, FinishReason, Jobs, Output, Pages, Report, peak_memory};
+use crate::report::{Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory};
 use crate::seed::{Seeding, seed};
 use crate::shutdown::Stop;
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, Supply, TaskMediator};
+use crate::tenancy::{self, Tenancy};
 
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
 const FAILURES_SHOWN: usize = 100;
@@ -56,77 +57,135 @@ pub(crate) struct Replaying {
     pub folder: String,
 }
 
-/// A run that has come to its end: everything is written, but it is not closed yet.
+/// What a node brings along: its definitions, if they are good, and what belongs to its machine.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    /// What happened.
-    pub report: Report,
-    session: SessionId,
-    whole: bool,
+pub(crate) struct Offer {
+    /// The definitions as composed here, or what is wrong with them, in words.
+    pub composed: Result<Composed, String>,
+    /// The settings of this node.
+    pub config: Config,
+    /// Where the definitions lie on this machine, and files beside them.
+    pub dir: PathBuf,
 }
 
-impl Ended {
-    /// Closes the run, if all of it is done. This is the last act, after the report is written: a
-    /// process that dies before it has its run continued and ended by the next one, and one that
-    /// dies after it has left nothing undone.
-    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
-        let session = self.session;
-        failpoint::pass("run.close.before");
-        if self.whole {
-            store.submit(Command::Close { session }).await?;
-        }
-        store.submit(Command::Leave { session }).await?;
-        failpoint::pass("run.close.after");
-        Ok(())
+impl Offer {
+    /// Good definitions.
+    pub(crate) fn of(composed: Composed) -> Self {
+        let (config, dir) = (composed.config.clone(), composed.dir.clone());
+        Self { composed: Ok(composed), config, dir }
     }
 }
 
-/// Runs composed definitions on a wired node until the work is over or `stop` ends it.
+/// A run that has come to its end: everything is written, but it is not closed yet.
+pub(crate) struct Ended {
+    /// What happened.
+    pub report: Report,
+    tenancy: Tenancy,
+    renewing: JoinHandle<()>,
+    whole: bool,
+    /// The mark beside this node's folder.
+    mark: Option<PathBuf>,
+}
+
+impl Ended {
+    /// Closes the run, if all of it is done, and waits until every node has come so far. This is
+    /// the last act, after the report is written: a process that dies before it has its run
+    /// continued and ended by the next one, and one that dies after it has left nothing undone.
+    pub(crate) async fn close(
+        mut self,
+        store: &Arc<dyn Store>,
+        mut stop: watch::Receiver<Stop>,
+    ) -> Result<(), RunError> {
+        failpoint::pass("run.close.before");
+        stop.mark_unchanged();
+        let closed = async {
+            let mut session = self.tenancy.lease().await?.session;
+            let mut standing = store.standing();
+            while self.whole {
+                match store.submit(Command::Close { session }).await? {
+                    Reply::Ok => {
+                        // Nobody tells any more: then nobody waits for us either.
+                        drop(standing.wait_for(|now| now.closed).await);
+                        break;
+                    }
+                    _ if standing.borrow().closed => break,
+                    _ => session = self.tenancy.replace(session).await?.session,
+                }
+            }
+            if let Some(mark) = self.mark.as_ref().filter(|_| self.whole) {
+                drop(std::fs::remove_file(mark));
+            }
+            tenancy::leave(store, session).await
+        };
+        let closed = tokio::select! {
+            closed = closed => closed,
+            // Whoever asks twice gets away, the others will not wait for ever.
+            Ok(()) = stop.changed() => Ok(()),
+        };
+        self.renewing.abort();
+        failpoint::pass("run.close.after");
+        closed
+    }
+}
+
+/// Runs definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(
     node: &Node,
-    composed: &Composed,
+    offer: &Offer,
     errand: &Errand,
     stop: watch::Receiver<Stop>,
 ) -> Result<Ended, RunError> {
     let start = node.clock.now();
     let store = &node.store;
-    let session = join(node).await?;
-
-    let mut continued = false;
-    let opened = &mut continued;
-    cross(store, session, "setup", |epoch| async move {
-        *opened = open_run(store, session, epoch, composed, errand).await?;
-        Ok(())
-    })
-    .await?;
-    let plan = agreed(store).await?;
-
-    let dir = composed.dir.as_path();
-    cross(store, session, "seed", |epoch| seed_once(store, session, epoch, &plan, dir)).await?;
+    let (mut tenancy, renewing) = Tenancy::enter(node).await?;
+    let plan = match agree(node, offer, errand, &mut tenancy).await {
+        Ok(plan) => plan,
+        Err(error) => {
+            renewing.abort();
+            // The others need not wait until the session expires.
+            if let Ok(lease) = tenancy.lease().await {
+                drop(tenancy::leave(store, lease.session).await);
+            }
+            return Err(error);
+        }
+    };
 
     // From here on the numbers that are watched are this run's.
     store.ask(Question::Flush).await?;
     let run = current(store).await?;
-    let appenders = start_appenders(store, &plan, &run)?;
-    if errand.replay.is_none() {
-        point_latest(&plan.config.output.dir, &run.plan.folder);
-    }
+    let mut mark = None;
+    let appenders = if node.place.votes {
+        let folder = own_folder(&plan.config.output.dir, &run.plan.folder, &node.place);
+        if errand.replay.is_none() {
+            point_latest(&plan.config.output.dir, &folder);
+        }
+        let own = folder == run.plan.folder && !node.place.alone;
+        mark = own.then(|| mark_of(&plan.config.output.dir, &folder));
+        start_appenders(store, &plan, &run, &folder)?
+    } else {
+        AppenderMediator::start(store, Vec::new()).map_err(no_thread)?
+    };
     let config = plan.config.clone();
     let expectations = plan.prepared.expectations();
     let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref())?);
-    let broken = appenders.broken();
-    let worked = work(store, session, &config, tasks, stop, broken).await;
+    let share = Arc::new(Mutex::new(Share::default()));
+    let means = Means { tasks, broken: appenders.broken(), share: Arc::clone(&share) };
+    let worked = work(store, &tenancy, &config, means, stop).await;
     let appended = close_appenders(store, appenders).await?;
     worked?;
 
     let over = store.standing().borrow().over;
     let whole = over && appended.iter().all(|end| end.error.is_none());
     let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
-    let mut report = report(node, reason, continued, start, appended).await?;
+    let mut report = report(node, reason, start, appended).await?;
     if over {
         report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
     }
-    Ok(Ended { report, session, whole })
+    if !node.place.alone {
+        let share = share.lock().map(|share| share.clone()).unwrap_or_default();
+        report.share = Some(NodeShare::of(&share));
+    }
+    Ok(Ended { report, tenancy, renewing, whole: whole && node.place.votes, mark })
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -137,27 +196,82 @@ struct Agreed {
     date: RunDate,
 }
 
-async fn join(node: &Node) -> Result<SessionId, RunError> {
-    let nonce = node.clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
-    let arrival = Arrival { nonce, life: nonce, seat: Seat(1), votes: true, alone: node.alone };
-    match node.store.submit(Command::Join(arrival)).await? {
-        Reply::Joined(session) => Ok(session),
-        other => Err(RunError::unexpected("join", &other)),
+/// Has the run set up and seeded, by this node or another.
+async fn agree(
+    node: &Node,
+    offer: &Offer,
+    errand: &Errand,
+    tenancy: &mut Tenancy,
+) -> Result<Agreed, RunError> {
+    let store = &node.store;
+    let Answer::Run(last) = store.ask(Question::Run).await? else {
+        return Err(RunError::Internal("the store does not tell its run".to_owned()));
+    };
+    let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
+    if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
+        // The run ended while this node was away: its files and its end are still to be had here.
+        return agreed(store, offer).await;
+    }
+    gather(node, last.is_some_and(|run| !run.closed)).await?;
+    cross(store, tenancy, "setup", async |session, epoch| {
+        let composed = offer.composed.as_ref();
+        let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
+        open_run(node, session, epoch, composed, errand).await
+    })
+    .await?;
+    let plan = agreed(store, offer).await?;
+    if let Ok(composed) = &offer.composed
+        && identity(composed) != current(store).await?.plan.identity
+    {
+        tracing::warn!(
+            "the definitions on this node differ from those of the run; it goes by the run's"
+        );
+    }
+    let dir = offer.dir.as_path();
+    cross(store, tenancy, "seed", async |session, epoch| {
+        seed_once(store, session, epoch, &plan, dir).await
+    })
+    .await?;
+    Ok(plan)
+}
+
+/// Waits until enough nodes are there; who comes to a run that is under way need not wait.
+async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
+    if node.place.alone {
+        return Ok(());
+    }
+    let mut standing = node.store.standing();
+    let enough = |now: &Standing| {
+        now.voters >= node.place.quorum || under_way && now.voters + now.workers > 1
+    };
+    match tokio::time::timeout(node.place.patience, standing.wait_for(enough)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err(StoreError::Closed.into()),
+        Err(_) => {
+            let there = node.store.standing().borrow().voters;
+            Err(StoreError::NoQuorum(format!(
+                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed",
+                node.place.patience.as_secs(),
+                node.place.seats.len(),
+                node.place.quorum
+            ))
+            .into())
+        }
     }
 }
 
-/// Publishes the definitions and settings and opens the run; tells whether it goes on with one.
+/// Publishes the definitions and settings and opens the run.
 async fn open_run(
-    store: &Arc<dyn Store>,
+    node: &Node,
     session: SessionId,
     epoch: Epoch,
     composed: &Composed,
     errand: &Errand,
-) -> Result<bool, RunError> {
-    let mode = errand.mode;
+) -> Result<(), RunError> {
+    let (store, mode) = (&node.store, errand.mode);
     let publish = Publication {
         defs: encode(&composed.published),
-        config: encode(&composed.config.to_map()),
+        config: encode(&composed.config.shared()),
     };
     let config = &composed.config;
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
@@ -183,7 +297,7 @@ async fn open_run(
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
         appenders,
-        seats: vec![Seat(1)],
+        seats: node.place.seats.clone(),
         by_level,
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
@@ -191,6 +305,9 @@ async fn open_run(
             // One lane never fills the node, however parallel its host may be.
             lane_share_max: (take_limit / 4 * 3).max(1),
             attempts_max: config.job.attempts_max,
+            session_ttl_ms: config.cluster.session_ttl.as_millis() as u64,
+            end_wait_ms: config.cluster.end_wait.as_millis() as u64,
+            auto_fence: config.cluster.auto_fence,
             ..Policy::default()
         },
     };
@@ -202,7 +319,8 @@ async fn open_run(
         drop(std::fs::remove_dir(config.output.dir.join(&folder)));
     }
     match reply? {
-        Reply::Opened { continued } => Ok(continued),
+        Reply::Opened { .. } => Ok(()),
+        Reply::Stale => Err(RunError::Stale),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
         Reply::NotEnded => Err(RunError::NotEnded),
         Reply::Unfinished { defs, .. } => {
@@ -269,14 +387,16 @@ fn claim_folder(output: &Path, wanted: &str) -> String {
     name
 }
 
-async fn agreed(store: &Arc<dyn Store>) -> Result<Agreed, RunError> {
+async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Agreed, RunError> {
     let run = current(store).await?;
     let odd = |what: &str| RunError::Internal(format!("published {what} cannot be read back"));
     let published: Published =
         postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
     let settings: std::collections::BTreeMap<String, String> =
         postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
-    let config = Config::from_map(&settings).map_err(RunError::Problems)?;
+    let config = Config::from_map(&settings)
+        .and_then(|shared| shared.on_machine_of(&offer.config))
+        .map_err(RunError::Problems)?;
     let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
     let prepared =
         prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;
@@ -312,23 +432,54 @@ async fn seed_once(
     Ok(())
 }
 
+/// The folder of this node's files: that of the run, unless another node of the run writes there
+/// already, on the same machine. Until the run is closed, a mark beside the folder names its node.
+fn own_folder(output: &Path, folder: &str, place: &Place) -> String {
+    if place.alone {
+        return folder.to_owned();
+    }
+    let (mark, own) = (mark_of(output, folder), place.seat.0.to_string());
+    let part = output.join(format!(".{folder}.node{own}"));
+    let claim = || {
+        std::fs::create_dir_all(output)?;
+        std::fs::write(&part, &own)?;
+        // Whole or not at all, and only if nobody else was first.
+        let linked = std::fs::hard_link(&part, &mark);
+        std::fs::remove_file(&part)?;
+        linked
+    };
+    let taken = matches!(claim(), Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists);
+    let owner =
+        if taken { std::fs::read_to_string(&mark).unwrap_or_default() } else { own.clone() };
+    // Where nothing can be written, the appenders will tell why.
+    if owner == own { folder.to_owned() } else { format!("{folder}-node{own}") }
+}
+
+fn mark_of(output: &Path, folder: &str) -> PathBuf {
+    output.join(format!(".{folder}.node"))
+}
+
+fn no_thread(error: std::io::Error) -> RunError {
+    RunError::Internal(format!("no thread for an appender: {error}"))
+}
+
 fn start_appenders(
     store: &Arc<dyn Store>,
     plan: &Agreed,
     run: &Run,
+    folder: &str,
 ) -> Result<AppenderMediator, RunError> {
     let output = &plan.config.output;
     let orders = plan.prepared.appenders.iter().zip(&run.positions).zip(0..);
     let orders = orders.map(|((spec, position), number)| AppendOrder {
         number,
-        path: spec.file.path(&output.dir, &run.plan.folder),
+        path: spec.file.path(&output.dir, folder),
         header: spec.header.clone(),
         position: *position,
         canonical: output.order == OutputOrder::Canonical,
         durable: plan.config.store.durability == Durability::Strict,
     });
-    let started = AppenderMediator::start(store, orders.collect());
-    started.map_err(|error| RunError::Internal(format!("no thread for an appender: {error}")))
+    AppenderMediator::start(store, orders.collect()).map_err(no_thread)
 }
 
 /// Makes `latest` point at the folder of this run; a file system without links goes without.
@@ -365,15 +516,22 @@ fn open_documents(
     Ok(Some(Documents::open(dir, store.pages_bytes_max)?))
 }
 
+/// What jobs are worked on with.
+struct Means {
+    tasks: Arc<TaskMediator>,
+    broken: watch::Receiver<bool>,
+    share: Arc<Mutex<Share>>,
+}
+
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.
 async fn work(
     store: &Arc<dyn Store>,
-    session: SessionId,
+    tenancy: &Tenancy,
     config: &Config,
-    tasks: Arc<TaskMediator>,
+    means: Means,
     stop: watch::Receiver<Stop>,
-    broken: watch::Receiver<bool>,
 ) -> Result<(), RunError> {
+    let Means { tasks, broken, share } = means;
     let bounds = Bounds {
         jobs: config.job.take_limit,
         // Sorted output is written at the end alone: it may lag as far as the run goes.
@@ -387,8 +545,8 @@ async fn work(
     let (in_hand, in_hand_seen) = watch::channel(0);
     let monitor =
         Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
-    let wires = Wires { phase: phase_seen, stop, in_hand, broken };
-    let jobs = JobMediator::new(Arc::clone(store), session, tasks, bounds, wires);
+    let wires = Wires { phase: phase_seen, stop, in_hand, broken, share };
+    let jobs = JobMediator::new(Arc::clone(store), tenancy.clone(), tasks, bounds, wires);
     let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
     worked
 }
@@ -436,7 +594,6 @@ async fn close_appenders(
 async fn report(
     node: &Node,
     finish_reason: FinishReason,
-    continued: bool,
     start: jiff::Timestamp,
     appended: Vec<Appended>,
 ) -> Result<Report, RunError> {
@@ -452,7 +609,7 @@ async fn report(
     Ok(Report {
         finish_reason,
         error: None,
-        continued,
+        continued: run.opened.1,
         start,
         end,
         elapsed_seconds: end.duration_since(start).as_secs_f64(),
@@ -485,6 +642,7 @@ async fn report(
             .map(|end| Output { path: end.path.display().to_string(), error: end.error })
             .collect(),
         peak_memory_bytes: peak_memory(),
-        node: 1,
+        node: node.place.seat.0,
+        share: None,
     })
 }

@@ -95,6 +95,7 @@ fn seed_group(
                 failpoint::pass("seed.after");
                 Ok(())
             }
+            Reply::Stale => Err(RunError::Stale),
             other => Err(RunError::unexpected("seed", &other)),
         }
     };

@@ -35,20 +35,25 @@ impl Signal {
     }
 }
 
-/// The token, fed by the process's signals.
-pub(crate) fn on_signals() -> std::io::Result<watch::Receiver<Stop>> {
-    let (tell, stop) = watch::channel(Stop::No);
+/// The token, fed by the process's signals; whoever else may stop the run has the sender.
+pub(crate) fn on_signals() -> std::io::Result<watch::Sender<Stop>> {
+    let token = watch::Sender::new(Stop::No);
+    let tell = token.clone();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for number in signals.forever() {
-            let signal = if number == SIGINT { Signal::Interrupt } else { Signal::Terminate };
-            tell.send_modify(|stop| {
-                *stop = match *stop {
-                    Stop::No => Stop::Drain(signal),
-                    Stop::Drain(_) | Stop::Now(_) => Stop::Now(signal),
-                };
-            });
+            ask(&tell, if number == SIGINT { Signal::Interrupt } else { Signal::Terminate });
         }
     })?;
-    Ok(stop)
+    Ok(token)
+}
+
+/// Asks to stop, or, asked before, to stop now.
+pub(crate) fn ask(token: &watch::Sender<Stop>, signal: Signal) {
+    token.send_modify(|stop| {
+        *stop = match *stop {
+            Stop::No => Stop::Drain(signal),
+            Stop::Drain(_) | Stop::Now(_) => Stop::Now(signal),
+        };
+    });
 }

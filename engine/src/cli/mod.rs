@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod config;
+mod control;
 mod failed;
 mod fsck;
 mod init;
@@ -69,6 +70,14 @@ enum Command {
         #[command(flatten)]
         settings: SettingArgs,
     },
+    /// Show a running node and its cluster
+    Status(control::StatusArgs),
+    /// End a running run everywhere, cleanly; it can be continued
+    Cancel(control::ControlArgs),
+    /// Keep a node of the cluster out, until it is admitted again
+    Fence(control::SeatArgs),
+    /// Let a fenced node in again
+    Admit(control::SeatArgs),
     /// Measure this program on this machine
     Bench {
         #[command(subcommand)]
@@ -99,9 +108,52 @@ struct RunArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
     settings: SettingArgs,
     #[command(flatten)]
     logging: LogArgs,
+}
+
+/// How a node takes part in a cluster.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+struct ClusterArgs {
+    /// Share the run with other nodes
+    #[arg(long)]
+    cluster: bool,
+    /// This node's number among the peers, from 1; `auto` takes it from the machine's name
+    #[arg(long, value_name = "N")]
+    node_id: Option<String>,
+    /// Address and port to listen on [default: this node's own among the peers]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// All nodes with a vote, the same on every node
+    #[arg(long, value_name = "1=HOST:PORT,2=...")]
+    peers: Option<String>,
+    /// Nodes with a vote that must be there before the run starts [default: more than half]
+    #[arg(long, value_name = "N")]
+    quorum: Option<usize>,
+    /// `voter` keeps the ledger and votes, `worker` only works [default: voter]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl ClusterArgs {
+    /// The same as settings.
+    fn flags(&self) -> Vec<(String, String)> {
+        let quorum = self.quorum.map(|quorum| quorum.to_string());
+        let flags = [
+            ("cluster.enable", self.cluster.then(|| "true".to_owned())),
+            ("cluster.node.id", self.node_id.clone()),
+            ("cluster.listen", self.listen.clone()),
+            ("cluster.peers", self.peers.clone()),
+            ("cluster.quorum.size", quorum),
+            ("cluster.role", self.role.clone()),
+        ];
+        let given = flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        given.collect()
+    }
 }
 
 /// Where settings come from.
@@ -161,6 +213,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Schema => u8::from(print_out(&spoonbill_defs::shapes::schema()).is_err()),
         Command::Failed { settings } => failed::failed(&settings),
         Command::Fsck { settings } => fsck::fsck(&settings),
+        Command::Status(args) => control::status(&args),
+        Command::Cancel(args) => control::cancel(&args),
+        Command::Fence(args) => control::fence(&args),
+        Command::Admit(args) => control::admit(&args),
         Command::Bench { what } => bench::bench(&what),
         Command::Config { settings, defs_dir } => config::config(&settings, defs_dir.as_ref()),
     };
@@ -170,7 +226,24 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 impl SettingArgs {
     /// Resolves the settings, or prints what is wrong with them and gives the exit code.
     fn resolve(&self, defs_dir: Option<&PathBuf>, output: Option<&PathBuf>) -> Result<Config, u8> {
-        let mut flags = Vec::new();
+        self.resolve_with(Vec::new(), defs_dir, output)
+    }
+
+    /// The same with flags of a command.
+    fn resolve_with(
+        &self,
+        mut flags: Vec<(String, String)>,
+        defs_dir: Option<&PathBuf>,
+        output: Option<&PathBuf>,
+    ) -> Result<Config, u8> {
+        if self.sets.iter().any(|set| set.trim_start().starts_with("cluster.secret=")) {
+            // Every user of the machine can read what stands on a command line.
+            print_err(
+                "error: a secret does not belong on the command line: put it into a file and name \
+                 it with `--set cluster.secretFile=FILE`\n",
+            );
+            return Err(3);
+        }
         let mut flag = |key: &str, value: Option<&PathBuf>| {
             flags.extend(value.map(|value| (key.to_owned(), value.display().to_string())));
         };
@@ -218,9 +291,10 @@ impl LogArgs {
     /// Sends log lines to stderr from here on.
     fn start(&self) {
         let level = match (self.quiet, self.verbose) {
-            (true, _) => "error",
-            (false, 0) => "warn",
-            (false, 1) => "spoonbill_engine=debug,warn",
+            (true, _) => "error,openraft=off",
+            (false, 0) => "warn,openraft=off",
+            (false, 1) => "spoonbill_engine=debug,warn,openraft=off",
+            (false, 2) => "trace,openraft=off",
             (false, _) => "trace",
         };
         let builder = tracing_subscriber::fmt()

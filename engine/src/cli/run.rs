@@ -7,14 +7,16 @@ use tokio::sync::watch;
 use super::problems::{self, Shown};
 use super::{RunArgs, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
-use crate::compose::{Composed, compose};
+use crate::compose::compose;
+use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::OpenMode;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
-use crate::run::{Ended, Errand};
-use crate::shutdown::{self, Stop};
+use crate::run::{Ended, Errand, Offer};
+use crate::shutdown::{self, Signal, Stop};
+use crate::store::serve_control;
 
 /// Which jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,21 +42,33 @@ impl Which {
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     args.logging.start();
-    let config = match args.settings.resolve(Some(&args.defs_dir), args.output.as_ref()) {
+    let (defs_dir, output) = (Some(&args.defs_dir), args.output.as_ref());
+    let config = match args.settings.resolve_with(args.cluster.flags(), defs_dir, output) {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let composed = match compose(&args.defs_dir, &config) {
-        Ok(composed) => composed,
+    if let Some(code) = unfit(&config, which) {
+        return code;
+    }
+    let offer = match compose(&args.defs_dir, &config) {
+        Ok(composed) => {
+            secrets::keep(&composed.published.secrets);
+            if !args.logging.quiet {
+                problems::print(&composed.warnings, Shown::Problems);
+            }
+            Offer::of(composed)
+        }
         Err(found) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
-            return 3;
+            if !config.cluster.enable {
+                return 3;
+            }
+            // The others have to know if this node is to set up the run.
+            let words = RunError::Problems(found).words();
+            let (config, dir) = (config.clone(), args.defs_dir.clone());
+            Offer { composed: Err(words), config, dir }
         }
     };
-    secrets::keep(&composed.published.secrets);
-    if !args.logging.quiet {
-        problems::print(&composed.warnings, Shown::Problems);
-    }
     if let Some(path) = &args.report
         && let Err(error) = std::fs::File::options().create(true).append(true).open(path)
     {
@@ -69,10 +83,10 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         return 1;
     }
     let performed = match (which, args.fresh) {
-        (Which::Failed, _) => perform(args, which, &composed, OpenMode::Retry),
-        (Which::All, true) => perform(args, which, &composed, OpenMode::Fresh),
-        (Which::All, false) => perform(args, which, &composed, OpenMode::Continue),
-        (Which::Stored, _) => replay(args, composed),
+        (Which::Failed, _) => perform(args, which, &offer, OpenMode::Retry),
+        (Which::All, true) => perform(args, which, &offer, OpenMode::Fresh),
+        (Which::All, false) => perform(args, which, &offer, OpenMode::Continue),
+        (Which::Stored, _) => replay(args, offer),
     };
     match performed {
         Ok(code) => code,
@@ -80,6 +94,8 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
         }
+        // Its problems have been told.
+        Err(RunError::Broken(_)) => 3,
         Err(error) if error.exit_code() == 0 => {
             if !args.logging.quiet {
                 print_err(&format!("{error}\n"));
@@ -93,21 +109,31 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     }
 }
 
+/// Says what is wrong with the settings of a cluster taken together, and gives the exit code.
+fn unfit(config: &Config, which: Which) -> Option<u8> {
+    if !config.cluster.enable {
+        return None;
+    }
+    if which == Which::Stored {
+        print_err("error: a replay is the work of one node: leave `--cluster` away\n");
+        return Some(2);
+    }
+    let words = config.cluster.seating().err()?;
+    print_err(&format!("error: {words}\n"));
+    Some(2)
+}
+
 /// Runs, tells, and closes the run: nothing is left to do after that.
-fn perform(
-    args: &RunArgs,
-    which: Which,
-    composed: &Composed,
-    mode: OpenMode,
-) -> Result<u8, RunError> {
+fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Result<u8, RunError> {
     let engine = Engine::start()?;
-    let node = Node::solo(&composed.config)?;
+    let node = Node::open(&offer.config)?;
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
     let errand = Errand { mode, replay: None };
-    let code = engine.drive(args, &node, composed, &errand).and_then(|ended| {
-        let code = conclude(args, which, &ended.report, *engine.stop.borrow());
-        engine.runtime.block_on(ended.close(&node.store)).map(|()| code)
+    let code = engine.drive(args, &node, offer, &errand).and_then(|ended| {
+        let cancelled = node.store.standing().borrow().cancelled;
+        let code = conclude(args, which, &ended.report, *engine.stop.borrow(), cancelled);
+        engine.runtime.block_on(ended.close(&node.store, engine.stop.clone())).map(|()| code)
     });
     node.close();
     engine.runtime.shutdown_background();
@@ -115,18 +141,19 @@ fn perform(
 }
 
 /// Computes all rows anew beside the last run, whose data directory is held but not changed.
-fn replay(args: &RunArgs, composed: Composed) -> Result<u8, RunError> {
+fn replay(args: &RunArgs, offer: Offer) -> Result<u8, RunError> {
+    let composed = offer.composed.map_err(RunError::Broken)?;
     let engine = Engine::start()?;
     let before = Node::solo(&composed.config)?;
     failed::keep_secrets(&before)?;
     let replayed = Plan::new(&before, composed).and_then(|plan| {
-        let node = Node::solo(&plan.composed.config)?;
-        let code = engine.drive(args, &node, &plan.composed, &plan.errand).and_then(|mut ended| {
+        let node = Node::solo(&plan.offer.config)?;
+        let code = engine.drive(args, &node, &plan.offer, &plan.errand).and_then(|mut ended| {
             match ended.report.finish_reason {
                 FinishReason::Finished => plan.complete(&mut ended.report, &before, &node)?,
                 _ => ended.report.replay = Some(Replay::default()),
             }
-            Ok(conclude(args, Which::Stored, &ended.report, *engine.stop.borrow()))
+            Ok(conclude(args, Which::Stored, &ended.report, *engine.stop.borrow(), false))
         });
         node.close();
         plan.clear().and(code)
@@ -139,20 +166,24 @@ fn replay(args: &RunArgs, composed: Composed) -> Result<u8, RunError> {
 /// What a run is driven by.
 struct Engine {
     runtime: tokio::runtime::Runtime,
+    token: watch::Sender<Stop>,
     stop: watch::Receiver<Stop>,
+    /// Says when nobody may ask the node any more.
+    ended: watch::Sender<bool>,
 }
 
 impl Engine {
     fn start() -> Result<Self, RunError> {
         let internal =
             |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
-        let stop = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
+        let token = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
             .enable_all()
             .build()
             .map_err(|error| internal("no async runtime", error))?;
-        Ok(Self { runtime, stop })
+        let (stop, ended) = (token.subscribe(), watch::Sender::new(false));
+        Ok(Self { runtime, token, stop, ended })
     }
 
     /// Runs to the end with progress shown; a run that could not go on has its report too.
@@ -160,17 +191,21 @@ impl Engine {
         &self,
         args: &RunArgs,
         node: &Node,
-        composed: &Composed,
+        offer: &Offer,
         errand: &Errand,
     ) -> Result<Ended, RunError> {
         let start = jiff::Timestamp::now();
+        let token = self.token.clone();
+        let control = node.control(move || shutdown::ask(&token, Signal::Interrupt));
+        let (dir, ended) = (offer.config.store.data_dir.clone(), self.ended.subscribe());
+        self.runtime.spawn(async move { serve_control(&dir, control, ended).await });
         let result = self.runtime.block_on(async {
-            let running = crate::run::run(node, composed, errand, self.stop.clone());
+            let running = crate::run::run(node, offer, errand, self.stop.clone());
             if args.logging.quiet {
                 return running.await;
             }
             let (standing, stop) = (node.store.standing(), self.stop.clone());
-            let interval = composed.config.run.progress_interval;
+            let interval = offer.config.run.progress_interval;
             tokio::select! {
                 ended = running => ended,
                 () = progress::show(standing, stop, interval, &args.logging) => {
@@ -187,7 +222,7 @@ impl Engine {
 }
 
 /// Prints and writes the report; its exit code.
-fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
+fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop, cancelled: bool) -> u8 {
     match (which, args.logging.quiet) {
         (_, true) => complain_of_failures(args, which, report),
         (Which::Stored, false) => args.logging.say("computed all rows anew from stored pages"),
@@ -207,6 +242,8 @@ fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop) -> u8 {
     }
     match (report.finish_reason, stop) {
         (FinishReason::Cancelled, Stop::Drain(signal) | Stop::Now(signal)) => signal.exit_code(),
+        // An operator asked for it, as with Ctrl-C but everywhere.
+        (FinishReason::Cancelled, Stop::No) if cancelled => Signal::Interrupt.exit_code(),
         // Nobody asked for it: something is wrong with us.
         (FinishReason::Cancelled, Stop::No) if report.exit_code() == 0 => 1,
         _ => report.exit_code(),

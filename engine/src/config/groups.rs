@@ -322,39 +322,39 @@ impl Values<'_> {
         }
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name)?.value.as_ref()
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         match self.value(name) {
             Some(Value::Text(text)) => text.clone(),
             other => panic!("`{name}` is {other:?}, not a text"),
         }
     }
 
-    fn boolean(&self, name: &str) -> bool {
+    pub(super) fn boolean(&self, name: &str) -> bool {
         match self.value(name) {
             Some(Value::Boolean(yes)) => *yes,
             other => panic!("`{name}` is {other:?}, not a boolean"),
         }
     }
 
-    fn number(&self, name: &str) -> u64 {
+    pub(super) fn number(&self, name: &str) -> u64 {
         match self.value(name) {
             Some(Value::Integer(number) | Value::Size(number)) => *number,
             other => panic!("`{name}` is {other:?}, not a number"),
         }
     }
 
-    fn duration(&self, name: &str) -> Duration {
+    pub(super) fn duration(&self, name: &str) -> Duration {
         match self.value(name) {
             Some(Value::Duration(length)) => *length,
             other => panic!("`{name}` is {other:?}, not a duration"),
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         match self.value(name) {
             Some(Value::Path(path)) => path.clone(),
             other => panic!("`{name}` is {other:?}, not a path"),

@@ -4,6 +4,7 @@
 //! engine takes of them. Nothing here prints, and nothing outside reads a setting by its name but
 //! scripts.
 
+mod cluster;
 mod file;
 mod groups;
 mod inputs;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use spoonbill_defs::{Problem, Problems};
 
+pub use cluster::{ClusterConfig, Placement, Seating};
 pub use groups::{
     DatesConfig, DefsConfig, Durability, FactConfig, FetchConfig, JobConfig, LinksConfig,
     OutputConfig, OutputOrder, ParseConfig, RunConfig, ScriptConfig, StoreConfig,
@@ -62,6 +64,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// How a run shows its progress and ends.
     pub run: RunConfig,
+    /// How nodes come together.
+    pub cluster: ClusterConfig,
     settings: BTreeMap<String, Setting>,
 }
 
@@ -149,6 +153,22 @@ impl Config {
             .collect()
     }
 
+    /// These settings with what belongs to a machine taken from `here`: places, threads, and how the
+    /// node takes part.
+    pub fn on_machine_of(&self, here: &Self) -> Result<Self, Problems> {
+        let (mut all, own) = (self.to_map(), here.to_map());
+        all.retain(|name, _| !is_local(name));
+        all.extend(own.into_iter().filter(|(name, _)| is_local(name)));
+        Self::from_map(&all)
+    }
+
+    /// What is published for all nodes.
+    pub fn shared(&self) -> BTreeMap<String, String> {
+        let mut all = self.to_map();
+        all.retain(|name, _| name != "cluster.secret");
+        all
+    }
+
     /// Every setting, in the order of the reference.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         table::TABLE.iter().flat_map(move |key| {
@@ -181,6 +201,22 @@ impl Config {
             },
         }
     }
+}
+
+/// Whether a setting belongs to a machine and not to the run.
+fn is_local(name: &str) -> bool {
+    const LOCAL: [&str; 9] = [
+        "data.dir",
+        "output.dir",
+        "appender.file.baseDir",
+        "resources.dir",
+        "parser.threads",
+        "progress.interval",
+        "pages.max",
+        "store.durability",
+        "store.seen.memory",
+    ];
+    LOCAL.contains(&name) || name.starts_with("cluster.") || name.starts_with("shutdown.")
 }
 
 impl Default for Config {
@@ -239,6 +275,7 @@ fn settle(mut gathered: Gathered) -> (Config, Problems) {
         script: values.script(),
         store: values.store(),
         run: values.run(),
+        cluster: values.cluster(),
         settings,
     };
     (config, problems)

@@ -58,6 +58,8 @@ const ADVANCE_MAX_MS: u64 = 1000;
 /// A run and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
+    /// Which run of this ledger it is.
+    pub number: u64,
     /// What it is made of.
     pub plan: RunPlan,
     /// Groups whose locators are all in.
@@ -122,6 +124,7 @@ pub struct Core {
     next_token: u64,
     next_session: u64,
     next_epoch: u64,
+    next_run: u64,
     grants: u64,
     /// When a process last found that the one before it had died.
     gap_from: Option<u64>,
@@ -141,10 +144,19 @@ impl Core {
     pub fn taken_count(&self) -> u64 {
         self.taken.len() as u64
     }
+
+    /// Jobs that each session holds.
+    pub fn held(&self) -> BTreeMap<SessionId, u64> {
+        let mut held = BTreeMap::new();
+        for taken in self.taken.values() {
+            *held.entry(taken.session).or_default() += 1;
+        }
+        held
+    }
 }
 
 /// The few numbers others watch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Jobs queued.
     pub pending: u64,
@@ -342,7 +354,9 @@ impl<T: Tables> Ledger<T> {
         self.core.taken.clear();
         let positions = vec![Position::default(); plan.appenders as usize];
         let output_bytes = vec![0; plan.appenders as usize];
+        self.core.next_run += 1;
         self.core.run = Some(Run {
+            number: self.core.next_run,
             plan,
             seeded: Vec::new(),
             pending: 0,

@@ -1,6 +1,8 @@
 //! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
 //! this contract only.
 
+mod answer;
+mod cluster;
 mod fsck;
 mod late;
 mod lock;
@@ -19,8 +21,12 @@ use futures_util::future::BoxFuture;
 use shaku::Interface;
 use tokio::sync::watch;
 
-use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, Standing};
+use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionId, Standing};
 
+pub(crate) use cluster::{
+    Address, ClusterHandle, ClusterOptions, ClusterStatus, ClusterStore, ClusterStoreParameters,
+    ClusterThread, Controlled, NodeState, SoloControl, serve_control,
+};
 pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
 
@@ -39,6 +45,10 @@ pub trait Store: Interface {
     /// [`Store::ask`] for threads.
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError>;
 
+    /// Gives a sign of life of a session; answers once that is agreed on, and tells whether the
+    /// session still lives.
+    fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>>;
+
     /// The few numbers that are watched, after each commit.
     fn standing(&self) -> watch::Receiver<Standing>;
 
@@ -47,7 +57,7 @@ pub trait Store: Interface {
 }
 
 /// What can be read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[expect(missing_docs, reason = "the variants tell what their fields are for")]
 pub enum Question {
     /// The current or last run.
@@ -65,7 +75,7 @@ pub enum Question {
 }
 
 /// What was read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub enum Answer {
     /// The run, if there is one.
     Run(Option<Box<Run>>),
@@ -119,6 +129,15 @@ pub enum StoreError {
     /// Any other failure of the disk or the library.
     #[error("store failed: {0}")]
     Failed(String),
+    /// The settings of a cluster make no sense together.
+    #[error("{0}")]
+    Unfit(String),
+    /// Too few nodes are there to agree on anything.
+    #[error("{0}")]
+    NoQuorum(String),
+    /// This node may not take part.
+    #[error("{0}")]
+    Excluded(String),
     /// The store has ended.
     #[error("store is closed")]
     Closed,

@@ -12,11 +12,12 @@ use futures_util::future::BoxFuture;
 use shaku::Component;
 use tokio::sync::{oneshot, watch};
 
+use super::answer::answer;
 use super::lock::DirLock;
-use super::sqlite::SqliteTables;
+use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
-use crate::ledger::{Command, Ledger, Reply, Stamp, Standing, TableError, Tables};
+use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
 
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
@@ -85,7 +86,7 @@ impl SoloHandle {
         failpoint::pass("store.lock.after");
         let file = options.dir.join("state.db");
         let file = if options.in_memory { None } else { Some(file.as_path()) };
-        let mut tables = SqliteTables::open(file, options.seen_memory)?;
+        let mut tables = SqliteTables::open(file, options.seen_memory, Keeping::Alone)?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
         failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
@@ -134,7 +135,7 @@ fn leadership() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
 }
 
-fn damaged_or_full(error: &TableError) -> StoreError {
+pub(super) fn damaged_or_full(error: &TableError) -> StoreError {
     if error.full {
         StoreError::Full(error.message.clone())
     } else {
@@ -255,25 +256,7 @@ impl Keeper {
         if matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. }) {
             self.commit()?;
         }
-        self.answer(question)
-    }
-
-    fn answer(&mut self, question: &Question) -> Result<Answer, TableError> {
-        let run = self.ledger.core().run.as_ref();
-        let extent = run.map_or((0, 0), |run| (run.output_seq, run.plan.appenders));
-        let tables = self.ledger.tables_mut();
-        Ok(match *question {
-            Question::Run => Answer::Run(self.ledger.core().run.clone().map(Box::new)),
-            Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
-            Question::Output { appender, after, bytes_max } => {
-                Answer::Output(tables.output(appender, after, bytes_max, extent)?)
-            }
-            Question::CanonicalOutput { appender, after, bytes_max } => {
-                Answer::Output(tables.canonical_output(appender, after, bytes_max, extent)?)
-            }
-            Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
-            Question::Flush => Answer::Flushed,
-        })
+        answer(&mut self.ledger, question)
     }
 
     fn commit(&mut self) -> Result<(), TableError> {
@@ -371,6 +354,11 @@ impl Store for SoloStore {
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
         self.handle.block_on_answer(|respond| Request::Ask(question, respond))
+    }
+
+    fn renew(&self, _session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {
+        // Nobody but this process could end its session.
+        futures_util::future::ready(Ok(true)).boxed()
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {

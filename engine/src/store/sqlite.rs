@@ -25,6 +25,7 @@ CREATE TABLE output (seq INTEGER PRIMARY KEY, appender INTEGER NOT NULL, grp TEX
                      name TEXT NOT NULL, key BLOB NOT NULL, ordinal INTEGER NOT NULL,
                      data_def TEXT NOT NULL, count INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE replica (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 ";
 
 /// Tables in an SQLite database; inside a transaction whenever something was changed.
@@ -48,13 +49,27 @@ pub(super) struct Extent {
     pub(super) late_rows: u64,
 }
 
+/// What a commit has to outlive, and who else reads the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// A power cut; nobody.
+    Alone,
+    /// The process: what a power cut takes is applied again from raft's log. Copies are made while
+    /// the file is in use.
+    Replica,
+}
+
 /// Everything a ledger is restored from.
 pub(super) type Stored = (Core, Vec<(LaneId, Lane)>);
 
 impl SqliteTables {
     /// Opens or makes the file; `None` keeps everything in memory. The set of known keys keeps to
     /// `seen_memory` bytes.
-    pub(super) fn open(path: Option<&Path>, seen_memory: u64) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        path: Option<&Path>,
+        seen_memory: u64,
+        keeping: Keeping,
+    ) -> Result<Self, StoreError> {
         let name = path.map_or_else(|| "(memory)".to_owned(), |path| path.display().to_string());
         let failed = |error: rusqlite::Error| store_error(&name, &error);
         let connection = match path {
@@ -69,13 +84,16 @@ impl SqliteTables {
             .map_err(failed)?;
         // Otherwise a statement may be compiled anew each time its values change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
-        connection
-            .execute_batch(
-                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
-                 PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-196608;
-                 PRAGMA busy_timeout=5000;",
-            )
-            .map_err(failed)?;
+        let pragmas = match keeping {
+            Keeping::Alone => {
+                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; \
+                               PRAGMA synchronous=FULL;"
+            }
+            Keeping::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        };
+        let sizes = "PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-196608; \
+                     PRAGMA busy_timeout=5000;";
+        connection.execute_batch(&[pragmas, sizes].concat()).map_err(failed)?;
         let format: i64 =
             connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
         if let Some(error) = StoreError::of_format(format, FORMAT, &name) {
@@ -148,6 +166,31 @@ impl SqliteTables {
             return Ok(());
         }
         self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    /// Something that belongs to the replica, not to the ledger.
+    pub(super) fn replica(&self, name: &str) -> TableResult<Option<Vec<u8>>> {
+        let sealed: Option<Vec<u8>> =
+            self.one("SELECT record FROM replica WHERE name = ?1", params![name], |row| {
+                row.get(0)
+            })?;
+        let what = format!("`{name}` in `{}`", self.name);
+        sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
+    }
+
+    /// Keeps it with the next commit.
+    pub(super) fn put_replica(&mut self, name: &str, bytes: &[u8]) -> TableResult<()> {
+        self.run(
+            "INSERT OR REPLACE INTO replica (name, record) VALUES (?1, ?2)",
+            params![name, seal_bytes(bytes)],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets it with the next commit.
+    pub(super) fn drop_replica(&mut self, name: &str) -> TableResult<()> {
+        self.run("DELETE FROM replica WHERE name = ?1", params![name])?;
         Ok(())
     }
 

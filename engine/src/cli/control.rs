@@ -1,0 +1,154 @@
+//! `spoonbill status`, `cancel`, `fence` and `admit`: a person and a running node.
+
+use clap::Args;
+
+use super::{SettingArgs, print_err, print_out};
+use crate::ledger::Seat;
+use crate::report::counted;
+use crate::store::{Address, ClusterStatus, NodeState};
+
+/// Which node is asked.
+#[derive(Debug, Args)]
+pub(super) struct ControlArgs {
+    /// Address of any node of a cluster [default: the node in the data directory]
+    #[arg(long, value_name = "HOST:PORT")]
+    addr: Option<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    control: ControlArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SeatArgs {
+    /// The node's number
+    node: u32,
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+impl ControlArgs {
+    fn address(&self) -> Result<Address, u8> {
+        let config = self.settings.resolve(None, None)?;
+        let Some(address) = &self.addr else {
+            return Ok(Address::Data(config.store.data_dir));
+        };
+        let secret = config.cluster.read_secret().map_err(|words| {
+            print_err(&format!("error: {words}\n"));
+            3
+        })?;
+        Ok(Address::Node { address: address.clone(), secret, name: config.cluster.name })
+    }
+
+    /// Asks the node and gives the exit code.
+    fn ask<T>(
+        &self,
+        ask: impl AsyncFnOnce(&Address) -> Result<T, String>,
+        tell: impl FnOnce(T) -> u8,
+    ) -> u8 {
+        let address = match self.address() {
+            Ok(address) => address,
+            Err(code) => return code,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let answer = match runtime {
+            Ok(runtime) => runtime.block_on(ask(&address)),
+            Err(error) => Err(format!("no async runtime: {error}")),
+        };
+        match answer {
+            Ok(answer) => tell(answer),
+            Err(words) => {
+                print_err(&format!("error: {words}\n"));
+                1
+            }
+        }
+    }
+}
+
+pub(super) fn status(args: &StatusArgs) -> u8 {
+    args.control.ask(Address::status, |status| {
+        let text = if args.json {
+            serde_json::to_string(&status).map(|json| format!("{json}\n")).unwrap_or_default()
+        } else {
+            words(&status)
+        };
+        u8::from(print_out(&text).is_err())
+    })
+}
+
+pub(super) fn cancel(args: &ControlArgs) -> u8 {
+    args.ask(Address::cancel, |()| {
+        print_err("the run is being ended; start it again to continue it\n");
+        0
+    })
+}
+
+pub(super) fn fence(args: &SeatArgs) -> u8 {
+    args.control.ask(
+        async |address: &Address| address.fence(Seat(args.node)).await,
+        |()| {
+            print_err(&format!("node {} stays out until it is admitted\n", args.node));
+            0
+        },
+    )
+}
+
+pub(super) fn admit(args: &SeatArgs) -> u8 {
+    args.control.ask(
+        async |address: &Address| address.admit(Seat(args.node)).await,
+        |()| {
+            print_err(&format!("node {} may join again\n", args.node));
+            0
+        },
+    )
+}
+
+fn words(status: &ClusterStatus) -> String {
+    let mut lines = Vec::new();
+    let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
+    match &status.run {
+        Some(run) => {
+            line("run", run.state.clone());
+            line(
+                "jobs",
+                format!(
+                    "{} done, {} failed, {} in hand, {} waiting",
+                    run.done, run.failed, run.taken, run.pending
+                ),
+            );
+            line("rows", run.rows.to_string());
+        }
+        None => line("run", "none yet".to_owned()),
+    }
+    for node in status.nodes.iter().filter(|_| status.mode == "cluster") {
+        let state = match node.state {
+            NodeState::Checking => "checking",
+            NodeState::Running => "running",
+            NodeState::Silent => "silent",
+            NodeState::Fenced => "fenced",
+        };
+        let mut words = format!("{}: {state}, {}", node.id, node.role);
+        if node.leader {
+            words.push_str(", leads");
+        }
+        if let Some(address) = &node.address {
+            words.push_str(&format!(", at {address}"));
+        }
+        words.push_str(&format!(", {} in hand", counted(node.jobs, "job")));
+        if let Some(lag) = node.lag.filter(|lag| *lag > 0) {
+            words.push_str(&format!(
+                ", {} behind",
+                counted(lag, "entry").replace("entrys", "entries")
+            ));
+        }
+        line("node", words);
+    }
+    lines.concat()
+}

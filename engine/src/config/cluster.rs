@@ -1,0 +1,305 @@
+//! How nodes come together: the settings of a cluster, and what they mean taken together.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::groups::Values;
+
+/// Bytes that a secret has at least.
+const SECRET_MIN: usize = 32;
+/// Nodes with a vote that make sense: more agree more slowly and are no safer.
+const VOTERS_MAX: usize = 9;
+
+/// Who gets jobs first when several nodes wait for some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Whoever asks first.
+    Any,
+    /// In the order of the peers.
+    Listed,
+    /// The one with the fewest in hand.
+    LeastLoaded,
+    /// The one with the most in hand.
+    MostLoaded,
+}
+
+/// How nodes come together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterConfig {
+    /// `cluster.enable`: whether there is more than one node.
+    pub enable: bool,
+    /// `cluster.node.id`: this node's number, or `auto`.
+    pub node_id: Option<String>,
+    /// `cluster.listen`: where it listens.
+    pub listen: Option<String>,
+    /// `cluster.peers`: all nodes with a vote.
+    pub peers: Option<String>,
+    /// `cluster.role`: whether it has a vote.
+    pub votes: bool,
+    /// `cluster.name`: what all nodes call the cluster.
+    pub name: String,
+    /// `cluster.secretFile`: where the secret lies.
+    pub secret_file: Option<PathBuf>,
+    /// `cluster.secret`: the secret itself.
+    pub secret: Option<String>,
+    /// `cluster.insecure`: whether it may do without one.
+    pub insecure: bool,
+    /// `cluster.quorum.size`: nodes that must be there before a run starts.
+    pub quorum_size: Option<usize>,
+    /// `cluster.quorum.timeout`: how long to wait for them.
+    pub quorum_timeout: Duration,
+    /// `cluster.quorum.lossExit`: how long to go on without enough nodes.
+    pub loss_exit: Duration,
+    /// `cluster.session.ttl`: how long a node may be silent.
+    pub session_ttl: Duration,
+    /// `cluster.end.wait`: how long the end waits for nodes that are away.
+    pub end_wait: Duration,
+    /// `cluster.autoFence`: whether a silent node stays out.
+    pub auto_fence: bool,
+    /// `cluster.placement`: who gets jobs first.
+    pub placement: Placement,
+    /// `cluster.snapshot.bytes`: size of the log after which a copy takes its place.
+    pub snapshot_bytes: u64,
+}
+
+/// The place of a node in its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seating {
+    /// Its number.
+    pub seat: u32,
+    /// Where it listens.
+    pub listen: String,
+    /// All nodes with a vote.
+    pub peers: BTreeMap<u32, String>,
+    /// What they prove to each other.
+    pub secret: Option<Vec<u8>>,
+    /// Nodes with a vote that must be there before a run starts.
+    pub quorum: usize,
+}
+
+impl Values<'_> {
+    pub(super) fn cluster(&self) -> ClusterConfig {
+        let optional = |name: &str| self.value(name).map(|_| self.text(name));
+        ClusterConfig {
+            enable: self.boolean("cluster.enable"),
+            node_id: optional("cluster.node.id"),
+            listen: optional("cluster.listen"),
+            peers: optional("cluster.peers"),
+            votes: self.text("cluster.role") == "voter",
+            name: self.text("cluster.name"),
+            secret_file: self.value("cluster.secretFile").map(|_| self.path("cluster.secretFile")),
+            secret: optional("cluster.secret"),
+            insecure: self.boolean("cluster.insecure"),
+            quorum_size: self
+                .value("cluster.quorum.size")
+                .map(|_| self.number("cluster.quorum.size") as usize),
+            quorum_timeout: self.duration("cluster.quorum.timeout"),
+            loss_exit: self.duration("cluster.quorum.lossExit"),
+            session_ttl: self.duration("cluster.session.ttl"),
+            end_wait: self.duration("cluster.end.wait"),
+            auto_fence: self.boolean("cluster.autoFence"),
+            placement: match self.text("cluster.placement").as_str() {
+                "listed" => Placement::Listed,
+                "leastLoaded" => Placement::LeastLoaded,
+                "mostLoaded" => Placement::MostLoaded,
+                _ => Placement::Any,
+            },
+            snapshot_bytes: self.number("cluster.snapshot.bytes"),
+        }
+    }
+}
+
+impl ClusterConfig {
+    /// The place of this node, or what is wrong with the settings taken together.
+    pub fn seating(&self) -> Result<Seating, String> {
+        let peers = self.peers.as_deref().ok_or(
+            "a cluster needs all its nodes with a vote: \
+             `--peers 1=host-a:7400,2=host-b:7400,3=host-c:7400`",
+        )?;
+        let peers = read_peers(peers)?;
+        if peers.len() == 2 {
+            return Err("two nodes with a vote are less safe than one: the loss of either stops \
+                        both; name three, or run on one machine without `--cluster`"
+                .to_owned());
+        }
+        let seat = self.seat(&peers)?;
+        let listen = match (&self.listen, peers.get(&seat)) {
+            (Some(listen), _) => listen.clone(),
+            (None, Some(own)) => own.clone(),
+            // Without a vote, a node asks and is never asked.
+            (None, None) => String::new(),
+        };
+        let secret = self.read_secret()?;
+        let open = peers.values().chain([&listen]).find(|address| !is_loopback(address));
+        if let (Some(address), None, false) = (open, &secret, self.insecure) {
+            return Err(format!(
+                "`{address}` can be reached from other machines, so the nodes need a secret: put at \
+                 least {SECRET_MIN} random bytes into a file and name it with \
+                 `--set cluster.secretFile=FILE` on every node (or accept strangers with \
+                 `--set cluster.insecure=true`)"
+            ));
+        }
+        let quorum = self.quorum_size.unwrap_or(peers.len() / 2 + 1);
+        if quorum > peers.len() {
+            return Err(format!(
+                "`--quorum {quorum}` is more than the {} nodes with a vote",
+                peers.len()
+            ));
+        }
+        Ok(Seating { seat, listen, peers, secret, quorum })
+    }
+
+    fn seat(&self, peers: &BTreeMap<u32, String>) -> Result<u32, String> {
+        let known = || peers.keys().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let seat = match self.node_id.as_deref() {
+            Some("auto") => number_of_host()?,
+            Some(text) => {
+                text.parse().ok().filter(|number| (1..60_000).contains(number)).ok_or_else(
+                    || format!("`--node-id {text}` is no number from 1 to 59999, nor `auto`"),
+                )?
+            }
+            // Nobody needs to know a worker again; its number is out of everybody's way.
+            None if !self.votes => 60_000 + std::process::id() % 5_000,
+            None => {
+                return Err(format!(
+                    "a node with a vote needs its number: `--node-id` ({})",
+                    known()
+                ));
+            }
+        };
+        match (self.votes, peers.contains_key(&seat)) {
+            (true, false) => Err(format!("node {seat} is not among the peers ({})", known())),
+            (false, true) => Err(format!(
+                "node {seat} has a vote among the peers; a worker needs another number, or none"
+            )),
+            _ => Ok(seat),
+        }
+    }
+
+    /// The secret, wherever it is.
+    pub fn read_secret(&self) -> Result<Option<Vec<u8>>, String> {
+        let secret = match (&self.secret_file, &self.secret) {
+            (Some(path), _) => {
+                let bytes = std::fs::read(path)
+                    .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+                bytes.trim_ascii_end().to_vec()
+            }
+            (None, Some(text)) => text.as_bytes().to_vec(),
+            (None, None) => return Ok(None),
+        };
+        if secret.len() < SECRET_MIN {
+            return Err(format!(
+                "the secret of the cluster has {} bytes, it needs at least {SECRET_MIN}",
+                secret.len()
+            ));
+        }
+        Ok(Some(secret))
+    }
+}
+
+fn read_peers(text: &str) -> Result<BTreeMap<u32, String>, String> {
+    let mut peers = BTreeMap::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let odd = || format!("`{part}` in the list of peers is not like `1=host:7400`");
+        let (number, address) = part.split_once('=').ok_or_else(odd)?;
+        let number: u32 = number.trim().parse().map_err(|_| odd())?;
+        let (host, port) = address.rsplit_once(':').ok_or_else(odd)?;
+        let odd_port = port.parse::<u16>().is_err();
+        if host.is_empty() || odd_port || !(1..60_000).contains(&number) {
+            return Err(odd());
+        }
+        if peers.insert(number, address.trim().to_owned()).is_some() {
+            return Err(format!("node {number} is twice in the list of peers"));
+        }
+    }
+    match peers.len() {
+        0 => Err("the list of peers is empty".to_owned()),
+        1..=VOTERS_MAX => Ok(peers),
+        many => Err(format!(
+            "{many} nodes with a vote are too many; let {VOTERS_MAX} at most vote and the others \
+             work with `--role worker`"
+        )),
+    }
+}
+
+fn is_loopback(address: &str) -> bool {
+    if address.is_empty() {
+        return true;
+    }
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The number behind the last dash of the machine's name, counted from 1.
+fn number_of_host() -> Result<u32, String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    let number = name.rsplit_once('-').and_then(|(_, number)| number.parse::<u32>().ok());
+    number.map(|number| number + 1).ok_or_else(|| {
+        format!("`--node-id auto` needs a machine's name that ends in a number, not `{name}`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pairs: &[(&str, &str)]) -> ClusterConfig {
+        let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        super::super::Config::from_map(&map.collect()).unwrap().cluster
+    }
+
+    const THREE: &str = "1=127.0.0.1:7401,2=127.0.0.1:7402,3=127.0.0.1:7403";
+
+    #[test]
+    fn a_node_finds_its_place() {
+        let seating =
+            config(&[("cluster.peers", THREE), ("cluster.node.id", "2")]).seating().unwrap();
+        assert_eq!((seating.seat, seating.quorum), (2, 2));
+        assert_eq!(seating.listen, "127.0.0.1:7402");
+        let worker = config(&[("cluster.peers", THREE), ("cluster.role", "worker")]);
+        assert!(worker.seating().unwrap().seat >= 60_000);
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_in_words() {
+        let cases: [(&[(&str, &str)], &str); 8] = [
+            (&[("cluster.node.id", "1")], "needs all its nodes"),
+            (&[("cluster.peers", THREE)], "needs its number"),
+            (&[("cluster.peers", THREE), ("cluster.node.id", "4")], "not among the peers"),
+            (&[("cluster.peers", "1=a:1,2=b:2"), ("cluster.node.id", "1")], "less safe"),
+            (&[("cluster.peers", "1=a"), ("cluster.node.id", "1")], "not like"),
+            (&[("cluster.peers", "1=a:1,2=b:1,3=c:1"), ("cluster.node.id", "1")], "need a secret"),
+            (
+                &[("cluster.peers", THREE), ("cluster.node.id", "1"), ("cluster.quorum.size", "4")],
+                "more than the 3",
+            ),
+            (
+                &[("cluster.peers", THREE), ("cluster.node.id", "1"), ("cluster.secret", "short")],
+                "at least 32",
+            ),
+        ];
+        for (pairs, words) in cases {
+            let error = config(pairs).seating().unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_needs_no_secret() {
+        for (address, loopback) in [
+            ("127.0.0.1:1", true),
+            ("127.8.9.1:1", true),
+            ("localhost:1", true),
+            ("[::1]:1", true),
+            ("0.0.0.0:1", false),
+            ("10.0.0.1:1", false),
+            ("node-1.local:1", false),
+        ] {
+            assert_eq!(is_loopback(address), loopback, "{address}");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! How a node comes into its cluster: finds out whether there is one, founds it with the others or
+//! takes its seat in it, and starts everything that runs on the node's own account.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use openraft::{BasicNode, Config, SnapshotPolicy};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::desk::Desk;
+use super::hub::{Hub, IDENTITY, Identity, Voter, locked, random};
+use super::log::{Log, LogThread};
+use super::machine::{Machine, MachineThread, Request};
+use super::network::Network;
+use super::snapshot::Replica;
+use super::types::{Call, Raft, Response, Who, raft_id};
+use super::wire::{Door, Limits};
+use super::{ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once};
+use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::store::StoreError;
+use crate::store::lock::DirLock;
+
+/// Proposals that may wait for the leader.
+const PROPOSALS_MAX: usize = 1024;
+/// Time between two heartbeats, and the time one message may take.
+const HEARTBEAT: Duration = Duration::from_millis(150);
+/// A cluster is founded by a majority, but the others are given this long to come.
+const FOUNDING_GRACE: Duration = Duration::from_secs(3);
+/// Patience with one question to a peer.
+const PATIENCE: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(100);
+/// How long the leader waits for the others to leave a closed run.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// How often the size of the log is looked at.
+const WEIGH: Duration = Duration::from_secs(1);
+
+/// Everything behind a [`ClusterHandle`] that has to be ended.
+pub(crate) struct ClusterThread {
+    hub: Arc<Hub>,
+    runtime: Runtime,
+    stop: watch::Sender<bool>,
+    voter: Option<(LogThread, MachineThread)>,
+    _lock: Option<DirLock>,
+}
+
+impl ClusterThread {
+    /// Ends the node: raft first, then what it has written is brought to an end.
+    pub(crate) fn close(self) {
+        self.runtime.block_on(see_others_off(&self.hub));
+        self.stop.send_replace(true);
+        if let Some(raft) = self.hub.raft().cloned() {
+            self.runtime.block_on(async {
+                drop(tokio::time::timeout(Duration::from_secs(5), raft.shutdown()).await);
+            });
+        }
+        self.runtime.shutdown_timeout(Duration::from_secs(1));
+        if let Some((log, machine)) = self.voter {
+            machine.close();
+            log.close();
+        }
+    }
+}
+
+impl ClusterHandle {
+    /// Opens the data directory, listens, and comes into the cluster. Blocks until the node has a
+    /// number in it, `quorum_timeout` at most.
+    pub(crate) fn open(options: ClusterOptions) -> Result<(Self, ClusterThread), StoreError> {
+        let internal =
+            |what: &str, error: std::io::Error| StoreError::Failed(format!("{what}: {error}"));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("raft")
+            .enable_all()
+            .build()
+            .map_err(|error| internal("no runtime for the cluster", error))?;
+        let lock = DirLock::take(&options.dir)?;
+        let failed: Arc<OnceLock<Arc<Hub>>> = Arc::default();
+        let fatal = |failed: &Arc<OnceLock<Arc<Hub>>>| {
+            let failed = Arc::clone(failed);
+            move |error: StoreError| {
+                if let Some(hub) = failed.get() {
+                    hub.fail(error);
+                }
+            }
+        };
+        let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
+        let (mut voter, mut threads) = (None, None);
+        if options.votes {
+            let (log, log_thread) = Log::open(&options.dir.join("raft.db"), fatal(&failed))?;
+            let (machine, machine_thread) =
+                Machine::open(&options.dir, options.seen_memory, log.clone(), fatal(&failed))?;
+            threads = Some((log_thread, machine_thread));
+            voter = Some(Voter {
+                log,
+                machine,
+                proposals,
+                raft: OnceLock::new(),
+                renewals: Mutex::default(),
+                heard: watch::Sender::new(Instant::now()),
+            });
+        }
+        let hub = Hub::new(options, voter);
+        drop(failed.set(Arc::clone(&hub)));
+        let (stop, stopped) = watch::channel(false);
+        let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
+        let thread = ClusterThread {
+            hub: Arc::clone(&hub),
+            stop,
+            voter: threads,
+            _lock: Some(lock),
+            runtime,
+        };
+        let started = thread.runtime.block_on(async {
+            tokio::spawn(courier::carry(Arc::clone(&hub), to_carry));
+            if hub.voter.is_none() {
+                return Ok(watch_from_afar(&hub));
+            }
+            tokio::spawn(proposer::propose(Arc::clone(&hub), proposed));
+            open_door(&hub, stopped).await?;
+            take_seat(&hub).await?;
+            start_raft(&hub).await?;
+            Ok(hub
+                .voter
+                .as_ref()
+                .map(|voter| voter.machine.standing.clone())
+                .unwrap_or_else(|| watch::channel(Standing::default()).1))
+        });
+        match started {
+            Ok(standing) => {
+                let runtime = thread.runtime.handle().clone();
+                Ok((Self { hub, errands, standing, runtime }, thread))
+            }
+            Err(error) => {
+                thread.close();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The leader of a closed run is the last to go: the others have to hear from it that it is closed.
+async fn see_others_off(hub: &Hub) {
+    let Some(voter) = hub.voter.as_ref().filter(|_| hub.leads().is_some()) else { return };
+    let mut standing = voter.machine.standing.clone();
+    if !standing.borrow().closed {
+        return;
+    }
+    let gone = standing.wait_for(|now| now.voters + now.workers == 0);
+    drop(tokio::time::timeout(FAREWELL, gone).await);
+}
+
+async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), StoreError> {
+    let listen = &hub.options.listen;
+    let door = Door::bind(listen).await.map_err(|error| {
+        StoreError::Excluded(format!(
+            "node {} cannot listen on `{listen}`: {error}",
+            hub.options.seat.0
+        ))
+    })?;
+    let desk = Arc::new(Desk { hub: Arc::clone(hub) });
+    let owner = Arc::clone(hub);
+    let introduce = Arc::new(move || owner.hello());
+    let credentials = Arc::new(hub.options.credentials());
+    tokio::spawn(door.serve(credentials, introduce, Limits::default(), desk, stop));
+    Ok(())
+}
+
+/// A node without a vote follows the few numbers from any node that has one.
+fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
+    let (publish, standing) = watch::channel(Standing::default());
+    let hub = Arc::clone(hub);
+    tokio::spawn(async move {
+        while !publish.is_closed() {
+            let known = *publish.borrow();
+            match courier::ask_anyone(&hub, &Call::Watch(known)).await {
+                Ok(Response::Standing(news)) => {
+                    publish.send_if_modified(|known| std::mem::replace(known, news) != news);
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    });
+    standing
+}
+
+/// Gives this node's disk its number: the one it has, the seat's own in a new cluster, or another
+/// one in a cluster that has known this seat with another disk.
+async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
+    let Some(voter) = &hub.voter else { return Ok(()) };
+    let seat = hub.options.seat;
+    let known = *locked(&hub.identity);
+    match known {
+        Some(known) if known.seat == seat => return Ok(()),
+        Some(known) => {
+            return Err(StoreError::Excluded(format!(
+                "`{}` belongs to node {}, not to node {}",
+                hub.options.dir.display(),
+                known.seat.0,
+                seat.0
+            )));
+        }
+        None => {}
+    }
+    let began = Instant::now();
+    let incarnation = loop {
+        let found = look_round(hub).await;
+        if found.values().any(|who| who.established) {
+            let mint = Command::Mint { seat, nonce: random() };
+            let left = hub.options.quorum_timeout.saturating_sub(began.elapsed());
+            match tokio::time::timeout(left, submit_once(hub, &mint)).await {
+                Ok(Ok(Reply::Minted(incarnation))) => break incarnation,
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok(_)) | Err(_) => return Err(not_formed(hub, &found)),
+            }
+        }
+        let fresh = 1 + found.values().filter(|who| who.fresh).count();
+        let all_here = fresh == hub.peers().len();
+        if all_here || fresh >= hub.options.majority() && began.elapsed() >= FOUNDING_GRACE {
+            break 0;
+        }
+        if began.elapsed() >= hub.options.quorum_timeout {
+            return Err(not_formed(hub, &found));
+        }
+        tokio::time::sleep_until(tokio::time::Instant::now() + LOOK).await;
+    };
+    let identity = Identity { seat, raft_id: raft_id(seat, incarnation) };
+    voter.log.keep(IDENTITY, &identity).await?;
+    *locked(&hub.identity) = Some(identity);
+    Ok(())
+}
+
+async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, Who> {
+    let asked = hub.others().map(|(seat, _)| async move {
+        let answer = courier::ask(hub, seat, &Call::Who, PATIENCE).await;
+        match answer {
+            Some(Response::Who(who)) => Some((seat, who)),
+            _ => None,
+        }
+    });
+    futures_util::future::join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// Words for a cluster that does not come together.
+pub(super) fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
+    let missing = hub
+        .peers()
+        .iter()
+        .filter(|(seat, _)| **seat != hub.options.seat && !found.contains_key(seat));
+    let missing: Vec<String> =
+        missing.map(|(seat, address)| format!("node {} at {address}", seat.0)).collect();
+    let missing = match missing.is_empty() {
+        true => "all nodes answer, but they do not agree".to_owned(),
+        false => format!("no answer from {}", missing.join(", ")),
+    };
+    StoreError::NoQuorum(format!(
+        "the cluster was not formed within {} s: {missing}",
+        hub.options.quorum_timeout.as_secs()
+    ))
+}
+
+async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
+    let Some(voter) = &hub.voter else { return Ok(()) };
+    let Some(identity) = *locked(&hub.identity) else { return Ok(()) };
+    let internal = |what: String| StoreError::Failed(what);
+    let config = Config {
+        cluster_name: hub.options.name.clone(),
+        heartbeat_interval: HEARTBEAT.as_millis() as u64,
+        election_timeout_min: election::LEASE.as_millis() as u64 - 1,
+        election_timeout_max: election::LEASE.as_millis() as u64,
+        enable_elect: false,
+        install_snapshot_timeout: 10_000,
+        max_payload_entries: 64,
+        replication_lag_threshold: 50,
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: 500,
+        purge_batch_size: 256,
+        ..Config::default()
+    };
+    let config = config.validate().map_err(|error| internal(error.to_string()))?;
+    let replica = Replica { machine: voter.machine.clone(), log: voter.log.clone() };
+    let network = Network { hub: Arc::clone(hub) };
+    let raft =
+        Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
+    let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;
+    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
+        let members: BTreeMap<u64, BasicNode> = hub
+            .peers()
+            .iter()
+            .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
+            .collect();
+        // Refused if a leader has spoken to us before: then there is nothing to found.
+        drop(raft.initialize(members).await);
+    }
+    drop(voter.raft.set(raft));
+    voter.heard.send_replace(Instant::now());
+    tokio::spawn(election::watch(Arc::clone(hub)));
+    tokio::spawn(proposer::beat(Arc::clone(hub)));
+    tokio::spawn(proposer::tend_members(Arc::clone(hub)));
+    tokio::spawn(weigh_log(Arc::clone(hub)));
+    tokio::spawn(watch_quorum(Arc::clone(hub)));
+    Ok(())
+}
+
+/// Has a copy of the ledger made when the log has grown larger than it.
+async fn weigh_log(hub: Arc<Hub>) {
+    let (Some(voter), Some(raft)) = (&hub.voter, hub.raft()) else { return };
+    let mut tick = interval(WEIGH);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let bytes = voter.log.bytes_since_snapshot();
+        if bytes < hub.options.snapshot_bytes {
+            continue;
+        }
+        let Ok(Ok(size)) = voter.machine.ask(Request::Settle).await else { return };
+        if bytes >= size {
+            voter.log.weigh_anew();
+            if raft.trigger().snapshot().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Ends a node that has been without a leader for too long, or whose raft has ended.
+async fn watch_quorum(hub: Arc<Hub>) {
+    let Some(raft) = hub.raft() else { return };
+    let mut tick = interval(WEIGH);
+    let mut seen = Instant::now();
+    loop {
+        tick.tick().await;
+        let metrics = raft.metrics().borrow().clone();
+        if let Err(error) = &metrics.running_state {
+            hub.fail(StoreError::Failed(format!("the replicated log has ended: {error}")));
+            return;
+        }
+        let acknowledged = metrics.millis_since_quorum_ack.is_some_and(|ms| ms < 5000);
+        let heard = hub
+            .voter
+            .as_ref()
+            .is_some_and(|voter| voter.heard.borrow().elapsed() < Duration::from_secs(5));
+        let follows = metrics.state != openraft::ServerState::Leader && heard;
+        if acknowledged || follows {
+            seen = Instant::now();
+        }
+        if seen.elapsed() >= hub.options.loss_exit {
+            hub.fail(StoreError::NoQuorum(format!(
+                "too few nodes have been there for {} s; nothing is lost, start again when they are",
+                hub.options.loss_exit.as_secs()
+            )));
+            return;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What an operator can ask of a running node: over its address with the cluster's secret, or over a
+//! socket in its data directory that only its own user can open.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::status::{ClusterStatus, NodeState, NodeStatus, RunStatus};
+use super::types::{Call, Order, Response, VERSION, encode};
+use super::wire::{Credentials, Door, Handler, Hello, Limits, Link, LinkError, Role};
+use crate::ledger::{Seat, Standing};
+
+/// The socket in a data directory.
+const SOCKET: &str = "control.sock";
+/// What nodes on one machine call each other.
+const NAME: &[u8] = b"control";
+/// Patience with an answer.
+const PATIENCE: Duration = Duration::from_secs(12);
+
+/// Where a running node is.
+#[derive(Debug, Clone)]
+pub(crate) enum Address {
+    /// Its data directory, on this machine.
+    Data(PathBuf),
+    /// Its address in the cluster, with what the cluster's nodes prove to each other.
+    Node { address: String, secret: Option<Vec<u8>>, name: String },
+}
+
+impl Address {
+    fn link(&self) -> Link {
+        let (address, credentials) = match self {
+            Self::Data(dir) => {
+                (format!("unix:{}", dir.join(SOCKET).display()), Credentials::new(None, NAME))
+            }
+            Self::Node { address, secret, name } => {
+                (address.clone(), Credentials::new(secret.as_deref(), name.as_bytes()))
+            }
+        };
+        let life = super::hub::random();
+        let hello = move || Hello {
+            version: VERSION,
+            role: Role::Operator,
+            seat: 0,
+            raft_id: 0,
+            cluster_id: None,
+            life,
+        };
+        Link::new(address, Arc::new(credentials), Arc::new(hello), Limits::default())
+    }
+
+    async fn call(&self, call: &Call) -> Result<Response, String> {
+        match self.link().call(encode(call), PATIENCE).await {
+            Ok(bytes) => postcard::from_bytes(&bytes)
+                .map_err(|_| "the node's answer cannot be read: is it of another version?".into()),
+            Err(LinkError::Unreachable { .. }) if matches!(self, Self::Data(_)) => {
+                let Self::Data(dir) = self else { return Err(String::new()) };
+                Err(format!("no node is running in `{}`", dir.display()))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// How the node and its cluster are.
+    pub(crate) async fn status(&self) -> Result<ClusterStatus, String> {
+        match self.call(&Call::Status).await? {
+            Response::Status(status) => Ok(*status),
+            Response::Busy(words) => Err(words),
+            other => Err(format!("the node answered with {other:?}")),
+        }
+    }
+
+    /// Ends the run.
+    pub(crate) async fn cancel(&self) -> Result<(), String> {
+        self.order(Order::Cancel).await
+    }
+
+    /// Keeps a node out.
+    pub(crate) async fn fence(&self, seat: Seat) -> Result<(), String> {
+        self.order(Order::Fence(seat)).await
+    }
+
+    /// Lets a node in again.
+    pub(crate) async fn admit(&self, seat: Seat) -> Result<(), String> {
+        self.order(Order::Admit(seat)).await
+    }
+
+    async fn order(&self, order: Order) -> Result<(), String> {
+        match self.call(&Call::Order(order)).await? {
+            Response::Ordered(result) => result,
+            Response::Busy(words) => Err(words),
+            other => Err(format!("the node answered with {other:?}")),
+        }
+    }
+}
+
+/// What the socket of a node answers with.
+pub(crate) trait Controlled: Send + Sync + 'static {
+    /// How the node is.
+    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>>;
+    /// Ends the run.
+    fn cancel(&self) -> BoxFuture<'static, Result<(), String>>;
+}
+
+/// A node that is alone.
+pub(crate) struct SoloControl {
+    /// Its few numbers.
+    pub standing: watch::Receiver<Standing>,
+    /// Asks it to stop, as Ctrl-C does.
+    pub stop: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Controlled for SoloControl {
+    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>> {
+        let standing = *self.standing.borrow();
+        let node = NodeStatus {
+            id: 1,
+            address: None,
+            role: "voter".to_owned(),
+            state: NodeState::Running,
+            leader: true,
+            jobs: standing.taken,
+            lag: Some(0),
+        };
+        let status = ClusterStatus {
+            node: 1,
+            mode: "solo".to_owned(),
+            cluster: None,
+            leader: Some(1),
+            term: 0,
+            index: 0,
+            nodes: vec![node],
+            run: RunStatus::of(standing, Some(String::new())),
+        };
+        futures_util::future::ready(Some(status)).boxed()
+    }
+
+    fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
+        (self.stop)();
+        futures_util::future::ready(Ok(())).boxed()
+    }
+}
+
+struct Socket {
+    node: Arc<dyn Controlled>,
+}
+
+impl Handler for Socket {
+    fn call(&self, _from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
+        let node = Arc::clone(&self.node);
+        async move {
+            let response = match postcard::from_bytes::<Call>(&request) {
+                Ok(Call::Status) => match node.status().await {
+                    Some(status) => Response::Status(Box::new(status)),
+                    None => Response::Busy("the node is starting".to_owned()),
+                },
+                Ok(Call::Order(Order::Cancel)) => Response::Ordered(node.cancel().await),
+                _ => Response::Busy("only a node's address in its cluster can do that".to_owned()),
+            };
+            encode(&response)
+        }
+        .boxed()
+    }
+
+    fn admit(&self, _hello: &Hello) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn gone(&self, _hello: &Hello) {}
+}
+
+/// Opens the socket of a data directory until `stop` says so; without one, nobody can ask.
+pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Receiver<bool>) {
+    let path = dir.join(SOCKET);
+    let door = match Door::bind_unix(&path).await {
+        Ok(door) => door,
+        Err(error) => {
+            tracing::debug!(%error, path = %path.display(), "no socket for `status`");
+            return;
+        }
+    };
+    let hello = || Hello {
+        version: VERSION,
+        role: Role::Voter,
+        seat: 0,
+        raft_id: 0,
+        cluster_id: None,
+        life: 0,
+    };
+    let credentials = Arc::new(Credentials::new(None, NAME));
+    let limits = Limits { connections_max: 16, ..Limits::default() };
+    door.serve(credentials, Arc::new(hello), limits, Arc::new(Socket { node }), stop).await;
+    drop(std::fs::remove_file(path));
+}

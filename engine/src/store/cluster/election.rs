@@ -1,0 +1,63 @@
+//! When to stand for election. Raft's own timer is off: it draws its patience once for the life of a
+//! process, so that two nodes can tie for ever. Here every wait is drawn anew, and a leader whose
+//! connection is gone is given less of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::ServerState;
+use tokio::time::{Instant, sleep_until};
+
+use super::hub::{Hub, random_between};
+
+/// A node that has heard its leader within this time votes for nobody else.
+pub(super) const LEASE: Duration = Duration::from_millis(500);
+/// Patience with a silent leader: some heartbeats may be late on a busy machine.
+const SILENCE: (Duration, Duration) = (Duration::from_millis(900), Duration::from_millis(1400));
+/// Patience with a leader whose connection is gone.
+const GONE: (Duration, Duration) = (Duration::from_millis(550), Duration::from_millis(850));
+/// Patience between two candidacies.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(700));
+/// How often the connection to the leader is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Stands for election whenever the leader has been silent for too long.
+pub(super) async fn watch(hub: Arc<Hub>) {
+    let Some(voter) = &hub.voter else { return };
+    let mut heard = voter.heard.subscribe();
+    let mut since = std::time::Instant::now();
+    let (mut silence, mut gone) = draw();
+    loop {
+        sleep_until(Instant::now() + LOOK).await;
+        let news = *heard.borrow_and_update();
+        if news > since {
+            since = news;
+            (silence, gone) = draw();
+        }
+        let (Some(raft), Some(metrics)) = (hub.raft(), hub.metrics()) else { continue };
+        let votes = metrics.membership_config.membership().voter_ids().any(|id| id == metrics.id);
+        if metrics.state == ServerState::Leader || !votes {
+            since = std::time::Instant::now();
+            continue;
+        }
+        let lost = hub.leader().and_then(|seat| hub.link(seat)).is_some_and(|link| {
+            let peer = link.peer();
+            let gone = peer.borrow().is_none();
+            gone
+        });
+        if since.elapsed() < if lost { gone } else { silence } {
+            continue;
+        }
+        tracing::debug!("stands for election");
+        if raft.trigger().elect().await.is_err() {
+            return;
+        }
+        since = std::time::Instant::now();
+        silence = random_between(AGAIN.0, AGAIN.1);
+        gone = silence;
+    }
+}
+
+fn draw() -> (Duration, Duration) {
+    (random_between(SILENCE.0, SILENCE.1), random_between(GONE.0, GONE.1))
+}

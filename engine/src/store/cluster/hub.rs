@@ -1,0 +1,199 @@
+//! What all parts of a node share: who it is, its links, its raft, its machine.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use openraft::{RaftMetrics, ServerState};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::ClusterOptions;
+use super::log::Log;
+use super::machine::Machine;
+use super::types::{Item, Peers, Raft, VERSION, seat_of};
+use super::wire::{Hello, Introduce, Limits, Link, Role};
+use crate::ledger::{Reply, Seat, SessionId};
+use crate::store::StoreError;
+
+/// Name of the identity among this node's records.
+pub(super) const IDENTITY: &str = "identity";
+
+/// Who a node's disk is; kept from its first start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    pub seat: Seat,
+    pub raft_id: u64,
+}
+
+/// Why something was not proposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Another seat leads, if one does.
+    NotLeader(Option<Seat>),
+    /// The node is ending.
+    Closing,
+}
+
+/// Answers and the entry they came with.
+pub(super) type Proposed = Result<(Vec<Reply>, u64), Refusal>;
+
+/// Something the leader is to put before the others.
+pub(super) struct Proposal {
+    pub items: Vec<Item>,
+    pub respond: oneshot::Sender<Proposed>,
+}
+
+/// The parts of a node that has a vote.
+pub(super) struct Voter {
+    pub log: Log,
+    pub machine: Machine,
+    pub proposals: mpsc::Sender<Proposal>,
+    pub raft: OnceLock<Raft>,
+    /// Sessions that have given a sign of life since the last beat, and who waits for the next.
+    pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,
+    /// When the leader was last heard.
+    pub heard: watch::Sender<Instant>,
+}
+
+/// What all parts of a node share.
+pub(super) struct Hub {
+    pub options: ClusterOptions,
+    /// Drawn anew at every start.
+    pub life: u64,
+    pub identity: Mutex<Option<Identity>>,
+    links: BTreeMap<Seat, Link>,
+    /// Set for a node with a vote.
+    pub voter: Option<Voter>,
+    /// The newest entry that an answer came with: nothing older is read afterwards.
+    pub index: AtomicU64,
+    /// Why this node cannot go on.
+    pub fatal: watch::Sender<Option<StoreError>>,
+    /// Who led last, as far as this node was told.
+    hint: Mutex<Option<Seat>>,
+}
+
+impl Hub {
+    pub(super) fn new(options: ClusterOptions, voter: Option<Voter>) -> Arc<Self> {
+        let identity = voter.as_ref().and_then(|voter| voter.log.local(IDENTITY));
+        let fatal = watch::Sender::new(None);
+        Arc::new_cyclic(|hub: &std::sync::Weak<Self>| {
+            let hub = hub.clone();
+            let life = random();
+            let role = if voter.is_some() { Role::Voter } else { Role::Worker };
+            let seat = options.seat;
+            let introduce: Introduce = Arc::new(move || match hub.upgrade() {
+                Some(hub) => hub.hello(),
+                None => nobody(role, seat, life),
+            });
+            let credentials = Arc::new(options.credentials());
+            let links = options.peers.iter().filter(|(peer, _)| voter.is_none() || **peer != seat);
+            let links = links.map(|(peer, address)| {
+                let (credentials, introduce) = (Arc::clone(&credentials), Arc::clone(&introduce));
+                (*peer, Link::new(address.clone(), credentials, introduce, Limits::default()))
+            });
+            Self {
+                life,
+                identity: Mutex::new(identity),
+                links: links.collect(),
+                voter,
+                index: AtomicU64::new(0),
+                fatal,
+                hint: Mutex::new(None),
+                options,
+            }
+        })
+    }
+
+    /// How this node introduces itself.
+    pub(super) fn hello(&self) -> Hello {
+        let role = if self.voter.is_some() { Role::Voter } else { Role::Worker };
+        let identity = *locked(&self.identity);
+        Hello {
+            raft_id: identity.map_or(0, |identity| identity.raft_id),
+            cluster_id: self.voter.as_ref().and_then(|voter| *voter.machine.cluster.borrow()),
+            ..nobody(role, self.options.seat, self.life)
+        }
+    }
+
+    pub(super) fn link(&self, seat: Seat) -> Option<Link> {
+        self.links.get(&seat).cloned()
+    }
+
+    pub(super) fn peers(&self) -> &Peers {
+        &self.options.peers
+    }
+
+    /// The other seats with a vote.
+    pub(super) fn others(&self) -> impl Iterator<Item = (Seat, &Link)> {
+        self.links.iter().map(|(seat, link)| (*seat, link))
+    }
+
+    pub(super) fn raft(&self) -> Option<&Raft> {
+        self.voter.as_ref().and_then(|voter| voter.raft.get())
+    }
+
+    pub(super) fn metrics(&self) -> Option<RaftMetrics<u64, openraft::BasicNode>> {
+        self.raft().map(|raft| raft.metrics().borrow().clone())
+    }
+
+    /// The term this node leads, if it leads.
+    pub(super) fn leads(&self) -> Option<u64> {
+        let metrics = self.metrics()?;
+        (metrics.state == ServerState::Leader).then_some(metrics.current_term)
+    }
+
+    /// Who leads, as far as this node knows.
+    pub(super) fn leader(&self) -> Option<Seat> {
+        let known = self.metrics().and_then(|metrics| metrics.current_leader).map(seat_of);
+        known.or(*locked(&self.hint))
+    }
+
+    pub(super) fn believe(&self, leader: Option<Seat>) {
+        *locked(&self.hint) = leader;
+    }
+
+    /// Whatever is read from now on is at least as new as that entry.
+    pub(super) fn saw(&self, index: u64) {
+        self.index.fetch_max(index, Ordering::AcqRel);
+    }
+
+    /// Ends this node for a reason; the first one counts.
+    pub(super) fn fail(&self, error: StoreError) {
+        self.fatal.send_if_modified(|known| {
+            let news = known.is_none();
+            if news {
+                *known = Some(error);
+            }
+            news
+        });
+    }
+
+    pub(super) fn failure(&self) -> Option<StoreError> {
+        self.fatal.borrow().clone()
+    }
+}
+
+fn nobody(role: Role, seat: Seat, life: u64) -> Hello {
+    Hello { version: VERSION, role, seat: seat.0, raft_id: 0, cluster_id: None, life }
+}
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number that nobody can foresee.
+pub(super) fn random() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u128(std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_nanos()));
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+/// A duration between two others, drawn anew each time.
+pub(super) fn random_between(least: Duration, most: Duration) -> Duration {
+    let span = most.saturating_sub(least).as_micros().max(1) as u64;
+    least + Duration::from_micros(random() % span)
+}

@@ -1,0 +1,274 @@
+//! The ledger of several nodes: replicated by raft, so that any of them may die. Whoever uses it
+//! sees a [`Store`] like any other.
+
+mod assemble;
+mod control;
+mod courier;
+mod desk;
+mod election;
+mod hub;
+mod log;
+mod machine;
+mod network;
+mod parcels;
+mod proposer;
+mod snapshot;
+mod status;
+mod types;
+pub(crate) mod wire;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, bounded};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use shaku::Component;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{Answer, Question, Store, StoreError};
+use crate::config::Placement;
+use crate::ledger::{Command, Reply, Seat, SessionId, Standing};
+use courier::Errand;
+use hub::{Hub, random};
+use machine::Request;
+use types::{Call, Item, Peers, Response, encode};
+
+pub(crate) use assemble::ClusterThread;
+pub(crate) use control::{Address, Controlled, SoloControl, serve as serve_control};
+pub(crate) use status::{ClusterStatus, NodeState};
+
+/// Bytes of a command that travels whole.
+const WHOLE_MAX: usize = 192 << 10;
+/// Commands that may wait to be carried.
+const ERRANDS_MAX: usize = 1024;
+
+/// How a node takes part in a cluster.
+#[derive(Clone)]
+pub(crate) struct ClusterOptions {
+    /// Data directory; made when it is not there.
+    pub dir: PathBuf,
+    /// This node's place.
+    pub seat: Seat,
+    /// Whether it keeps the ledger and votes.
+    pub votes: bool,
+    /// Where it listens; a node without a vote need not.
+    pub listen: String,
+    /// Addresses of the seats with a vote, the same on all nodes.
+    pub peers: Peers,
+    /// The name that all nodes of a cluster have in common.
+    pub name: String,
+    /// What they prove to each other.
+    pub secret: Option<Vec<u8>>,
+    /// How long to wait for enough nodes.
+    pub quorum_timeout: Duration,
+    /// How long a node goes on trying when too few are left.
+    pub loss_exit: Duration,
+    /// Bytes of the log after which a copy of the ledger replaces it.
+    pub snapshot_bytes: u64,
+    /// Memory for the set of known keys, in bytes.
+    pub seen_memory: u64,
+    /// Who gets jobs first.
+    pub placement: Placement,
+}
+
+impl ClusterOptions {
+    fn credentials(&self) -> wire::Credentials {
+        wire::Credentials::new(self.secret.as_deref(), self.name.as_bytes())
+    }
+
+    /// How many seats have to agree.
+    fn majority(&self) -> usize {
+        self.peers.len() / 2 + 1
+    }
+}
+
+impl fmt::Debug for ClusterOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterOptions(node {})", self.seat.0)
+    }
+}
+
+/// A node's way to the ledger; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ClusterHandle {
+    hub: Arc<Hub>,
+    errands: mpsc::Sender<Errand>,
+    standing: watch::Receiver<Standing>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl fmt::Debug for ClusterHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClusterHandle")
+    }
+}
+
+/// The component that `ClusterModule` binds to [`Store`].
+#[derive(Debug, Component)]
+#[shaku(interface = Store)]
+pub(crate) struct ClusterStore {
+    handle: ClusterHandle,
+}
+
+impl ClusterHandle {
+    async fn submit(self, command: Command) -> Result<Reply, StoreError> {
+        if let Command::Ack { appender, position } = command {
+            return self.ack(appender, position).await;
+        }
+        let bytes: Bytes = encode(&command).into();
+        drop(command);
+        if bytes.len() <= WHOLE_MAX {
+            return self.send(Item::Command(bytes)).await;
+        }
+        let parcel = random();
+        let mut number = 0;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let part = rest.split_to(rest.len().min(WHOLE_MAX));
+            self.send(Item::Part { parcel, number, bytes: part }).await?;
+            number += 1;
+        }
+        self.send(Item::Parcel { parcel, parts: number }).await
+    }
+
+    async fn send(&self, item: Item) -> Result<Reply, StoreError> {
+        let (respond, answer) = oneshot::channel();
+        let sent = self.errands.send(Errand { item, respond }).await;
+        sent.map_err(|_| self.closed())?;
+        answer.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    fn closed(&self) -> StoreError {
+        self.hub.failure().unwrap_or(StoreError::Closed)
+    }
+
+    /// How far this node's own files are is nobody else's affair.
+    async fn ack(
+        &self,
+        appender: u32,
+        position: crate::ledger::Position,
+    ) -> Result<Reply, StoreError> {
+        let Some(voter) = &self.hub.voter else { return Ok(Reply::Stale) };
+        let (tell, told) = oneshot::channel();
+        let respond = Box::new(move |reply| drop(tell.send(reply)));
+        drop(voter.machine.requests.send(Request::Ack { appender, position, respond }));
+        told.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    async fn ask(self, question: Question) -> Result<Answer, StoreError> {
+        let index = self.hub.index.load(Ordering::Acquire);
+        let Some(voter) = &self.hub.voter else {
+            let call = Call::Ask { question, index };
+            return match courier::ask_anyone(&self.hub, &call).await? {
+                Response::Answer(answer) => Ok(answer),
+                other => Err(StoreError::Failed(format!("a question was answered with {other:?}"))),
+            };
+        };
+        let (tell, told) = oneshot::channel();
+        let respond = Box::new(move |answer| drop(tell.send(answer)));
+        drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+        let mut fatal = self.hub.fatal.subscribe();
+        tokio::select! {
+            answer = told => answer.unwrap_or_else(|_| Err(self.closed())),
+            _ = fatal.wait_for(Option::is_some) => Err(self.closed()),
+        }
+    }
+
+    /// Gives a sign of life; tries until it is agreed on.
+    async fn renew(self, session: SessionId) -> Result<bool, StoreError> {
+        loop {
+            if let Some(error) = self.hub.failure() {
+                return Err(error);
+            }
+            if let Some(lives) = courier::renew(&self.hub, session).await {
+                return Ok(lives);
+            }
+            let pause = hub::random_between(Duration::from_millis(30), Duration::from_millis(120));
+            tokio::time::sleep_until(tokio::time::Instant::now() + pause).await;
+        }
+    }
+
+    /// The life of this process, as the others know it.
+    pub(crate) fn life(&self) -> u64 {
+        self.hub.life
+    }
+
+    /// Runs on the threads of raft, whoever waits for it: connections live there.
+    fn there<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let task = self.runtime.spawn(work);
+        async move { task.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+
+    fn block<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (tell, told) = bounded(1);
+        self.runtime.spawn(async move { drop(tell.send(work.await)) });
+        told.recv().unwrap_or_else(|_| Err(self.closed()))
+    }
+}
+
+impl Controlled for ClusterHandle {
+    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>> {
+        let hub = Arc::clone(&self.hub);
+        async move { status::of(&hub).await }.boxed()
+    }
+
+    fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
+        let hub = Arc::clone(&self.hub);
+        async move { desk::obey(&hub, types::Order::Cancel).await }.boxed()
+    }
+}
+
+/// Submits a command on behalf of the cluster itself.
+async fn submit_once(hub: &Arc<Hub>, command: &Command) -> Result<Reply, StoreError> {
+    let items = [Item::Command(encode(command).into())];
+    courier::submit(hub, &items, || false).await.and_then(|mut replies| {
+        replies.pop().ok_or_else(|| StoreError::Failed("no answer came".to_owned()))
+    })
+}
+
+impl Store for ClusterStore {
+    fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
+        self.handle.there(self.handle.clone().submit(command))
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
+        self.handle.there(self.handle.clone().ask(question))
+    }
+
+    fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
+        self.handle.block(self.handle.clone().submit(command))
+    }
+
+    fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
+        self.handle.block(self.handle.clone().ask(question))
+    }
+
+    fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {
+        self.handle.there(self.handle.clone().renew(session))
+    }
+
+    fn standing(&self) -> watch::Receiver<Standing> {
+        self.handle.standing.clone()
+    }
+
+    fn output_bell(&self) -> Receiver<()> {
+        let (ring, bell) = bounded(1);
+        if let Some(voter) = &self.handle.hub.voter
+            && let Ok(mut bells) = voter.machine.bells.lock()
+        {
+            bells.push(ring);
+        }
+        bell
+    }
+}

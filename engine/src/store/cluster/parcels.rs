@@ -1,0 +1,102 @@
+//! Commands that are too large for one entry: their parts wait here until all have come. Senders
+//! may die half way, so there is a bound, and the oldest go.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::types::encode;
+use crate::ledger::{Reply, TableError, TableResult};
+use crate::store::sqlite::SqliteTables;
+
+/// Parcels that are known at a time, answered ones too.
+const KNOWN_MAX: usize = 256;
+/// Name of the list among the replica's records.
+const LIST: &str = "parcels";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Parcel {
+    number: u64,
+    parts: u32,
+    reply: Option<Vec<u8>>,
+}
+
+/// The parcels of a replica; the same on every node.
+pub(super) struct Parcels<'t> {
+    tables: &'t mut SqliteTables,
+    list: VecDeque<Parcel>,
+}
+
+impl<'t> Parcels<'t> {
+    pub(super) fn of(tables: &'t mut SqliteTables) -> TableResult<Self> {
+        let list = match tables.replica(LIST)? {
+            Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| TableError {
+                message: format!("the list of parcels cannot be read: {error}"),
+                full: false,
+            })?,
+            None => VecDeque::new(),
+        };
+        Ok(Self { tables, list })
+    }
+
+    pub(super) fn put(&mut self, parcel: u64, number: u32, bytes: &[u8]) -> TableResult<()> {
+        match self.list.iter_mut().find(|known| known.number == parcel) {
+            Some(known) if known.reply.is_some() => return Ok(()),
+            Some(known) => known.parts = known.parts.max(number + 1),
+            None => {
+                self.list.push_back(Parcel { number: parcel, parts: number + 1, reply: None });
+            }
+        }
+        if self.list.len() > KNOWN_MAX
+            && let Some(oldest) = self.list.pop_front()
+        {
+            self.forget_parts(&oldest)?;
+        }
+        self.tables.put_replica(&part_name(parcel, number), bytes)?;
+        self.save()
+    }
+
+    /// What a parcel was answered with, if it was.
+    pub(super) fn answered(&mut self, parcel: u64) -> TableResult<Option<Reply>> {
+        let known = self.list.iter().find(|known| known.number == parcel);
+        let reply = known.and_then(|known| known.reply.as_ref());
+        Ok(reply.and_then(|bytes| postcard::from_bytes(bytes).ok()))
+    }
+
+    /// All of it, if all is there.
+    pub(super) fn open(&mut self, parcel: u64, parts: u32) -> TableResult<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        for number in 0..parts {
+            match self.tables.replica(&part_name(parcel, number))? {
+                Some(part) => bytes.extend_from_slice(&part),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Keeps the answer instead of the parts.
+    pub(super) fn answer(&mut self, parcel: u64, reply: &Reply) -> TableResult<()> {
+        if let Some(known) = self.list.iter_mut().find(|known| known.number == parcel) {
+            known.reply = Some(encode(reply));
+            let known = known.clone();
+            self.forget_parts(&known)?;
+        }
+        self.save()
+    }
+
+    fn forget_parts(&mut self, parcel: &Parcel) -> TableResult<()> {
+        for number in 0..parcel.parts {
+            self.tables.drop_replica(&part_name(parcel.number, number))?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> TableResult<()> {
+        self.tables.put_replica(LIST, &encode(&self.list))
+    }
+}
+
+fn part_name(parcel: u64, number: u32) -> String {
+    format!("parcel {parcel:016x} {number}")
+}

@@ -1,0 +1,181 @@
+//! What nodes say to each other and what stands in the log.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use openraft::BasicNode;
+use openraft::error::{InstallSnapshotError, RaftError};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
+use crate::store::{Answer, Question};
+
+/// Version of requests, answers and log entries.
+pub(super) const VERSION: u16 = 1;
+
+openraft::declare_raft_types!(
+    /// The types of our log.
+    pub(super) Types:
+        D = Entry,
+        R = Replies,
+        NodeId = u64,
+        Node = BasicNode,
+        SnapshotData = tokio::fs::File,
+);
+
+pub(super) type Raft = openraft::Raft<Types>;
+pub(super) type LogId = openraft::LogId<u64>;
+pub(super) type Membership = openraft::StoredMembership<u64, BasicNode>;
+pub(super) type SnapshotMeta = openraft::SnapshotMeta<u64, BasicNode>;
+pub(super) type StorageError = openraft::StorageError<u64>;
+
+/// A [`Batch`] as bytes: encoded once by the leader, decoded once by each node that applies it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Entry(pub Bytes);
+
+/// What one entry of the log holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Batch {
+    /// When the leader took it on.
+    pub stamp: Stamp,
+    /// What the leader's state was at an earlier entry: whoever had another one there is wrong.
+    pub check: Option<Check>,
+    /// What is to be done.
+    pub items: Vec<Item>,
+}
+
+/// A sum over everything applied up to an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Check {
+    pub index: u64,
+    pub digest: [u8; 16],
+}
+
+/// One thing to be done. Commands are bytes until they are applied; those that are too large for an
+/// entry travel in parts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Item {
+    /// An encoded command.
+    Command(Bytes),
+    /// A part of a large one.
+    Part { parcel: u64, number: u32, bytes: Bytes },
+    /// All parts of a large one have been sent.
+    Parcel { parcel: u64, parts: u32 },
+}
+
+impl Item {
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Command(bytes) | Self::Part { bytes, .. } => bytes.len() + 16,
+            Self::Parcel { .. } => 32,
+        }
+    }
+}
+
+/// The answers to the items of an entry, in their order.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Replies(pub Vec<Reply>);
+
+/// A request to a node.
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "read once and gone")]
+pub(super) enum Call {
+    /// Who are you, and does your cluster exist?
+    Who,
+    /// From one disk's raft to another's.
+    Raft {
+        from: u64,
+        to: u64,
+        message: Message,
+    },
+    /// To the leader: do these.
+    Submit(Vec<Item>),
+    /// To the leader: this session lives. Answered once that is agreed on.
+    Renew(SessionId),
+    /// To any node with a vote: read this, once that entry has been applied.
+    Ask {
+        question: Question,
+        index: u64,
+    },
+    /// To any node with a vote: the few numbers, once they differ from these or some time has passed.
+    Watch(Standing),
+    /// From an operator.
+    Status,
+    Order(Order),
+}
+
+/// A message of raft.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    Append(AppendEntriesRequest<Types>),
+    Vote(VoteRequest<u64>),
+    Install(InstallSnapshotRequest<Types>),
+}
+
+/// What an operator may ask for.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Order {
+    Cancel,
+    Fence(Seat),
+    Admit(Seat),
+}
+
+/// The answer to a [`Call`].
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "written once and gone")]
+pub(super) enum Response {
+    Who(Who),
+    Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
+    Vote(Result<VoteResponse<u64>, RaftError<u64>>),
+    Install(Result<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>>),
+    Submitted {
+        replies: Vec<Reply>,
+        index: u64,
+    },
+    /// Whether the session still lives.
+    Renewed(bool),
+    Answer(Answer),
+    Standing(Standing),
+    Status(Box<super::status::ClusterStatus>),
+    /// The order is carried out; or it makes no sense, in words.
+    Ordered(Result<(), String>),
+    /// The disk that is meant is not here any more.
+    Gone,
+    /// Ask that seat instead, if one is known.
+    NotLeader(Option<u32>),
+    /// Not now: the node is starting, stopping or overloaded.
+    Busy(String),
+}
+
+/// What a node knows of itself before it has joined anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Who {
+    /// Its disk is new: it has never voted.
+    pub fresh: bool,
+    /// It takes part in a cluster that exists.
+    pub established: bool,
+    /// The raft number of its disk, if it has one.
+    pub raft_id: u64,
+}
+
+/// The raft number of a seat's disk. A disk that was emptied is another voter than before.
+pub(super) fn raft_id(seat: Seat, incarnation: u32) -> u64 {
+    u64::from(incarnation) << 16 | u64::from(seat.0)
+}
+
+/// The seat that a raft number belongs to.
+pub(super) fn seat_of(raft_id: u64) -> Seat {
+    Seat((raft_id & 0xffff) as u32)
+}
+
+/// Addresses of the seats with a vote.
+pub(super) type Peers = BTreeMap<Seat, String>;
+
+pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    // Plain data: encoding cannot fail but by a mistake of ours, and an empty text decodes to nothing.
+    postcard::to_stdvec(value).unwrap_or_default()
+}

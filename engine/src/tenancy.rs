@@ -1,0 +1,239 @@
+//! A node's tenancy in the ledger: joins, gives signs of life, and counts its own time. A session
+//! that may have expired is given up for good, whoever is right; then the node joins anew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use crate::bootstrap::{Node, Place};
+use crate::error::RunError;
+use crate::ledger::{Arrival, Command, Policy, Reply, SessionId};
+use crate::store::{Answer, Question, Store, StoreError};
+
+/// Pause before a fenced node asks again.
+const FENCED_PAUSE: Duration = Duration::from_secs(1);
+/// Patience with the last word to the others.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A session, and until when it is surely good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// Which.
+    pub session: SessionId,
+    /// Good until then, by this node's own clock; without an end for a node that is alone.
+    until: Option<Instant>,
+}
+
+impl Lease {
+    /// Whether work may still be started under it.
+    pub(crate) fn is_good(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
+    }
+}
+
+/// What the tenancy of a node is at the moment.
+#[derive(Debug, Clone)]
+enum Tenure {
+    /// It has a session.
+    Held(Lease),
+    /// It has lost one and asks for another.
+    Lost,
+    /// It will not get another.
+    Over(Ending),
+}
+
+#[derive(Debug, Clone)]
+enum Ending {
+    Store(StoreError),
+    Replaced,
+}
+
+/// A node's tenancy; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Tenancy {
+    tenure: watch::Receiver<Tenure>,
+    doubt: Arc<Notify>,
+}
+
+/// The task behind a [`Tenancy`].
+pub(crate) struct Tenant {
+    store: Arc<dyn Store>,
+    place: Place,
+    joins: u64,
+    tenure: watch::Sender<Tenure>,
+    doubt: Arc<Notify>,
+}
+
+impl Tenancy {
+    /// Joins the ledger; the task renews the session until it is aborted.
+    pub(crate) async fn enter(node: &Node) -> Result<(Self, JoinHandle<()>), RunError> {
+        let (tenure, seen) = watch::channel(Tenure::Lost);
+        let doubt = Arc::new(Notify::new());
+        let mut tenant = Tenant {
+            store: Arc::clone(&node.store),
+            place: node.place.clone(),
+            joins: 0,
+            tenure,
+            doubt: Arc::clone(&doubt),
+        };
+        let joined = tenant.join();
+        let lease = if node.place.alone {
+            joined.await
+        } else {
+            match timeout(node.place.patience, joined).await {
+                Ok(lease) => lease,
+                Err(_) => Err(Ending::Store(StoreError::NoQuorum(format!(
+                    "the nodes did not agree on anything for {} s: are enough of them there?",
+                    node.place.patience.as_secs()
+                )))),
+            }
+        };
+        let lease = lease.map_err(Ending::into_error)?;
+        tenant.tenure.send_replace(Tenure::Held(lease));
+        let task = tokio::spawn(tenant.renew(lease));
+        Ok((Self { tenure: seen, doubt }, task))
+    }
+
+    /// The session of now; waits for one while there is none.
+    pub(crate) async fn lease(&mut self) -> Result<Lease, RunError> {
+        loop {
+            match self.tenure.borrow_and_update().clone() {
+                Tenure::Held(lease) => return Ok(lease),
+                Tenure::Lost => {}
+                Tenure::Over(ending) => return Err(ending.into_error()),
+            }
+            if self.tenure.changed().await.is_err() {
+                return Err(StoreError::Closed.into());
+            }
+        }
+    }
+
+    /// Waits until `session` is not the one of now.
+    pub(crate) async fn lost(&mut self, session: SessionId) {
+        let other =
+            |tenure: &Tenure| !matches!(tenure, Tenure::Held(one) if one.session == session);
+        // Nobody left to take it away.
+        if self.tenure.wait_for(other).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether work may be started in `session`: it is the one of now, and has not run out.
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        matches!(&*self.tenure.borrow(), Tenure::Held(lease)
+            if lease.session == session && lease.is_good())
+    }
+
+    /// The ledger does not know `session` any more: have another one, and wait for it.
+    pub(crate) async fn replace(&mut self, session: SessionId) -> Result<Lease, RunError> {
+        self.doubt.notify_one();
+        self.lost(session).await;
+        self.lease().await
+    }
+}
+
+impl Ending {
+    fn into_error(self) -> RunError {
+        match self {
+            Self::Store(error) => error.into(),
+            Self::Replaced => StoreError::Excluded(
+                "another process has taken this node's place in the cluster".to_owned(),
+            )
+            .into(),
+        }
+    }
+}
+
+impl Tenant {
+    async fn join(&mut self) -> Result<Lease, Ending> {
+        loop {
+            self.joins += 1;
+            let Place { seat, votes, alone, life, .. } = self.place;
+            let nonce = life.wrapping_add(self.joins.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let arrival = Arrival { nonce, life, seat, votes, alone };
+            let sent = Instant::now();
+            match self.store.submit(Command::Join(arrival)).await.map_err(Ending::Store)? {
+                Reply::Joined(session) => {
+                    let until = self.until(sent).await?;
+                    return Ok(Lease { session, until });
+                }
+                Reply::Fenced => {
+                    tracing::warn!(
+                        "node {} is fenced: it stays out until `spoonbill admit {}`",
+                        seat.0,
+                        seat.0
+                    );
+                    sleep_until(Instant::now() + FENCED_PAUSE).await;
+                }
+                Reply::Replaced => return Err(Ending::Replaced),
+                other => {
+                    let words = format!("the ledger answered a join with {other:?}");
+                    return Err(Ending::Store(StoreError::Failed(words)));
+                }
+            }
+        }
+    }
+
+    /// How long a sign of life of `sent` is good: nine tenths of what the ledger grants.
+    async fn until(&self, sent: Instant) -> Result<Option<Instant>, Ending> {
+        if self.place.alone {
+            return Ok(None);
+        }
+        let ttl = match self.store.ask(Question::Run).await.map_err(Ending::Store)? {
+            Answer::Run(Some(run)) => run.plan.policy.session_ttl_ms,
+            _ => Policy::default().session_ttl_ms,
+        };
+        Ok(Some(sent + Duration::from_millis(ttl / 10 * 9)))
+    }
+
+    /// Renews the session for as long as it can, and joins anew when it cannot.
+    async fn renew(mut self, mut lease: Lease) {
+        let ending = loop {
+            let Some(until) = lease.until else { return };
+            match self.renew_once(lease, until).await {
+                Ok(Some(longer)) => {
+                    lease.until = Some(longer);
+                    self.tenure.send_replace(Tenure::Held(lease));
+                    let pause = Instant::now() + longer.duration_since(Instant::now()) / 5;
+                    // Whoever doubts the session wants it looked at now.
+                    drop(timeout_at(pause, self.doubt.notified()).await);
+                }
+                Ok(None) => {
+                    tracing::warn!("the session of this node has ended; it joins anew");
+                    self.tenure.send_replace(Tenure::Lost);
+                    match self.join().await {
+                        Ok(fresh) => {
+                            lease = fresh;
+                            self.tenure.send_replace(Tenure::Held(lease));
+                        }
+                        Err(ending) => break ending,
+                    }
+                }
+                Err(ending) => break ending,
+            }
+        };
+        self.tenure.send_replace(Tenure::Over(ending));
+    }
+
+    /// Until when the session is good now; none if it has ended, or may have.
+    async fn renew_once(&self, lease: Lease, until: Instant) -> Result<Option<Instant>, Ending> {
+        let sent = Instant::now();
+        match timeout_at(until, self.store.renew(lease.session)).await {
+            Ok(Ok(true)) => self.until(sent).await,
+            Ok(Ok(false)) | Err(_) => Ok(None),
+            Ok(Err(error)) => Err(Ending::Store(error)),
+        }
+    }
+}
+
+/// Leaves the ledger, if it can be told in time.
+pub(crate) async fn leave(store: &Arc<dyn Store>, session: SessionId) -> Result<(), RunError> {
+    match timeout(LEAVE_PATIENCE, store.submit(Command::Leave { session })).await {
+        Ok(reply) => Ok(reply.map(drop)?),
+        // The session will expire.
+        Err(_) => Ok(()),
+    }
+}
