@@ -257,7 +257,13 @@ impl Crowd {
         let harvest = Harvest { children: site.links(grant.id.0), tally, ..Harvest::default() };
         let (job, token) = (grant.id, grant.token);
         let outcome = Outcome::Done(Box::new(harvest));
-        self.node.store.submit(Command::Finish { session: self.session, job, token, outcome })
+        self.node.store.submit(Command::Finish {
+            session: self.session,
+            job,
+            token,
+            since_start_ms: None,
+            outcome,
+        })
     }
 }
 

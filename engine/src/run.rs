@@ -25,6 +25,7 @@ use crate::ledger::{
     SessionId,
 };
 use crate::monitor::Monitor;
+use crate::pace::Pace;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
 use crate::quality;
@@ -414,6 +415,7 @@ fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediato
         documents: open_documents(&config, replay)?,
         keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
+        pace: Pace::new(fetch.delay),
         date,
         pattern: Pattern::compile(&config.dates.pattern)
             .map_err(|error| internal(error.to_string()))?,

@@ -68,8 +68,15 @@ pub enum Command {
     /// The page of a job in isolation is there and its tasks begin: from now on the death of its
     /// worker is held against the job.
     Begin { session: SessionId, job: JobId, token: Token },
-    /// Ends a grant.
-    Finish { session: SessionId, job: JobId, token: Token, outcome: Outcome },
+    /// Ends a grant. `since_start_ms` is how long ago its host was last asked; it is not there if
+    /// nobody was asked.
+    Finish {
+        session: SessionId,
+        job: JobId,
+        token: Token,
+        since_start_ms: Option<u64>,
+        outcome: Outcome,
+    },
     /// Gives jobs back untouched.
     Return { session: SessionId, jobs: Vec<(JobId, Token)> },
     /// An appender has written everything up to a position, durably.
@@ -154,9 +161,9 @@ pub struct Publication {
 pub struct Policy {
     /// Pause between two starts on one polite lane.
     pub delay_ms: u64,
-    /// Jobs of one polite lane in flight.
+    /// Jobs of one polite lane in flight; without a delay, on each node.
     pub slots: u32,
-    /// Jobs of any one lane in flight, so that no lane fills the node.
+    /// Jobs of any one lane in flight on a node, so that no lane fills it.
     pub lane_share_max: u32,
     /// Tries of one job before it is failed.
     pub attempts_max: u32,

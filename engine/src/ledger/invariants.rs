@@ -89,6 +89,10 @@ fn check_lanes(ledger: &Ledger<MemoryTables>, broken: &mut Broken) {
             "a lane knows when its first job is ready",
         );
     }
+    broken.unless(
+        ledger.lanes_held_in_order(),
+        "I6: a polite lane with a delay has at most one holder",
+    );
     broken.unless(ledger.lanes_in_order(), "a lane that may be served is due or waiting, once");
 }
 

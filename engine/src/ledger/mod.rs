@@ -184,7 +184,8 @@ impl<T: Tables> Ledger<T> {
     /// A ledger over empty or stored state.
     pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
         let gap_from = core.gap_from;
-        let mut ledger = Self { core, lanes: Lanes::restore(lanes, gap_from), tables };
+        let lanes = Lanes::restore(lanes, &core.taken, gap_from);
+        let mut ledger = Self { core, lanes, tables };
         let policy = ledger.policy();
         ledger.lanes.open_level(ledger.core.level());
         ledger.lanes.arrange_all(&policy);
@@ -212,7 +213,9 @@ impl<T: Tables> Ledger<T> {
             }
             Command::Take { session, number, limit } => self.take(session, number, limit),
             Command::Begin { job, token, .. } => Ok(self.begin(job, token)),
-            Command::Finish { job, token, outcome, .. } => self.finish(job, token, outcome),
+            Command::Finish { job, token, since_start_ms, outcome, .. } => {
+                self.finish(job, token, since_start_ms, outcome)
+            }
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
@@ -304,6 +307,10 @@ impl<T: Tables> Ledger<T> {
         self.lanes.in_order(&self.policy())
     }
 
+    fn lanes_held_in_order(&self) -> bool {
+        self.lanes.are_held_in_order(&self.policy())
+    }
+
     fn policy(&self) -> Policy {
         self.core.run.as_ref().map_or_else(Policy::default, |run| run.plan.policy)
     }
@@ -338,8 +345,8 @@ impl<T: Tables> Ledger<T> {
         self.tables.clear()?;
         self.tables.put_blob(plan.defs, &publish.defs)?;
         self.tables.put_blob(plan.config, &publish.config)?;
-        self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
+        self.lanes = Lanes::restore([], &self.core.taken, self.core.gap_from);
         let positions = vec![Position::default(); plan.appenders as usize];
         let output_bytes = vec![0; plan.appenders as usize];
         self.core.run = Some(Run {

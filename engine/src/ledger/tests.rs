@@ -6,6 +6,7 @@ mod finishing;
 mod levels;
 mod moving;
 mod runs;
+mod sharing;
 mod taking;
 
 use super::*;
@@ -181,7 +182,13 @@ impl Bench {
 
     #[track_caller]
     fn finish(&mut self, session: SessionId, grant: &Grant, outcome: Outcome) -> Reply {
-        self.apply(Command::Finish { session, job: grant.id, token: grant.token, outcome })
+        self.apply(Command::Finish {
+            session,
+            job: grant.id,
+            token: grant.token,
+            since_start_ms: None,
+            outcome,
+        })
     }
 
     #[track_caller]

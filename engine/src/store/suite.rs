@@ -201,7 +201,7 @@ impl Pair {
                 Some(grant) => {
                     let outcome = self.outcome(&grant);
                     let token = if number == 0 { Token(0) } else { grant.token };
-                    Command::Finish { session, job: grant.id, token, outcome }
+                    Command::Finish { session, job: grant.id, token, since_start_ms: None, outcome }
                 }
                 None => return,
             },
@@ -356,7 +356,13 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     };
     let harvest = Harvest { blocks: vec![], children: vec![], ..Harvest::default() };
     let outcome = Outcome::Done(Box::new(harvest));
-    pair.both(Command::Finish { session, job: jobs[0].id, token: jobs[0].token, outcome });
+    pair.both(Command::Finish {
+        session,
+        job: jobs[0].id,
+        token: jobs[0].token,
+        since_start_ms: None,
+        outcome,
+    });
     let copy = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
         std::fs::copy(pair.dir.path().join(name), copy.path().join(name)).unwrap();
