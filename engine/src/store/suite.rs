@@ -386,22 +386,17 @@ fn a_job_id_is_never_used_again_by_a_later_run() {
     let mut pair = Pair::new(1);
     pair.both(join(1, true));
     let session = SessionId(1);
-    pair.both(Command::Claim { session, name: "gate 0".to_owned() });
     let mut ids: Vec<JobId> = Vec::new();
-    for _ in 0..3 {
-        let Command::OpenRun { session, epoch, plan, publish, .. } = pair.open(session, Epoch(1))
-        else {
-            panic!()
-        };
+    for number in 1..=3 {
+        pair.both(Command::Claim { session, name: format!("gate {number}") });
+        let open = pair.open(session, Epoch(number));
+        let Command::OpenRun { session, epoch, plan, publish, .. } = open else { panic!() };
         pair.both(Command::OpenRun { session, epoch, plan, publish, mode: OpenMode::Fresh });
         let job = pair.new_job();
         let group = "group 0".to_owned();
         pair.both(Command::Seed { session, epoch, group, jobs: vec![job], last: true });
-        let number = 1 + ids.len() as u64;
-        let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number, limit: 1 })
-        else {
-            panic!()
-        };
+        let take = Command::Take { session, number, limit: 1 };
+        let Reply::Granted { jobs, .. } = pair.both(take) else { panic!() };
         ids.push(jobs[0].id);
         pair.reopen();
     }
