@@ -23,9 +23,11 @@ impl Monitor {
     pub(crate) async fn watch(mut self) {
         let mut store_lost = false;
         loop {
+            let standing = *self.standing.borrow_and_update();
+            let asked = *self.stop.borrow_and_update() != Stop::No;
             let vitals = Vitals {
-                over: self.standing.borrow_and_update().over,
-                cancelled: store_lost || *self.stop.borrow_and_update() != Stop::No,
+                over: standing.over,
+                cancelled: store_lost || asked || standing.cancelled,
                 in_hand: *self.in_hand.borrow_and_update(),
             };
             let now = *self.phase.borrow();

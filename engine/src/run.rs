@@ -122,8 +122,7 @@ pub(crate) async fn run(
 
     let over = store.standing().borrow().over;
     let whole = over && appended.iter().all(|end| end.error.is_none());
-    let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
-    let mut report = report(node, reason, continued, start, appended).await?;
+    let mut report = report(node, over, continued, start, appended).await?;
     if over {
         report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
     }
@@ -192,6 +191,7 @@ async fn open_run(
             // One lane never fills the node, however parallel its host may be.
             lane_share_max: (take_limit / 4 * 3).max(1),
             attempts_max: config.job.attempts_max,
+            on_error: config.job.on_error,
             ..Policy::default()
         },
     };
@@ -437,7 +437,7 @@ async fn close_appenders(
 
 async fn report(
     node: &Node,
-    finish_reason: FinishReason,
+    over: bool,
     continued: bool,
     start: jiff::Timestamp,
     appended: Vec<Appended>,
@@ -451,9 +451,14 @@ async fn report(
     let taken = node.store.standing().borrow().taken;
     let fields = quality::fields(&run.tally);
     let end = node.clock.now();
+    let finish_reason = match &run.halted {
+        _ if over => FinishReason::Finished,
+        Some(_) => FinishReason::Halted,
+        None => FinishReason::Cancelled,
+    };
     Ok(Report {
         finish_reason,
-        error: None,
+        error: run.halted.filter(|_| !over),
         continued,
         start,
         end,

@@ -177,6 +177,19 @@ pub struct Policy {
     pub end_wait_ms: u64,
     /// Whether a seat whose session has expired stays out until it is admitted again.
     pub auto_fence: bool,
+    /// What a failed job means for the others.
+    pub on_error: OnError,
+}
+
+/// What a job that has failed, after all its tries, means for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnError {
+    /// Nothing: the run goes on.
+    Fail,
+    /// Its host gets no more jobs: those that wait are failed too.
+    Quarantine,
+    /// The run stops; it can be continued.
+    Halt,
 }
 
 impl Default for Policy {
@@ -191,6 +204,7 @@ impl Default for Policy {
             poison_max: 5,
             end_wait_ms: 20_000,
             auto_fence: false,
+            on_error: OnError::Fail,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::command::{
 };
 use super::lanes::ISOLATION;
 use super::levels::{READY_MAX, parts};
-use super::tables::{FailedJob, Job, LaneId};
+use super::tables::{Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 /// Why a link to a page that has been met makes no job.
@@ -130,7 +130,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Takes a queued job out of its lane's queue.
-    fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
+    pub(super) fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
         self.tables.dequeue(lane, place, id)?;
         let head = self.tables.first_in_lane(lane)?;
         if let Some(run) = &mut self.core.run {
@@ -176,6 +176,9 @@ impl<T: Tables> Ledger<T> {
         if jobs.is_empty() && limit > 0 && holds == 0 {
             jobs.extend(self.grant_isolated(session)?);
         }
+        if limit > 0 {
+            self.sweep()?;
+        }
         if let Some(own) = self.core.sessions.get_mut(&session) {
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
@@ -192,6 +195,9 @@ impl<T: Tables> Ledger<T> {
 
     /// How long until a job may be due for a session that waits for its time.
     fn wait_ms(&mut self, session: SessionId) -> TableResult<Option<u64>> {
+        if self.lanes.first_closed().is_some() {
+            return Ok(Some(0));
+        }
         let policy = self.policy();
         let isolated = match self.first_isolated()? {
             Some((_, job, lane, _)) => self.lanes.start_at(session, lane, job.ready_at, &policy),
@@ -216,7 +222,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// The first job in isolation if its level is open, its own lane, and its place in the queue.
-    fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
+    pub(super) fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
         if self.lanes.isolated() == 0 {
             return Ok(None);
         }
@@ -413,16 +419,7 @@ impl<T: Tables> Ledger<T> {
         self.fail(id, job, reasons)
     }
 
-    pub(super) fn fail(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
-        if let Some(run) = &mut self.core.run {
-            run.failed += 1;
-        }
-        self.leave_level(&job);
-        self.tables.drop_job(id)?;
-        self.tables.put_failed(id, &FailedJob { job, reasons })
-    }
-
-    fn count(&mut self, tally: &Tally) {
+    pub(super) fn count(&mut self, tally: &Tally) {
         if let Some(run) = &mut self.core.run {
             run.tally.add(tally);
         }

@@ -41,6 +41,8 @@ pub struct Lane {
     pub head_level: u32,
     /// Number of the latest grant: lanes are served in turn by it.
     pub last_grant: u64,
+    /// Why it gets no more jobs, if it is in quarantine.
+    pub closed: Option<String>,
 }
 
 impl Lane {
@@ -53,6 +55,10 @@ impl Lane {
     /// Whether it may have one holder only.
     pub(super) fn is_exclusive(&self, policy: &Policy) -> bool {
         self.polite && policy.delay_ms > 0
+    }
+
+    fn is_to_be_swept(&self) -> bool {
+        self.closed.is_some() && self.pending > 0
     }
 
     /// No start before that time, whatever becomes of what is granted.
@@ -81,6 +87,8 @@ pub(super) struct Lanes {
     holders: BTreeMap<(LaneId, SessionId), u32>,
     due: BTreeSet<Place>,
     waiting: BTreeSet<Place>,
+    /// Lanes in quarantine with jobs that wait.
+    closed: BTreeSet<LaneId>,
     dirty: BTreeSet<LaneId>,
     /// When all earlier workers were found dead: what they started last is not known.
     gap_from: Option<u64>,
@@ -110,6 +118,7 @@ impl Lanes {
     pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
+        self.closed.clear();
         for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.arrange(id, policy);
         }
@@ -241,6 +250,7 @@ impl Lanes {
     }
 
     fn withdraw(&mut self, id: LaneId, policy: &Policy) {
+        self.closed.remove(&id);
         if let Some(lane) = self.all.get(&id)
             && let Some(whom) = self.open_to(id, lane, policy)
         {
@@ -252,10 +262,15 @@ impl Lanes {
 
     /// Whether a lane may be served at all, its slots and pauses aside.
     fn is_servable(&self, id: LaneId, lane: &Lane) -> bool {
-        id != ISOLATION && lane.pending > 0 && self.is_open(lane.head_level)
+        let waits = id != ISOLATION && lane.pending > 0;
+        waits && lane.closed.is_none() && self.is_open(lane.head_level)
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
+        if self.all.get(&id).is_some_and(Lane::is_to_be_swept) {
+            self.closed.insert(id);
+            return;
+        }
         let Some(lane) = self.all.get(&id).filter(|lane| self.is_servable(id, lane)) else {
             return;
         };
@@ -276,7 +291,8 @@ impl Lanes {
             let due = self.due.contains(&(whom, lane.last_grant, *id));
             due != self.waiting.contains(&(whom, at, *id))
         });
-        placed && self.due.len() + self.waiting.len() == wanted
+        let swept = self.all.iter().filter(|(_, lane)| lane.is_to_be_swept()).map(|(id, _)| id);
+        placed && self.due.len() + self.waiting.len() == wanted && swept.eq(self.closed.iter())
     }
 
     /// The lane whose turn it is at `now` for a session, if any. `passed` is how far earlier calls
@@ -325,6 +341,25 @@ impl Lanes {
         free.next().map(|(_, at, _)| *at).into_iter().chain(own).min()
     }
 
+    /// A lane in quarantine with jobs that wait, and why it is closed.
+    pub(super) fn first_closed(&self) -> Option<(LaneId, String)> {
+        let id = self.closed.first()?;
+        Some((*id, self.why_closed(*id)?))
+    }
+
+    /// Why a lane is closed, if it is.
+    pub(super) fn why_closed(&self, id: LaneId) -> Option<String> {
+        self.all.get(&id)?.closed.clone()
+    }
+
+    /// Opens every lane that is in quarantine.
+    pub(super) fn reopen(&mut self) {
+        for (id, lane) in self.all.iter_mut().filter(|(_, lane)| lane.closed.is_some()) {
+            lane.closed = None;
+            self.dirty.insert(*id);
+        }
+    }
+
     /// Jobs queued in isolation.
     pub(super) fn isolated(&self) -> u64 {
         self.all.get(&ISOLATION).map_or(0, |lane| lane.pending)
@@ -354,6 +389,7 @@ impl Lane {
             head_at: 0,
             head_level: 0,
             last_grant: 0,
+            closed: None,
         }
     }
 }

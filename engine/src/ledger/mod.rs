@@ -4,6 +4,7 @@
 
 mod barricades;
 mod command;
+mod failing;
 mod flipper;
 mod invariants;
 mod jobs;
@@ -28,8 +29,8 @@ use serde::{Deserialize, Serialize};
 pub use barricades::Barricade;
 pub use command::{
     Arrival, Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId,
-    JobKey, NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply,
-    RunPlan, Seat, SessionId, Tally, Token,
+    JobKey, NewJob, OnError, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota,
+    Reply, RunPlan, Seat, SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;
@@ -84,8 +85,10 @@ pub struct Run {
     pub told: BTreeSet<Seat>,
     /// When the work was over.
     pub over_at: Option<u64>,
-    /// An operator has ended it; it can be continued.
+    /// An operator or a failed job has ended it; it can be continued.
     pub cancelled: bool,
+    /// The failed job that has ended it, in words.
+    pub halted: Option<String>,
     /// The crossing it was opened in, and whether it was continued then.
     pub opened: (Epoch, bool),
     /// Figures for the report.
@@ -164,7 +167,7 @@ pub struct Standing {
     pub over: bool,
     /// Everything is written wherever it has to be.
     pub closed: bool,
-    /// An operator has ended the run.
+    /// An operator or a failed job has ended the run.
     pub cancelled: bool,
     /// Nodes with a vote that have a session.
     pub voters: u32,
@@ -364,6 +367,7 @@ impl<T: Tables> Ledger<T> {
             told: BTreeSet::new(),
             over_at: None,
             cancelled: false,
+            halted: None,
             opened: (epoch, false),
             tally: Tally::default(),
             retried: false,
@@ -382,9 +386,12 @@ impl<T: Tables> Ledger<T> {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
             run.plan.by_level = old.by_level;
-            (run.opened, run.cancelled) = ((epoch, true), false);
+            (run.opened, run.cancelled, run.halted) = ((epoch, true), false, None);
         }
         let policy = self.policy();
+        if policy.on_error != OnError::Quarantine {
+            self.lanes.reopen();
+        }
         self.lanes.arrange_all(&policy);
         Ok(())
     }

@@ -160,6 +160,7 @@ impl<T: Tables> Ledger<T> {
         run.over_at = None;
         run.written.clear();
         run.told.clear();
+        self.lanes.reopen();
         let mut after = None;
         loop {
             let batch = self.tables.failed(after, 500)?;

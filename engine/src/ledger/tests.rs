@@ -2,6 +2,7 @@
 
 mod barricades;
 mod deaths;
+mod failing;
 mod finishing;
 mod levels;
 mod moving;
