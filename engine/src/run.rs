@@ -185,6 +185,7 @@ async fn open_run(
         appenders,
         seats: vec![Seat(1)],
         by_level,
+        sequence: composed.published.defs.start_order(),
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,

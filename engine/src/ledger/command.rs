@@ -143,6 +143,9 @@ pub struct RunPlan {
     /// Whether a job waits until all jobs of a smaller depth have ended: then the first way to a
     /// page is a shortest one, whatever the timing.
     pub by_level: bool,
+    /// Groups whose jobs wait until all jobs of groups with smaller numbers have ended. Numbers have
+    /// no gaps; a group that is not named has 0.
+    pub sequence: BTreeMap<String, u32>,
     /// Politeness and patience.
     pub policy: Policy,
 }

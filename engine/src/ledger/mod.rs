@@ -95,7 +95,7 @@ pub struct Run {
     pub tally: Tally,
     /// Whether it was closed before and its failed jobs are being tried again.
     pub retried: bool,
-    /// Jobs of each depth that have not ended; kept by a run that goes level by level.
+    /// Jobs of each level that have not ended; kept by a run that goes level by level.
     pub open: BTreeMap<u32, u64>,
     /// Jobs that each rule with a quota has added.
     pub added: BTreeMap<u32, u64>,
@@ -385,7 +385,7 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = &mut self.core.run {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
-            run.plan.by_level = old.by_level;
+            (run.plan.by_level, run.plan.sequence) = (old.by_level, old.sequence);
             (run.opened, run.cancelled, run.halted) = ((epoch, true), false, None);
         }
         let policy = self.policy();

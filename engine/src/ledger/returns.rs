@@ -155,6 +155,7 @@ impl<T: Tables> Ledger<T> {
         run.tally.failed = 0;
         // Nothing is queued or taken: the order of the queues may change.
         run.plan.by_level = plan.by_level;
+        run.plan.sequence.clone_from(&plan.sequence);
         run.retried = true;
         run.closed = false;
         run.over_at = None;

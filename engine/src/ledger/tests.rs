@@ -7,6 +7,7 @@ mod finishing;
 mod levels;
 mod moving;
 mod runs;
+mod sequence;
 mod sharing;
 mod taking;
 
@@ -73,6 +74,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
         appenders: 1,
         seats: vec![Seat(1)],
         by_level: false,
+        sequence: BTreeMap::new(),
         policy,
     }
 }

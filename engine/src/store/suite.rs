@@ -1,6 +1,7 @@
 //! The contract of every store: random commands get the answers that the ledger in memory gives,
 //! with the store closed and opened again between, and what is read back is the same.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
@@ -240,6 +241,7 @@ impl Pair {
             appenders: 2,
             seats: vec![Seat(1)],
             by_level: false,
+            sequence: BTreeMap::new(),
             policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
         };
         let publish = Publication { defs: vec![identity; 100], config: b"settings".to_vec() };

@@ -63,6 +63,7 @@ impl Keeper {
             Command::Finish { job, token, .. } => Some((*job, *token)),
             _ => None,
         };
+        let last = self.live.core().next_token;
         let reply = apply(&mut self.live, stamp, command.clone(), self.bug)?;
         self.tail.push(Entry::Command(stamp, command));
         if let (Some((job, token)), Reply::Ok) = (finish, &reply)
@@ -75,6 +76,15 @@ impl Keeper {
             let fresh = jobs.iter().map(|grant| (grant.id, grant.token));
             for (id, token) in fresh.collect::<Vec<_>>() {
                 self.check_start(id, token)?;
+            }
+            // A resend may come when a link has opened an earlier level.
+            let (core, tables) = (self.live.core(), self.live.tables());
+            let levels = jobs.iter().filter(|grant| grant.token.0 > last);
+            let levels = levels.filter_map(|grant| tables.jobs.get(&grant.id));
+            if levels.map(|job| core.level_of(job)).any(|level| Some(level) != core.level())
+                && core.level().is_some()
+            {
+                return Err(String::from("C2: a job started before those of smaller levels"));
             }
         }
         self.unchecked = true;

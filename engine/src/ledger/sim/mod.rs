@@ -165,6 +165,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         ("job poisoned", 20),
         ("failed jobs retried", 100),
         ("levels kept", 150),
+        ("groups in order", 100),
         ("quota reached", 50),
     ] {
         let count = coverage.get(what).copied().unwrap_or(0);

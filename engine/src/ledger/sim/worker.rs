@@ -70,6 +70,7 @@ pub(super) struct Order {
     pub(super) mode: OpenMode,
     pub(super) policy: Policy,
     pub(super) by_level: bool,
+    pub(super) sequence: BTreeMap<String, u32>,
 }
 
 /// What a worker does in one step.
@@ -340,6 +341,7 @@ fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
         appenders: 1,
         seats: vec![Seat(0)],
         by_level: order.by_level,
+        sequence: order.sequence.clone(),
         policy: order.policy,
     };
     let publish = Publication::default();

@@ -75,7 +75,12 @@ impl World {
             bug,
             solo,
             faults: true,
-            order: Order { mode: OpenMode::Continue, policy, by_level: site.depth_max.is_some() },
+            order: Order {
+                mode: OpenMode::Continue,
+                policy,
+                by_level: site.depth_max.is_some(),
+                sequence: site.sequence(),
+            },
             site,
             keeper: Keeper::new(bug),
             workers,
@@ -359,6 +364,7 @@ impl World {
         let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);
         let run = self.keeper.base.core().run.as_ref();
         let levels = run.is_some_and(|run| run.plan.by_level);
+        let ordered = run.is_some_and(|run| !run.plan.sequence.is_empty());
         let jobs = tables.failed.values();
         let isolated = jobs.clone().filter(|one| one.job.deaths > 0).count();
         let poisoned = jobs.filter(|one| one.job.lone_deaths > 0).count();
@@ -368,6 +374,9 @@ impl World {
         }
         if levels {
             self.note("levels kept");
+        }
+        if ordered {
+            self.note("groups in order");
         }
         (0..innocent).for_each(|_| self.note("innocent poisoned"));
         (0..isolated).for_each(|_| self.note("job isolated"));
