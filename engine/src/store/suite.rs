@@ -3,6 +3,7 @@
 
 mod cluster;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,7 +248,7 @@ impl<S: Subject> Pair<S> {
                 Some(grant) => {
                     let outcome = self.outcome(&grant);
                     let token = if number == 0 { Token(0) } else { grant.token };
-                    Command::Finish { session, job: grant.id, token, outcome }
+                    Command::Finish { session, job: grant.id, token, since_start_ms: None, outcome }
                 }
                 None => return,
             },
@@ -286,6 +287,7 @@ impl<S: Subject> Pair<S> {
             appenders: 2,
             seats: vec![Seat(1)],
             by_level: false,
+            sequence: BTreeMap::new(),
             policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
         };
         let publish = Publication { defs: vec![identity; 100], config: b"settings".to_vec() };
@@ -395,7 +397,13 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     };
     let harvest = Harvest { blocks: vec![], children: vec![], ..Harvest::default() };
     let outcome = Outcome::Done(Box::new(harvest));
-    pair.both(Command::Finish { session, job: jobs[0].id, token: jobs[0].token, outcome });
+    pair.both(Command::Finish {
+        session,
+        job: jobs[0].id,
+        token: jobs[0].token,
+        since_start_ms: None,
+        outcome,
+    });
     let copy = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
         std::fs::copy(pair.subject.dir.path().join(name), copy.path().join(name)).unwrap();
@@ -420,22 +428,16 @@ fn a_job_id_is_never_used_again_by_a_later_run() {
     pair.both(join(1, true));
     let session = SessionId(1);
     let mut ids: Vec<JobId> = Vec::new();
-    for number in 0..3 {
-        let claim = Command::Claim { session, name: format!("gate {number}") };
-        let Reply::Cross(epoch) = pair.both(claim) else { panic!() };
-        let Command::OpenRun { session, epoch, plan, publish, .. } = pair.open(session, epoch)
-        else {
-            panic!()
-        };
+    for number in 1..=3 {
+        pair.both(Command::Claim { session, name: format!("gate {number}") });
+        let open = pair.open(session, Epoch(number));
+        let Command::OpenRun { session, epoch, plan, publish, .. } = open else { panic!() };
         pair.both(Command::OpenRun { session, epoch, plan, publish, mode: OpenMode::Fresh });
         let job = pair.new_job();
         let group = "group 0".to_owned();
         pair.both(Command::Seed { session, epoch, group, jobs: vec![job], last: true });
-        let number = 1 + ids.len() as u64;
-        let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number, limit: 1 })
-        else {
-            panic!()
-        };
+        let take = Command::Take { session, number, limit: 1 };
+        let Reply::Granted { jobs, .. } = pair.both(take) else { panic!() };
         ids.push(jobs[0].id);
         pair.reopen();
     }

@@ -1,7 +1,6 @@
 //! The same contract for the replicated store: one node, and three in this process that are closed
 //! and opened again one after the other.
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 
 use super::*;
@@ -130,7 +129,8 @@ fn a_command_too_large_for_one_entry_travels_in_parts() {
     let block = Block { appender: 0, data_def: "d".to_owned(), ordinal: 0, rows: 1, bytes };
     let outcome = Outcome::Done(Box::new(Harvest { blocks: vec![block], ..Harvest::default() }));
     let (job, token) = (jobs[0].id, jobs[0].token);
-    assert_eq!(pair.both(Command::Finish { session, job, token, outcome }), Reply::Ok);
+    let finish = Command::Finish { session, job, token, since_start_ms: None, outcome };
+    assert_eq!(pair.both(finish), Reply::Ok);
     pair.reopen();
     pair.compare();
 }
