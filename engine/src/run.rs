@@ -64,19 +64,32 @@ pub(crate) struct Ended {
     whole: bool,
 }
 
+/// What [`Ended::close`] has closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// The run: the process has to end at once, for the next one begins another run.
+    Run,
+    /// The session alone: the next process goes on with the run.
+    Session,
+}
+
 impl Ended {
     /// Closes the run, if all of it is done. This is the last act, after the report is written: a
     /// process that dies before it has its run continued and ended by the next one, and one that
     /// dies after it has left nothing undone.
-    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
+    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<Closed, RunError> {
         let session = self.session;
         failpoint::pass("run.close.before");
-        if self.whole {
-            store.submit(Command::Close { session }).await?;
-        }
-        store.submit(Command::Leave { session }).await?;
+        // Both are asked for before either is waited for: one commit has both.
+        let close = self.whole.then(|| store.submit(Command::Close { session }));
+        let leave = store.submit(Command::Leave { session });
+        let closed = match close {
+            Some(close) => close.await.map(|_| Closed::Run)?,
+            None => Closed::Session,
+        };
+        leave.await?;
         failpoint::pass("run.close.after");
-        Ok(())
+        Ok(closed)
     }
 }
 
@@ -202,9 +215,9 @@ async fn open_run(
         Reply::Opened { continued } => Ok(continued),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
         Reply::NotEnded => Err(RunError::NotEnded),
-        Reply::Unfinished { defs, .. } => {
-            let old = blob(store, defs).await?;
-            Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
+        Reply::Unfinished { defs, config } => {
+            let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
+            Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
     }

@@ -5,16 +5,17 @@ use std::path::Path;
 use tokio::sync::watch;
 
 use super::problems::{self, Shown};
-use super::{RunArgs, failed, print_err, progress, secrets};
+use super::{RunArgs, expect_run, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
-use crate::compose::{Composed, compose};
+use crate::compose::{Composed, compose, identity};
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::OpenMode;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
-use crate::run::{Ended, Errand};
+use crate::run::{Closed, Ended, Errand};
 use crate::shutdown::{self, Stop};
+use crate::store::{Answer, Question};
 
 /// Which jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,18 +29,37 @@ pub(super) enum Which {
 }
 
 impl Which {
+    /// Why `--fresh` makes no sense, if it does not.
+    fn is_never_fresh(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Failed => Some(
+                "`--fresh` discards a run, and `retry` needs one: leave it out, or begin anew with \
+                 `spoonbill run --fresh`",
+            ),
+            Self::Stored => Some(
+                "`--fresh` discards a run, and `replay` needs one: leave it out; a replay always \
+                 begins anew",
+            ),
+        }
+    }
+
     /// What an earlier run is needed for, if one is.
     fn needs_a_run(self) -> Option<&'static str> {
         match self {
             Self::All => None,
-            Self::Failed => Some("whose failed jobs could be tried again"),
-            Self::Stored => Some("whose pages could be replayed"),
+            Self::Failed => Some(" whose failed jobs could be tried again"),
+            Self::Stored => Some(" whose pages could be replayed"),
         }
     }
 }
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     args.logging.start();
+    if let (true, Some(words)) = (args.fresh, which.is_never_fresh()) {
+        print_err(&format!("error: {words}\n"));
+        return 2;
+    }
     let config = match args.settings.resolve(Some(&args.defs_dir), args.output.as_ref()) {
         Ok(config) => config,
         Err(code) => return code,
@@ -62,11 +82,9 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         return 2;
     }
     if let Some(purpose) = which.needs_a_run()
-        && !config.store.data_dir.join("state.db").exists()
+        && let Err(code) = expect_run(&config.store.data_dir, purpose)
     {
-        let dir = config.store.data_dir.display();
-        print_err(&format!("error: `{dir}` holds no run {purpose}\n"));
-        return 1;
+        return code;
     }
     let performed = match (which, args.fresh) {
         (Which::Failed, _) => perform(args, which, &composed, OpenMode::Retry),
@@ -104,14 +122,45 @@ fn perform(
     let node = Node::solo(&composed.config)?;
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
+    if !args.logging.quiet {
+        tell_if_continued(args, &node, composed, mode)?;
+    }
     let errand = Errand { mode, replay: None };
-    let code = engine.drive(args, &node, composed, &errand).and_then(|ended| {
+    let ended = engine.drive(args, &node, composed, &errand).and_then(|ended| {
         let code = conclude(args, which, &ended.report, *engine.stop.borrow());
-        engine.runtime.block_on(ended.close(&node.store)).map(|()| code)
+        engine.runtime.block_on(ended.close(&node.store)).map(|closed| (code, closed))
     });
+    if let Ok((code, Closed::Run)) = ended {
+        leave(code);
+    }
     node.close();
     engine.runtime.shutdown_background();
-    code
+    ended.map(|(code, _)| code)
+}
+
+/// Ends the process. A kill between the close of a run and the end of its process has the next one
+/// begin another run, so no thread is waited for and nothing is cleaned up in between.
+#[expect(clippy::exit, reason = "everything is stored and told; what is left would only take time")]
+fn leave(code: u8) -> ! {
+    std::process::exit(code.into())
+}
+
+/// Says at the start that an unfinished run is gone on with, and what is left of it.
+fn tell_if_continued(
+    args: &RunArgs,
+    node: &Node,
+    composed: &Composed,
+    mode: OpenMode,
+) -> Result<(), RunError> {
+    let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else { return Ok(()) };
+    if mode == OpenMode::Fresh || run.closed || run.plan.identity != identity(composed) {
+        return Ok(());
+    }
+    let (done, left) = (counted(run.done, "job"), run.known - run.done - run.failed);
+    args.logging.say(&format!(
+        "continuing the unfinished run of this data directory: {done} done, {left} to do"
+    ));
+    Ok(())
 }
 
 /// Computes all rows anew beside the last run, whose data directory is held but not changed.

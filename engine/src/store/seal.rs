@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 
 use crate::ledger::{TableError, TableResult};
 
-const MARK: usize = 8;
+/// Bytes of a mark.
+pub(super) const MARK: usize = 8;
 
 fn mark(bytes: &[u8]) -> [u8; MARK] {
     let mut mark = [0; MARK];
