@@ -16,10 +16,14 @@ use super::seal::{seal_bytes, seal_numbered, unseal_bytes, unseal_numbered};
 use super::sums::{Sums, place};
 use crate::ledger::{JobId, LaneId};
 
-/// Changes kept before they go to the tables.
-const CHANGES_MAX: usize = 32_768;
-/// Bytes of log, likewise.
-const BYTES_MAX: usize = 8 << 20;
+/// Changes kept before they go to the tables: so many at least, and for each so many places in the
+/// table one more, up to a bound. The larger the tables are, the fewer changes fall on one page of
+/// them, and a page is what is paid for; the bound is on memory, and on how long all others wait.
+const CHANGES_MIN: usize = 32_768;
+const CHANGES_MAX: usize = 131_072;
+const PLACES_FOR_A_CHANGE: u64 = 16;
+/// Bytes of log for each of them.
+const BYTES_EACH: usize = 256;
 /// Rows of a lane read ahead, and lanes for which they are kept.
 const AHEAD: usize = 16;
 const LANES_MAX: usize = 50_000;
@@ -61,6 +65,8 @@ pub(super) struct Late {
     logged_bytes: usize,
     /// Later jobs are not in the table.
     last_filed: Option<JobId>,
+    /// Places in the table; it may be a few more or less.
+    places: u64,
     heads: BTreeMap<LaneId, Heads>,
     read: BTreeMap<JobId, Vec<u8>>,
 }
@@ -113,6 +119,11 @@ impl Late {
         Ok(())
     }
 
+    /// Tells it, once it is loaded, how many places are in the table.
+    pub(super) fn set_places(&mut self, places: u64) {
+        self.places = places;
+    }
+
     /// Rows of the log; to be stored with each commit.
     pub(super) fn rows(&self) -> u64 {
         self.rows
@@ -121,7 +132,9 @@ impl Late {
     /// Whether the changes should go to the tables now, for which a transaction must be open.
     pub(super) fn is_full(&self) -> bool {
         let changes = self.jobs.len() + self.added.len() + self.left.len() + self.lanes.len();
-        changes >= CHANGES_MAX || self.logged_bytes + self.log.len() >= BYTES_MAX
+        let most = (self.places / PLACES_FOR_A_CHANGE) as usize;
+        let most = most.clamp(CHANGES_MIN, CHANGES_MAX);
+        changes >= most || self.logged_bytes + self.log.len() >= most * BYTES_EACH
     }
 
     fn note(&mut self, change: &Change<'_>) {
@@ -274,6 +287,8 @@ impl Late {
             .prepare_cached("INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)")?;
         let mut leave = connection
             .prepare_cached("DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3")?;
+        self.places += self.added.len() as u64;
+        self.places = self.places.saturating_sub(self.left.len() as u64);
         for (lane, ready_at, id) in std::mem::take(&mut self.left) {
             if leave.execute(params![lane.0, ready_at as i64, id.0 as i64])? != 1 {
                 return Err(Fault::Odd(format!("job {} is not where it was queued", id.0)));
