@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
@@ -182,8 +183,12 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
         if let Some(words) = health::other_format(format) {
             return Ok(Err(words));
         }
+        // The log is good as it is: moving it into the file is work for a run that fills it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // A packed page is some kilobytes, and each page of the file is written by itself.
         connection.execute_batch(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
+            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+             PRAGMA wal_autocheckpoint=4000;",
         )?;
         if format == 0 {
             connection.execute_batch(&format!("PRAGMA user_version={FORMAT};"))?;

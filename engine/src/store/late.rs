@@ -8,11 +8,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
-use super::seal::{seal_bytes, seal_numbered, unseal_bytes, unseal_numbered};
+use super::seal::{seal_bytes, seal_numbered, unseal_numbered, unsealed};
 use super::sums::{Sums, place};
 use crate::ledger::{JobId, LaneId};
 
@@ -21,7 +21,7 @@ use crate::ledger::{JobId, LaneId};
 /// them, and a page is what is paid for; the bound is on memory, and on how long all others wait.
 const CHANGES_MIN: usize = 32_768;
 const CHANGES_MAX: usize = 131_072;
-const PLACES_FOR_A_CHANGE: u64 = 16;
+const PLACES_FOR_A_CHANGE: u64 = 8;
 /// Bytes of log for each of them.
 const BYTES_EACH: usize = 256;
 /// Rows of a lane read ahead, and lanes for which they are kept.
@@ -199,13 +199,12 @@ impl Late {
         if !self.read.contains_key(&id) {
             let mut statement =
                 connection.prepare_cached("SELECT record FROM jobs WHERE id = ?1")?;
-            let sealed: Option<Vec<u8>> =
-                statement.query_row(params![id.0 as i64], |row| row.get(0)).optional()?;
-            let Some(sealed) = sealed else {
+            let mut rows = statement.query(params![id.0 as i64])?;
+            let Some(row) = rows.next()? else {
                 return Ok(None);
             };
-            let record = unseal_bytes(&sealed, &format!("job {}", id.0));
-            let record = record.map_err(|error| Fault::Odd(error.message))?.to_vec();
+            let sealed = row.get_ref(0)?.as_blob().unwrap_or_default();
+            let record = open_record(sealed, id)?.to_vec();
             if self.read.len() >= READ_MAX {
                 self.read.clear();
             }
@@ -302,6 +301,10 @@ impl Late {
         self.heads.clear();
         Ok(())
     }
+}
+
+fn open_record(sealed: &[u8], id: JobId) -> Result<&[u8], Fault> {
+    unsealed(sealed).ok_or_else(|| Fault::Odd(format!("job {} is not what was written", id.0)))
 }
 
 impl Heads {
