@@ -64,6 +64,11 @@ impl Node {
         Ok(Self { store, clock, alone: true, thread })
     }
 
+    /// Has the process end, with this exit code, in the moment its run is closed.
+    pub(crate) fn end_process_with(&self, code: u8) {
+        self.thread.end_process_with(code);
+    }
+
     /// Ends the store after everything is durable.
     pub(crate) fn close(self) {
         let Self { store, thread, .. } = self;

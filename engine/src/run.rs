@@ -64,32 +64,21 @@ pub(crate) struct Ended {
     whole: bool,
 }
 
-/// What [`Ended::close`] has closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// The run: the process has to end at once, for the next one begins another run.
-    Run,
-    /// The session alone: the next process goes on with the run.
-    Session,
-}
-
 impl Ended {
     /// Closes the run, if all of it is done. This is the last act, after the report is written: a
     /// process that dies before it has its run continued and ended by the next one, and one that
     /// dies after it has left nothing undone.
-    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<Closed, RunError> {
+    pub(crate) async fn close(&self, store: &Arc<dyn Store>) -> Result<(), RunError> {
         let session = self.session;
         failpoint::pass("run.close.before");
         // Both are asked for before either is waited for: one commit has both.
         let close = self.whole.then(|| store.submit(Command::Close { session }));
         let leave = store.submit(Command::Leave { session });
-        let closed = match close {
-            Some(close) => close.await.map(|_| Closed::Run)?,
-            None => Closed::Session,
-        };
+        if let Some(close) = close {
+            close.await?;
+        }
         leave.await?;
-        failpoint::pass("run.close.after");
-        Ok(closed)
+        Ok(())
     }
 }
 

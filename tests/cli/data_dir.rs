@@ -262,3 +262,21 @@ fn a_damaged_ledger_is_told_and_not_overwritten() {
     assert!(ending.stderr.contains("state.db") || ending.stderr.contains("data"), "{ending:?}");
     assert_eq!(work.read("data/state.db"), rubbish);
 }
+
+#[test]
+fn output_that_is_removed_meanwhile_is_written_again() {
+    let site = Site::start();
+    site.page("/", titled("first"));
+    let late = Response::html(titled("late")).delay(std::time::Duration::from_millis(1500));
+    site.answer("/late", late);
+    let work = Workdir::with_defs(&job(&[("a", &site.url("/")), ("b", &site.url("/late"))], TITLE));
+    let running = work.start_run(&["loader.fetch.parallelism=2"]);
+    wait_until("a row is written", || work.lines("output/latest/data.txt").len() == 1);
+    fs::remove_dir_all(work.path("output")).unwrap();
+    let ending = running.end();
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("was removed or changed meanwhile"), "{}", ending.stderr);
+    let mut rows = work.lines("output/2020Jul01-102005/data.txt");
+    rows.sort();
+    assert_eq!(rows, ["a|g|title|first", "b|g|title|late"]);
+}

@@ -13,7 +13,7 @@ use crate::failpoint;
 use crate::ledger::OpenMode;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
-use crate::run::{Closed, Ended, Errand};
+use crate::run::{Ended, Errand};
 use crate::shutdown::{self, Stop};
 use crate::store::{Answer, Question};
 
@@ -126,23 +126,14 @@ fn perform(
         tell_if_continued(args, &node, composed, mode)?;
     }
     let errand = Errand { mode, replay: None };
-    let ended = engine.drive(args, &node, composed, &errand).and_then(|ended| {
+    let code = engine.drive(args, &node, composed, &errand).and_then(|ended| {
         let code = conclude(args, which, &ended.report, *engine.stop.borrow());
-        engine.runtime.block_on(ended.close(&node.store)).map(|closed| (code, closed))
+        node.end_process_with(code);
+        engine.runtime.block_on(ended.close(&node.store)).map(|()| code)
     });
-    if let Ok((code, Closed::Run)) = ended {
-        leave(code);
-    }
     node.close();
     engine.runtime.shutdown_background();
-    ended.map(|(code, _)| code)
-}
-
-/// Ends the process. A kill between the close of a run and the end of its process has the next one
-/// begin another run, so no thread is waited for and nothing is cleaned up in between.
-#[expect(clippy::exit, reason = "everything is stored and told; what is left would only take time")]
-fn leave(code: u8) -> ! {
-    std::process::exit(code.into())
+    code
 }
 
 /// Says at the start that an unfinished run is gone on with, and what is left of it.

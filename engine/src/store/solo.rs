@@ -2,7 +2,7 @@
 //! come and makes many of them durable with one sync.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,7 @@ pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
+    ending: Arc<OnceLock<u8>>,
 }
 
 impl std::fmt::Debug for SoloHandle {
@@ -101,7 +102,9 @@ impl SoloHandle {
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
+        let ending = Arc::new(OnceLock::new());
+        let (bell, end) = (Arc::clone(&bells), Arc::clone(&ending));
+        let handle = Self { requests, standing, bells: bell, ending: end };
         let keeper = Keeper {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
@@ -114,6 +117,7 @@ impl SoloHandle {
             held: Vec::new(),
             changed: false,
             last: false,
+            ending,
             mark,
             _lock: lock,
         };
@@ -131,11 +135,21 @@ impl SoloHandle {
 }
 
 impl SoloThread {
+    /// Has the process end, with this exit code, in the moment its run is closed.
+    pub(crate) fn end_process_with(&self, code: u8) {
+        self.handle.ending.get_or_init(|| code);
+    }
+
     /// Ends the thread after everything before is durable.
     pub(crate) fn close(self) {
         self.handle.send(Request::Close);
         drop(self.thread.join());
     }
+}
+
+#[expect(clippy::exit, reason = "all is stored and told; what is left would only take time")]
+fn leave(code: u8) -> ! {
+    std::process::exit(code.into())
 }
 
 /// A number no earlier process used for the same data directory, so that ledger time never adds
@@ -183,6 +197,8 @@ struct Keeper {
     changed: bool,
     /// Whether the next commit is the last act of a run that is durable already.
     last: bool,
+    /// The exit code with which the process is to end then.
+    ending: Arc<OnceLock<u8>>,
     mark: Option<Mark>,
     /// Held as long as the thread lives.
     _lock: Option<DirLock>,
@@ -323,9 +339,9 @@ impl Keeper {
     }
 
     /// Stores what has changed. The close of a run is the one thing that is not waited for: from
-    /// the moment it is written a kill would have the next process begin another run, and a sync
-    /// takes a hundred times as long as all that is left to do. If the power goes before it is on
-    /// the disk, the next process finds the run whole, and closes it.
+    /// the moment it is written a kill would have the next process begin another run. So there is
+    /// no sync, and no other thread is told: the process ends here. If the power goes before the
+    /// close is on the disk, the next process finds the run whole, and closes it.
     fn store(&mut self) -> Result<(), TableError> {
         let last = std::mem::take(&mut self.last);
         let (core, tables) = self.ledger.parts();
@@ -336,6 +352,10 @@ impl Keeper {
         tables.commit(core)?;
         failpoint::pass("store.commit.after");
         if last {
+            failpoint::pass("run.close.after");
+            if let Some(code) = self.ending.get() {
+                leave(*code);
+            }
             return tables.wait_for_disk(true);
         }
         let commits = tables.commits();
