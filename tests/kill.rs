@@ -6,6 +6,7 @@ mod failpoints;
 mod full_disk;
 mod judged;
 mod kills;
+mod lost;
 mod power;
 mod sets;
 mod shop;

@@ -3,6 +3,7 @@
 //! A thread of its own writes them in batches; a page is in the file before its job is finished.
 //! Losing this file loses no row, only the saving of a fetch.
 
+mod health;
 mod packer;
 
 use std::cell::{Cell, RefCell};
@@ -12,9 +13,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
+use health::Alarm;
+pub(crate) use health::{examine, vouch};
 use packer::Packer;
 
 use crate::failpoint;
@@ -73,7 +77,7 @@ const BATCH_TIME: Duration = Duration::from_millis(5);
 const BATCH: usize = 256;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
-/// Layout of the file. What another version has saved is dropped: it can be fetched again.
+/// Layout of the file. What another version has saved is left alone.
 const FORMAT: i64 = 2;
 /// What stands beside a body, as one text: the mark covers it too.
 const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10) || status ||
@@ -150,36 +154,6 @@ impl Documents {
     }
 }
 
-/// Everything that is wrong with the saved pages in a data directory.
-pub(crate) fn examine(dir: &Path) -> Vec<String> {
-    let path = dir.join(FILE);
-    let name = path.display().to_string();
-    if !path.exists() {
-        return Vec::new();
-    }
-    let look = || -> rusqlite::Result<Vec<String>> {
-        let connection = Connection::open(&path)?;
-        let mut found = crate::store::damage(&connection, &name)?;
-        for (table, sql) in [
-            ("pages", format!("SELECT mark, body, url, {LABEL} FROM pages")),
-            ("parsed", "SELECT mark, data, '', '' FROM parsed".to_owned()),
-            ("models", "SELECT mark, body, '', '' FROM models".to_owned()),
-        ] {
-            let mut statement = connection.prepare(&sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                if mark_with(&row.get::<_, String>(3)?, &bytes) != mark[..] {
-                    let url: String = row.get(2)?;
-                    found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
-                }
-            }
-        }
-        Ok(found)
-    };
-    look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
-}
-
 /// The thread: waits for the first request, opens the file, and serves.
 fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     let Ok(first) = inbox.recv() else { return };
@@ -189,33 +163,43 @@ fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
                 .query_row("SELECT EXISTS (SELECT 1 FROM parsed)", [], |row| row.get(0))
                 .unwrap_or(true);
             let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
-            Keeper { connection, has_data, packer, inbox, bytes_max }.keep(first);
+            let alarm = Alarm::of(file);
+            Keeper { connection, has_data, packer, alarm, inbox, bytes_max }.keep(first);
         }
-        Err(error) => refuse(first, inbox, &error),
+        Err(error) => {
+            health::tell_unusable(&error);
+            refuse(first, inbox, &error);
+        }
     }
 }
 
 fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
-    let open = || -> rusqlite::Result<Connection> {
+    let open = || -> rusqlite::Result<Result<Connection, String>> {
         let connection = match file {
             Some(file) => Connection::open(file)?,
             None => Connection::open_in_memory()?,
         };
-        connection.execute_batch(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
-        )?;
         let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if format != FORMAT {
-            let anew = "DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS parsed;
-                DROP TABLE IF EXISTS models;";
-            connection.execute_batch(&format!("{anew} PRAGMA user_version={FORMAT};"))?;
+        if let Some(words) = health::other_format(format) {
+            return Ok(Err(words));
+        }
+        // The log is good as it is: moving it into the file is work for a run that fills it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // A packed page is some kilobytes, and each page of the file is written by itself.
+        connection.execute_batch(
+            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+             PRAGMA wal_autocheckpoint=4000;",
+        )?;
+        if format == 0 {
+            connection.execute_batch(&format!("PRAGMA user_version={FORMAT};"))?;
         }
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(packer::SCHEMA)?;
-        Ok(connection)
+        Ok(Ok(connection))
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
-    let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
+    let opened = open().unwrap_or_else(|error| Err(error.to_string()));
+    let connection = opened.map_err(|words| format!("`{name}`: {words}"))?;
     let packer = Packer::new().map_err(|error| format!("zstd: {error}"))?;
     Ok((connection, packer))
 }
@@ -238,6 +222,7 @@ struct Keeper<'a> {
     /// Whether anything may have been parsed from the pages; most files hold nothing of that kind.
     has_data: Cell<bool>,
     packer: RefCell<Packer>,
+    alarm: Alarm,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
 }
@@ -272,17 +257,16 @@ impl Keeper<'_> {
             let Some(request) = next.take() else { break };
             match request {
                 Request::Find(fingerprint, answer) => {
-                    let found = self.find(&fingerprint).unwrap_or_default();
-                    drop(answer.send(found));
+                    drop(answer.send(self.alarm.hear(self.find(&fingerprint))));
                 }
                 Request::Recall(fingerprint, url, answer) => {
-                    drop(answer.send(self.recall(&fingerprint, &url).unwrap_or_default()));
+                    drop(answer.send(self.alarm.hear(self.recall(&fingerprint, &url))));
                 }
                 Request::Keep(fingerprint, kind, page, answer) => {
-                    waiting.push((answer, words(self.put(&fingerprint, &kind, &page))));
+                    waiting.push((answer, self.words(self.put(&fingerprint, &kind, &page))));
                 }
                 Request::KeepData(fingerprint, data, answer) => {
-                    waiting.push((answer, words(self.put_data(&fingerprint, &data))));
+                    waiting.push((answer, self.words(self.put_data(&fingerprint, &data))));
                 }
             }
             // Only what is saved gains by company; who asks wants an answer.
@@ -375,6 +359,9 @@ impl Keeper<'_> {
              {LABEL} FROM pages WHERE {which}"
         );
         let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
+        if matches!(found, Some(None)) {
+            self.alarm.ring("a saved page is not what was written");
+        }
         Ok(found.flatten())
     }
 
@@ -429,10 +416,13 @@ impl Keeper<'_> {
         }
         Ok(())
     }
-}
 
-fn words(result: rusqlite::Result<()>) -> Result<(), String> {
-    result.map_err(|error| format!("page could not be saved: {error}"))
+    fn words(&self, result: rusqlite::Result<()>) -> Result<(), String> {
+        result.map_err(|error| {
+            self.alarm.look_at(&error);
+            format!("page could not be saved: {error}")
+        })
+    }
 }
 
 /// The same text as [`LABEL`].
@@ -495,14 +485,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_of_another_version_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute_batch("CREATE TABLE pages (url TEXT); PRAGMA user_version=1").unwrap();
-        drop(other);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], kind(), page("new")).await.unwrap();
-        assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
+    async fn a_file_of_another_version_is_left_alone() {
+        for format in [1, 1000] {
+            let dir = tempfile::tempdir().unwrap();
+            let other = Connection::open(dir.path().join("pages.db")).unwrap();
+            let make = format!("CREATE TABLE pages (url TEXT); PRAGMA user_version={format}");
+            other.execute_batch(&make).unwrap();
+            drop(other);
+            let before = std::fs::read(dir.path().join("pages.db")).unwrap();
+            let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
+            let error = documents.keep([3; 16], kind(), page("new")).await.unwrap_err();
+            assert!(error.contains("another version"), "{error}");
+            assert_eq!(documents.find([3; 16]).await, None);
+            assert!(vouch(dir.path()).unwrap_err().to_string().contains("version"));
+            assert_eq!(std::fs::read(dir.path().join("pages.db")).unwrap(), before);
+        }
     }
 
     #[tokio::test]

@@ -84,6 +84,7 @@ pub(crate) struct Ended {
     tenancy: Tenancy,
     renewing: JoinHandle<()>,
     whole: bool,
+    alone: bool,
     /// The mark beside this node's folder.
     mark: Option<PathBuf>,
 }
@@ -103,7 +104,11 @@ impl Ended {
             let mut session = self.tenancy.lease().await?.session;
             let mut standing = store.standing();
             while self.whole {
-                match store.submit(Command::Close { session }).await? {
+                // Both are asked for before either is waited for: alone, one commit has both.
+                let close = store.submit(Command::Close { session });
+                let leave = self.alone.then(|| store.submit(Command::Leave { session }));
+                match close.await? {
+                    _ if leave.is_some() => return Ok(()),
                     Reply::Ok => {
                         // Nobody tells any more: then nobody waits for us either.
                         drop(standing.wait_for(|now| now.closed).await);
@@ -124,7 +129,6 @@ impl Ended {
             Ok(()) = stop.changed() => Ok(()),
         };
         self.renewing.abort();
-        failpoint::pass("run.close.after");
         closed
     }
 }
@@ -185,7 +189,8 @@ pub(crate) async fn run(
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();
         report.share = Some(NodeShare::of(&share));
     }
-    Ok(Ended { report, tenancy, renewing, whole: whole && node.place.votes, mark })
+    let (whole, alone) = (whole && node.place.votes, node.place.alone);
+    Ok(Ended { report, tenancy, renewing, whole, alone, mark })
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -325,9 +330,9 @@ async fn open_run(
         Reply::Stale => Err(RunError::Stale),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
         Reply::NotEnded => Err(RunError::NotEnded),
-        Reply::Unfinished { defs, .. } => {
-            let old = blob(store, defs).await?;
-            Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
+        Reply::Unfinished { defs, config } => {
+            let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
+            Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
     }

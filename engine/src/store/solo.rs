@@ -2,7 +2,7 @@
 //! come and makes many of them durable with one sync.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::answer::answer;
 use super::lock::DirLock;
+use super::mark::{LEDGER, Mark};
 use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
@@ -36,6 +37,9 @@ pub(crate) struct OpenOptions {
     pub seen_memory: u64,
 }
 
+/// Jobs in hand from which on their ends are likely to come together.
+const BUSY: u64 = 8;
+
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// An answer that waits for the commit.
 type Held = Respond<()>;
@@ -56,6 +60,7 @@ pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Sender<()>>>>,
+    ending: Arc<OnceLock<u8>>,
 }
 
 impl std::fmt::Debug for SoloHandle {
@@ -84,16 +89,23 @@ impl SoloHandle {
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
         failpoint::pass("store.lock.after");
-        let file = options.dir.join("state.db");
+        let file = options.dir.join(LEDGER);
         let file = if options.in_memory { None } else { Some(file.as_path()) };
+        let mark = file.is_some().then(|| Mark::of(&options.dir));
+        mark.as_ref().map_or(Ok(()), Mark::look_for_ledger)?;
         let mut tables = SqliteTables::open(file, options.seen_memory, Keeping::Alone)?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        if let Some(words) = mark.as_ref().and_then(|mark| mark.is_short(tables.commits())) {
+            return Err(StoreError::Damaged(words));
+        }
         failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = bounded(options.queue_max.max(1));
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
+        let ending = Arc::new(OnceLock::new());
+        let (bell, end) = (Arc::clone(&bells), Arc::clone(&ending));
+        let handle = Self { requests, standing, bells: bell, ending: end };
         let keeper = Keeper {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
@@ -105,6 +117,9 @@ impl SoloHandle {
             began: Instant::now(),
             held: Vec::new(),
             changed: false,
+            last: false,
+            ending,
+            mark,
             _lock: lock,
         };
         let thread = std::thread::Builder::new()
@@ -121,11 +136,21 @@ impl SoloHandle {
 }
 
 impl SoloThread {
+    /// Has the process end, with this exit code, in the moment its run is closed.
+    pub(crate) fn end_process_with(&self, code: u8) {
+        self.handle.ending.get_or_init(|| code);
+    }
+
     /// Ends the thread after everything before is durable.
     pub(crate) fn close(self) {
         self.handle.send(Request::Close);
         drop(self.thread.join());
     }
+}
+
+#[expect(clippy::exit, reason = "all is stored and told; what is left would only take time")]
+fn leave(code: u8) -> ! {
+    std::process::exit(code.into())
 }
 
 /// A number no earlier process used for the same data directory, so that ledger time never adds
@@ -172,6 +197,11 @@ struct Keeper {
     held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
+    /// Whether the next commit is the last act of a run that is durable already.
+    last: bool,
+    /// The exit code with which the process is to end then.
+    ending: Arc<OnceLock<u8>>,
+    mark: Option<Mark>,
     /// Held as long as the thread lives.
     _lock: Option<DirLock>,
 }
@@ -197,9 +227,14 @@ impl Keeper {
             if !open || count >= self.commit_max || Instant::now() >= deadline {
                 break;
             }
-            // An answer that somebody waits for is not kept back for company.
-            let patience = if self.held.is_empty() { self.interval } else { Duration::ZERO };
-            next = self.inbox.recv_timeout(patience).ok();
+            // An answer that somebody waits for is kept back for company only where there will be
+            // some: with much in hand, and then its sync is shared.
+            let busy = self.ledger.core().taken_count() >= BUSY;
+            next = if busy || self.held.is_empty() {
+                self.inbox.recv_deadline(deadline).ok()
+            } else {
+                self.inbox.try_recv().ok()
+            };
         }
         self.commit().map_err(|error| damaged_or_full(&error))?;
         Ok(open)
@@ -209,11 +244,12 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = is_relied_on(&command);
-                if matches!(command, Command::Close { .. })
-                    && let Err(error) = self.tidy()
-                {
+                let closes = matches!(command, Command::Close { .. });
+                if closes && let Err(error) = self.tidy() {
                     return told(Err(error), respond).map(|_| true);
                 }
+                // With others in its company it is a commit like any other.
+                self.last = closes || self.last && matches!(command, Command::Leave { .. });
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 failpoint::pass("store.apply.before");
@@ -248,6 +284,9 @@ impl Keeper {
         self.commit()?;
         failpoint::pass("store.checkpoint.before");
         self.ledger.tables_mut().checkpoint()?;
+        if let Some(mark) = &self.mark {
+            mark.sync();
+        }
         failpoint::pass("store.checkpoint.after");
         Ok(())
     }
@@ -264,9 +303,7 @@ impl Keeper {
             self.changed = false;
             self.ledger.save_lanes()?;
             failpoint::pass("store.commit.before");
-            let (core, tables) = self.ledger.parts();
-            tables.commit(core)?;
-            failpoint::pass("store.commit.after");
+            self.store()?;
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -282,6 +319,33 @@ impl Keeper {
             respond(Ok(()));
         }
         failpoint::pass("store.answer.after");
+        Ok(())
+    }
+
+    /// Stores what has changed. The close of a run is the one thing that is not waited for: from
+    /// the moment it is written a kill would have the next process begin another run. So there is
+    /// no sync, and no other thread is told: the process ends here. If the power goes before the
+    /// close is on the disk, the next process finds the run whole, and closes it.
+    fn store(&mut self) -> Result<(), TableError> {
+        let last = std::mem::take(&mut self.last);
+        let (core, tables) = self.ledger.parts();
+        let last = last && tables.is_settled();
+        if last {
+            tables.wait_for_disk(false)?;
+        }
+        tables.commit(core)?;
+        failpoint::pass("store.commit.after");
+        if last {
+            failpoint::pass("run.close.after");
+            if let Some(code) = self.ending.get() {
+                leave(*code);
+            }
+            return tables.wait_for_disk(true);
+        }
+        let commits = tables.commits();
+        if let Some(mark) = &mut self.mark {
+            mark.note(commits);
+        }
         Ok(())
     }
 
