@@ -11,13 +11,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
 use packer::Packer;
 
 use crate::failpoint;
+use crate::queue::{Receiver, Sender, queue};
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -71,6 +71,8 @@ const QUEUE: usize = 256;
 /// itself waits as long for the ledger.
 const BATCH_TIME: Duration = Duration::from_millis(5);
 const BATCH: usize = 256;
+/// Pages that are worth waking up for.
+const COMPANY: usize = 8;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
 /// Layout of the file. What another version has saved is dropped: it can be fetched again.
@@ -97,7 +99,7 @@ impl Documents {
     /// do.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join(FILE));
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || keep(file.as_deref(), bytes_max, &inbox))
@@ -182,7 +184,7 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
 
 /// The thread: waits for the first request, opens the file, and serves.
 fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
-    let Ok(first) = inbox.recv() else { return };
+    let Some(first) = inbox.recv() else { return };
     match connect(file) {
         Ok((connection, packer)) => {
             let has_data = connection
@@ -222,7 +224,7 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
 
 /// Without a file nothing is found and nothing is saved; a run can do without.
 fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
-    for request in std::iter::once(first).chain(inbox) {
+    for request in std::iter::once(first).chain(std::iter::from_fn(|| inbox.recv())) {
         match request {
             Request::Find(_, answer) => drop(answer.send(None)),
             Request::Recall(_, _, answer) => drop(answer.send(None)),
@@ -246,7 +248,7 @@ type Waiting = Vec<(oneshot::Sender<Result<(), String>>, Result<(), String>)>;
 
 impl Keeper<'_> {
     fn keep(self, first: Request) {
-        for request in std::iter::once(first).chain(self.inbox) {
+        for request in std::iter::once(first).chain(std::iter::from_fn(|| self.inbox.recv())) {
             let mut waiting = Waiting::new();
             let opened = self.connection.execute_batch("BEGIN");
             self.batch(request, &mut waiting);
@@ -287,8 +289,8 @@ impl Keeper<'_> {
             }
             // Only what is saved gains by company; who asks wants an answer.
             next = match waiting.len() {
-                0 => self.inbox.try_recv().ok(),
-                _ => self.inbox.recv_deadline(deadline).ok(),
+                0 => self.inbox.try_recv(),
+                _ => self.inbox.recv_in_company(COMPANY, deadline),
             };
         }
     }

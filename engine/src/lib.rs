@@ -24,6 +24,7 @@ mod pool;
 mod prepare;
 mod quality;
 mod query;
+mod queue;
 mod replay;
 mod report;
 mod run;
