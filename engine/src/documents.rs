@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use packer::Packer;
 
 use crate::failpoint;
-use crate::queue::{Receiver, Sender, queue};
+use crate::queue::{Guest, Receiver, Sender, queue};
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -59,6 +59,11 @@ pub(crate) struct Documents {
     requests: Sender<Request>,
 }
 
+/// A page that is awaited.
+pub(crate) struct Expected {
+    _guest: Guest<Request>,
+}
+
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Request")
@@ -71,8 +76,6 @@ const QUEUE: usize = 256;
 /// itself waits as long for the ledger.
 const BATCH_TIME: Duration = Duration::from_millis(5);
 const BATCH: usize = 256;
-/// Pages that are worth waking up for.
-const COMPANY: usize = 8;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
 /// Layout of the file. What another version has saved is dropped: it can be fetched again.
@@ -122,6 +125,12 @@ impl Documents {
         found.await.unwrap_or_default()
     }
 
+    /// Announces a page that may soon have to be saved: others wait for it, so that they share a
+    /// commit.
+    pub(crate) fn expect(&self) -> Expected {
+        Expected { _guest: self.requests.guest() }
+    }
+
     /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
     /// are likely to look alike.
     pub(crate) async fn keep(
@@ -129,9 +138,11 @@ impl Documents {
         fingerprint: Fingerprint,
         kind: String,
         page: StoredPage,
+        expected: Option<Expected>,
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
+        drop(expected);
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
@@ -290,7 +301,7 @@ impl Keeper<'_> {
             // Only what is saved gains by company; who asks wants an answer.
             next = match waiting.len() {
                 0 => self.inbox.try_recv(),
-                _ => self.inbox.recv_in_company(COMPANY, deadline),
+                _ => self.inbox.recv_in_company(QUEUE / 2, deadline),
             };
         }
     }
@@ -484,14 +495,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
         assert_eq!(documents.find([1; 16]).await, None);
-        documents.keep([1; 16], kind(), page("one")).await.unwrap();
+        documents.keep([1; 16], kind(), page("one"), None).await.unwrap();
         documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!(found, page("one"));
         assert_eq!(parsed[&b"key"[..]], b"data");
         assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
         assert_eq!(documents.recall([9; 16], "http://b/").await, None);
-        documents.keep([1; 16], kind(), page("two")).await.unwrap();
+        documents.keep([1; 16], kind(), page("two"), None).await.unwrap();
         let (found, parsed) = documents.find([1; 16]).await.unwrap();
         assert_eq!((found, parsed.len()), (page("two"), 0));
     }
@@ -503,7 +514,7 @@ mod tests {
         other.execute_batch("CREATE TABLE pages (url TEXT); PRAGMA user_version=1").unwrap();
         drop(other);
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], kind(), page("new")).await.unwrap();
+        documents.keep([3; 16], kind(), page("new"), None).await.unwrap();
         assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
     }
 
@@ -511,7 +522,7 @@ mod tests {
     async fn an_address_that_is_damaged_is_found_out() {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([4; 16], kind(), page("whole")).await.unwrap();
+        documents.keep([4; 16], kind(), page("whole"), None).await.unwrap();
         assert!(examine(dir.path()).is_empty());
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute("UPDATE pages SET base = 'http://b/moved'", []).unwrap();
@@ -523,7 +534,7 @@ mod tests {
     async fn a_damaged_page_counts_as_not_there() {
         let dir = tempfile::tempdir().unwrap();
         let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([2; 16], kind(), page("whole")).await.unwrap();
+        documents.keep([2; 16], kind(), page("whole"), None).await.unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
         assert_eq!(documents.find([2; 16]).await, None);
@@ -538,7 +549,7 @@ mod tests {
             (0..200).map(|part| hash(part).to_hex().to_string()).collect()
         };
         for number in 0..200 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
+            documents.keep([number; 16], kind(), page(&body(number)), None).await.unwrap();
         }
         assert_eq!(documents.find([0; 16]).await, None);
         let (last, _) = documents.find([199; 16]).await.unwrap();
@@ -557,9 +568,9 @@ mod tests {
         let frame = (0..400).map(|line| (line * line).to_string()).collect::<Vec<_>>().join("\n");
         let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
         for number in 0..9 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
+            documents.keep([number; 16], kind(), page(&body(number)), None).await.unwrap();
         }
-        documents.keep([9; 16], "other".to_owned(), page(&body(9))).await.unwrap();
+        documents.keep([9; 16], "other".to_owned(), page(&body(9)), None).await.unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         let sizes = "SELECT length(body) FROM pages ORDER BY id";
         let mut statement = other.prepare(sizes).unwrap();

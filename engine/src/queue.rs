@@ -9,6 +9,9 @@ use std::time::Instant;
 /// The end that gives. The queue ends with the last of them.
 pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
+/// Somebody who will send something soon, or knows by now that there is nothing to send.
+pub(crate) struct Guest<T>(Arc<Shared<T>>);
+
 /// An end that takes.
 pub(crate) struct Receiver<T>(Arc<Shared<T>>);
 
@@ -28,6 +31,8 @@ struct State<T> {
     /// Receivers asleep, and how many items one of them wants to find.
     asleep: usize,
     wanted: usize,
+    /// Those who will send soon, if anybody ever said so.
+    guests: Option<usize>,
     /// Senders asleep.
     shut_out: usize,
 }
@@ -40,6 +45,7 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
         receivers: 1,
         asleep: 0,
         wanted: 1,
+        guests: None,
         shut_out: 0,
     };
     let shared = Arc::new(Shared {
@@ -79,10 +85,16 @@ impl<T> Sender<T> {
             return Err(item);
         }
         state.items.push_back(item);
-        if state.asleep > 0 && (state.items.len() >= state.wanted.min(self.0.bound)) {
+        if state.asleep > 0 && state.items.len() >= state.wanted.min(self.0.bound) {
             self.0.filled.notify_one();
         }
         Ok(())
+    }
+
+    /// Announces an item: who waits for company waits for it until the guest is dropped.
+    pub(crate) fn guest(&self) -> Guest<T> {
+        *self.0.state().guests.get_or_insert(0) += 1;
+        Guest(Arc::clone(&self.0))
     }
 }
 
@@ -108,11 +120,12 @@ impl<T> Receiver<T> {
         self.0.take(&mut self.0.state())
     }
 
-    /// The next item, once so many have gathered or the time has come. For a queue with one
-    /// receiver.
+    /// The next item, if there is one once so many have gathered, no guest is awaited any more, or
+    /// the time has come. For a queue with one receiver.
     pub(crate) fn recv_in_company(&self, wanted: usize, until: Instant) -> Option<T> {
         let mut state = self.0.state();
-        while state.items.len() < wanted.min(self.0.bound) && state.senders > 0 {
+        let is_awaited = |state: &State<T>| state.senders > 0 && state.guests != Some(0);
+        while state.items.len() < wanted.min(self.0.bound) && is_awaited(&state) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -152,6 +165,17 @@ impl<T> Drop for Sender<T> {
         state.senders -= 1;
         if state.senders == 0 {
             self.0.filled.notify_all();
+        }
+    }
+}
+
+impl<T> Drop for Guest<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        let left = state.guests.map_or(0, |guests| guests - 1);
+        state.guests = Some(left);
+        if left == 0 && state.asleep > 0 && state.wanted > 1 {
+            self.0.filled.notify_one();
         }
     }
 }
@@ -212,5 +236,23 @@ mod tests {
         assert!(giver.join().unwrap());
         let rest = (0..3).filter_map(|_| receiver.recv_in_company(3, much_later));
         assert_eq!(rest.count(), 3);
+    }
+
+    #[test]
+    fn who_is_announced_is_waited_for_and_nobody_else() {
+        let (sender, receiver) = queue(8);
+        let much_later = Instant::now() + Duration::from_hours(1);
+        let (first, second) = (sender.guest(), sender.guest());
+        sender.send(1).unwrap();
+        drop(first);
+        let other = sender.clone();
+        let giver = std::thread::spawn(move || {
+            other.send(2).unwrap();
+            drop(second);
+        });
+        assert_eq!(receiver.recv_in_company(5, much_later), Some(1));
+        giver.join().unwrap();
+        assert_eq!(receiver.recv_in_company(5, much_later), Some(2));
+        assert_eq!(receiver.recv_in_company(5, much_later), None);
     }
 }

@@ -2,6 +2,7 @@
 //! those that can match and not at the whole page. Worked out when the first query asks.
 
 use super::name::{KNOWN_NAMES, NameId};
+use super::names::{CLASS, ID};
 use super::{Document, LocalName, Namespace, NodeId, NodeKind};
 
 /// The elements of a page by their name in lower case: SVG has names such as `linearGradient`.
@@ -97,22 +98,33 @@ impl Marked {
                 continue;
             }
             let own = &document.attributes[node.at as usize..(node.at + node.len) as usize];
-            let has = |wanted: &LocalName| {
-                own.iter().any(|attribute| {
-                    let name = super::name_of(attribute.name, &document.names);
-                    name == wanted
-                        || node.namespace != Namespace::HTML && name.eq_ignore_ascii_case(wanted)
-                })
-            };
-            if has(&LocalName::ID) {
+            let (mut has_id, mut has_class) = (false, false);
+            for attribute in own {
+                let mut name = attribute.name;
+                if node.namespace != Namespace::HTML {
+                    name = lower(name, &document.names);
+                }
+                has_id |= name == ID;
+                has_class |= name == CLASS;
+            }
+            if has_id {
                 marked.ids.push(NodeId(id));
             }
-            if has(&LocalName::CLASS) {
+            if has_class {
                 marked.classes.push(NodeId(id));
             }
         }
         marked
     }
+}
+
+/// The name in lower case, if it is one in common use.
+fn lower(name: NameId, own: &[LocalName]) -> NameId {
+    let Some(text) = name.index().checked_sub(KNOWN_NAMES).and_then(|place| own.get(place)) else {
+        return name.lower();
+    };
+    let lower = LocalName::from(text.to_ascii_lowercase());
+    lower.number().map_or(name, NameId::known)
 }
 
 #[cfg(test)]
