@@ -88,13 +88,22 @@ const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10
 pub(crate) const FILE: &str = "pages.db";
 
 const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE,
+CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL,
     url TEXT NOT NULL, from_date TEXT NOT NULL, status INTEGER NOT NULL, content_type TEXT,
     headers TEXT NOT NULL, size INTEGER NOT NULL, base TEXT NOT NULL, model INTEGER,
     mark BLOB NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
 ";
+
+/// Most runs save pages into a new file and look for none: fingerprints come in no order, and to
+/// keep them sorted would cost a place of its own for each page.
+const SORT: &str = "
+DELETE FROM pages WHERE id NOT IN (SELECT max(id) FROM pages GROUP BY fingerprint);
+CREATE UNIQUE INDEX pages_by_fingerprint ON pages (fingerprint);
+";
+const IS_SORTED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND
+    (name = 'pages_by_fingerprint' OR name LIKE 'sqlite_autoindex_pages%'))";
 
 impl Documents {
     /// Saved pages in `pages.db` of the data directory, or in memory; beyond `bytes_max` the oldest
@@ -198,11 +207,17 @@ fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
     let Some(first) = inbox.recv() else { return };
     match connect(file) {
         Ok((connection, packer)) => {
-            let has_data = connection
-                .query_row("SELECT EXISTS (SELECT 1 FROM parsed)", [], |row| row.get(0))
-                .unwrap_or(true);
+            let is_so = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
+            let has_data = is_so("SELECT EXISTS (SELECT 1 FROM parsed)").unwrap_or(true);
+            let has_pages = is_so("SELECT EXISTS (SELECT 1 FROM pages)").unwrap_or(true);
+            let is_sorted = Cell::new(is_so(IS_SORTED).unwrap_or(false));
             let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
-            Keeper { connection, has_data, packer, inbox, bytes_max }.keep(first);
+            let keeper = Keeper { connection, has_data, is_sorted, packer, inbox, bytes_max };
+            // Pages of an earlier run give way to those of this one.
+            match if has_pages { keeper.sort() } else { Ok(()) } {
+                Ok(()) => keeper.keep(first),
+                Err(error) => refuse(first, inbox, &format!("saved pages: {error}")),
+            }
         }
         Err(error) => refuse(first, inbox, &error),
     }
@@ -250,6 +265,8 @@ struct Keeper<'a> {
     connection: Connection,
     /// Whether anything may have been parsed from the pages; most files hold nothing of that kind.
     has_data: Cell<bool>,
+    /// Whether pages are sorted by their fingerprints, and each is there once.
+    is_sorted: Cell<bool>,
     packer: RefCell<Packer>,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
@@ -326,7 +343,17 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// Sorts the pages, from here on for good.
+    fn sort(&self) -> rusqlite::Result<()> {
+        if !self.is_sorted.get() {
+            self.connection.execute_batch(SORT)?;
+            self.is_sorted.set(true);
+        }
+        Ok(())
+    }
+
     fn find(&self, fingerprint: &Fingerprint) -> rusqlite::Result<Found> {
+        self.sort()?;
         let Some(page) = self.page("fingerprint = ?1", params![fingerprint])? else {
             return Ok(None);
         };
@@ -346,6 +373,7 @@ impl Keeper<'_> {
     }
 
     fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
+        self.sort()?;
         if let Some(page) = self.page("fingerprint = ?1", params![own])? {
             return Ok(Some(page));
         }
@@ -471,121 +499,4 @@ fn mark_with(label: &str, bytes: &[u8]) -> [u8; 8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind() -> String {
-        "host group".to_owned()
-    }
-
-    fn page(body: &str) -> StoredPage {
-        StoredPage {
-            url: "http://a/".to_owned(),
-            base: "http://a/moved".to_owned(),
-            from_date: "2020-07-01T10:00:00+00:00[UTC]".to_owned(),
-            status: 200,
-            content_type: Some("text/html".to_owned()),
-            headers: "content-type: text/html".to_owned(),
-            body: Bytes::from(body.to_owned()),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_page_is_found_again_and_a_newer_one_drops_what_was_parsed() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([1; 16]).await, None);
-        documents.keep([1; 16], kind(), page("one"), None).await.unwrap();
-        documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!(found, page("one"));
-        assert_eq!(parsed[&b"key"[..]], b"data");
-        assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
-        assert_eq!(documents.recall([9; 16], "http://b/").await, None);
-        documents.keep([1; 16], kind(), page("two"), None).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!((found, parsed.len()), (page("two"), 0));
-    }
-
-    #[tokio::test]
-    async fn a_file_of_another_version_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute_batch("CREATE TABLE pages (url TEXT); PRAGMA user_version=1").unwrap();
-        drop(other);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], kind(), page("new"), None).await.unwrap();
-        assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
-    }
-
-    #[tokio::test]
-    async fn an_address_that_is_damaged_is_found_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([4; 16], kind(), page("whole"), None).await.unwrap();
-        assert!(examine(dir.path()).is_empty());
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET base = 'http://b/moved'", []).unwrap();
-        assert_eq!(documents.find([4; 16]).await, None);
-        assert_eq!(examine(dir.path()).len(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_damaged_page_counts_as_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([2; 16], kind(), page("whole"), None).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
-        assert_eq!(documents.find([2; 16]).await, None);
-    }
-
-    #[tokio::test]
-    async fn beyond_the_bound_the_oldest_pages_go() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 400 << 10).unwrap();
-        let body = |number: u8| -> String {
-            let hash = |part: u32| blake3::hash(&[&part.to_le_bytes()[..], &[number]].concat());
-            (0..200).map(|part| hash(part).to_hex().to_string()).collect()
-        };
-        for number in 0..200 {
-            documents.keep([number; 16], kind(), page(&body(number)), None).await.unwrap();
-        }
-        assert_eq!(documents.find([0; 16]).await, None);
-        let (last, _) = documents.find([199; 16]).await.unwrap();
-        assert_eq!(last, page(&body(199)));
-        let mut kept = 0;
-        for number in 0..200 {
-            kept += u32::from(documents.find([number; 16]).await.is_some());
-        }
-        assert!((10..80).contains(&kept), "{kept} pages are kept");
-    }
-
-    #[tokio::test]
-    async fn pages_of_a_kind_are_packed_against_the_first_and_found_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        let frame = (0..400).map(|line| (line * line).to_string()).collect::<Vec<_>>().join("\n");
-        let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
-        for number in 0..9 {
-            documents.keep([number; 16], kind(), page(&body(number)), None).await.unwrap();
-        }
-        documents.keep([9; 16], "other".to_owned(), page(&body(9)), None).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        let sizes = "SELECT length(body) FROM pages ORDER BY id";
-        let mut statement = other.prepare(sizes).unwrap();
-        let sizes = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
-        let sizes: Vec<i64> = sizes.map(Result::unwrap).collect();
-        assert!(sizes[8] * 5 < sizes[0] && sizes[9] > sizes[8] * 5, "{sizes:?}");
-        for number in 0..10 {
-            let (found, _) = documents.find([number; 16]).await.unwrap();
-            assert_eq!(found, page(&body(number)));
-        }
-        other.execute("UPDATE models SET body = zeroblob(3000)", []).unwrap();
-        drop(documents);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([8; 16]).await, None);
-        assert!(documents.find([0; 16]).await.is_some());
-        assert_eq!(examine(dir.path()).len(), 2);
-    }
-}
+mod tests;

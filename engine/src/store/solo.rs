@@ -36,9 +36,9 @@ pub(crate) struct OpenOptions {
     pub seen_memory: u64,
 }
 
-/// How long the end of a job waits for others to share its commit: far less than a sync takes on
-/// most disks, and enough for pages that were loaded together.
-const GATHER_TIME: Duration = Duration::from_micros(500);
+/// How long the end of a job waits for others to share its commit: less than a sync takes on
+/// many disks, and enough for pages that were loaded together.
+const GATHER_TIME: Duration = Duration::from_millis(1);
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// An answer that waits for the commit.
