@@ -26,16 +26,16 @@ const FIELDS: [&str; 6] =
 fn page() -> String {
     let mut page = String::from("<!doctype html><html><head><title>Item</title></head><body>");
     for number in 0..200 {
-        let _ = write!(page, "<li><a class=menu href=\"m{number}.html\">Menu &amp; more</a>");
+        write!(page, "<li><a class=menu href=\"m{number}.html\">Menu &amp; more</a>").unwrap();
     }
     page.push_str("<ol class=crumbs><li>Shop<li>Tools<li>Hammers</ol><h1 class=title>Hammer</h1>");
     page.push_str("<p id=price>12.50 EUR<p><span class=rating>4</span><table class=attrs>");
     for number in 0..200 {
-        let _ = write!(page, "<tr><th>Key {number}<td>Value {number}</tr>");
+        write!(page, "<tr><th>Key {number}<td>Value {number}</tr>").unwrap();
     }
     page.push_str("</table><div id=text>");
     for number in 0..300 {
-        let _ = write!(page, "<p>Some words about the thing, <b>part {number}</b>.");
+        write!(page, "<p>Some words about the thing, <b>part {number}</b>.").unwrap();
     }
     page
 }
@@ -49,9 +49,9 @@ impl FieldScripts for NoScripts {
 }
 
 fn plan() -> RecordPlan {
-    let field = |(place, selector): (usize, &&str)| Field {
-        name: Text::new(&format!("field{place}")),
-        queries: vec![Query { css: Some(Text::new(selector)), ..Query::default() }],
+    let field = |(place, selector): (usize, &&'static str)| Field {
+        name: Text::new(format!("field{place}")),
+        queries: vec![Query { css: Some(Text::new(*selector)), ..Query::default() }],
         ..Field::default()
     };
     let fields = FIELDS.iter().enumerate().map(field).collect();
