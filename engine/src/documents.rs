@@ -12,7 +12,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
@@ -22,6 +21,7 @@ pub(crate) use health::{examine, vouch};
 use packer::Packer;
 
 use crate::failpoint;
+use crate::queue::{Guest, Receiver, Sender, queue};
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -63,6 +63,11 @@ pub(crate) struct Documents {
     requests: Sender<Request>,
 }
 
+/// A page that is awaited.
+pub(crate) struct Expected {
+    _guest: Guest<Request>,
+}
+
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Request")
@@ -87,7 +92,7 @@ const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10
 pub(crate) const FILE: &str = "pages.db";
 
 const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE,
+CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL,
     url TEXT NOT NULL, from_date TEXT NOT NULL, status INTEGER NOT NULL, content_type TEXT,
     headers TEXT NOT NULL, size INTEGER NOT NULL, base TEXT NOT NULL, model INTEGER,
     mark BLOB NOT NULL, body BLOB NOT NULL);
@@ -95,13 +100,22 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
 ";
 
+/// Most runs save pages into a new file and look for none: fingerprints come in no order, and to
+/// keep them sorted would cost a place of its own for each page.
+const SORT: &str = "
+DELETE FROM pages WHERE id NOT IN (SELECT max(id) FROM pages GROUP BY fingerprint);
+CREATE UNIQUE INDEX pages_by_fingerprint ON pages (fingerprint);
+";
+const IS_SORTED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND
+    (name = 'pages_by_fingerprint' OR name LIKE 'sqlite_autoindex_pages%'))";
+
 impl Documents {
     /// Saved pages in `pages.db` of the data directory, or in memory; beyond `bytes_max` the oldest
     /// go. The file is opened, or made, when the first page is looked for or saved: many runs never
     /// do.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join(FILE));
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || keep(file.as_deref(), bytes_max, &inbox))
@@ -124,6 +138,12 @@ impl Documents {
         found.await.unwrap_or_default()
     }
 
+    /// Announces a page that may soon have to be saved: others wait for it, so that they share a
+    /// commit.
+    pub(crate) fn expect(&self) -> Expected {
+        Expected { _guest: self.requests.guest() }
+    }
+
     /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
     /// are likely to look alike.
     pub(crate) async fn keep(
@@ -131,9 +151,11 @@ impl Documents {
         fingerprint: Fingerprint,
         kind: String,
         page: StoredPage,
+        expected: Option<Expected>,
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
+        drop(expected);
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
@@ -156,15 +178,21 @@ impl Documents {
 
 /// The thread: waits for the first request, opens the file, and serves.
 fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
-    let Ok(first) = inbox.recv() else { return };
+    let Some(first) = inbox.recv() else { return };
     match connect(file) {
         Ok((connection, packer)) => {
-            let has_data = connection
-                .query_row("SELECT EXISTS (SELECT 1 FROM parsed)", [], |row| row.get(0))
-                .unwrap_or(true);
+            let is_so = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
+            let has_data = is_so("SELECT EXISTS (SELECT 1 FROM parsed)").unwrap_or(true);
+            let has_pages = is_so("SELECT EXISTS (SELECT 1 FROM pages)").unwrap_or(true);
+            let is_sorted = Cell::new(is_so(IS_SORTED).unwrap_or(false));
             let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
             let alarm = Alarm::of(file);
-            Keeper { connection, has_data, packer, alarm, inbox, bytes_max }.keep(first);
+            let keeper = Keeper { connection, has_data, is_sorted, packer, alarm, inbox, bytes_max };
+            // Pages of an earlier run give way to those of this one.
+            match if has_pages { keeper.sort() } else { Ok(()) } {
+                Ok(()) => keeper.keep(first),
+                Err(error) => refuse(first, inbox, &format!("saved pages: {error}")),
+            }
         }
         Err(error) => {
             health::tell_unusable(&error);
@@ -206,7 +234,7 @@ fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
 
 /// Without a file nothing is found and nothing is saved; a run can do without.
 fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
-    for request in std::iter::once(first).chain(inbox) {
+    for request in std::iter::once(first).chain(std::iter::from_fn(|| inbox.recv())) {
         match request {
             Request::Find(_, answer) => drop(answer.send(None)),
             Request::Recall(_, _, answer) => drop(answer.send(None)),
@@ -221,6 +249,8 @@ struct Keeper<'a> {
     connection: Connection,
     /// Whether anything may have been parsed from the pages; most files hold nothing of that kind.
     has_data: Cell<bool>,
+    /// Whether pages are sorted by their fingerprints, and each is there once.
+    is_sorted: Cell<bool>,
     packer: RefCell<Packer>,
     alarm: Alarm,
     inbox: &'a Receiver<Request>,
@@ -231,7 +261,7 @@ type Waiting = Vec<(oneshot::Sender<Result<(), String>>, Result<(), String>)>;
 
 impl Keeper<'_> {
     fn keep(self, first: Request) {
-        for request in std::iter::once(first).chain(self.inbox) {
+        for request in std::iter::once(first).chain(std::iter::from_fn(|| self.inbox.recv())) {
             let mut waiting = Waiting::new();
             let opened = self.connection.execute_batch("BEGIN");
             self.batch(request, &mut waiting);
@@ -271,8 +301,8 @@ impl Keeper<'_> {
             }
             // Only what is saved gains by company; who asks wants an answer.
             next = match waiting.len() {
-                0 => self.inbox.try_recv().ok(),
-                _ => self.inbox.recv_deadline(deadline).ok(),
+                0 => self.inbox.try_recv(),
+                _ => self.inbox.recv_in_company(QUEUE / 2, deadline),
             };
         }
     }
@@ -297,7 +327,17 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// Sorts the pages, from here on for good.
+    fn sort(&self) -> rusqlite::Result<()> {
+        if !self.is_sorted.get() {
+            self.connection.execute_batch(SORT)?;
+            self.is_sorted.set(true);
+        }
+        Ok(())
+    }
+
     fn find(&self, fingerprint: &Fingerprint) -> rusqlite::Result<Found> {
+        self.sort()?;
         let Some(page) = self.page("fingerprint = ?1", params![fingerprint])? else {
             return Ok(None);
         };
@@ -317,6 +357,7 @@ impl Keeper<'_> {
     }
 
     fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
+        self.sort()?;
         if let Some(page) = self.page("fingerprint = ?1", params![own])? {
             return Ok(Some(page));
         }
@@ -448,128 +489,4 @@ fn mark_with(label: &str, bytes: &[u8]) -> [u8; 8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind() -> String {
-        "host group".to_owned()
-    }
-
-    fn page(body: &str) -> StoredPage {
-        StoredPage {
-            url: "http://a/".to_owned(),
-            base: "http://a/moved".to_owned(),
-            from_date: "2020-07-01T10:00:00+00:00[UTC]".to_owned(),
-            status: 200,
-            content_type: Some("text/html".to_owned()),
-            headers: "content-type: text/html".to_owned(),
-            body: Bytes::from(body.to_owned()),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_page_is_found_again_and_a_newer_one_drops_what_was_parsed() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([1; 16]).await, None);
-        documents.keep([1; 16], kind(), page("one")).await.unwrap();
-        documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!(found, page("one"));
-        assert_eq!(parsed[&b"key"[..]], b"data");
-        assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
-        assert_eq!(documents.recall([9; 16], "http://b/").await, None);
-        documents.keep([1; 16], kind(), page("two")).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!((found, parsed.len()), (page("two"), 0));
-    }
-
-    #[tokio::test]
-    async fn a_file_of_another_version_is_left_alone() {
-        for format in [1, 1000] {
-            let dir = tempfile::tempdir().unwrap();
-            let other = Connection::open(dir.path().join("pages.db")).unwrap();
-            let make = format!("CREATE TABLE pages (url TEXT); PRAGMA user_version={format}");
-            other.execute_batch(&make).unwrap();
-            drop(other);
-            let before = std::fs::read(dir.path().join("pages.db")).unwrap();
-            let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-            let error = documents.keep([3; 16], kind(), page("new")).await.unwrap_err();
-            assert!(error.contains("another version"), "{error}");
-            assert_eq!(documents.find([3; 16]).await, None);
-            assert!(vouch(dir.path()).unwrap_err().to_string().contains("version"));
-            assert_eq!(std::fs::read(dir.path().join("pages.db")).unwrap(), before);
-        }
-    }
-
-    #[tokio::test]
-    async fn an_address_that_is_damaged_is_found_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([4; 16], kind(), page("whole")).await.unwrap();
-        assert!(examine(dir.path()).is_empty());
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET base = 'http://b/moved'", []).unwrap();
-        assert_eq!(documents.find([4; 16]).await, None);
-        assert_eq!(examine(dir.path()).len(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_damaged_page_counts_as_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([2; 16], kind(), page("whole")).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
-        assert_eq!(documents.find([2; 16]).await, None);
-    }
-
-    #[tokio::test]
-    async fn beyond_the_bound_the_oldest_pages_go() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 400 << 10).unwrap();
-        let body = |number: u8| -> String {
-            let hash = |part: u32| blake3::hash(&[&part.to_le_bytes()[..], &[number]].concat());
-            (0..200).map(|part| hash(part).to_hex().to_string()).collect()
-        };
-        for number in 0..200 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
-        }
-        assert_eq!(documents.find([0; 16]).await, None);
-        let (last, _) = documents.find([199; 16]).await.unwrap();
-        assert_eq!(last, page(&body(199)));
-        let mut kept = 0;
-        for number in 0..200 {
-            kept += u32::from(documents.find([number; 16]).await.is_some());
-        }
-        assert!((10..80).contains(&kept), "{kept} pages are kept");
-    }
-
-    #[tokio::test]
-    async fn pages_of_a_kind_are_packed_against_the_first_and_found_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        let frame = (0..400).map(|line| (line * line).to_string()).collect::<Vec<_>>().join("\n");
-        let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
-        for number in 0..9 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
-        }
-        documents.keep([9; 16], "other".to_owned(), page(&body(9))).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        let sizes = "SELECT length(body) FROM pages ORDER BY id";
-        let mut statement = other.prepare(sizes).unwrap();
-        let sizes = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
-        let sizes: Vec<i64> = sizes.map(Result::unwrap).collect();
-        assert!(sizes[8] * 5 < sizes[0] && sizes[9] > sizes[8] * 5, "{sizes:?}");
-        for number in 0..10 {
-            let (found, _) = documents.find([number; 16]).await.unwrap();
-            assert_eq!(found, page(&body(number)));
-        }
-        other.execute("UPDATE models SET body = zeroblob(3000)", []).unwrap();
-        drop(documents);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([8; 16]).await, None);
-        assert!(documents.find([0; 16]).await.is_some());
-        assert_eq!(examine(dir.path()).len(), 2);
-    }
-}
+mod tests;

@@ -18,6 +18,9 @@ use crate::run::{Ended, Errand, Offer};
 use crate::shutdown::{self, Signal, Stop};
 use crate::store::{Answer, Question, serve_control};
 
+/// So many cores are kept busy by pages that one thread loads; more threads would wake each other.
+const FEW_CORES: usize = 4;
+
 /// Which jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
@@ -217,11 +220,16 @@ impl Engine {
         let internal =
             |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
         let token = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
-            .enable_all()
-            .build()
-            .map_err(|error| internal("no async runtime", error))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut builder = if cores <= FEW_CORES {
+            tokio::runtime::Builder::new_current_thread()
+        } else {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(cores.div_ceil(FEW_CORES).min(4));
+            builder
+        };
+        let runtime =
+            builder.enable_all().build().map_err(|error| internal("no async runtime", error))?;
         let (stop, ended) = (token.subscribe(), watch::Sender::new(false));
         Ok(Self { runtime, token, stop, ended })
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender as Bell, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
@@ -19,6 +19,7 @@ use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
+use crate::queue::{self, Sender, queue};
 
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
@@ -37,8 +38,9 @@ pub(crate) struct OpenOptions {
     pub seen_memory: u64,
 }
 
-/// Jobs in hand from which on their ends are likely to come together.
-const BUSY: u64 = 8;
+/// How long the end of a job waits for others to share its commit: less than a sync takes on
+/// many disks, and enough for pages that were loaded together.
+const GATHER_TIME: Duration = Duration::from_millis(1);
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// An answer that waits for the commit.
@@ -59,7 +61,7 @@ enum Request {
 pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
-    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
     ending: Arc<OnceLock<u8>>,
 }
 
@@ -100,7 +102,7 @@ impl SoloHandle {
         }
         failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
-        let (requests, inbox) = bounded(options.queue_max.max(1));
+        let (requests, inbox) = queue(options.queue_max);
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
         let ending = Arc::new(OnceLock::new());
@@ -186,9 +188,9 @@ fn is_relied_on(command: &Command) -> bool {
 /// The thread's own state.
 struct Keeper {
     ledger: Ledger<SqliteTables>,
-    inbox: Receiver<Request>,
+    inbox: queue::Receiver<Request>,
     publish: watch::Sender<Standing>,
-    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
     interval: Duration,
     commit_max: usize,
     began: Instant,
@@ -208,7 +210,7 @@ struct Keeper {
 
 impl Keeper {
     fn keep(mut self) {
-        while let Ok(request) = self.inbox.recv() {
+        while let Some(request) = self.inbox.recv() {
             match self.batch(request) {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -227,14 +229,13 @@ impl Keeper {
             if !open || count >= self.commit_max || Instant::now() >= deadline {
                 break;
             }
-            // An answer that somebody waits for is kept back for company only where there will be
-            // some: with much in hand, and then its sync is shared.
-            let busy = self.ledger.core().taken_count() >= BUSY;
-            next = if busy || self.held.is_empty() {
-                self.inbox.recv_deadline(deadline).ok()
-            } else {
-                self.inbox.try_recv().ok()
+            // An answer that somebody waits for is kept back for company only while jobs are out
+            // that may end any moment, and not for long.
+            let (wanted, patience) = match self.ledger.core().taken_count() as usize {
+                _ if self.held.is_empty() => (1, self.interval),
+                out => (out, GATHER_TIME.min(self.interval)),
             };
+            next = self.inbox.recv_in_company(wanted, Instant::now() + patience);
         }
         self.commit().map_err(|error| damaged_or_full(&error))?;
         Ok(open)
@@ -357,7 +358,7 @@ impl Keeper {
             respond(Err(error.clone()));
         }
         drop(self.publish);
-        while let Ok(request) = self.inbox.recv() {
+        while let Some(request) = self.inbox.recv() {
             match request {
                 Request::Submit(_, respond) => respond(Err(error.clone())),
                 Request::Ask(_, respond) => respond(Err(error.clone())),
