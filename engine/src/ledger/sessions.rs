@@ -37,17 +37,20 @@ impl<T: Tables> Ledger<T> {
         if record.fenced {
             return Ok(Reply::Fenced);
         }
-        if record.former_life == Some(life) {
+        if record.former_lives.contains(&life) {
             return Ok(Reply::Replaced);
         }
         let (newcomer, crowded) = (record.life != life, !self.core.sessions.is_empty());
         if newcomer {
-            record.former_life = Some(record.life);
-            record.life = life;
+            record.succeed(life);
         }
         // A process that starts over has lost its session, not its life.
         for session in self.sessions_of(seat) {
             self.end(session, newcomer)?;
+        }
+        if alone && newcomer {
+            // Alone, closing a run was the last act of a process, after it had told the end.
+            self.note_told_on(seat);
         }
         if alone && newcomer && crowded {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {

@@ -172,6 +172,19 @@ fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
 }
 
 #[test]
+fn a_late_word_of_a_process_long_gone_takes_no_seat() {
+    let (mut bench, _) = Bench::with(unhurried(), locals(1));
+    let lives = [77, 78, 79];
+    for life in lives {
+        bench.apply(Command::Join(newcomer(life, 1)));
+    }
+    let late = Arrival { nonce: 70, life: 77, ..newcomer(0, 1) };
+    assert_eq!(bench.apply(Command::Join(late)), Reply::Replaced);
+    let again = Arrival { nonce: 80, life: 79, ..newcomer(0, 1) };
+    assert!(matches!(bench.apply(Command::Join(again)), Reply::Joined(_)));
+}
+
+#[test]
 fn a_fenced_seat_stays_out_until_it_is_admitted() {
     let policy = Policy { auto_fence: true, ..unhurried() };
     let (mut bench, first) = Bench::with(policy, locals(1));
