@@ -12,6 +12,8 @@ use super::{Ledger, Run, TableResult, Tables};
 pub struct SeatRecord {
     /// The life of the process that joined last.
     pub life: u64,
+    /// Whether it has renewed a session since: a join may come late, of a process that is dead.
+    pub proven: bool,
     /// Those before it, the latest first: one of them may still run somewhere and has to go, or a
     /// word of it may still be on its way.
     pub former_lives: VecDeque<u64>,
@@ -30,6 +32,8 @@ impl SeatRecord {
     /// Another process has the seat from now on.
     pub(super) fn succeed(&mut self, life: u64) {
         let former = std::mem::replace(&mut self.life, life);
+        self.proven = false;
+        self.former_lives.retain(|one| *one != life);
         self.former_lives.push_front(former);
         self.former_lives.truncate(LIVES_MAX);
     }

@@ -38,7 +38,13 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Fenced);
         }
         if record.former_lives.contains(&life) {
-            return Ok(Reply::Replaced);
+            if record.proven {
+                return Ok(Reply::Replaced);
+            }
+            if self.core.sessions.values().any(|session| session.seat == seat) {
+                return Ok(Reply::Wait);
+            }
+            // Who took its place has never been seen: it is the one that is gone.
         }
         let (newcomer, crowded) = (record.life != life, !self.core.sessions.is_empty());
         if newcomer {
@@ -85,6 +91,7 @@ impl<T: Tables> Ledger<T> {
             if let Some(session) = self.core.sessions.get_mut(id) {
                 session.deadline = clock + policy.session_ttl_ms;
                 session.seen = clock;
+                self.core.seats.entry(session.seat).or_default().proven = true;
             }
         }
         let due: Vec<(SessionId, Seat)> = self

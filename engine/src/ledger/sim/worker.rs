@@ -362,7 +362,9 @@ impl Worker {
             (Command::Finish { .. } | Command::Return { .. }, _) => {}
             (Command::Leave { .. }, Reply::Ok) => self.stage = Stage::Ended,
             // It will come again, and see.
-            (Command::Close { .. }, Reply::Ok) | (_, Reply::Fenced) => self.take_at = now + 100,
+            (Command::Close { .. }, Reply::Ok)
+            | (_, Reply::Fenced)
+            | (Command::Join(_), Reply::Wait) => self.take_at = now + 100,
             (_, Reply::Joined(session)) => {
                 (self.session, self.stage) = (Some(session), Stage::ClaimSetup);
                 self.take_at = 0;
