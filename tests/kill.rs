@@ -7,7 +7,7 @@ mod full_disk;
 mod judged;
 mod kills;
 mod power;
-mod sets;
-mod shop;
+pub(crate) mod sets;
+pub(crate) mod shop;
 
 use crate::harness::site;
