@@ -2,6 +2,7 @@
 
 mod bounds;
 mod links;
+mod sequence;
 mod sources;
 
 use serde_json::Value;

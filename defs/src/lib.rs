@@ -29,6 +29,8 @@ pub use steps::{PluginDef, PluginValue, Step, StepKind, step_kind};
 pub use tasks::{Task, TaskGroup};
 pub use text::{Sources, Span, Text};
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 /// Everything a run needs to know: merged, normalised, with every name resolved.
@@ -49,6 +51,23 @@ impl Defs {
     /// Finds a task group by name.
     pub fn task_group(&self, name: &str) -> Option<&TaskGroup> {
         self.task_groups.iter().find(|group| group.name.text == name)
+    }
+
+    /// The groups whose pages wait for those of others, by name: how many groups with smaller numbers
+    /// come before them, those with the same number counted once.
+    pub fn start_order(&self) -> BTreeMap<String, u32> {
+        let tasks = self.task_groups.iter().map(|group| (&group.name.text, group.start_sequence));
+        let pages = self.locator_groups.iter();
+        let pages = pages.map(|group| (&group.name.text, group.start_sequence));
+        let mut numbers: BTreeMap<&String, u32> = BTreeMap::new();
+        for (name, number) in tasks.chain(pages) {
+            let known = numbers.entry(name).or_default();
+            *known = number.max(*known);
+        }
+        let distinct: BTreeSet<u32> = numbers.values().copied().collect();
+        let places: BTreeMap<u32, u32> = distinct.into_iter().zip(0..).collect();
+        let order = numbers.into_iter().map(|(name, number)| (name.clone(), places[&number]));
+        order.filter(|(_, place)| *place > 0).collect()
     }
 
     /// Finds a data definition by name.

@@ -14,6 +14,8 @@ pub struct LocatorGroup {
     pub locators: Vec<Locator>,
     /// Where further locators come from, when the run is seeded.
     pub sources: Vec<UrlSource>,
+    /// Its pages wait until those of all groups with a smaller number are done.
+    pub start_sequence: u32,
 }
 
 /// One page to load.

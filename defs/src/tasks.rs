@@ -13,6 +13,8 @@ pub struct TaskGroup {
     pub name: Text,
     /// How long a stored page stays usable, as written (`P1W`, `PT6H`, a date); absent means zero.
     pub live: Option<Text>,
+    /// As in the locator group: a group that only links lead to has none.
+    pub start_sequence: u32,
     /// Tasks in document order; the first one's loader loads the page for all of them.
     pub tasks: Vec<Task>,
 }

@@ -2,7 +2,7 @@
 //! real store, without fetching or parsing. As in a crawl, a page's links come with its end, most
 //! of them known already, and the frontier grows large before it shrinks.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -192,6 +192,7 @@ impl Crowd {
             appenders: 0,
             seats: vec![Seat(1)],
             by_level: false,
+            sequence: BTreeMap::new(),
             policy,
         };
         let publish = Publication::default();
@@ -257,7 +258,13 @@ impl Crowd {
         let harvest = Harvest { children: site.links(grant.id.0), tally, ..Harvest::default() };
         let (job, token) = (grant.id, grant.token);
         let outcome = Outcome::Done(Box::new(harvest));
-        self.node.store.submit(Command::Finish { session: self.session, job, token, outcome })
+        self.node.store.submit(Command::Finish {
+            session: self.session,
+            job,
+            token,
+            since_start_ms: None,
+            outcome,
+        })
     }
 }
 

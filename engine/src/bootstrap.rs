@@ -14,6 +14,9 @@ use crate::store::{
     StoreError,
 };
 
+/// Time between two beats of a cluster's leader.
+const BEAT: Duration = Duration::from_millis(250);
+
 /// Where the engine asks for the time of day; the ledger never does.
 pub(crate) trait Clock: Interface {
     /// Now.
@@ -136,6 +139,7 @@ impl Node {
             snapshot_bytes: config.cluster.snapshot_bytes,
             seen_memory: config.store.seen_memory,
             placement: config.cluster.placement,
+            beat: BEAT,
         };
         let (handle, thread) = ClusterHandle::open(options)?;
         let place = Place {

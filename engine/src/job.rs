@@ -15,7 +15,7 @@ use crate::ledger::{
 };
 use crate::shutdown::Stop;
 use crate::store::{Question, Store, StoreError};
-use crate::task::TaskMediator;
+use crate::task::{TaskMediator, Worked};
 use crate::tenancy::Tenancy;
 
 /// Takes jobs and sees them to their end.
@@ -127,6 +127,7 @@ impl JobMediator {
     /// Takes and works until the monitor says shutdown, then drains.
     pub(crate) async fn run(mut self) -> Result<(), RunError> {
         let result = self.work().await;
+        self.tasks.pace.close();
         let drained = self.drain().await;
         self.in_hand.send_replace(0);
         result.and(drained)
@@ -216,14 +217,20 @@ impl JobMediator {
                     drop(store.submit(Command::Begin { session, job, token }).await);
                 }
             };
-            let outcome = tasks.work(grant, begin).await;
+            let Worked { outcome, started } = tasks.work(grant, begin).await;
+            let Some(outcome) = outcome else {
+                let jobs = vec![(job, token)];
+                return store.submit(Command::Return { session, jobs }).await.map(drop);
+            };
             failpoint::pass("job.finish.before");
             if let Ok(mut share) = share.lock() {
                 share.count(&outcome);
             }
-            let finish = store.submit(Command::Finish { session, job, token, outcome });
+            // Rounded down: a start may look later than it was, never earlier.
+            let since_start_ms = started.map(|at| at.elapsed().as_millis() as u64);
+            let finish = Command::Finish { session, job, token, since_start_ms, outcome };
             // On its own from here: a result is offered even if this session ends meanwhile.
-            let finished = tokio::spawn(finish).await;
+            let finished = tokio::spawn(store.submit(finish)).await;
             failpoint::pass("job.finish.after");
             finished.unwrap_or(Err(StoreError::Closed)).map(drop)
         });
@@ -248,8 +255,10 @@ impl JobMediator {
                 }
                 let reason = format!("internal error while loading the page: {error}");
                 let outcome = Outcome::Failed { reason, tally: Tally::default() };
-                let session = self.session;
-                self.store.submit(Command::Finish { session, job, token, outcome }).await?;
+                // Nobody knows when it asked its host: as late as now, perhaps.
+                let (session, since_start_ms) = (self.session, Some(0));
+                let finish = Command::Finish { session, job, token, since_start_ms, outcome };
+                self.store.submit(finish).await?;
                 Ok(())
             }
         }

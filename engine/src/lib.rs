@@ -20,6 +20,7 @@ mod error;
 mod init;
 mod job;
 mod monitor;
+mod pace;
 mod pool;
 mod prepare;
 mod quality;

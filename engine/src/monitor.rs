@@ -24,10 +24,10 @@ impl Monitor {
         let mut store_lost = false;
         loop {
             let standing = *self.standing.borrow_and_update();
-            let stopped = standing.cancelled || *self.stop.borrow_and_update() != Stop::No;
+            let asked = *self.stop.borrow_and_update() != Stop::No;
             let vitals = Vitals {
                 over: standing.over,
-                cancelled: store_lost || stopped,
+                cancelled: store_lost || asked || standing.cancelled,
                 in_hand: *self.in_hand.borrow_and_update(),
             };
             let now = *self.phase.borrow();

@@ -21,6 +21,8 @@ pub(crate) enum FinishReason {
     Finished,
     /// A signal ended it; it can be continued.
     Cancelled,
+    /// A failed job ended it, as its settings want it; it can be continued.
+    Halted,
     /// It could not go on; what was committed is kept.
     Failed,
 }
@@ -31,7 +33,7 @@ pub(crate) enum FinishReason {
 pub(crate) struct Report {
     /// How it ended.
     pub finish_reason: FinishReason,
-    /// Why, when it failed.
+    /// Why, when it failed or was halted.
     pub error: Option<String>,
     /// Whether it went on with an unfinished run.
     pub continued: bool,
@@ -219,6 +221,8 @@ impl Report {
     pub(crate) fn exit_code(&self) -> u8 {
         if self.outputs.iter().any(|output| output.error.is_some()) {
             8
+        } else if self.finish_reason == FinishReason::Halted {
+            4
         } else if self.finish_reason != FinishReason::Finished {
             // A signal has its own code; whatever else kept jobs from being done is no success.
             1
@@ -319,6 +323,10 @@ impl Report {
             FinishReason::Cancelled => {
                 let left = counted(pending, "job");
                 format!("cancelled after {time} with {left} to go; run again to continue")
+            }
+            FinishReason::Halted => {
+                let (left, why) = (counted(pending, "job"), self.error.as_deref().unwrap_or("?"));
+                format!("halted after {time} with {left} to go, since {why}; run again to continue")
             }
             FinishReason::Failed => {
                 let error = self.error.as_deref().unwrap_or("no reason known");

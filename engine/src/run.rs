@@ -25,6 +25,7 @@ use crate::ledger::{
     Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId, Standing,
 };
 use crate::monitor::Monitor;
+use crate::pace::Pace;
 use crate::pool::Pool;
 use crate::prepare::{Prepared, RunDate, prepare};
 use crate::quality;
@@ -176,8 +177,7 @@ pub(crate) async fn run(
 
     let over = store.standing().borrow().over;
     let whole = over && appended.iter().all(|end| end.error.is_none());
-    let reason = if over { FinishReason::Finished } else { FinishReason::Cancelled };
-    let mut report = report(node, reason, start, appended).await?;
+    let mut report = report(node, over, start, appended).await?;
     if over {
         report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
     }
@@ -299,6 +299,7 @@ async fn open_run(
         appenders,
         seats: node.place.seats.clone(),
         by_level,
+        sequence: composed.published.defs.start_order(),
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
@@ -308,6 +309,7 @@ async fn open_run(
             session_ttl_ms: config.cluster.session_ttl.as_millis() as u64,
             end_wait_ms: config.cluster.end_wait.as_millis() as u64,
             auto_fence: config.cluster.auto_fence,
+            on_error: config.job.on_error,
             ..Policy::default()
         },
     };
@@ -572,6 +574,7 @@ fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediato
         documents: open_documents(&config, replay)?,
         keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
+        pace: Pace::new(fetch.delay),
         date,
         pattern: Pattern::compile(&config.dates.pattern)
             .map_err(|error| internal(error.to_string()))?,
@@ -593,7 +596,7 @@ async fn close_appenders(
 
 async fn report(
     node: &Node,
-    finish_reason: FinishReason,
+    over: bool,
     start: jiff::Timestamp,
     appended: Vec<Appended>,
 ) -> Result<Report, RunError> {
@@ -606,9 +609,14 @@ async fn report(
     let taken = node.store.standing().borrow().taken;
     let fields = quality::fields(&run.tally);
     let end = node.clock.now();
+    let finish_reason = match &run.halted {
+        _ if over => FinishReason::Finished,
+        Some(_) => FinishReason::Halted,
+        None => FinishReason::Cancelled,
+    };
     Ok(Report {
         finish_reason,
-        error: None,
+        error: run.halted.filter(|_| !over),
         continued: run.opened.1,
         start,
         end,

@@ -11,11 +11,13 @@ use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::{HttpLoader, Loaded, Way};
 use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target};
 use spoonbill_plugins::page::Page;
+use tokio::time::Instant;
 use url::Url;
 
 use crate::documents::{Documents, Fingerprint, StoredPage};
 use crate::failpoint;
 use crate::ledger::{Grant, NewJob, Outcome, Tally};
+use crate::pace::Pace;
 use crate::pool::Pool;
 use crate::prepare::RunDate;
 use crate::seed::key;
@@ -60,10 +62,20 @@ pub(crate) struct TaskMediator {
     pub keep_files: bool,
     /// How loads are retried.
     pub patience: Patience,
+    /// The pause between two loads from one host.
+    pub pace: Pace,
     /// When the run takes place.
     pub date: RunDate,
     /// The pattern of absolute dates in `live`.
     pub pattern: Pattern,
+}
+
+/// What came of a job.
+pub(crate) struct Worked {
+    /// How it ended; not there if it was not begun, since the node stops.
+    pub outcome: Option<Outcome>,
+    /// When its host was asked, if it was.
+    pub started: Option<Instant>,
 }
 
 /// A page brought in, and where from.
@@ -82,6 +94,8 @@ enum Absent {
     Moved(Way),
     /// It did not load; the tally knows the redirects before that.
     Error(LoadError, Tally),
+    /// Nothing is begun any more.
+    Closed,
 }
 
 impl From<LoadError> for Absent {
@@ -93,7 +107,21 @@ impl From<LoadError> for Absent {
 impl TaskMediator {
     /// Brings the page in and runs its tasks, after `begin`. Never fails: what goes wrong is an
     /// outcome.
-    pub(crate) async fn work<F>(&self, grant: Grant, begin: impl FnOnce() -> F) -> Outcome
+    pub(crate) async fn work<F>(&self, grant: Grant, begin: impl FnOnce() -> F) -> Worked
+    where
+        F: Future<Output = ()>,
+    {
+        let mut started = None;
+        let outcome = self.outcome(grant, begin, &mut started).await;
+        Worked { outcome, started }
+    }
+
+    async fn outcome<F>(
+        &self,
+        grant: Grant,
+        begin: impl FnOnce() -> F,
+        started: &mut Option<Instant>,
+    ) -> Option<Outcome>
     where
         F: Future<Output = ()>,
     {
@@ -101,12 +129,13 @@ impl TaskMediator {
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         failpoint::pass("page.load.before");
-        let brought = match self.bring(&grant, fingerprint).await {
+        let brought = match self.bring(&grant, fingerprint, started).await {
             Ok(brought) => brought,
-            Err(Absent::Moved(way)) => return moved(way),
+            Err(Absent::Moved(way)) => return Some(moved(way)),
             Err(Absent::Error(error, tally)) => {
-                return self.not_loaded(&error, tally, attempt, &grant);
+                return Some(self.not_loaded(&error, tally, attempt, &grant));
             }
+            Err(Absent::Closed) => return None,
         };
         let Brought { page, parsed, save, tally, lives } = brought;
         failpoint::pass("page.load.after");
@@ -126,7 +155,7 @@ impl TaskMediator {
         let made = match worked {
             Ok(made) => made,
             Err(error) => {
-                return Outcome::Failed { reason: error.to_string(), tally };
+                return Some(Outcome::Failed { reason: error.to_string(), tally });
             }
         };
         let mut harvest = made.harvest;
@@ -141,10 +170,15 @@ impl TaskMediator {
         if let Err(reason) = kept {
             *harvest.tally.notes.entry(reason).or_default() += 1;
         }
-        Outcome::Done(Box::new(harvest))
+        Some(Outcome::Done(Box::new(harvest)))
     }
 
-    async fn bring(&self, grant: &Grant, fingerprint: Fingerprint) -> Result<Brought, Absent> {
+    async fn bring(
+        &self,
+        grant: &Grant,
+        fingerprint: Fingerprint,
+        started: &mut Option<Instant>,
+    ) -> Result<Brought, Absent> {
         let job = &grant.job;
         if self.supply == Supply::Stored {
             return self.recall(job, fingerprint).await;
@@ -164,7 +198,7 @@ impl TaskMediator {
         let target = Target::of(&job.url)?;
         let web = matches!(target, Target::Http(_));
         let (fetched, mut tally) = match target {
-            Target::Http(url) => self.fetch(&url, grant).await?,
+            Target::Http(url) => self.fetch(&url, grant, started).await?,
             Target::Path(path) => (self.read(path).await?, Tally::default()),
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
@@ -202,14 +236,26 @@ impl TaskMediator {
     }
 
     /// Loads from the host whose turn it is, and no other; the tally holds the statuses.
-    async fn fetch(&self, asked: &Url, grant: &Grant) -> Result<(Fetched, Tally), Absent> {
+    async fn fetch(
+        &self,
+        asked: &Url,
+        grant: &Grant,
+        started: &mut Option<Instant>,
+    ) -> Result<(Fetched, Tally), Absent> {
         let mut way = Way::to(asked);
         if let Some(at) = &grant.at
             && let Target::Http(here) = Target::of(at)?
         {
             (way.here, way.redirects) = (here, grant.redirects as usize);
         }
-        match self.http.load_in_lane(&mut way).await {
+        let (lane, before) = (&grant.job.lane, way.redirects);
+        *started = Some(self.pace.turn(lane).await.ok_or(Absent::Closed)?);
+        let loaded = self.http.load_in_lane(&mut way).await;
+        let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(Loaded::Moved)));
+        if asked > 1 {
+            *started = Some(self.pace.asked_again(lane));
+        }
+        match loaded {
             Ok(Loaded::Page(fetched)) => {
                 way.statuses.push(fetched.status);
                 Ok((fetched, answers(&way)))

@@ -42,6 +42,47 @@ fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
     assert!(all >= Duration::from_millis(400), "{all:?}");
 }
 
+/// Every start is a pause after the one before, by the host's own log. The host is a process like any
+/// other: on a busy machine it may note one page late and the next in time, now and then.
+fn assert_paused(site: &Site, pause: Duration) {
+    let log = site.log();
+    let gaps: Vec<Duration> = log.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    let early = gaps.iter().filter(|gap| **gap + Duration::from_millis(5) < pause).count();
+    assert!(early * 30 <= gaps.len(), "{early} of {} came early: {gaps:?}", gaps.len());
+    let least = gaps.iter().min().unwrap();
+    assert!(*least * 2 >= pause, "{least:?}");
+}
+
+#[test]
+fn a_start_is_a_pause_after_the_one_before_however_quick_or_slow_the_pages_are() {
+    for (parallelism, slow) in [("1", 0), ("3", 90)] {
+        let site = Site::start();
+        site.otherwise(move |request, _| {
+            // Some are there at once, some outlast a pause or two.
+            let number: u64 = request.path.trim_start_matches('/').parse().unwrap();
+            page().delay(Duration::from_millis(slow * (number % 3) / 2))
+        });
+        let work = Workdir::with_defs(&pages_of(&[(&site, 110)]));
+        let parallelism = format!("loader.fetch.parallelism={parallelism}");
+        assert_eq!(work.rows(&["loader.fetch.delay=40", &parallelism]).len(), 110);
+        assert_paused(&site, Duration::from_millis(40));
+        assert_eq!(site.max_parallel() > 1, slow > 0);
+    }
+}
+
+#[test]
+fn redirects_from_host_to_host_keep_the_pauses_of_both() {
+    let (from, to) = (Site::start_on("127.0.0.2"), serving("127.0.0.3", page()));
+    let there = to.url("");
+    from.otherwise(move |request, _| Response::redirect(&format!("{there}{}", request.path)));
+    let work = Workdir::with_defs(&pages_of(&[(&from, 15), (&to, 15)]));
+    let rows = work.rows(&["loader.fetch.delay=100", "loader.fetch.parallelism=3"]);
+    assert_eq!(rows.len(), 30);
+    assert_eq!((from.log().len(), to.log().len()), (15, 30));
+    assert_paused(&from, Duration::from_millis(100));
+    assert_paused(&to, Duration::from_millis(100));
+}
+
 #[test]
 fn a_host_may_be_asked_for_several_pages_at_once_but_not_more() {
     let site = serving("127.0.0.1", page().delay(Duration::from_millis(100)));

@@ -48,7 +48,9 @@ pub(super) fn sources(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Locator
     let mut locators = keys.get("locators").map(|list| listed(list, findings));
     let (plain, sources) = links::urls(keys, findings);
     locators.get_or_insert_default().extend(plain);
-    LocatorGroup { locators: locators.unwrap_or_default(), sources, ..LocatorGroup::default() }
+    let locators = locators.unwrap_or_default();
+    let start_sequence = keys.index("startSequence", findings).unwrap_or_default();
+    LocatorGroup { locators, sources, start_sequence, ..LocatorGroup::default() }
 }
 
 fn listed(list: &Node, findings: &mut Findings<'_>) -> Vec<Locator> {

@@ -112,8 +112,13 @@ impl<'c> TaskReader<'c> {
                 self.sitemap_group(&keys, name, findings);
             }
             let live = keys.text("live", findings);
+            let start_sequence = if locators::has_sources(&keys) {
+                start_sequence(&keys, findings)
+            } else {
+                keys.index("startSequence", findings).unwrap_or_default()
+            };
             let tasks = self.short_tasks(&keys, name, findings);
-            self.task_groups.push(TaskGroup { name: name.clone(), live, tasks });
+            self.task_groups.push(TaskGroup { name: name.clone(), live, start_sequence, tasks });
         }
     }
 
@@ -176,6 +181,7 @@ impl<'c> TaskReader<'c> {
         if sitemaps.is_empty() {
             return;
         }
+        let start_sequence = start_sequence(keys, findings);
         for (number, (url, rule)) in (1..).zip(sitemaps) {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
             let name = Text { text: format!("{}:sitemap{number}", group.text), at: url.at };
@@ -194,9 +200,11 @@ impl<'c> TaskReader<'c> {
             self.locator_groups.push(LocatorGroup {
                 name: name.clone(),
                 locators: vec![locator],
+                start_sequence,
                 ..LocatorGroup::default()
             });
-            self.task_groups.push(TaskGroup { name: name.clone(), live: None, tasks: vec![task] });
+            let tasks = vec![task];
+            self.task_groups.push(TaskGroup { name: name.clone(), tasks, ..TaskGroup::default() });
             self.data_defs.push(links_only(name));
         }
     }
@@ -380,6 +388,12 @@ impl<'c> TaskReader<'c> {
         }
         Some(chain)
     }
+}
+
+/// The key `startSequence` of a mapping that has been read: what is wrong with it has been told.
+fn start_sequence(keys: &Fields<'_>, findings: &Findings<'_>) -> u32 {
+    let quiet = &mut Findings::new(findings.sources, Vec::new());
+    keys.index("startSequence", quiet).unwrap_or_default()
 }
 
 /// A definition that gives no rows: its pages are there for their links.

@@ -1,5 +1,6 @@
 //! Problems of shape, inheritance and wiring, as a person sees them.
 
+mod sequence;
 mod short;
 mod slips;
 
@@ -83,7 +84,7 @@ taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 "#,
         r"
 2:18 `locators` is empty [list at least one `{ name: ..., url: ... }`, or a bare address]
-2:23 `extra` is not a key of a locator group [the keys of a locator group are `locators`, `urls`, `sitemap`]
+2:23 `extra` is not a key of a locator group [the keys of a locator group are `locators`, `urls`, `sitemap`, `startSequence`]
 3:8 `locator` is not a key of a locator group [did you mean `locators`?]
 7:17 the `name` of a locator is empty [write a text between the quotes of `name`]
 7:26 the `url` of a locator is empty [write a text between the quotes of `url`]

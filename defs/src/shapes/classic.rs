@@ -2,8 +2,8 @@
 
 use super::new::{
     BLOCK_VALUE, BLOCK_WORDS, COLUMNS_VALUE, COLUMNS_WORDS, EXPECT_WORDS, FIELDS_VALUE,
-    FIELDS_WORDS, FOLLOW_VALUE, FOLLOW_WORDS, GROUP, OUTPUT_WORDS, SITEMAP_VALUE, STEPS_WORDS,
-    URLS_VALUE,
+    FIELDS_WORDS, FOLLOW_VALUE, FOLLOW_WORDS, GROUP, OUTPUT_WORDS, SITEMAP_VALUE,
+    START_SEQUENCE_WORDS, STEPS_WORDS, URLS_VALUE,
 };
 use super::{EXPECT, Shape, Value, key, required};
 
@@ -61,6 +61,7 @@ pub static LOCATOR_GROUP: Shape = Shape {
         ),
         key("urls", URLS_VALUE, "Further addresses: with ranges, or from a file."),
         key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
+        key("startSequence", Value::Whole, START_SEQUENCE_WORDS),
     ],
     others: None,
     example: r"locatorGroups:

@@ -52,6 +52,10 @@ pub(super) const COLUMNS_WORDS: &str = "Columns about the page, in front of the 
 pub(super) const EXPECT_WORDS: &str = "What the rows of a run have to be like; if they are not, the \
      report says so and the exit code is 5.";
 
+pub(super) const START_SEQUENCE_WORDS: &str = "Order among groups: a page of this group is loaded \
+     only while no page of a group with a smaller number waits or is in hand, whether it was listed \
+     or found by a link. Default: 0.";
+
 /// One entry of `groups`.
 pub static GROUP: Shape = Shape {
     id: "group",
@@ -91,6 +95,7 @@ pub static GROUP: Shape = Shape {
             Value::Text,
             "How long a loaded page stays usable for later runs: `P1W`, `PT6H`. Default: not at all.",
         ),
+        key("startSequence", Value::Whole, START_SEQUENCE_WORDS),
     ],
     others: None,
     example: r"groups:

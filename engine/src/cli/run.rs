@@ -252,6 +252,9 @@ fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop, cancelled
 
 /// What even a quiet run has to say.
 fn complain_of_failures(args: &RunArgs, which: Which, report: &Report) {
+    if let (FinishReason::Halted, Some(why)) = (report.finish_reason, &report.error) {
+        args.logging.say(&format!("error: halted, since {why}; run again to continue"));
+    }
     if report.jobs.failed > 0 {
         let failed = counted(report.jobs.failed, "job");
         let why = if which == Which::Stored { "" } else { "; `spoonbill failed` tells why" };

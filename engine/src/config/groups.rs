@@ -10,6 +10,7 @@ use spoonbill_plugins::loader::http::HttpSettings;
 
 use super::Setting;
 use super::value::Value;
+use crate::ledger::OnError;
 
 /// What definitions leave open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct JobConfig {
     pub take_limit: usize,
     /// `job.attempts.max`: tries of a failing job.
     pub attempts_max: u32,
+    /// `job.onError`: what a failed job means for the others.
+    pub on_error: OnError,
 }
 
 /// How far links lead.
@@ -249,6 +252,11 @@ impl Values<'_> {
         JobConfig {
             take_limit: self.number("job.takeLimit") as usize,
             attempts_max: self.number("job.attempts.max") as u32,
+            on_error: match self.text("job.onError").as_str() {
+                "halt" => OnError::Halt,
+                "quarantine" => OnError::Quarantine,
+                _ => OnError::Fail,
+            },
         }
     }
 

@@ -66,6 +66,9 @@ pub(super) const TABLE: &[Key] = &[
         "Jobs in flight at the same time on one node."),
     row("job.attempts.max", JOBS, integer(1, 100), is("4"),
         "How often a failing job is tried before it counts as failed."),
+    row("job.onError", JOBS, Kind::Choice(&["fail", "quarantine", "halt"]), is("fail"),
+        "What a failed job means for the others: nothing; no more jobs of its host, and those that \
+         wait are failed too; or the end of the run, which the next `run` continues."),
     row("links.depth.max", JOBS, integer(0, 1_000_000_000), is("10000"),
         "Links followed one after the other from one locator."),
     row("links.page.max", JOBS, integer(0, 1_000_000_000), is("10000"),

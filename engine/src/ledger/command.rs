@@ -68,8 +68,15 @@ pub enum Command {
     /// The page of a job in isolation is there and its tasks begin: from now on the death of its
     /// worker is held against the job.
     Begin { session: SessionId, job: JobId, token: Token },
-    /// Ends a grant.
-    Finish { session: SessionId, job: JobId, token: Token, outcome: Outcome },
+    /// Ends a grant. `since_start_ms` is how long ago its host was last asked; it is not there if
+    /// nobody was asked.
+    Finish {
+        session: SessionId,
+        job: JobId,
+        token: Token,
+        since_start_ms: Option<u64>,
+        outcome: Outcome,
+    },
     /// Gives jobs back untouched.
     Return { session: SessionId, jobs: Vec<(JobId, Token)> },
     /// An appender has written everything up to a position, durably.
@@ -136,6 +143,9 @@ pub struct RunPlan {
     /// Whether a job waits until all jobs of a smaller depth have ended: then the first way to a
     /// page is a shortest one, whatever the timing.
     pub by_level: bool,
+    /// Groups whose jobs wait until all jobs of groups with smaller numbers have ended. Numbers have
+    /// no gaps; a group that is not named has 0.
+    pub sequence: BTreeMap<String, u32>,
     /// Politeness and patience.
     pub policy: Policy,
 }
@@ -154,9 +164,9 @@ pub struct Publication {
 pub struct Policy {
     /// Pause between two starts on one polite lane.
     pub delay_ms: u64,
-    /// Jobs of one polite lane in flight.
+    /// Jobs of one polite lane in flight; without a delay, on each node.
     pub slots: u32,
-    /// Jobs of any one lane in flight, so that no lane fills the node.
+    /// Jobs of any one lane in flight on a node, so that no lane fills it.
     pub lane_share_max: u32,
     /// Tries of one job before it is failed.
     pub attempts_max: u32,
@@ -170,6 +180,19 @@ pub struct Policy {
     pub end_wait_ms: u64,
     /// Whether a seat whose session has expired stays out until it is admitted again.
     pub auto_fence: bool,
+    /// What a failed job means for the others.
+    pub on_error: OnError,
+}
+
+/// What a job that has failed, after all its tries, means for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnError {
+    /// Nothing: the run goes on.
+    Fail,
+    /// Its host gets no more jobs: those that wait are failed too.
+    Quarantine,
+    /// The run stops; it can be continued.
+    Halt,
 }
 
 impl Default for Policy {
@@ -184,6 +207,7 @@ impl Default for Policy {
             poison_max: 5,
             end_wait_ms: 20_000,
             auto_fence: false,
+            on_error: OnError::Fail,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::command::{
 };
 use super::lanes::ISOLATION;
 use super::levels::{READY_MAX, parts};
-use super::tables::{FailedJob, Job, LaneId};
+use super::tables::{Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 /// Why a link to a page that has been met makes no job.
@@ -130,7 +130,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Takes a queued job out of its lane's queue.
-    fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
+    pub(super) fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
         self.tables.dequeue(lane, place, id)?;
         let head = self.tables.first_in_lane(lane)?;
         if let Some(run) = &mut self.core.run {
@@ -162,8 +162,9 @@ impl<T: Tables> Ledger<T> {
         let mut jobs = Vec::new();
         let (holds, alone) = self.in_hand(session);
         let limit = if self.core.run.as_ref().is_some_and(|run| run.cancelled) { 0 } else { limit };
+        let (policy, clock, mut passed) = (self.policy(), self.core.clock, (0, ISOLATION));
         while jobs.len() < limit as usize && !alone {
-            let Some(lane) = self.lanes.next_due(self.core.clock) else {
+            let Some(lane) = self.lanes.next_due(session, clock, &policy, &mut passed) else {
                 break;
             };
             let Some((place, id)) = self.tables.first_in_lane(lane)? else {
@@ -175,11 +176,14 @@ impl<T: Tables> Ledger<T> {
         if jobs.is_empty() && limit > 0 && holds == 0 {
             jobs.extend(self.grant_isolated(session)?);
         }
+        if limit > 0 {
+            self.sweep()?;
+        }
         if let Some(own) = self.core.sessions.get_mut(&session) {
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
         }
-        let wait_ms = self.wait_ms()?;
+        let wait_ms = self.wait_ms(session)?;
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
@@ -189,13 +193,17 @@ impl<T: Tables> Ledger<T> {
         held.fold((0, false), |(count, alone), taken| (count + 1, alone || taken.alone))
     }
 
-    /// How long until a job may be due that waits for its time.
-    fn wait_ms(&mut self) -> TableResult<Option<u64>> {
+    /// How long until a job may be due for a session that waits for its time.
+    fn wait_ms(&mut self, session: SessionId) -> TableResult<Option<u64>> {
+        if self.lanes.first_closed().is_some() {
+            return Ok(Some(0));
+        }
+        let policy = self.policy();
         let isolated = match self.first_isolated()? {
-            Some((_, job, lane, _)) => self.lanes.start_at(lane, job.ready_at, &self.policy()),
+            Some((_, job, lane, _)) => self.lanes.start_at(session, lane, job.ready_at, &policy),
             None => None,
         };
-        let next = self.lanes.next_at().into_iter().chain(isolated).min();
+        let next = self.lanes.next_at(session, &policy).into_iter().chain(isolated).min();
         Ok(next.map(|at| at.saturating_sub(self.core.clock)))
     }
 
@@ -209,12 +217,12 @@ impl<T: Tables> Ledger<T> {
                 jobs.push(grant(*id, taken, job));
             }
         }
-        let wait_ms = self.wait_ms()?;
+        let wait_ms = self.wait_ms(session)?;
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
     /// The first job in isolation if its level is open, its own lane, and its place in the queue.
-    fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
+    pub(super) fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
         if self.lanes.isolated() == 0 {
             return Ok(None);
         }
@@ -234,7 +242,7 @@ impl<T: Tables> Ledger<T> {
         let Some((id, job, lane, place)) = self.first_isolated()? else {
             return Ok(None);
         };
-        let start = self.lanes.start_at(lane, job.ready_at, &self.policy());
+        let start = self.lanes.start_at(session, lane, job.ready_at, &self.policy());
         if start.is_none_or(|start| start > self.core.clock) {
             return Ok(None);
         }
@@ -275,11 +283,12 @@ impl<T: Tables> Ledger<T> {
         let token = Token(self.core.next_token);
         let (policy, clock, grants) = (self.policy(), self.core.clock, self.core.grants);
         let mut start_before = 0;
-        self.lanes.change(lane, &policy, |lane| {
-            lane.held += 1;
+        self.lanes.grant(lane, session, &policy, |lane| {
             start_before = lane.next_at;
             lane.last_grant = grants;
             if lane.polite {
+                // The start itself comes later, by as long as the answer takes: what is still
+                // missing is added when the job ends.
                 lane.next_at = clock + policy.delay_ms;
             }
         });
@@ -303,6 +312,7 @@ impl<T: Tables> Ledger<T> {
         &mut self,
         id: JobId,
         token: Token,
+        since_start_ms: Option<u64>,
         outcome: Outcome,
     ) -> TableResult<Reply> {
         let Some(mut job) = self.tables.job(id)? else {
@@ -310,6 +320,7 @@ impl<T: Tables> Ledger<T> {
         };
         match self.core.taken.get(&id).copied() {
             Some(taken) if taken.token == token => {
+                self.note_start(taken.lane, since_start_ms);
                 if matches!(&outcome, Outcome::Done(harvest) if harvest.tally.stored > 0) {
                     self.give_start_back(taken);
                 }
@@ -317,6 +328,8 @@ impl<T: Tables> Ledger<T> {
             }
             // Its session expired, but nobody else got the job: the work counts.
             None if job.last_token == token && token != NEVER => {
+                let lane = self.lanes.lane_of(&job.new);
+                self.note_start(lane, since_start_ms);
                 self.unqueue(id, job.lane, self.core.place_of(&job))?;
             }
             _ => return Ok(Reply::Stale),
@@ -406,16 +419,7 @@ impl<T: Tables> Ledger<T> {
         self.fail(id, job, reasons)
     }
 
-    pub(super) fn fail(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
-        if let Some(run) = &mut self.core.run {
-            run.failed += 1;
-        }
-        self.leave_level(&job);
-        self.tables.drop_job(id)?;
-        self.tables.put_failed(id, &FailedJob { job, reasons })
-    }
-
-    fn count(&mut self, tally: &Tally) {
+    pub(super) fn count(&mut self, tally: &Tally) {
         if let Some(run) = &mut self.core.run {
             run.tally.add(tally);
         }
@@ -424,7 +428,7 @@ impl<T: Tables> Ledger<T> {
     pub(super) fn let_go(&mut self, id: JobId, taken: Taken) {
         self.core.taken.remove(&id);
         let policy = self.policy();
-        self.lanes.change(taken.lane, &policy, |lane| lane.held -= 1);
+        self.lanes.let_go(taken.lane, taken.session, &policy);
     }
 }
 

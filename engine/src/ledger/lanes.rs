@@ -1,13 +1,20 @@
 //! Lanes: one queue a host, with its pause and its slots, served in turn.
 //!
 //! A lane is *due* when it has a job that may start now, *waiting* when its next start lies in
-//! the future, and in neither set when it is empty or full.
+//! the future, and in neither set when it is empty.
+//!
+//! A lane with a pause is *exclusive*: as long as a session holds a job of it, nobody else gets one,
+//! for a pause between two starts can be kept by one clock alone. When it is full it is in neither
+//! set. Any other lane is *shared*: each session fills slots of its own, so several nodes get further
+//! than one. Who is full there passes it by.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{NewJob, Policy};
+use super::command::{JobId, NewJob, Policy, SessionId};
+use super::jobs::Taken;
 use super::tables::LaneId;
 
 /// The lane of jobs that keep killing their workers; served last, one job at a time.
@@ -26,28 +33,62 @@ pub struct Lane {
     pub pending: u64,
     /// No start before this time.
     pub next_at: u64,
+    /// The part of it that no grant can give back: what was really started, and holds.
+    pub floor: u64,
     /// When the first job of the queue may start.
     pub head_at: u64,
     /// Its level, in a run that goes level by level.
     pub head_level: u32,
     /// Number of the latest grant: lanes are served in turn by it.
     pub last_grant: u64,
+    /// Why it gets no more jobs, if it is in quarantine.
+    pub closed: Option<String>,
 }
 
 impl Lane {
+    /// Jobs in flight: of all sessions if the lane is exclusive, of each if it is shared.
     fn slots(&self, policy: &Policy) -> u32 {
         let own = if self.polite { policy.slots.max(1) } else { u32::MAX };
         own.min(policy.lane_share_max.max(1))
     }
+
+    /// Whether it may have one holder only.
+    pub(super) fn is_exclusive(&self, policy: &Policy) -> bool {
+        self.polite && policy.delay_ms > 0
+    }
+
+    fn is_to_be_swept(&self) -> bool {
+        self.closed.is_some() && self.pending > 0
+    }
+
+    /// No start before that time, whatever becomes of what is granted.
+    pub(super) fn hold_until(&mut self, at: u64) {
+        self.floor = self.floor.max(at);
+        self.next_at = self.next_at.max(at);
+    }
 }
+
+/// Whom a lane is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum For {
+    Anybody,
+    Only(SessionId),
+}
+
+/// A lane in a set: whom it is for, its turn or its time.
+type Place = (For, u64, LaneId);
 
 /// All lanes and which of them may be served.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
     all: BTreeMap<LaneId, Lane>,
     by_name: BTreeMap<String, LaneId>,
-    due: BTreeSet<(u64, LaneId)>,
-    waiting: BTreeSet<(u64, LaneId)>,
+    /// Jobs that each session holds of a lane.
+    holders: BTreeMap<(LaneId, SessionId), u32>,
+    due: BTreeSet<Place>,
+    waiting: BTreeSet<Place>,
+    /// Lanes in quarantine with jobs that wait.
+    closed: BTreeSet<LaneId>,
     dirty: BTreeSet<LaneId>,
     /// When all earlier workers were found dead: what they started last is not known.
     gap_from: Option<u64>,
@@ -59,9 +100,13 @@ impl Lanes {
     /// Lanes as they were stored.
     pub(super) fn restore(
         stored: impl IntoIterator<Item = (LaneId, Lane)>,
+        taken: &BTreeMap<JobId, Taken>,
         gap_from: Option<u64>,
     ) -> Self {
         let mut lanes = Self { gap_from, ..Self::default() };
+        for taken in taken.values() {
+            *lanes.holders.entry((taken.lane, taken.session)).or_default() += 1;
+        }
         for (id, lane) in stored {
             lanes.by_name.insert(lane.name.clone(), id);
             lanes.all.insert(id, lane);
@@ -73,6 +118,7 @@ impl Lanes {
     pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
+        self.closed.clear();
         for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.arrange(id, policy);
         }
@@ -94,6 +140,11 @@ impl Lanes {
     /// Changes a lane and puts it where it now belongs.
     pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id, policy);
+        self.settle(id, policy, change);
+    }
+
+    /// Changes a lane that has been withdrawn.
+    fn settle(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         let lane =
             self.all.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
         change(lane);
@@ -122,59 +173,191 @@ impl Lanes {
         lane.next_at.max(gap)
     }
 
-    /// When a job that is ready at `ready_at` may start on a lane; `None` while the lane is full.
-    pub(super) fn start_at(&self, id: LaneId, ready_at: u64, policy: &Policy) -> Option<u64> {
-        let lane = self.all.get(&id).filter(|lane| lane.held < lane.slots(policy))?;
-        Some(self.open_at(lane, policy).max(ready_at))
+    /// A session gets a job of a lane.
+    pub(super) fn grant(
+        &mut self,
+        id: LaneId,
+        session: SessionId,
+        policy: &Policy,
+        change: impl FnOnce(&mut Lane),
+    ) {
+        self.withdraw(id, policy);
+        *self.holders.entry((id, session)).or_default() += 1;
+        self.settle(id, policy, |lane| {
+            lane.held += 1;
+            change(lane);
+        });
+    }
+
+    /// A session has one job less of a lane.
+    pub(super) fn let_go(&mut self, id: LaneId, session: SessionId, policy: &Policy) {
+        self.withdraw(id, policy);
+        if let Some(held) = self.holders.get_mut(&(id, session)) {
+            *held -= 1;
+            if *held == 0 {
+                self.holders.remove(&(id, session));
+            }
+        }
+        self.settle(id, policy, |lane| lane.held -= 1);
+    }
+
+    /// Whom a lane is for; an exclusive one is for nobody while it is full.
+    fn open_to(&self, id: LaneId, lane: &Lane, policy: &Policy) -> Option<For> {
+        if lane.held == 0 || !lane.is_exclusive(policy) {
+            return Some(For::Anybody);
+        }
+        let mut holders = self.holders_of(id);
+        let owner = holders.next()?;
+        // Several hold it if the delay is newer than their jobs: then nobody gets more.
+        (lane.held < lane.slots(policy) && holders.next().is_none()).then_some(For::Only(owner))
+    }
+
+    fn holders_of(&self, id: LaneId) -> impl Iterator<Item = SessionId> {
+        let all = self.holders.range((id, SessionId(0))..=(id, SessionId(u64::MAX)));
+        all.map(|((_, session), _)| *session)
+    }
+
+    /// Whether a session holds as many jobs of a lane as it may.
+    fn is_full(&self, id: LaneId, lane: &Lane, session: SessionId, policy: &Policy) -> bool {
+        let slots = lane.slots(policy);
+        lane.held >= slots && self.holders.get(&(id, session)).is_some_and(|held| *held >= slots)
+    }
+
+    /// Whether no exclusive lane has two holders, and holders are counted as they are.
+    pub(super) fn are_held_in_order(&self, policy: &Policy) -> bool {
+        self.all.iter().all(|(id, lane)| {
+            let held = self.holders.range((*id, SessionId(0))..=(*id, SessionId(u64::MAX)));
+            let held: u32 = held.map(|(_, held)| *held).sum();
+            let one = !lane.is_exclusive(policy) || self.holders_of(*id).count() <= 1;
+            held == lane.held && one
+        })
+    }
+
+    /// When a session may start a job on a lane that is ready at `ready_at`; `None` while the lane
+    /// is full or somebody else's.
+    pub(super) fn start_at(
+        &self,
+        session: SessionId,
+        id: LaneId,
+        ready_at: u64,
+        policy: &Policy,
+    ) -> Option<u64> {
+        let lane = self.all.get(&id)?;
+        let whom = self.open_to(id, lane, policy)?;
+        let may = (whom == For::Anybody || whom == For::Only(session))
+            && !self.is_full(id, lane, session, policy);
+        may.then(|| self.open_at(lane, policy).max(ready_at))
     }
 
     fn withdraw(&mut self, id: LaneId, policy: &Policy) {
-        if let Some(lane) = self.all.get(&id) {
+        self.closed.remove(&id);
+        if let Some(lane) = self.all.get(&id)
+            && let Some(whom) = self.open_to(id, lane, policy)
+        {
             let at = self.open_at(lane, policy).max(lane.head_at);
-            self.due.remove(&(lane.last_grant, id));
-            self.waiting.remove(&(at, id));
+            self.due.remove(&(whom, lane.last_grant, id));
+            self.waiting.remove(&(whom, at, id));
         }
     }
 
     /// Whether a lane may be served at all, its slots and pauses aside.
     fn is_servable(&self, id: LaneId, lane: &Lane) -> bool {
-        id != ISOLATION && lane.pending > 0 && self.is_open(lane.head_level)
+        let waits = id != ISOLATION && lane.pending > 0;
+        waits && lane.closed.is_none() && self.is_open(lane.head_level)
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
+        if self.all.get(&id).is_some_and(Lane::is_to_be_swept) {
+            self.closed.insert(id);
+            return;
+        }
         let Some(lane) = self.all.get(&id).filter(|lane| self.is_servable(id, lane)) else {
             return;
         };
-        if let Some(at) = self.start_at(id, lane.head_at, policy) {
-            self.waiting.insert((at, id));
+        if let Some(whom) = self.open_to(id, lane, policy) {
+            let at = self.open_at(lane, policy).max(lane.head_at);
+            self.waiting.insert((whom, at, id));
         }
     }
 
     /// Whether every lane stands exactly where it belongs.
     pub(super) fn in_order(&self, policy: &Policy) -> bool {
-        let placed = self.all.iter().filter(|(id, lane)| {
-            let at = self.start_at(**id, lane.head_at, policy);
-            let wanted = self.is_servable(**id, lane) && at.is_some();
-            let due = self.due.contains(&(lane.last_grant, **id));
-            let waiting = at.is_some_and(|at| self.waiting.contains(&(at, **id)));
-            wanted == (due ^ waiting) && !(due && waiting)
+        let mut wanted = 0;
+        let placed = self.all.iter().all(|(id, lane)| {
+            let whom = self.open_to(*id, lane, policy).filter(|_| self.is_servable(*id, lane));
+            let Some(whom) = whom else { return true };
+            wanted += 1;
+            let at = self.open_at(lane, policy).max(lane.head_at);
+            let due = self.due.contains(&(whom, lane.last_grant, *id));
+            due != self.waiting.contains(&(whom, at, *id))
         });
-        let wanted = self.due.len() + self.waiting.len();
-        placed.count() == self.all.len() && wanted <= self.all.len()
+        let swept = self.all.iter().filter(|(_, lane)| lane.is_to_be_swept()).map(|(id, _)| id);
+        placed && self.due.len() + self.waiting.len() == wanted && swept.eq(self.closed.iter())
     }
 
-    /// The lane whose turn it is at `now`, if any.
-    pub(super) fn next_due(&mut self, now: u64) -> Option<LaneId> {
-        while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
-            self.waiting.remove(&(at, id));
-            self.due.insert((self.all[&id].last_grant, id));
+    /// The lane whose turn it is at `now` for a session, if any. `passed` is how far earlier calls
+    /// of the same take have come among lanes where the session is full: it frees no slot between
+    /// two of them, and a lane that gives a job goes to the end.
+    pub(super) fn next_due(
+        &mut self,
+        session: SessionId,
+        now: u64,
+        policy: &Policy,
+        passed: &mut (u64, LaneId),
+    ) -> Option<LaneId> {
+        self.wake(For::Anybody, now);
+        // Only an exclusive lane is for somebody.
+        let own = (policy.delay_ms > 0).then(|| {
+            self.wake(For::Only(session), now);
+            first_for(&self.due, For::Only(session))
+        });
+        let after = Excluded((For::Anybody, passed.0, passed.1));
+        let shared = self.due.range((after, Unbounded));
+        let mut free = None;
+        for (_, turn, id) in shared.take_while(|(whom, ..)| *whom == For::Anybody) {
+            if !self.is_full(*id, &self.all[id], session, policy) {
+                free = Some((*turn, *id));
+                break;
+            }
+            *passed = (*turn, *id);
         }
-        self.due.first().map(|(_, id)| *id)
+        own.flatten().into_iter().chain(free).min().map(|(_, id)| id)
     }
 
-    /// When the next waiting lane will be due.
-    pub(super) fn next_at(&self) -> Option<u64> {
-        self.waiting.first().map(|(at, _)| *at)
+    /// Moves what waits for somebody, or for anybody, and whose time has come to what is due.
+    fn wake(&mut self, whom: For, now: u64) {
+        while let Some((at, id)) = first_for(&self.waiting, whom).filter(|(at, _)| *at <= now) {
+            self.waiting.remove(&(whom, at, id));
+            self.due.insert((whom, self.all[&id].last_grant, id));
+        }
+    }
+
+    /// When the next lane that waits will be due for a session.
+    pub(super) fn next_at(&self, session: SessionId, policy: &Policy) -> Option<u64> {
+        let own = first_for(&self.waiting, For::Only(session)).map(|(at, _)| at);
+        let shared = self.waiting.iter().take_while(|(whom, ..)| *whom == For::Anybody);
+        let mut free =
+            shared.filter(|(_, _, id)| !self.is_full(*id, &self.all[id], session, policy));
+        free.next().map(|(_, at, _)| *at).into_iter().chain(own).min()
+    }
+
+    /// A lane in quarantine with jobs that wait, and why it is closed.
+    pub(super) fn first_closed(&self) -> Option<(LaneId, String)> {
+        let id = self.closed.first()?;
+        Some((*id, self.why_closed(*id)?))
+    }
+
+    /// Why a lane is closed, if it is.
+    pub(super) fn why_closed(&self, id: LaneId) -> Option<String> {
+        self.all.get(&id)?.closed.clone()
+    }
+
+    /// Opens every lane that is in quarantine.
+    pub(super) fn reopen(&mut self) {
+        for (id, lane) in self.all.iter_mut().filter(|(_, lane)| lane.closed.is_some()) {
+            lane.closed = None;
+            self.dirty.insert(*id);
+        }
     }
 
     /// Jobs queued in isolation.
@@ -202,9 +385,21 @@ impl Lane {
             held: 0,
             pending: 0,
             next_at: 0,
+            floor: 0,
             head_at: 0,
             head_level: 0,
             last_grant: 0,
+            closed: None,
         }
     }
+}
+
+/// The first lane of a set that is for somebody, or for anybody.
+fn first_for(set: &BTreeSet<Place>, whom: For) -> Option<(u64, LaneId)> {
+    let first = match whom {
+        // Everybody's come first.
+        For::Anybody => set.first(),
+        For::Only(_) => set.range((whom, 0, LaneId(0))..).next(),
+    };
+    first.filter(|(own, ..)| *own == whom).map(|(_, at, id)| (*at, *id))
 }

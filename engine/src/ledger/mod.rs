@@ -4,6 +4,7 @@
 
 mod barricades;
 mod command;
+mod failing;
 mod flipper;
 mod invariants;
 mod jobs;
@@ -28,8 +29,8 @@ use serde::{Deserialize, Serialize};
 pub use barricades::Barricade;
 pub use command::{
     Arrival, Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId,
-    JobKey, NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota, Reply,
-    RunPlan, Seat, SessionId, Tally, Token,
+    JobKey, NewJob, OnError, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota,
+    Reply, RunPlan, Seat, SessionId, Tally, Token,
 };
 pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;
@@ -86,15 +87,17 @@ pub struct Run {
     pub told: BTreeSet<Seat>,
     /// When the work was over.
     pub over_at: Option<u64>,
-    /// An operator has ended it; it can be continued.
+    /// An operator or a failed job has ended it; it can be continued.
     pub cancelled: bool,
+    /// The failed job that has ended it, in words.
+    pub halted: Option<String>,
     /// The crossing it was opened in, and whether it was continued then.
     pub opened: (Epoch, bool),
     /// Figures for the report.
     pub tally: Tally,
     /// Whether it was closed before and its failed jobs are being tried again.
     pub retried: bool,
-    /// Jobs of each depth that have not ended; kept by a run that goes level by level.
+    /// Jobs of each level that have not ended; kept by a run that goes level by level.
     pub open: BTreeMap<u32, u64>,
     /// Jobs that each rule with a quota has added.
     pub added: BTreeMap<u32, u64>,
@@ -176,7 +179,7 @@ pub struct Standing {
     pub over: bool,
     /// Everything is written wherever it has to be.
     pub closed: bool,
-    /// An operator has ended the run.
+    /// An operator or a failed job has ended the run.
     pub cancelled: bool,
     /// Nodes with a vote that have a session.
     pub voters: u32,
@@ -196,7 +199,8 @@ impl<T: Tables> Ledger<T> {
     /// A ledger over empty or stored state.
     pub fn new(core: Core, lanes: impl IntoIterator<Item = (LaneId, Lane)>, tables: T) -> Self {
         let gap_from = core.gap_from;
-        let mut ledger = Self { core, lanes: Lanes::restore(lanes, gap_from), tables };
+        let lanes = Lanes::restore(lanes, &core.taken, gap_from);
+        let mut ledger = Self { core, lanes, tables };
         let policy = ledger.policy();
         ledger.lanes.open_level(ledger.core.level());
         ledger.lanes.arrange_all(&policy);
@@ -224,7 +228,9 @@ impl<T: Tables> Ledger<T> {
             }
             Command::Take { session, number, limit } => self.take(session, number, limit),
             Command::Begin { job, token, .. } => Ok(self.begin(job, token)),
-            Command::Finish { job, token, outcome, .. } => self.finish(job, token, outcome),
+            Command::Finish { job, token, since_start_ms, outcome, .. } => {
+                self.finish(job, token, since_start_ms, outcome)
+            }
             Command::Return { session, jobs } => self.give_back(session, &jobs),
             Command::Ack { appender, position } => Ok(self.ack(appender, position)),
             Command::Close { session } => Ok(self.close(session)),
@@ -316,6 +322,10 @@ impl<T: Tables> Ledger<T> {
         self.lanes.in_order(&self.policy())
     }
 
+    fn lanes_held_in_order(&self) -> bool {
+        self.lanes.are_held_in_order(&self.policy())
+    }
+
     fn policy(&self) -> Policy {
         self.core.run.as_ref().map_or_else(Policy::default, |run| run.plan.policy)
     }
@@ -350,8 +360,8 @@ impl<T: Tables> Ledger<T> {
         self.tables.clear()?;
         self.tables.put_blob(plan.defs, &publish.defs)?;
         self.tables.put_blob(plan.config, &publish.config)?;
-        self.lanes = Lanes::restore([], self.core.gap_from);
         self.core.taken.clear();
+        self.lanes = Lanes::restore([], &self.core.taken, self.core.gap_from);
         let positions = vec![Position::default(); plan.appenders as usize];
         let output_bytes = vec![0; plan.appenders as usize];
         self.core.next_run += 1;
@@ -371,6 +381,7 @@ impl<T: Tables> Ledger<T> {
             told: BTreeSet::new(),
             over_at: None,
             cancelled: false,
+            halted: None,
             opened: (epoch, false),
             tally: Tally::default(),
             retried: false,
@@ -388,10 +399,13 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = &mut self.core.run {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
-            run.plan.by_level = old.by_level;
-            (run.opened, run.cancelled) = ((epoch, true), false);
+            (run.plan.by_level, run.plan.sequence) = (old.by_level, old.sequence);
+            (run.opened, run.cancelled, run.halted) = ((epoch, true), false, None);
         }
         let policy = self.policy();
+        if policy.on_error != OnError::Quarantine {
+            self.lanes.reopen();
+        }
         self.lanes.arrange_all(&policy);
         Ok(())
     }

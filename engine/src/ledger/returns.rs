@@ -4,7 +4,7 @@ use super::command::{Epoch, JobId, NewJob, Publication, Reply, RunPlan, SessionI
 use super::jobs::{NEVER, Taken};
 use super::lanes::ISOLATION;
 use super::levels::READY_MAX;
-use super::tables::{Detour, Job};
+use super::tables::{Detour, Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 impl Job {
@@ -33,19 +33,30 @@ impl<T: Tables> Ledger<T> {
         let (policy, until) = (self.policy(), self.core.clock.saturating_add(hold_ms));
         // Not the lane it stands in: a job in isolation still goes to its own host.
         let lane = self.lanes.lane_of(job);
-        self.lanes.change(lane, &policy, |lane| lane.next_at = lane.next_at.max(until));
+        self.lanes.change(lane, &policy, |lane| lane.hold_until(until));
+    }
+
+    /// The next start on a lane keeps its distance from one that began so long ago. What the
+    /// command took on its way makes the start look later than it was, never earlier.
+    pub(super) fn note_start(&mut self, lane: LaneId, since_start_ms: Option<u64>) {
+        let (policy, clock) = (self.policy(), self.core.clock);
+        if let Some(since) = since_start_ms.filter(|since| *since < policy.delay_ms) {
+            let until = clock.saturating_add(policy.delay_ms - since);
+            self.lanes.change(lane, &policy, |lane| {
+                if lane.polite {
+                    lane.hold_until(until);
+                }
+            });
+        }
     }
 
     /// A page that came from the store has not troubled its host: the next start need not wait,
     /// unless somebody else has started or been held up since.
     pub(super) fn give_start_back(&mut self, taken: Taken) {
-        let (policy, clock) = (self.policy(), self.core.clock);
+        let policy = self.policy();
         self.lanes.change(taken.lane, &policy, |lane| {
-            if lane.polite
-                && lane.last_grant == taken.grant
-                && lane.next_at <= clock + policy.delay_ms
-            {
-                lane.next_at = taken.start_before;
+            if lane.polite && lane.last_grant == taken.grant {
+                lane.next_at = taken.start_before.max(lane.floor);
             }
         });
     }
@@ -58,19 +69,19 @@ impl<T: Tables> Ledger<T> {
         for (id, token) in jobs {
             let held = self.core.taken.get(id);
             if held.is_some_and(|taken| taken.session == session && taken.token == *token) {
-                self.put_back(*id, false)?;
+                self.put_back(*id, false, self.core.clock)?;
             }
         }
         Ok(Reply::Ok)
     }
 
-    /// Queues a taken job again.
-    pub(super) fn put_back(&mut self, id: JobId, died: bool) -> TableResult<()> {
+    /// Queues a taken job again. Its worker starts nothing after `until`.
+    pub(super) fn put_back(&mut self, id: JobId, died: bool, until: u64) -> TableResult<()> {
         let Some(taken) = self.core.taken.get(&id).copied() else {
             return Ok(());
         };
         self.let_go(id, taken);
-        self.leave_gap(taken);
+        self.leave_gap(taken, until);
         let mut job = self.known_job(id)?;
         job.last_token = taken.token;
         job.ready_at = 0;
@@ -112,13 +123,13 @@ impl<T: Tables> Ledger<T> {
         false
     }
 
-    /// Its worker may have started as late as now: its lane pauses from now on.
-    fn leave_gap(&mut self, taken: Taken) {
+    /// Its worker may have started as late as `from`: its lane pauses from then on.
+    fn leave_gap(&mut self, taken: Taken, from: u64) {
         let policy = self.policy();
-        let until = self.core.clock + policy.delay_ms + policy.delay_ms / 20;
+        let until = from + policy.delay_ms + policy.delay_ms / 20;
         self.lanes.change(taken.lane, &policy, |lane| {
             if lane.polite {
-                lane.next_at = lane.next_at.max(until);
+                lane.hold_until(until);
             }
         });
     }
@@ -144,11 +155,13 @@ impl<T: Tables> Ledger<T> {
         run.tally.failed = 0;
         // Nothing is queued or taken: the order of the queues may change.
         run.plan.by_level = plan.by_level;
+        run.plan.sequence.clone_from(&plan.sequence);
         run.retried = true;
         run.closed = false;
         run.over_at = None;
         run.written.clear();
         run.told.clear();
+        self.lanes.reopen();
         let mut after = None;
         loop {
             let batch = self.tables.failed(after, 500)?;

@@ -38,7 +38,9 @@ impl<T: Tables> Ledger<T> {
     pub(super) fn fence(&mut self, seat: Seat) -> TableResult<Reply> {
         self.core.seats.entry(seat).or_default().fenced = true;
         for session in self.sessions_of(seat) {
-            self.end(session, true)?;
+            // It does not know, and works until its own clock stops it.
+            let deadline = self.core.sessions.get(&session).map_or(0, |session| session.deadline);
+            self.end_working_until(session, true, deadline.max(self.core.clock))?;
         }
         Ok(Reply::Ok)
     }

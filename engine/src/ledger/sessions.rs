@@ -112,6 +112,16 @@ impl<T: Tables> Ledger<T> {
 
     /// Ends a session; `died` counts against the jobs it held, leaving in order does not.
     pub(super) fn end(&mut self, session: SessionId, died: bool) -> TableResult<()> {
+        self.end_working_until(session, died, self.core.clock)
+    }
+
+    /// Ends a session whose process may work on what it held until that time.
+    pub(super) fn end_working_until(
+        &mut self,
+        session: SessionId,
+        died: bool,
+        until: u64,
+    ) -> TableResult<()> {
         let held: Vec<JobId> = self
             .core
             .taken
@@ -120,7 +130,7 @@ impl<T: Tables> Ledger<T> {
             .map(|(id, _)| *id)
             .collect();
         for id in held {
-            self.put_back(id, died)?;
+            self.put_back(id, died, until)?;
         }
         self.core.sessions.remove(&session);
         self.forget_crossings(session);

@@ -2,10 +2,13 @@
 
 mod barricades;
 mod deaths;
+mod failing;
 mod finishing;
 mod levels;
 mod moving;
 mod runs;
+mod sequence;
+mod sharing;
 mod taking;
 
 use super::*;
@@ -71,6 +74,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
         appenders: 1,
         seats: vec![Seat(1)],
         by_level: false,
+        sequence: BTreeMap::new(),
         policy,
     }
 }
@@ -181,7 +185,13 @@ impl Bench {
 
     #[track_caller]
     fn finish(&mut self, session: SessionId, grant: &Grant, outcome: Outcome) -> Reply {
-        self.apply(Command::Finish { session, job: grant.id, token: grant.token, outcome })
+        self.apply(Command::Finish {
+            session,
+            job: grant.id,
+            token: grant.token,
+            since_start_ms: None,
+            outcome,
+        })
     }
 
     #[track_caller]

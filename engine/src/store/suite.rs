@@ -1,6 +1,10 @@
 //! The contract of every store: random commands get the answers that the ledger in memory gives,
 //! with the store closed and opened again between, and what is read back is the same.
 
+mod cluster;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
@@ -23,10 +27,42 @@ impl Dice {
     }
 }
 
-/// The store under test and the model beside it.
-struct Pair {
+/// A store under test.
+trait Subject {
+    /// A new one.
+    fn open() -> Self;
+    fn store(&self) -> Arc<dyn Store>;
+    /// Closes it, or a part of it, and opens it again.
+    fn reopen(&mut self, dice: &mut Dice);
+}
+
+/// The store of one process.
+struct Solo {
     dir: tempfile::TempDir,
     store: Option<(SoloHandle, SoloThread)>,
+}
+
+impl Subject for Solo {
+    fn open() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Some(SoloHandle::open(&options(dir.path())).unwrap());
+        Self { dir, store }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(SoloStore { handle: self.store.as_ref().unwrap().0.clone() })
+    }
+
+    fn reopen(&mut self, _dice: &mut Dice) {
+        let (_, thread) = self.store.take().unwrap();
+        thread.close();
+        self.store = Some(SoloHandle::open(&options(self.dir.path())).unwrap());
+    }
+}
+
+/// The store under test and the model beside it.
+struct Pair<S> {
+    subject: S,
     model: Ledger<MemoryTables>,
     sessions: Vec<SessionId>,
     epochs: Vec<Epoch>,
@@ -42,10 +78,12 @@ fn options(dir: &std::path::Path) -> OpenOptions {
         commit_interval: Duration::from_millis(1),
         commit_max: 50,
         queue_max: 16,
-        // So little that a run of eight keys is made again and again, and merged.
-        seen_memory: 8 * 160,
+        seen_memory: SEEN_MEMORY,
     }
 }
+
+/// So little that a run of eight keys is made again and again, and merged.
+const SEEN_MEMORY: u64 = 8 * 160;
 
 /// A process of its own, on one of a few seats.
 fn join(nonce: u64, alone: bool) -> Command {
@@ -59,31 +97,13 @@ fn key(number: u64) -> JobKey {
     JobKey(key)
 }
 
-impl Pair {
-    fn new(seed: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Some(SoloHandle::open(&options(dir.path())).unwrap());
-        let model = Ledger::new(Core::default(), [], MemoryTables::default());
-        let (sessions, epochs, grants) = (Vec::new(), Vec::new(), Vec::new());
-        Self { dir, store, model, sessions, epochs, grants, dice: Dice(seed), ms: 0 }
-    }
-
-    fn store(&self) -> SoloStore {
-        SoloStore { handle: self.store.as_ref().unwrap().0.clone() }
-    }
-
-    fn reopen(&mut self) {
-        let (_, thread) = self.store.take().unwrap();
-        thread.close();
-        self.store = Some(SoloHandle::open(&options(self.dir.path())).unwrap());
-    }
-
+impl Pair<Solo> {
     /// A copy of the files while the store lives, as a kill would leave them, is whole and opens.
     fn image(&mut self) {
         self.store().ask_blocking(Question::Flush).unwrap();
         let copy = tempfile::tempdir().unwrap();
         for name in ["state.db", "state.db-wal"] {
-            std::fs::copy(self.dir.path().join(name), copy.path().join(name)).unwrap();
+            std::fs::copy(self.subject.dir.path().join(name), copy.path().join(name)).unwrap();
         }
         assert_eq!(super::examine(copy.path()).unwrap(), Vec::<String>::new());
         let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
@@ -92,6 +112,33 @@ impl Pair {
         assert_eq!(*store.standing().borrow(), standing);
         drop(store);
         thread.close();
+    }
+}
+
+impl<S: Subject> Pair<S> {
+    fn new(seed: u64) -> Self {
+        let model = Ledger::new(Core::default(), [], MemoryTables::default());
+        let (sessions, epochs, grants) = (Vec::new(), Vec::new(), Vec::new());
+        Self { subject: S::open(), model, sessions, epochs, grants, dice: Dice(seed), ms: 0 }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.subject.store()
+    }
+
+    fn reopen(&mut self) {
+        self.subject.reopen(&mut self.dice);
+    }
+
+    /// A start that leads somewhere; after it anything goes.
+    fn begin(&mut self) {
+        self.both(join(1000, true));
+        let session = SessionId(1);
+        self.sessions.push(session);
+        self.both(Command::Claim { session, name: "gate 0".to_owned() });
+        self.epochs.push(Epoch(1));
+        let open = self.open(session, Epoch(1));
+        self.both(open);
     }
 
     /// Sends a command to both and compares. The store's clock is the wall's, the model's counts,
@@ -201,7 +248,7 @@ impl Pair {
                 Some(grant) => {
                     let outcome = self.outcome(&grant);
                     let token = if number == 0 { Token(0) } else { grant.token };
-                    Command::Finish { session, job: grant.id, token, outcome }
+                    Command::Finish { session, job: grant.id, token, since_start_ms: None, outcome }
                 }
                 None => return,
             },
@@ -240,6 +287,7 @@ impl Pair {
             appenders: 2,
             seats: vec![Seat(1)],
             by_level: false,
+            sequence: BTreeMap::new(),
             policy: Policy { delay_ms: 0, slots: 5, ..Policy::default() },
         };
         let publish = Publication { defs: vec![identity; 100], config: b"settings".to_vec() };
@@ -311,15 +359,8 @@ fn the_store_answers_like_the_ledger_in_memory() {
     let seeds = std::env::var("SUITE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
     let (mut jobs, mut blocks) = (0, 0);
     for seed in 0..seeds {
-        let mut pair = Pair::new(seed);
-        // A start that leads somewhere; after it anything goes.
-        pair.both(join(1000, true));
-        let session = SessionId(1);
-        pair.sessions.push(session);
-        pair.both(Command::Claim { session, name: "gate 0".to_owned() });
-        pair.epochs.push(Epoch(1));
-        let open = pair.open(session, Epoch(1));
-        pair.both(open);
+        let mut pair = Pair::<Solo>::new(seed);
+        pair.begin();
         for _ in 0..300 {
             pair.step();
             match pair.dice.below(60) {
@@ -341,7 +382,7 @@ fn the_store_answers_like_the_ledger_in_memory() {
 #[test]
 fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     // A copy taken while the store lives is what a power cut would leave of synced files.
-    let mut pair = Pair::new(3);
+    let mut pair = Pair::<Solo>::new(3);
     pair.both(join(1, true));
     let session = SessionId(1);
     pair.both(Command::Claim { session, name: "gate 0".to_owned() });
@@ -356,10 +397,16 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     };
     let harvest = Harvest { blocks: vec![], children: vec![], ..Harvest::default() };
     let outcome = Outcome::Done(Box::new(harvest));
-    pair.both(Command::Finish { session, job: jobs[0].id, token: jobs[0].token, outcome });
+    pair.both(Command::Finish {
+        session,
+        job: jobs[0].id,
+        token: jobs[0].token,
+        since_start_ms: None,
+        outcome,
+    });
     let copy = tempfile::tempdir().unwrap();
     for name in ["state.db", "state.db-wal"] {
-        std::fs::copy(pair.dir.path().join(name), copy.path().join(name)).unwrap();
+        std::fs::copy(pair.subject.dir.path().join(name), copy.path().join(name)).unwrap();
     }
     let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
     let store = SoloStore { handle };
@@ -370,32 +417,27 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
 
 #[test]
 fn a_second_store_on_the_same_directory_is_refused() {
-    let pair = Pair::new(0);
-    let second = SoloHandle::open(&options(pair.dir.path()));
+    let pair = Pair::<Solo>::new(0);
+    let second = SoloHandle::open(&options(pair.subject.dir.path()));
     assert!(matches!(second, Err(StoreError::InUse(_))));
 }
 
 #[test]
 fn a_job_id_is_never_used_again_by_a_later_run() {
-    let mut pair = Pair::new(1);
+    let mut pair = Pair::<Solo>::new(1);
     pair.both(join(1, true));
     let session = SessionId(1);
-    pair.both(Command::Claim { session, name: "gate 0".to_owned() });
     let mut ids: Vec<JobId> = Vec::new();
-    for _ in 0..3 {
-        let Command::OpenRun { session, epoch, plan, publish, .. } = pair.open(session, Epoch(1))
-        else {
-            panic!()
-        };
+    for number in 1..=3 {
+        pair.both(Command::Claim { session, name: format!("gate {number}") });
+        let open = pair.open(session, Epoch(number));
+        let Command::OpenRun { session, epoch, plan, publish, .. } = open else { panic!() };
         pair.both(Command::OpenRun { session, epoch, plan, publish, mode: OpenMode::Fresh });
         let job = pair.new_job();
         let group = "group 0".to_owned();
         pair.both(Command::Seed { session, epoch, group, jobs: vec![job], last: true });
-        let number = 1 + ids.len() as u64;
-        let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number, limit: 1 })
-        else {
-            panic!()
-        };
+        let take = Command::Take { session, number, limit: 1 };
+        let Reply::Granted { jobs, .. } = pair.both(take) else { panic!() };
         ids.push(jobs[0].id);
         pair.reopen();
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Bug;
+use crate::ledger::jobs::Taken;
 use crate::ledger::lanes::Lanes;
 use crate::ledger::{
     Command, Core, JobId, Lane, LaneId, Ledger, MemoryTables, NewJob, Outcome, Reply, Stamp, Token,
@@ -62,6 +63,7 @@ impl Keeper {
             Command::Finish { job, token, .. } => Some((*job, *token)),
             _ => None,
         };
+        let last = self.live.core().next_token;
         let reply = apply(&mut self.live, stamp, command.clone(), self.bug)?;
         self.tail.push(Entry::Command(stamp, command));
         if let (Some((job, token)), Reply::Ok) = (finish, &reply)
@@ -74,6 +76,15 @@ impl Keeper {
             let fresh = jobs.iter().map(|grant| (grant.id, grant.token));
             for (id, token) in fresh.collect::<Vec<_>>() {
                 self.check_start(id, token)?;
+            }
+            // A resend may come when a link has opened an earlier level.
+            let (core, tables) = (self.live.core(), self.live.tables());
+            let levels = jobs.iter().filter(|grant| grant.token.0 > last);
+            let levels = levels.filter_map(|grant| tables.jobs.get(&grant.id));
+            if levels.map(|job| core.level_of(job)).any(|level| Some(level) != core.level())
+                && core.level().is_some()
+            {
+                return Err(String::from("C2: a job started before those of smaller levels"));
             }
         }
         self.unchecked = true;
@@ -111,7 +122,9 @@ impl Keeper {
         if !self.live.lanes().any(|(id, own)| id == lane && own.polite) {
             return Ok(());
         }
-        let flying = core.taken.values().filter(|taken| taken.lane == lane).count();
+        let (holder, exclusive) = (taken.session, policy.delay_ms > 0);
+        let counts = |taken: &&Taken| taken.lane == lane && (exclusive || taken.session == holder);
+        let flying = core.taken.values().filter(counts).count();
         if flying > policy.slots as usize {
             return Err(format!("lane {} has {flying} in flight", lane.0));
         }
@@ -233,6 +246,7 @@ fn apply(
                 own.last_take = own.last_take.min(*number - 1);
             }
         }
+        (Command::Finish { since_start_ms, .. }, Bug::GapFromGrant) => *since_start_ms = None,
         (Command::Take { .. }, Bug::AnyLevel) => {
             let policy = ledger.policy();
             ledger.lanes.open_level(None);
@@ -240,17 +254,51 @@ fn apply(
         }
         _ => {}
     }
-    let reply = ledger.apply(stamp, command).map_err(|error| error.message)?;
-    if bug == Bug::NoGap || bug == Bug::NoDelay {
-        ledger.save_lanes().map_err(|error| error.message)?;
-        let mut lanes: Vec<_> = ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
-        let policy = ledger.policy();
-        for (_, lane) in lanes.iter_mut().filter(|_| bug == Bug::NoDelay) {
-            lane.next_at = 0;
+    let pauses = |ledger: &Ledger<MemoryTables>| -> Vec<_> {
+        ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect()
+    };
+    let hands_over = !matches!(command, Command::Take { .. } | Command::Finish { .. });
+    let before = if bug == Bug::NoHandOverGap { pauses(ledger) } else { Vec::new() };
+    if let (Command::Take { session, .. }, Bug::NoExclusiveLanes) = (&command, bug) {
+        let taken = ledger.core.taken.clone();
+        for taken in ledger.core.taken.values_mut() {
+            taken.session = *session;
         }
-        ledger.core.gap_from = None;
-        ledger.lanes = Lanes::restore(lanes, None);
-        ledger.lanes.arrange_all(&policy);
+        rearrange(ledger, pauses(ledger));
+        ledger.core.taken = taken;
+    }
+    let reply = ledger.apply(stamp, command).map_err(|error| error.message)?;
+    match bug {
+        Bug::NoGap => {
+            ledger.core.gap_from = None;
+            rearrange(ledger, pauses(ledger));
+        }
+        Bug::NoDelay => {
+            let mut lanes = pauses(ledger);
+            for (_, lane) in &mut lanes {
+                (lane.next_at, lane.floor) = (0, 0);
+            }
+            rearrange(ledger, lanes);
+        }
+        Bug::NoHandOverGap if hands_over => {
+            let mut lanes = pauses(ledger);
+            for ((_, lane), (_, old)) in lanes.iter_mut().zip(before) {
+                (lane.next_at, lane.floor) = (old.next_at, old.floor);
+            }
+            rearrange(ledger, lanes);
+        }
+        Bug::NoExclusiveLanes => rearrange(ledger, pauses(ledger)),
+        _ => {}
     }
     Ok(reply)
+}
+
+/// Lanes made up anew from what they say and what is taken.
+fn rearrange(ledger: &mut Ledger<MemoryTables>, lanes: Vec<(LaneId, Lane)>) {
+    let policy = ledger.policy();
+    // What has changed is stored first: new lanes do not know of it.
+    ledger.save_lanes().unwrap();
+    ledger.lanes = Lanes::restore(lanes, &ledger.core.taken, ledger.core.gap_from);
+    ledger.lanes.open_level(ledger.core.level());
+    ledger.lanes.arrange_all(&policy);
 }

@@ -41,13 +41,19 @@ enum Bug {
     LanesNotStored,
     /// A lane's pause is forgotten when its job ends.
     NoDelay,
+    /// Everybody gets jobs of a polite lane at the same time.
+    NoExclusiveLanes,
+    /// A lane's pause counts from the grant, however late the host is asked.
+    GapFromGrant,
+    /// A lane does not pause when its holder is gone.
+    NoHandOverGap,
     /// A job is granted before all of a smaller depth have ended.
     AnyLevel,
     /// A restart forgets how much a rule has added.
     QuotaForgotten,
 }
 
-const BUGS: [Bug; 11] = [
+const BUGS: [Bug; 14] = [
     Bug::NoTokenCheck,
     Bug::NoDedupe,
     Bug::SplitCommit,
@@ -57,6 +63,9 @@ const BUGS: [Bug; 11] = [
     Bug::NoGap,
     Bug::LanesNotStored,
     Bug::NoDelay,
+    Bug::NoExclusiveLanes,
+    Bug::GapFromGrant,
+    Bug::NoHandOverGap,
     Bug::AnyLevel,
     Bug::QuotaForgotten,
 ];
@@ -156,6 +165,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         ("job poisoned", 20),
         ("failed jobs retried", 100),
         ("levels kept", 150),
+        ("groups in order", 100),
         ("quota reached", 50),
     ] {
         let count = coverage.get(what).copied().unwrap_or(0);

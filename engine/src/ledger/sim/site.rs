@@ -1,6 +1,6 @@
 //! A site: linked pages, some of which fail for a while, for ever, in part, or kill their reader.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::dice::Dice;
 use crate::ledger::{Block, Harvest, JobKey, NewJob, Outcome, Quota, Tally};
@@ -39,6 +39,8 @@ pub(super) struct Site {
     pub(super) depth_max: Option<u32>,
     /// Pages that links may add.
     pub(super) quota: Option<u64>,
+    /// Whether odd pages wait for even ones.
+    in_order: bool,
 }
 
 /// What must come out: blocks by page and ordinal, and the pages that fail.
@@ -64,7 +66,14 @@ impl Site {
         let roots = (0..dice.between(1, 4) as usize).collect();
         let depth_max = dice.chance(250).then(|| dice.between(1, 4) as u32);
         let quota = dice.chance(200).then(|| dice.below(8));
-        Self { tries: vec![0; pages.len()], pages, roots, mended: false, depth_max, quota }
+        let in_order = depth_max.is_none() && dice.chance(250);
+        let tries = vec![0; pages.len()];
+        Self { tries, pages, roots, mended: false, depth_max, quota, in_order }
+    }
+
+    /// The order of groups: odd pages are of one, even pages of another.
+    pub(super) fn sequence(&self) -> BTreeMap<String, u32> {
+        self.in_order.then(|| (String::from("1"), 1)).into_iter().collect()
     }
 
     pub(super) fn job(&self, page: usize, depth: u32) -> NewJob {
@@ -77,7 +86,7 @@ impl Site {
             lane: lane.to_string(),
             polite: lane > 0,
             name: page.to_string(),
-            group: String::new(),
+            group: (page % 2).to_string(),
             url: String::new(),
             depth,
             origin: None,

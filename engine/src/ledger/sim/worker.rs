@@ -1,6 +1,8 @@
 //! A worker: joins, sets up, seeds, takes, works, finishes; sends again what is not answered, and
 //! abandons its session for good when its own clock says that it may have expired.
 
+use std::collections::BTreeMap;
+
 use super::dice::Dice;
 use super::site::Site;
 use crate::ledger::{
@@ -31,7 +33,12 @@ pub(super) struct Call {
 
 struct Work {
     grant: Grant,
-    ends: u64,
+    /// Its host is asked then, at the earliest.
+    starts: u64,
+    /// When its host was asked.
+    started: Option<u64>,
+    /// How long its page takes.
+    lasts: u64,
     /// Whether its tasks may run: at once, or once that is known to the ledger.
     begun: bool,
 }
@@ -45,6 +52,8 @@ pub(super) struct Worker {
     next_call: u64,
     takes: u64,
     works: Vec<Work>,
+    /// When each lane may be asked next, by its own clock.
+    pace: BTreeMap<String, u64>,
     /// Does nothing before this time: dead, or paused.
     pub(super) back_at: u64,
     deadline: u64,
@@ -61,6 +70,7 @@ pub(super) struct Order {
     pub(super) mode: OpenMode,
     pub(super) policy: Policy,
     pub(super) by_level: bool,
+    pub(super) sequence: BTreeMap<String, u32>,
 }
 
 /// What a worker does in one step.
@@ -69,7 +79,15 @@ pub(super) struct Deeds {
     /// Requests to send: number, command, whether again.
     pub(super) sends: Vec<(u64, Command, bool)>,
     pub(super) renews: bool,
+    /// Polite lanes whose host is asked.
+    pub(super) starts: Vec<String>,
     pub(super) died: bool,
+}
+
+impl Work {
+    fn is_loaded(&self, now: u64) -> bool {
+        self.started.is_some_and(|at| at + self.lasts <= now)
+    }
 }
 
 impl Worker {
@@ -82,6 +100,7 @@ impl Worker {
             next_call: 0,
             takes: 0,
             works: Vec::new(),
+            pace: BTreeMap::new(),
             back_at: 0,
             deadline: u64::MAX,
             renew_at: 0,
@@ -129,6 +148,7 @@ impl Worker {
         if now >= self.deadline {
             self.abandon();
         }
+        self.start_works(now, order.policy.delay_ms, &mut deeds);
         if self.session.is_some() && !self.solo && now >= self.renew_at {
             self.renew_at = now + TTL_MS / 4;
             deeds.renews = true;
@@ -152,8 +172,24 @@ impl Worker {
         self.calls.push(Call { id, command, sent: now });
     }
 
+    /// Asks hosts, each in its turn.
+    fn start_works(&mut self, now: u64, delay_ms: u64, deeds: &mut Deeds) {
+        for work in self.works.iter_mut().filter(|work| work.started.is_none()) {
+            let job = &work.grant.job;
+            let turn = self.pace.get(&job.lane).copied().unwrap_or(0).max(work.starts);
+            if job.polite && now < turn {
+                continue;
+            }
+            work.started = Some(now);
+            if job.polite {
+                self.pace.insert(job.lane.clone(), now + delay_ms);
+                deeds.starts.push(job.lane.clone());
+            }
+        }
+    }
+
     fn end_works(&mut self, now: u64, site: &mut Site, deeds: &mut Deeds) {
-        let waits = |work: &Work| work.ends <= now && !work.begun;
+        let waits = |work: &Work| work.is_loaded(now) && !work.begun;
         if let Some(work) = self.works.iter().find(|work| waits(work))
             && let Some(session) = self.session
             && !self.calls.iter().any(|call| matches!(call.command, Command::Begin { .. }))
@@ -161,9 +197,9 @@ impl Worker {
             let (job, token) = (work.grant.id, work.grant.token);
             self.call(now, Command::Begin { session, job, token }, deeds);
         }
-        let ready = |work: &Work| work.ends <= now && work.begun;
+        let ready = |work: &Work| work.is_loaded(now) && work.begun;
         while let Some(place) = self.works.iter().position(ready) {
-            let Work { grant, .. } = self.works.remove(place);
+            let Work { grant, started, .. } = self.works.remove(place);
             let page = usize::from(grant.job.key.0[0]);
             let (Some(session), Some(outcome)) =
                 (self.session, site.visit(page, &grant.tasks, grant.job.depth))
@@ -171,8 +207,8 @@ impl Worker {
                 deeds.died = true;
                 return;
             };
-            let (job, token) = (grant.id, grant.token);
-            self.call(now, Command::Finish { session, job, token, outcome }, deeds);
+            let (job, token, since_start_ms) = (grant.id, grant.token, started.map(|at| now - at));
+            self.call(now, Command::Finish { session, job, token, since_start_ms, outcome }, deeds);
         }
     }
 
@@ -233,11 +269,9 @@ impl Worker {
         Some(Command::Take { session, number: self.takes, limit: free })
     }
 
-    /// Takes an answer; gives the jobs that start now.
-    pub(super) fn hear(&mut self, now: u64, id: u64, reply: Reply, dice: &mut Dice) -> Vec<Grant> {
-        let Some(place) = self.calls.iter().position(|call| call.id == id) else {
-            return Vec::new();
-        };
+    /// Takes an answer.
+    pub(super) fn hear(&mut self, now: u64, id: u64, reply: Reply, dice: &mut Dice) {
+        let Some(place) = self.calls.iter().position(|call| call.id == id) else { return };
         let call = self.calls.remove(place);
         match (call.command, reply) {
             (Command::Finish { .. } | Command::Return { .. }, _) => {}
@@ -257,7 +291,7 @@ impl Worker {
             }
             (Command::OpenRun { epoch, .. }, _) => self.stage = Stage::ReleaseSetup(epoch),
             (Command::Seed { epoch, last, .. }, _) => {
-                let Stage::Seeding(_, from) = self.stage else { return Vec::new() };
+                let Stage::Seeding(_, from) = self.stage else { return };
                 self.stage =
                     if last { Stage::ReleaseSeed(epoch) } else { Stage::Seeding(epoch, from + 2) };
             }
@@ -265,27 +299,21 @@ impl Worker {
             | (Command::Release { name, .. }, _) => {
                 self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
             }
-            (_, Reply::Granted { jobs, wait_ms }) => return self.start(now, jobs, wait_ms, dice),
+            (_, Reply::Granted { jobs, wait_ms }) => self.accept(now, jobs, wait_ms, dice),
             _ => {}
         }
-        Vec::new()
     }
 
-    fn start(
-        &mut self,
-        now: u64,
-        jobs: Vec<Grant>,
-        wait_ms: Option<u64>,
-        dice: &mut Dice,
-    ) -> Vec<Grant> {
+    fn accept(&mut self, now: u64, jobs: Vec<Grant>, wait_ms: Option<u64>, dice: &mut Dice) {
         self.take_at = now + wait_ms.unwrap_or(100).min(100);
-        for grant in &jobs {
+        for grant in jobs {
             // Most jobs are quick; some outlive their session.
             let slow = dice.chance(30);
-            let ends = now + if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
-            self.works.push(Work { grant: grant.clone(), ends, begun: !grant.alone });
+            let lasts = if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
+            let starts = now + if dice.chance(300) { dice.between(1, 150) } else { 0 };
+            let begun = !grant.alone;
+            self.works.push(Work { grant, starts, started: None, lasts, begun });
         }
-        jobs
     }
 
     /// The renewal sent at that time has been committed.
@@ -313,6 +341,7 @@ fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
         appenders: 1,
         seats: vec![Seat(0)],
         by_level: order.by_level,
+        sequence: order.sequence.clone(),
         policy: order.policy,
     };
     let publish = Publication::default();

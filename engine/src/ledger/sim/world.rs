@@ -8,7 +8,7 @@ use super::pen::Pen;
 use super::site::{Expected, Nature, Site};
 use super::worker::{Order, TTL_MS, Worker};
 use super::{Bug, Coverage};
-use crate::ledger::{Arrival, Command, Grant, OpenMode, Policy, Reply, Seat, SessionId};
+use crate::ledger::{Arrival, Command, OpenMode, Policy, Reply, Seat, SessionId};
 
 /// Something under way.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub(super) struct World {
     haste: u64,
     /// No message arrives before this time.
     pub(super) cut_until: u64,
-    /// Latest real start on each lane; kept in solo, where a start follows its grant at once.
+    /// Latest real start on each polite lane.
     starts: BTreeMap<String, u64>,
     trace: u64,
     coverage: Coverage,
@@ -75,7 +75,12 @@ impl World {
             bug,
             solo,
             faults: true,
-            order: Order { mode: OpenMode::Continue, policy, by_level: site.depth_max.is_some() },
+            order: Order {
+                mode: OpenMode::Continue,
+                policy,
+                by_level: site.depth_max.is_some(),
+                sequence: site.sequence(),
+            },
             site,
             keeper: Keeper::new(bug),
             workers,
@@ -159,6 +164,7 @@ impl World {
         for seat in 0..self.workers.len() {
             let deeds =
                 self.workers[seat].step(self.now, &mut self.dice, &mut self.site, &self.order);
+            self.check_starts(&deeds.starts)?;
             let life = self.workers[seat].life;
             for (id, command, again) in deeds.sends {
                 if again {
@@ -255,8 +261,8 @@ impl World {
                 if self.now < worker.back_at || (worker.life != life && !finishes) {
                     return Ok(());
                 }
-                let started = worker.hear(self.now, id, reply, &mut self.dice);
-                self.check_starts(&started)
+                worker.hear(self.now, id, reply, &mut self.dice);
+                Ok(())
             }
             Letter::Renewal { from, life, session, sent } => {
                 let answer = Letter::Renewed { to: from, life, sent };
@@ -311,16 +317,15 @@ impl World {
         Ok(())
     }
 
-    /// Politeness by the clock on the wall, whatever died between two starts.
-    fn check_starts(&mut self, started: &[Grant]) -> Result<(), String> {
+    /// Politeness by the clock on the wall, whatever died between two starts, whoever made them.
+    fn check_starts(&mut self, started: &[String]) -> Result<(), String> {
         let delay = self.order.policy.delay_ms;
-        for grant in started.iter().filter(|grant| self.solo && grant.job.polite) {
-            let last = self.starts.insert(grant.job.lane.clone(), self.now);
-            // An answer is up to 3 ms under way, and a step up to 8 ms long.
+        for lane in started {
+            let last = self.starts.insert(lane.clone(), self.now);
             if let Some(gap) = last.map(|last| self.now - last)
-                && gap + 11 < delay
+                && gap < delay
             {
-                return Err(format!("lane {} started after {gap} ms", grant.job.lane));
+                return Err(format!("lane {lane} started after {gap} ms"));
             }
         }
         Ok(())
@@ -359,6 +364,7 @@ impl World {
         let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);
         let run = self.keeper.base.core().run.as_ref();
         let levels = run.is_some_and(|run| run.plan.by_level);
+        let ordered = run.is_some_and(|run| !run.plan.sequence.is_empty());
         let jobs = tables.failed.values();
         let isolated = jobs.clone().filter(|one| one.job.deaths > 0).count();
         let poisoned = jobs.filter(|one| one.job.lone_deaths > 0).count();
@@ -368,6 +374,9 @@ impl World {
         }
         if levels {
             self.note("levels kept");
+        }
+        if ordered {
+            self.note("groups in order");
         }
         (0..innocent).for_each(|_| self.note("innocent poisoned"));
         (0..isolated).for_each(|_| self.note("job isolated"));

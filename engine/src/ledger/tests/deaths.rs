@@ -147,7 +147,7 @@ fn isolation_does_not_lift_politeness() {
     assert_eq!(bench.take(other, 9), [], "the only slot of the host is filled");
     let (job, token) = (JobId(2), bench.ledger.core().taken[&JobId(2)].token);
     let outcome = done(vec![], vec![]);
-    bench.apply(Command::Finish { session, job, token, outcome });
+    bench.apply(Command::Finish { session, job, token, since_start_ms: None, outcome });
     assert_eq!(bench.wait_ms(other), Some(1000));
     bench.ms += 1000;
     let grants = bench.take(other, 9);

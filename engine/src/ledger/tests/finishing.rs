@@ -24,7 +24,10 @@ fn a_resent_finish_changes_nothing() {
         let (mut bench, session) = Bench::with(unhurried(), locals(1));
         let grant = bench.take(session, 1).remove(0);
         let (job, token) = (grant.id, grant.token);
-        assert_eq!(bench.twice(Command::Finish { session, job, token, outcome }), Reply::Ok);
+        assert_eq!(
+            bench.twice(Command::Finish { session, job, token, since_start_ms: None, outcome }),
+            Reply::Ok
+        );
     }
 }
 
@@ -76,7 +79,7 @@ fn a_job_that_was_never_granted_cannot_be_finished() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let (job, token) = (JobId(1), Token(0));
     let outcome = done(vec![block(0)], vec![]);
-    let forged = Command::Finish { session, job, token, outcome };
+    let forged = Command::Finish { session, job, token, since_start_ms: None, outcome };
     assert_eq!(bench.apply(forged.clone()), Reply::Stale);
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], again(0, None));

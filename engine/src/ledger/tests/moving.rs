@@ -36,7 +36,10 @@ fn the_grant_that_moved_a_job_is_over() {
     let old = bench.take(session, 1).remove(0);
     let (job, token) = (old.id, old.token);
     let outcome = moved("b", 1);
-    assert_eq!(bench.twice(Command::Finish { session, job, token, outcome }), Reply::Ok);
+    assert_eq!(
+        bench.twice(Command::Finish { session, job, token, since_start_ms: None, outcome }),
+        Reply::Ok
+    );
     assert_eq!(bench.finish(session, &old, done(vec![block(0)], vec![])), Reply::Stale);
     let new = bench.take(session, 1).remove(0);
     assert_eq!(bench.finish(session, &old, done(vec![block(0)], vec![])), Reply::Stale);

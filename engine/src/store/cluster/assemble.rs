@@ -18,7 +18,9 @@ use super::network::Network;
 use super::snapshot::Replica;
 use super::types::{Call, Raft, Response, Who, raft_id};
 use super::wire::{Door, Limits};
-use super::{ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once};
+use super::{
+    ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
+};
 use crate::ledger::{Command, Reply, Seat, Standing};
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
@@ -87,6 +89,7 @@ impl ClusterHandle {
             }
         };
         let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
+        let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
         let (mut voter, mut threads) = (None, None);
         if options.votes {
             let (log, log_thread) = Log::open(&options.dir.join("raft.db"), fatal(&failed))?;
@@ -97,6 +100,7 @@ impl ClusterHandle {
                 log,
                 machine,
                 proposals,
+                asking,
                 raft: OnceLock::new(),
                 renewals: Mutex::default(),
                 heard: watch::Sender::new(Instant::now()),
@@ -119,6 +123,7 @@ impl ClusterHandle {
                 return Ok(watch_from_afar(&hub));
             }
             tokio::spawn(proposer::propose(Arc::clone(&hub), proposed));
+            tokio::spawn(usher::usher(Arc::clone(&hub), asked));
             open_door(&hub, stopped).await?;
             take_seat(&hub).await?;
             start_raft(&hub).await?;

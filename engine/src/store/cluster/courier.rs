@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::hub::{Hub, Proposal, Refusal, random_between};
+use super::hub::{Hub, Refusal, random_between};
 use super::types::{Call, Item, Response, encode};
+use super::usher::put_forward;
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
@@ -120,14 +121,8 @@ async fn attempt(
     items: &[Item],
     tries: &mut Tries,
 ) -> Result<(Vec<Reply>, u64), Option<Seat>> {
-    if let Some(voter) = hub.voter.as_ref().filter(|_| hub.leads().is_some()) {
-        let (respond, answer) = oneshot::channel();
-        let proposal = Proposal { items: items.to_vec(), respond };
-        let proposed = async {
-            voter.proposals.send(proposal).await.map_err(|_| Refusal::Closing)?;
-            answer.await.unwrap_or(Err(Refusal::Closing))
-        };
-        return match tokio::time::timeout(PATIENCE, proposed).await {
+    if hub.leads().is_some() {
+        return match tokio::time::timeout(PATIENCE, put_forward(hub, items.to_vec())).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Refusal::NotLeader(leader))) => Err(leader),
             Ok(Err(Refusal::Closing)) | Err(_) => Err(None),

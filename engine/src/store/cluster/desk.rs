@@ -7,9 +7,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::hub::{Hub, Proposal, Refusal};
+use super::hub::{Hub, Refusal};
 use super::machine::Request;
 use super::types::{Call, Message, Order, Response, Who, encode, raft_id, seat_of};
+use super::usher::put_forward;
 use super::wire::{Handler, Hello, Role};
 use super::{courier, status};
 use crate::ledger::{Command, Reply, Seat, Standing};
@@ -141,17 +142,13 @@ async fn raft(hub: &Hub, message: Message) -> Response {
 }
 
 async fn submit(hub: &Hub, items: Vec<super::types::Item>) -> Response {
-    let Some(voter) = hub.voter.as_ref().filter(|_| hub.leads().is_some()) else {
+    if hub.leads().is_none() {
         return not_leader(hub);
-    };
-    let (respond, answer) = oneshot::channel();
-    if voter.proposals.send(Proposal { items, respond }).await.is_err() {
-        return Response::Busy("the node is ending".to_owned());
     }
-    match answer.await {
-        Ok(Ok((replies, index))) => Response::Submitted { replies, index },
-        Ok(Err(Refusal::NotLeader(leader))) => Response::NotLeader(leader.map(|seat| seat.0)),
-        Ok(Err(Refusal::Closing)) | Err(_) => Response::Busy("the node is ending".to_owned()),
+    match put_forward(hub, items).await {
+        Ok((replies, index)) => Response::Submitted { replies, index },
+        Err(Refusal::NotLeader(leader)) => Response::NotLeader(leader.map(|seat| seat.0)),
+        Err(Refusal::Closing) => Response::Busy("the node is ending".to_owned()),
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Voter {
     pub log: Log,
     pub machine: Machine,
     pub proposals: mpsc::Sender<Proposal>,
+    /// Those who ask for jobs, where there is an order among them.
+    pub asking: mpsc::Sender<Proposal>,
     pub raft: OnceLock<Raft>,
     /// Sessions that have given a sign of life since the last beat, and who waits for the next.
     pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,

@@ -359,6 +359,9 @@ impl Keeper {
                         postcard::from_bytes(&bytes).map_err(|error| odd(&error.to_string()))?;
                     self.ledger.apply(batch.stamp, command)?
                 }
+                Item::Take { session, number, limit } => {
+                    self.ledger.apply(batch.stamp, Command::Take { session, number, limit })?
+                }
                 Item::Part { parcel, number, bytes } => {
                     Parcels::of(self.ledger.tables_mut())?.put(parcel, number, &bytes)?;
                     Reply::Ok
@@ -463,7 +466,9 @@ impl Keeper {
         let Some(run) = &self.ledger.core().run else { return Reply::Stale };
         let mut all = self.positions_of(run);
         match all.get_mut(appender as usize) {
-            Some(known) if known.seq <= position.seq => *known = position,
+            Some(known) if known.seq <= position.seq && position.seq <= run.output_seq => {
+                *known = position;
+            }
             _ => return Reply::Stale,
         }
         self.positions = Positions { run: run.number, all };

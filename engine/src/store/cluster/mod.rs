@@ -15,6 +15,7 @@ mod proposer;
 mod snapshot;
 mod status;
 mod types;
+mod usher;
 pub(crate) mod wire;
 
 use std::fmt;
@@ -74,6 +75,8 @@ pub(crate) struct ClusterOptions {
     pub seen_memory: u64,
     /// Who gets jobs first.
     pub placement: Placement,
+    /// Time between two beats of the leader.
+    pub beat: Duration,
 }
 
 impl ClusterOptions {
@@ -112,13 +115,17 @@ impl fmt::Debug for ClusterHandle {
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
 pub(crate) struct ClusterStore {
-    handle: ClusterHandle,
+    pub(super) handle: ClusterHandle,
 }
 
 impl ClusterHandle {
     async fn submit(self, command: Command) -> Result<Reply, StoreError> {
-        if let Command::Ack { appender, position } = command {
-            return self.ack(appender, position).await;
+        match command {
+            Command::Ack { appender, position } => return self.ack(appender, position).await,
+            Command::Take { session, number, limit } => {
+                return self.send(Item::Take { session, number, limit }).await;
+            }
+            _ => {}
         }
         let bytes: Bytes = encode(&command).into();
         drop(command);

@@ -20,8 +20,6 @@ const ENTRIES_MAX: usize = 2;
 const ITEMS_MAX: usize = 512;
 /// Bytes of one entry, but for a single large thing.
 const BYTES_MAX: usize = 256 << 10;
-/// Time between two beats.
-const BEAT: Duration = Duration::from_millis(250);
 /// The nodes compare their ledgers so often.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 /// How often the leader looks whether a seat has a new disk.
@@ -143,7 +141,7 @@ pub(super) async fn propose_one(voter: &Voter, command: &Command) -> bool {
 /// been replaced without knowing it prolongs nobody's life.
 pub(super) async fn beat(hub: Arc<Hub>) {
     let Some(voter) = &hub.voter else { return };
-    let mut tick = interval(BEAT);
+    let mut tick = interval(hub.options.beat);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
@@ -151,10 +149,6 @@ pub(super) async fn beat(hub: Arc<Hub>) {
             // They will ask the next leader.
             locked(&voter.renewals).clear();
             continue;
-        }
-        if voter.machine.cluster.borrow().is_none() {
-            let cluster = u128::from(random()) << 64 | u128::from(random());
-            propose_one(voter, &Command::Found { cluster }).await;
         }
         let standing = *voter.machine.standing.borrow();
         let waiting = std::mem::take(&mut *locked(&voter.renewals));
@@ -184,7 +178,7 @@ async fn living(voter: &Voter) -> BTreeSet<SessionId> {
     roster.map(|roster| roster.sessions.keys().copied().collect()).unwrap_or_default()
 }
 
-/// Gives the vote of a seat to its present disk, one seat at a time.
+/// Names a new cluster, and gives the vote of a seat to its present disk, one seat at a time.
 pub(super) async fn tend_members(hub: Arc<Hub>) {
     let Some(voter) = &hub.voter else { return };
     let mut tick = interval(LOOK);
@@ -194,6 +188,10 @@ pub(super) async fn tend_members(hub: Arc<Hub>) {
         let (Some(_), Some(raft), Some(metrics)) = (hub.leads(), hub.raft(), hub.metrics()) else {
             continue;
         };
+        if voter.machine.cluster.borrow().is_none() {
+            let cluster = u128::from(random()) << 64 | u128::from(random());
+            propose_one(voter, &Command::Found { cluster }).await;
+        }
         let voters: BTreeSet<u64> = metrics.membership_config.membership().voter_ids().collect();
         let incarnations = voter.machine.incarnations.borrow().clone();
         let wanted = incarnations.into_iter().map(|(seat, count)| (seat, raft_id(seat, count)));

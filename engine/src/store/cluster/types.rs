@@ -61,6 +61,8 @@ pub(super) struct Check {
 pub(super) enum Item {
     /// An encoded command.
     Command(Bytes),
+    /// A session asks for jobs: not encoded, since the leader decides who comes first.
+    Take { session: SessionId, number: u64, limit: u32 },
     /// A part of a large one.
     Part { parcel: u64, number: u32, bytes: Bytes },
     /// All parts of a large one have been sent.
@@ -71,7 +73,7 @@ impl Item {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Command(bytes) | Self::Part { bytes, .. } => bytes.len() + 16,
-            Self::Parcel { .. } => 32,
+            Self::Take { .. } | Self::Parcel { .. } => 32,
         }
     }
 }

@@ -1,0 +1,207 @@
+//! Several sessions on one lane: a polite one has one holder, any other is everybody's; and two
+//! starts are a delay apart, whoever makes them and however late.
+
+use super::*;
+
+fn of_host(count: u64) -> Vec<NewJob> {
+    (1..=count).map(|number| job(number, "a")).collect()
+}
+
+fn slots(slots: u32) -> Policy {
+    Policy { slots, ..Policy::default() }
+}
+
+impl Bench {
+    fn finish_since(&mut self, session: SessionId, grant: &Grant, since_start_ms: Option<u64>) {
+        let (job, token, outcome) = (grant.id, grant.token, done(vec![], vec![]));
+        let finish = Command::Finish { session, job, token, since_start_ms, outcome };
+        assert_eq!(self.apply(finish), Reply::Ok);
+    }
+}
+
+#[test]
+fn a_polite_lane_has_one_holder_at_a_time() {
+    let (mut bench, one) = Bench::with(slots(2), of_host(5));
+    let two = bench.join(false);
+    let first = bench.take(one, 9);
+    assert_eq!(numbers(&first), ["1"]);
+    bench.ms += 1000;
+    assert_eq!(bench.wait_ms(two), None, "only an end makes the lane free");
+    let second = bench.take(one, 9);
+    assert_eq!(numbers(&second), ["2"]);
+    bench.finish_since(one, &first[0], Some(1000));
+    bench.ms += 1000;
+    assert_eq!(bench.take(two, 9), []);
+    assert_eq!(numbers(&bench.take(one, 9)), ["3"]);
+    bench.finish_since(one, &second[0], Some(1000));
+    let third = (JobId(3), bench.ledger.core().taken[&JobId(3)].token);
+    bench.apply(Command::Return { session: one, jobs: vec![third] });
+    assert_eq!(bench.wait_ms(two), Some(1050));
+    bench.ms += 1050;
+    assert_eq!(numbers(&bench.take(two, 9)), ["3"]);
+    assert_eq!(bench.take(one, 9), []);
+}
+
+#[test]
+fn slots_of_a_lane_without_a_delay_are_counted_for_each_session() {
+    let policy = Policy { delay_ms: 0, slots: 2, ..Policy::default() };
+    let (mut bench, one) = Bench::with(policy, of_host(9));
+    let two = bench.join(false);
+    let first = bench.take(one, 9);
+    assert_eq!(numbers(&first), ["1", "2"]);
+    assert_eq!(numbers(&bench.take(two, 9)), ["3", "4"]);
+    assert_eq!(bench.wait_ms(one), None);
+    bench.finish(one, &first[0], done(vec![], vec![]));
+    assert_eq!(bench.take(two, 9), [], "the slot is not theirs");
+    assert_eq!(numbers(&bench.take(one, 9)), ["5"]);
+}
+
+#[test]
+fn no_lane_fills_any_node() {
+    let policy = Policy { lane_share_max: 3, ..unhurried() };
+    let (mut bench, one) = Bench::with(policy, locals(9));
+    let two = bench.join(false);
+    assert_eq!(bench.take(one, 9).len(), 3);
+    assert_eq!(bench.take(two, 9).len(), 3);
+    assert_eq!(bench.take(one, 9), []);
+}
+
+#[test]
+fn a_full_lane_is_passed_by_and_keeps_its_turn() {
+    let mut jobs = of_host(9);
+    jobs.extend([job(10, "b"), job(11, "c"), job(12, "b"), job(13, "c")]);
+    let policy = Policy { delay_ms: 0, slots: 2, ..Policy::default() };
+    let (mut bench, one) = Bench::with(policy, jobs);
+    assert_eq!(numbers(&bench.take(one, 2)), ["1", "10"]);
+    assert_eq!(numbers(&bench.take(one, 2)), ["11", "2"]);
+    assert_eq!(numbers(&bench.take(one, 9)), ["12", "13"]);
+    let two = bench.join(false);
+    assert_eq!(numbers(&bench.take(two, 1)), ["3"]);
+}
+
+#[test]
+fn a_delay_that_is_newer_than_the_jobs_in_hand_waits_for_their_end() {
+    let policy = Policy { delay_ms: 0, slots: 1, ..Policy::default() };
+    let (mut bench, one) = Bench::with(policy, of_host(5));
+    bench.take(one, 1);
+    let held = bench.ledger.core().taken[&JobId(1)].token;
+    let lanes: Vec<_> = bench.ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
+    let mut core = bench.ledger.core().clone();
+    core.run.as_mut().unwrap().plan.policy = slots(3);
+    bench.ledger = Ledger::new(core, lanes, bench.ledger.tables().clone());
+    let two = bench.join(false);
+    bench.ms += 5000;
+    assert_eq!(bench.take(two, 9), []);
+    let (job, since_start_ms, outcome) = (JobId(1), None, done(vec![], vec![]));
+    let finish = Command::Finish { session: one, job, token: held, since_start_ms, outcome };
+    assert_eq!(bench.apply(finish), Reply::Ok);
+    assert_eq!(numbers(&bench.take(two, 9)), ["2"]);
+}
+
+#[test]
+fn a_pause_counts_from_the_start_and_not_from_the_grant() {
+    let (mut bench, one) = Bench::with(Policy::default(), of_host(4));
+    let two = bench.join(false);
+    let grant = bench.take(one, 9).remove(0);
+    // The answer was under way for 900 ms, the page took 50, and the result is there at once.
+    bench.ms += 950;
+    bench.finish_since(one, &grant, Some(50));
+    assert_eq!(bench.wait_ms(two), Some(950));
+    bench.ms += 950;
+    let grant = bench.take(two, 9).remove(0);
+    // A page that takes longer than the pause leaves none behind.
+    bench.ms += 3000;
+    bench.finish_since(two, &grant, Some(2900));
+    let grant = bench.take(one, 9).remove(0);
+    // Who never asked its host leaves the pause of its grant.
+    bench.ms += 10;
+    bench.finish_since(one, &grant, None);
+    assert_eq!(bench.wait_ms(two), Some(990));
+}
+
+#[test]
+fn a_page_from_the_store_gives_no_other_start_back() {
+    let (mut bench, one) = Bench::with(slots(2), of_host(4));
+    let first = bench.take(one, 9).remove(0);
+    bench.ms += 1000;
+    let second = bench.take(one, 9).remove(0);
+    // The first was asked for as late as 100 ms ago, the second was in the store.
+    bench.ms += 50;
+    bench.finish_since(one, &first, Some(100));
+    let tally = Tally { stored: 1, ..Tally::default() };
+    let stored = Outcome::Done(Box::new(Harvest { tally, ..Harvest::default() }));
+    bench.finish(one, &second, stored);
+    assert_eq!(bench.wait_ms(one), Some(900));
+}
+
+#[test]
+fn a_redirect_to_another_host_leaves_the_pause_of_its_start() {
+    let (mut bench, one) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
+    let grant = bench.take(one, 9).remove(0);
+    bench.ms += 990;
+    let outcome = Outcome::Moved {
+        url: "http://b/".to_owned(),
+        lane: "b".to_owned(),
+        polite: true,
+        redirects: 1,
+        tally: Tally::default(),
+    };
+    let (job, token, since_start_ms) = (grant.id, grant.token, Some(10));
+    bench.apply(Command::Finish { session: one, job, token, since_start_ms, outcome });
+    let moved = bench.take(one, 9);
+    assert_eq!(moved[0].at.as_deref(), Some("http://b/"));
+    assert_eq!(bench.wait_ms(one), Some(990));
+}
+
+#[test]
+fn a_late_result_leaves_its_pause_too() {
+    let (mut bench, late) = Bench::with(Policy::default(), of_host(2));
+    let other = bench.join(false);
+    let grant = bench.take(late, 9).remove(0);
+    bench.expire(&[other]);
+    bench.ms += 500;
+    bench.finish_since(late, &grant, Some(100));
+    assert_eq!(bench.wait_ms(other), Some(900));
+}
+
+#[test]
+fn whoever_is_fenced_may_ask_until_its_own_clock_stops_it() {
+    let (mut bench, one) = Bench::with(Policy::default(), of_host(2));
+    let two = bench.join(false);
+    bench.take(one, 9);
+    bench.ms += 1000;
+    bench.beat(&[one, two]);
+    bench.apply(Command::Fence { seat: Seat(1) });
+    assert_eq!(bench.wait_ms(two), Some(5000 + 1050));
+}
+
+#[test]
+fn a_lane_pauses_whenever_its_holder_goes() {
+    for how in ["leaves", "returns", "starts over", "is replaced"] {
+        let (mut bench, one) = Bench::with(Policy::default(), of_host(2));
+        let two = bench.join(false);
+        let grant = bench.take(one, 9).remove(0);
+        bench.ms += 700;
+        let again = |life| Arrival { nonce: 99, life, seat: Seat(1), votes: true, alone: false };
+        bench.apply(match how {
+            "leaves" => Command::Leave { session: one },
+            "returns" => Command::Return { session: one, jobs: vec![(grant.id, grant.token)] },
+            "starts over" => Command::Join(again(1)),
+            _ => Command::Join(again(99)),
+        });
+        assert_eq!(bench.wait_ms(two), Some(1050), "{how}");
+    }
+}
+
+#[test]
+fn holders_are_known_after_a_restart() {
+    let (mut bench, one) = Bench::with(slots(3), of_host(4));
+    let two = bench.join(false);
+    bench.take(one, 9);
+    bench.ms += 1000;
+    let lanes: Vec<_> = bench.ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
+    let (core, tables) = (bench.ledger.core().clone(), bench.ledger.tables().clone());
+    bench.ledger = Ledger::new(core, lanes, tables);
+    assert_eq!(bench.take(two, 9), []);
+    assert_eq!(numbers(&bench.take(one, 9)), ["2"]);
+}

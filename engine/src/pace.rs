@@ -1,0 +1,149 @@
+//! The pause between two starts on one host, by this node's own clock.
+//!
+//! The ledger grants jobs of a host a delay apart, but an answer may be long on its way and the next
+//! one quick: what counts for the host is when it is asked.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// Hosts remembered before those whose pause is over are forgotten.
+const HOSTS_MAX: usize = 1000;
+
+/// Lets requests to one lane start no closer than the delay.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    delay: Duration,
+    /// When each lane may start next. Held for a look, never across a wait.
+    next: Mutex<HashMap<String, Instant>>,
+    closed: watch::Sender<bool>,
+}
+
+impl Pace {
+    /// A pace with this delay.
+    pub(crate) fn new(delay: Duration) -> Self {
+        Self { delay, next: Mutex::new(HashMap::new()), closed: watch::Sender::new(false) }
+    }
+
+    /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.
+    pub(crate) async fn turn(&self, lane: &str) -> Option<Instant> {
+        let mut closed = self.closed.subscribe();
+        loop {
+            if *closed.borrow_and_update() {
+                return None;
+            }
+            let now = Instant::now();
+            let Err(at) = self.start(lane, now) else { return Some(now) };
+            // Who wakes late starts late, and the next one counts from then.
+            tokio::select! {
+                () = sleep_until(at) => {}
+                changed = closed.changed() => if changed.is_err() { return None },
+            }
+        }
+    }
+
+    /// A lane was asked once more, as late as now perhaps; tells that time.
+    pub(crate) fn asked_again(&self, lane: &str) -> Instant {
+        let now = Instant::now();
+        if !self.delay.is_zero() {
+            self.lock().insert(lane.to_owned(), now + self.delay);
+        }
+        now
+    }
+
+    /// Nothing is started from now on; whoever waits is told.
+    pub(crate) fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    /// Starts now, or tells when to ask again.
+    fn start(&self, lane: &str, now: Instant) -> Result<(), Instant> {
+        if self.delay.is_zero() {
+            return Ok(());
+        }
+        let mut next = self.lock();
+        if let Some(at) = next.get(lane).filter(|at| **at > now) {
+            return Err(*at);
+        }
+        if next.len() >= HOSTS_MAX {
+            next.retain(|_, at| *at > now);
+        }
+        next.insert(lane.to_owned(), now + self.delay);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        // Nothing can be half done in there.
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const DELAY: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn starts_of_one_lane_are_a_delay_apart() {
+        let pace = Arc::new(Pace::new(DELAY));
+        let turns = (0..12).map(|number| {
+            let (lane, pace) = (number % 2, Arc::clone(&pace));
+            tokio::spawn(async move { (lane, pace.turn(["a", "b"][lane]).await.unwrap()) })
+        });
+        let mut starts = Vec::new();
+        for turn in turns.collect::<Vec<_>>() {
+            starts.push(turn.await.unwrap());
+        }
+        starts.sort_unstable();
+        for pair in starts.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            assert!(pair[1].1 - pair[0].1 >= DELAY);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_start_that_came_late_is_what_the_next_one_counts_from() {
+        let pace = Pace::new(DELAY);
+        pace.turn("a").await.unwrap();
+        let again = pace.asked_again("a");
+        let next = pace.turn("a").await.unwrap();
+        assert!(next - again >= DELAY);
+    }
+
+    #[tokio::test]
+    async fn without_a_delay_nobody_waits() {
+        let pace = Pace::new(Duration::ZERO);
+        for _ in 0..100 {
+            assert!(pace.turn("a").await.is_some());
+        }
+        assert!(pace.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_is_told_of_the_end() {
+        let pace = Arc::new(Pace::new(Duration::from_hours(1)));
+        pace.turn("a").await.unwrap();
+        let waiting = {
+            let pace = Arc::clone(&pace);
+            tokio::spawn(async move { pace.turn("a").await })
+        };
+        tokio::task::yield_now().await;
+        pace.close();
+        assert_eq!(waiting.await.unwrap(), None);
+        assert_eq!(pace.turn("b").await, None);
+    }
+
+    #[test]
+    fn lanes_whose_pause_is_over_are_forgotten() {
+        let (pace, mut now) = (Pace::new(DELAY), Instant::now());
+        for number in 0..5000 {
+            pace.start(&number.to_string(), now).unwrap();
+            now += DELAY;
+        }
+        assert!(pace.lock().len() <= HOSTS_MAX);
+    }
+}

@@ -1,0 +1,162 @@
+//! The same contract for the replicated store: one node, and three in this process that are closed
+//! and opened again one after the other.
+
+use std::net::TcpListener;
+
+use super::*;
+use crate::config::Placement;
+use crate::store::{ClusterHandle, ClusterOptions, ClusterStore, ClusterThread};
+
+struct Node {
+    options: ClusterOptions,
+    open: Option<(ClusterHandle, ClusterThread)>,
+}
+
+impl Node {
+    fn open(&mut self) {
+        self.open = Some(ClusterHandle::open(self.options.clone()).unwrap());
+    }
+}
+
+/// So many nodes in one process; the first is asked.
+struct Cluster<const NODES: usize> {
+    _dir: tempfile::TempDir,
+    nodes: Vec<Node>,
+}
+
+impl<const NODES: usize> Cluster<NODES> {
+    fn with(snapshot_bytes: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // Held until all are known, so that no port is given twice.
+        let ports: Vec<_> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let peers: BTreeMap<Seat, String> = ports
+            .iter()
+            .zip(1..)
+            .map(|(port, seat)| (Seat(seat), port.local_addr().unwrap().to_string()))
+            .collect();
+        drop(ports);
+        let nodes = peers.iter().map(|(seat, address)| Node {
+            options: ClusterOptions {
+                dir: dir.path().join(seat.0.to_string()),
+                seat: *seat,
+                votes: true,
+                listen: address.clone(),
+                peers: peers.clone(),
+                name: "suite".to_owned(),
+                secret: None,
+                quorum_timeout: Duration::from_secs(30),
+                loss_exit: Duration::from_secs(60),
+                snapshot_bytes,
+                seen_memory: SEEN_MEMORY,
+                placement: Placement::Any,
+                // Time passes with commands alone, as in the model.
+                beat: Duration::from_hours(1),
+            },
+            open: None,
+        });
+        let mut cluster = Self { nodes: nodes.collect(), _dir: dir };
+        std::thread::scope(|scope| {
+            for node in &mut cluster.nodes {
+                scope.spawn(|| node.open());
+            }
+        });
+        cluster
+    }
+}
+
+impl<const NODES: usize> Subject for Cluster<NODES> {
+    fn open() -> Self {
+        Self::with(64 << 20)
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(ClusterStore { handle: self.nodes[0].open.as_ref().unwrap().0.clone() })
+    }
+
+    fn reopen(&mut self, dice: &mut Dice) {
+        let place = dice.below(self.nodes.len() as u64) as usize;
+        let (handle, thread) = self.nodes[place].open.take().unwrap();
+        drop(handle);
+        thread.close();
+        self.nodes[place].open();
+    }
+}
+
+fn play<S: Subject>(seeds: std::ops::Range<u64>, steps: usize) {
+    let mut jobs = 0;
+    for seed in seeds.clone() {
+        let mut pair = Pair::<S>::new(seed);
+        pair.begin();
+        for _ in 0..steps {
+            pair.step();
+            match pair.dice.below(60) {
+                0 => pair.reopen(),
+                1 => pair.compare(),
+                _ => {}
+            }
+        }
+        pair.reopen();
+        pair.compare();
+        jobs += pair.model.core().run.as_ref().map_or(0, |run| run.done);
+    }
+    println!("{} seeds: {jobs} jobs done", seeds.end - seeds.start);
+    assert!(jobs > 0, "nothing was exercised");
+}
+
+#[test]
+fn a_cluster_of_one_answers_like_the_ledger_in_memory() {
+    play::<Cluster<1>>(100..103, 200);
+}
+
+#[test]
+fn a_cluster_of_three_answers_like_the_ledger_in_memory() {
+    play::<Cluster<3>>(200..202, 150);
+}
+
+#[test]
+fn a_command_too_large_for_one_entry_travels_in_parts() {
+    let mut pair = Pair::<Cluster<1>>::new(7);
+    pair.begin();
+    let session = SessionId(1);
+    let jobs = vec![pair.new_job()];
+    let group = "group 0".to_owned();
+    pair.both(Command::Seed { session, epoch: Epoch(1), group, jobs, last: true });
+    let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number: 1, limit: 1 })
+    else {
+        panic!()
+    };
+    let bytes = vec![b'x'; 3 << 20];
+    let block = Block { appender: 0, data_def: "d".to_owned(), ordinal: 0, rows: 1, bytes };
+    let outcome = Outcome::Done(Box::new(Harvest { blocks: vec![block], ..Harvest::default() }));
+    let (job, token) = (jobs[0].id, jobs[0].token);
+    let finish = Command::Finish { session, job, token, since_start_ms: None, outcome };
+    assert_eq!(pair.both(finish), Reply::Ok);
+    pair.reopen();
+    pair.compare();
+}
+
+#[test]
+fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
+    let mut cluster = Cluster::<3>::with(4 << 10);
+    let store = cluster.store();
+    for number in 0..400 {
+        let nonce = 5000 + number;
+        let reply = store.submit_blocking(join(nonce, false)).unwrap();
+        assert!(matches!(reply, Reply::Joined(_)));
+    }
+    let last = store.ask_blocking(Question::Flush);
+    assert!(last.is_ok());
+    let node = &mut cluster.nodes[2];
+    let (handle, thread) = node.open.take().unwrap();
+    drop(handle);
+    thread.close();
+    std::fs::remove_dir_all(&node.options.dir).unwrap();
+    node.open();
+    let handle = node.open.as_ref().unwrap().0.clone();
+    let fresh = ClusterStore { handle };
+    let began = std::time::Instant::now();
+    while *fresh.standing().borrow() != *store.standing().borrow() {
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not catch up");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

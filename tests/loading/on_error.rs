@@ -1,0 +1,71 @@
+//! What a failed page means for the others: `job.onError`.
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Response, Site, Workdir};
+
+/// A site whose first page does not exist.
+fn broken(host: &str) -> Site {
+    let site = Site::start_on(host);
+    site.otherwise(|_, _| Response::html(titled("x")));
+    site.answer("/0", Response::status(404));
+    site
+}
+
+fn pages_of(sites: &[&Site]) -> Workdir {
+    let locators: Vec<(String, String)> = sites
+        .iter()
+        .enumerate()
+        .flat_map(|(place, site)| {
+            (0..5).map(move |n| (format!("s{place}p{n}"), site.url(&format!("/{n}"))))
+        })
+        .collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    Workdir::with_defs(&job(&locators, TITLE))
+}
+
+const QUICK: &str = "loader.fetch.delay=20";
+
+#[test]
+fn a_failed_page_holds_up_nobody() {
+    let site = broken("127.0.0.2");
+    let work = pages_of(&[&site]);
+    assert_eq!(work.run(&[QUICK]).code, 4);
+    assert_eq!(work.latest().len(), 4);
+}
+
+#[test]
+fn quarantine_leaves_a_host_alone_and_goes_on_with_the_others() {
+    let (bad, good) = (broken("127.0.0.2"), Site::start_on("127.0.0.3"));
+    good.otherwise(|_, _| Response::html(titled("x")));
+    let work = pages_of(&[&bad, &good]);
+    let ending = work.run(&[QUICK, "job.onError=quarantine"]);
+    assert_eq!(ending.code, 4, "{ending:?}");
+    assert_eq!((work.latest().len(), bad.log().len(), good.log().len()), (5, 1, 5));
+    let report = work.report();
+    assert_eq!(report["finishReason"], "finished");
+    assert_eq!(report["jobs"]["failed"], 5);
+    assert_eq!(report["pages"]["skipped"]["of hosts in quarantine"], 4);
+    let reason = report["failures"][1]["reasons"][0].as_str().unwrap();
+    assert!(reason.starts_with("`127.0.0.2:"), "{reason}");
+    assert!(reason.contains("is in quarantine since `s0p0` (g) failed: "), "{reason}");
+    assert!(reason.contains("404"), "{reason}");
+}
+
+#[test]
+fn halt_stops_the_run_and_the_next_one_continues_it() {
+    let site = broken("127.0.0.2");
+    let work = pages_of(&[&site]);
+    let ending = work.run(&[QUICK, "job.onError=halt"]);
+    assert_eq!(ending.code, 4, "{ending:?}");
+    assert!(ending.stderr.contains("with 4 jobs to go, since `s0p0` (g) failed: "), "{ending:?}");
+    assert_eq!(site.log().len(), 1);
+    let report = work.report();
+    assert_eq!(report["finishReason"], "halted");
+    assert!(report["error"].as_str().unwrap().contains("404"));
+    assert_eq!(report["jobs"]["pending"], 4);
+
+    assert_eq!(work.run(&[QUICK, "job.onError=halt"]).code, 4, "one job has failed");
+    assert_eq!((work.latest().len(), site.log().len()), (4, 5));
+    assert_eq!(work.report()["finishReason"], "finished");
+}
