@@ -87,3 +87,50 @@ fn cancel_ends_all_nodes_and_the_same_command_continues() {
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
     assert_eq!(site.log().len(), 60, "what was in hand was ended before");
 }
+
+#[test]
+fn a_node_that_waits_for_the_others_can_be_stopped() {
+    let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
+    cluster.start(1);
+    crate::harness::wait_until("the node is there", || cluster.work.exists("d1/raft.db"));
+    let asked = Instant::now();
+    cluster.signal(1, "TERM");
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+}
+
+#[test]
+fn a_node_that_is_left_alone_can_be_stopped() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(3);
+    cluster.kill(1);
+    cluster.kill(2);
+    let asked = Instant::now();
+    cluster.signal(3, "TERM");
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 3), all_rows(60));
+}
+
+#[test]
+fn nodes_that_are_left_alone_give_up_in_the_end() {
+    let settings = ["job.takeLimit=2", "cluster.quorum.lossExit=6s"];
+    let (_site, mut cluster) = three(80, Duration::from_millis(200), &settings);
+    cluster.start_all();
+    cluster.start(9);
+    cluster.done(3);
+    cluster.kill(1);
+    cluster.kill(2);
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 75, "the worker: {ending:?}");
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 3), all_rows(80));
+}

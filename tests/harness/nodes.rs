@@ -75,7 +75,7 @@ impl Cluster {
         named.map(|(place, at)| format!("{}={at}", place + 1)).collect::<Vec<_>>().join(",")
     }
 
-    /// Words for one node alone; later words of a kind win.
+    /// Words for one node alone, in the place of those it would have.
     pub fn give(&mut self, node: usize, more: &[&str]) {
         let more = more.iter().map(|word| (*word).to_owned());
         self.more.entry(node).or_default().extend(more);
@@ -85,14 +85,16 @@ impl Cluster {
     pub fn words(&self, node: usize) -> Vec<String> {
         let mut words: Vec<String> =
             ["run", "defs", "--cluster", "--peers", &self.peers()].map(str::to_owned).into();
-        if node <= self.votes() {
-            let own = ["--node-id", &node.to_string(), "--listen", self.address(node)];
-            words.extend(own.map(str::to_owned));
-        } else {
-            words.extend(["--role", "worker"].map(str::to_owned));
-        }
         let more = self.more.get(&node);
         let given = |option: &str| more.is_some_and(|more| more.iter().any(|word| word == option));
+        if node > self.votes() {
+            words.extend(["--role", "worker"].map(str::to_owned));
+        } else {
+            words.extend(["--node-id".to_owned(), node.to_string()]);
+            if !given("--listen") {
+                words.extend(["--listen".to_owned(), self.address(node).to_owned()]);
+            }
+        }
         for (option, value) in [
             ("--data-dir", format!("d{node}")),
             ("--output", format!("o{node}")),

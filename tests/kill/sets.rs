@@ -22,6 +22,8 @@ struct Book {
     answers: Vec<Answer>,
     /// Requests for each page since the book was opened.
     tries: HashMap<String, usize>,
+    /// How much longer every page takes.
+    pace: Duration,
 }
 
 /// Definitions, their sites, and what a run over them comes to.
@@ -47,7 +49,13 @@ impl Set {
 
     /// Opens a new book: what fails at first fails at first again.
     pub(crate) fn forget(&self) {
-        *self.book.lock().unwrap() = Book::default();
+        let mut book = self.book.lock().unwrap();
+        *book = Book { pace: book.pace, ..Book::default() };
+    }
+
+    /// Makes every page take so much longer.
+    pub(crate) fn slow(&self, pace: Duration) {
+        self.book.lock().unwrap().pace = pace;
     }
 }
 
@@ -68,7 +76,8 @@ fn host(
         let good = answer.is_some();
         book.answers.push(Answer { page: name, at: Instant::now(), good });
         let wait = 1 + request.path.bytes().map(u64::from).sum::<u64>() % 7;
-        answer.unwrap_or_else(|| Response::status(503)).delay(Duration::from_millis(wait))
+        let wait = Duration::from_millis(wait) + book.pace;
+        answer.unwrap_or_else(|| Response::status(503)).delay(wait)
     });
     site
 }
