@@ -3,6 +3,7 @@
 mod basics;
 mod hammer;
 mod operator;
+mod partitions;
 mod refusals;
 mod schedule;
 mod stopping;

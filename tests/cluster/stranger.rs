@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::nodes::ask;
 use crate::kill::shop::Dice;
 
 /// What one visit of a stranger looks like.
@@ -37,10 +38,7 @@ fn visit(address: &str, dice: &mut Dice) {
 #[test]
 fn a_stranger_disturbs_nobody() {
     let (site, mut cluster) = three(80, Duration::from_millis(60), &["job.takeLimit=3"]);
-    cluster.work.write("secret", [b's'; 48]);
-    for node in cluster.seats() {
-        cluster.give(node, &["--set", "cluster.secretFile=secret"]);
-    }
+    cluster.share_secret();
     cluster.start_all();
     let stop = Arc::new(AtomicBool::new(false));
     let visits = Arc::new(AtomicUsize::new(0));
@@ -66,7 +64,8 @@ fn a_stranger_disturbs_nobody() {
             })
         })
         .collect();
-    let refused = cluster.ask(1, &["cancel"]);
+    // An order without the secret.
+    let refused = ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_secs(15));
     let ends = cluster.ends();
     stop.store(true, Ordering::Relaxed);
     for stranger in strangers {
@@ -76,7 +75,8 @@ fn a_stranger_disturbs_nobody() {
     for (ending, node) in ends.iter().zip(1..) {
         assert_eq!(ending.code, 0, "node {node}: {ending:?}");
     }
-    assert!(refused.is_none_or(|(code, ..)| code == 1), "an order without the secret");
+    let (code, _, words) = refused.expect("an answer");
+    assert_eq!(code, 1, "{words}");
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(80));
     assert_eq!(site.log().len(), 80, "no node lost its jobs");

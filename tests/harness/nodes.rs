@@ -29,6 +29,10 @@ pub struct Cluster {
     /// What a node is started with besides; the same when it is started again.
     more: BTreeMap<usize, Vec<String>>,
     running: BTreeMap<usize, Running>,
+    /// What a node's command stands behind, such as `ip netns exec NAME`.
+    behind: BTreeMap<usize, Vec<String>>,
+    /// What an operator's commands need besides.
+    operator: Vec<String>,
 }
 
 /// An address of this test's own. No client on this machine calls from there, so that the port of a
@@ -51,10 +55,32 @@ impl Cluster {
     pub fn of(votes: usize, defs: &str, settings: &[&str]) -> Self {
         let host = own_host();
         let ports = free_ports(&host, votes);
-        let peers = ports.iter().map(|port| format!("{host}:{port}")).collect();
-        let settings = settings.iter().map(|word| (*word).to_owned()).collect();
-        let work = Workdir::with_defs(defs);
-        Self { work, peers, settings, more: BTreeMap::new(), running: BTreeMap::new() }
+        Self::at(ports.iter().map(|port| format!("{host}:{port}")).collect(), defs, settings)
+    }
+
+    /// At these addresses.
+    pub fn at(peers: Vec<String>, defs: &str, settings: &[&str]) -> Self {
+        Self {
+            work: Workdir::with_defs(defs),
+            peers,
+            settings: settings.iter().map(|word| (*word).to_owned()).collect(),
+            more: BTreeMap::new(),
+            running: BTreeMap::new(),
+            behind: BTreeMap::new(),
+            operator: Vec::new(),
+        }
+    }
+
+    /// Starts a node's command behind another one.
+    pub fn put_behind(&mut self, node: usize, words: &[&str]) {
+        self.behind.insert(node, words.iter().map(|word| (*word).to_owned()).collect());
+    }
+
+    /// All nodes and the operator have a secret in common.
+    pub fn share_secret(&mut self) {
+        self.work.write("secret", [b's'; 48]);
+        self.settings.push("cluster.secretFile=secret".to_owned());
+        self.operator = vec!["--set".to_owned(), "cluster.secretFile=secret".to_owned()];
     }
 
     pub fn votes(&self) -> usize {
@@ -112,9 +138,11 @@ impl Cluster {
     }
 
     pub fn start(&mut self, node: usize) {
-        let words = self.words(node);
+        let mut words = self.behind.get(&node).cloned().unwrap_or_default();
+        words.push(env!("CARGO_BIN_EXE_spoonbill").to_owned());
+        words.extend(self.words(node));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let running = self.work.start(&words);
+        let running = self.work.start_program(words[0], &words[1..], &[]);
         let before = self.running.insert(node, running);
         assert!(before.is_none_or(|mut before| before.has_ended()), "node {node} runs already");
     }
@@ -174,7 +202,9 @@ impl Cluster {
 
     /// Runs a command like `status` or `cancel` on a node: exit code, stdout, stderr.
     pub fn ask(&self, node: usize, words: &[&str]) -> Option<(i32, String, String)> {
-        ask(self.address(node), words, self.work.root(), ANSWER)
+        let more = self.operator.iter().map(String::as_str);
+        let words: Vec<&str> = words.iter().copied().chain(more).collect();
+        ask(self.address(node), &words, self.work.root(), ANSWER)
     }
 
     /// What a node says of itself and the others; none if it does not answer.
