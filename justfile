@@ -12,3 +12,8 @@ fix:
 # Writes generated pages anew (engine/CONFIG.md).
 bless:
     BLESS=1 cargo test -p spoonbill-engine config
+
+# Records the instruction counts that CI compares with, from the debug build.
+record:
+    cargo build
+    bench/smoke/run target/debug/spoonbill --record

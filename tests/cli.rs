@@ -5,5 +5,6 @@ mod data_dir;
 mod fsck;
 mod init;
 mod query;
+mod refusals;
 mod run;
 mod settings;

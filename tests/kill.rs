@@ -6,6 +6,7 @@ mod failpoints;
 mod full_disk;
 mod judged;
 mod kills;
+mod lost;
 mod power;
 pub(crate) mod sets;
 pub(crate) mod shop;

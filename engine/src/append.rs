@@ -177,7 +177,25 @@ impl Pen {
             }
         }
         self.catch_up()?;
+        self.acknowledge()?;
+        if self.is_in_place() {
+            return Ok(());
+        }
+        let path = self.order.path.display();
+        tracing::warn!(%path, "output file was removed or changed meanwhile, writing it again");
+        self.position = Position::default();
+        self.file = Some(create(&self.order.path, &self.order.header)?);
+        self.catch_up()?;
         self.acknowledge()
+    }
+
+    /// Whether what was written is what now goes by the file's name: nobody keeps others from
+    /// removing it, and writing to a removed file goes well.
+    fn is_in_place(&self) -> bool {
+        match std::fs::metadata(&self.order.path) {
+            Ok(data) => !data.is_file() || data.len() == self.position.length,
+            Err(_) => false,
+        }
     }
 
     /// The file at its stored position, or anew when it is not the one that was left.

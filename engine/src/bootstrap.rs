@@ -170,6 +170,13 @@ impl Node {
         Ok(Self { store, clock, place, behind: Behind::Cluster(Box::new(thread), handle) })
     }
 
+    /// Has the process end, with this exit code, in the moment its run is closed, if it is alone.
+    pub(crate) fn end_process_with(&self, code: u8) {
+        if let Behind::Solo(thread) = &self.behind {
+            thread.end_process_with(code);
+        }
+    }
+
     /// What an operator can ask of this node; `stop` ends a run that is alone.
     pub(crate) fn control(&self, stop: impl Fn() + Send + Sync + 'static) -> Arc<dyn Controlled> {
         match &self.behind {

@@ -127,17 +127,25 @@ fn overlap(one: &Place, other: &Place) -> bool {
         && other.column < end(one)
 }
 
-/// Everything that decides the rows; politeness and places on this machine do not.
+/// The settings that decide the rows, and with them whether a run is the same. Politeness, time
+/// limits and places on this machine do not.
+pub(crate) const DECIDING: [&str; 12] = [
+    "fact.blank.replace",
+    "fact.blank.replaceWith",
+    "fact.notFound.replaceWith",
+    "dateTimePattern",
+    "output.order",
+    "runDateTimeText",
+    "follow.dropParams",
+    "links.depth.max",
+    "links.page.max",
+    "sitemap.urls.max",
+    "sitemap.files.max",
+    "loader.body.max",
+];
+
+/// What a run is known by: its definitions and the settings that decide its rows.
 pub(crate) fn identity(composed: &Composed) -> [u8; 32] {
-    const DECIDING: [&str; 7] = [
-        "fact.blank.replace",
-        "fact.blank.replaceWith",
-        "fact.notFound.replaceWith",
-        "dateTimePattern",
-        "output.order",
-        "runDateTimeText",
-        "follow.dropParams",
-    ];
     let mut hasher = blake3::Hasher::new();
     hasher.update(&encode(&composed.published));
     for key in DECIDING {

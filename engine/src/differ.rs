@@ -1,30 +1,41 @@
 //! What differs between the definitions of an unfinished run and those of now, in words.
 
+use std::collections::BTreeMap;
+
 use spoonbill_defs::Defs;
 
-use crate::compose::{Published, encode};
+use crate::compose::{Composed, DECIDING, Published, encode};
 use crate::ledger::OpenMode;
 
-/// The choice a person has when the data directory holds another run.
-pub(crate) fn words(old: &[u8], new: &Published, mode: OpenMode) -> String {
-    let changes = match postcard::from_bytes::<Published>(old) {
-        Ok(old) => changes(&old, new),
+/// The choice a person has when the data directory holds another run; `defs` and `settings` are
+/// those it was published with.
+pub(crate) fn words(defs: &[u8], settings: &[u8], new: &Composed, mode: OpenMode) -> String {
+    let mut found = match postcard::from_bytes::<Published>(defs) {
+        Ok(old) => changes(&old, &new.published),
         Err(_) => vec!["its definitions cannot be read".to_owned()],
     };
+    match postcard::from_bytes::<BTreeMap<String, String>>(settings) {
+        Ok(old) => found.extend(other_settings(&old, &new.config.to_map())),
+        Err(_) => found.push("its settings cannot be read".to_owned()),
+    }
     let what = match mode {
         OpenMode::Retry => "the last run in the data directory had other definitions or settings",
         OpenMode::Continue | OpenMode::Fresh => {
             "the data directory holds an unfinished run of other definitions or settings"
         }
     };
-    let changes = if changes.is_empty() {
-        "settings that decide the rows have changed".to_owned()
+    let changes = if found.is_empty() {
+        "another version of this program has begun it".to_owned()
     } else {
-        changes.join(", ")
+        found.join(", ")
+    };
+    let discard = match mode {
+        OpenMode::Retry => "to begin anew, `spoonbill run --fresh`",
+        OpenMode::Continue | OpenMode::Fresh => "to discard it, add `--fresh`",
     };
     format!(
-        "{what}: {changes}; to finish it, run with the old ones again; to discard it, add \
-         `--fresh`; to leave it alone, name another `--data-dir`"
+        "{what}: {changes}; to finish it, run with the old ones again; {discard}; to leave it \
+         alone, name another `--data-dir`"
     )
 }
 
@@ -33,10 +44,28 @@ fn changes(old: &Published, new: &Published) -> Vec<String> {
     compare("locator group", &locator_groups(&old.defs), &locator_groups(&new.defs), &mut found);
     compare("task group", &task_groups(&old.defs), &task_groups(&new.defs), &mut found);
     compare("dataDef", &data_defs(&old.defs), &data_defs(&new.defs), &mut found);
-    if old.files != new.files {
-        found.push("a script has changed".to_owned());
+    compare("script", &named(&old.files), &named(&new.files), &mut found);
+    compare("list", &named(&old.lists), &named(&new.lists), &mut found);
+    // Their values may be secret, their names are not.
+    compare("variable", &named(&old.secrets), &named(&new.secrets), &mut found);
+    if found.is_empty() && old.defs != new.defs {
+        found.push("the definitions have changed".to_owned());
     }
     found
+}
+
+fn other_settings(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
+    let shown = |value: Option<&String>| value.map_or("not set".to_owned(), |v| format!("`{v}`"));
+    let changed = DECIDING.iter().filter(|key| old.get(**key) != new.get(**key));
+    let words = changed.map(|key| {
+        let (was, is) = (shown(old.get(*key)), shown(new.get(*key)));
+        format!("setting `{key}` was {was} and is {is}")
+    });
+    words.collect()
+}
+
+fn named<T: AsRef<[u8]>>(files: &BTreeMap<String, T>) -> Vec<(String, Vec<u8>)> {
+    files.iter().map(|(name, content)| (name.clone(), content.as_ref().to_vec())).collect()
 }
 
 fn locator_groups(defs: &Defs) -> Vec<(String, Vec<u8>)> {

@@ -3,6 +3,7 @@
 //! A thread of its own writes them in batches; a page is in the file before its job is finished.
 //! Losing this file loses no row, only the saving of a fetch.
 
+mod health;
 mod packer;
 
 use std::cell::{Cell, RefCell};
@@ -11,13 +12,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::oneshot;
 
+use health::Alarm;
+pub(crate) use health::{examine, vouch};
 use packer::Packer;
 
 use crate::failpoint;
+use crate::queue::{Guest, Receiver, Sender, queue};
 use crate::store::StoreError;
 
 /// Names a page: the hash of locator name, group and URL.
@@ -59,6 +63,11 @@ pub(crate) struct Documents {
     requests: Sender<Request>,
 }
 
+/// A page that is awaited.
+pub(crate) struct Expected {
+    _guest: Guest<Request>,
+}
+
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Request")
@@ -73,7 +82,7 @@ const BATCH_TIME: Duration = Duration::from_millis(5);
 const BATCH: usize = 256;
 /// Pages that go together when there are too many.
 const DROPPED_AT_ONCE: u32 = 16;
-/// Layout of the file. What another version has saved is dropped: it can be fetched again.
+/// Layout of the file. What another version has saved is left alone.
 const FORMAT: i64 = 2;
 /// What stands beside a body, as one text: the mark covers it too.
 const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10) || status ||
@@ -83,7 +92,7 @@ const LABEL: &str = "url || char(10) || base || char(10) || from_date || char(10
 pub(crate) const FILE: &str = "pages.db";
 
 const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE,
+CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL,
     url TEXT NOT NULL, from_date TEXT NOT NULL, status INTEGER NOT NULL, content_type TEXT,
     headers TEXT NOT NULL, size INTEGER NOT NULL, base TEXT NOT NULL, model INTEGER,
     mark BLOB NOT NULL, body BLOB NOT NULL);
@@ -91,13 +100,22 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
     mark BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (fingerprint, key)) WITHOUT ROWID;
 ";
 
+/// Most runs save pages into a new file and look for none: fingerprints come in no order, and to
+/// keep them sorted would cost a place of its own for each page.
+const SORT: &str = "
+DELETE FROM pages WHERE id NOT IN (SELECT max(id) FROM pages GROUP BY fingerprint);
+CREATE UNIQUE INDEX pages_by_fingerprint ON pages (fingerprint);
+";
+const IS_SORTED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND
+    (name = 'pages_by_fingerprint' OR name LIKE 'sqlite_autoindex_pages%'))";
+
 impl Documents {
     /// Saved pages in `pages.db` of the data directory, or in memory; beyond `bytes_max` the oldest
     /// go. The file is opened, or made, when the first page is looked for or saved: many runs never
     /// do.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join(FILE));
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         std::thread::Builder::new()
             .name("documents".to_owned())
             .spawn(move || keep(file.as_deref(), bytes_max, &inbox))
@@ -120,6 +138,12 @@ impl Documents {
         found.await.unwrap_or_default()
     }
 
+    /// Announces a page that may soon have to be saved: others wait for it, so that they share a
+    /// commit.
+    pub(crate) fn expect(&self) -> Expected {
+        Expected { _guest: self.requests.guest() }
+    }
+
     /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
     /// are likely to look alike.
     pub(crate) async fn keep(
@@ -127,9 +151,11 @@ impl Documents {
         fingerprint: Fingerprint,
         kind: String,
         page: StoredPage,
+        expected: Option<Expected>,
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
+        drop(expected);
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
@@ -150,79 +176,65 @@ impl Documents {
     }
 }
 
-/// Everything that is wrong with the saved pages in a data directory.
-pub(crate) fn examine(dir: &Path) -> Vec<String> {
-    let path = dir.join(FILE);
-    let name = path.display().to_string();
-    if !path.exists() {
-        return Vec::new();
-    }
-    let look = || -> rusqlite::Result<Vec<String>> {
-        let connection = Connection::open(&path)?;
-        let mut found = crate::store::damage(&connection, &name)?;
-        for (table, sql) in [
-            ("pages", format!("SELECT mark, body, url, {LABEL} FROM pages")),
-            ("parsed", "SELECT mark, data, '', '' FROM parsed".to_owned()),
-            ("models", "SELECT mark, body, '', '' FROM models".to_owned()),
-        ] {
-            let mut statement = connection.prepare(&sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                if mark_with(&row.get::<_, String>(3)?, &bytes) != mark[..] {
-                    let url: String = row.get(2)?;
-                    found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
-                }
-            }
-        }
-        Ok(found)
-    };
-    look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
-}
-
 /// The thread: waits for the first request, opens the file, and serves.
 fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
-    let Ok(first) = inbox.recv() else { return };
+    let Some(first) = inbox.recv() else { return };
     match connect(file) {
         Ok((connection, packer)) => {
-            let has_data = connection
-                .query_row("SELECT EXISTS (SELECT 1 FROM parsed)", [], |row| row.get(0))
-                .unwrap_or(true);
+            let is_so = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
+            let has_data = is_so("SELECT EXISTS (SELECT 1 FROM parsed)").unwrap_or(true);
+            let has_pages = is_so("SELECT EXISTS (SELECT 1 FROM pages)").unwrap_or(true);
+            let is_sorted = Cell::new(is_so(IS_SORTED).unwrap_or(false));
             let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
-            Keeper { connection, has_data, packer, inbox, bytes_max }.keep(first);
+            let alarm = Alarm::of(file);
+            let keeper = Keeper { connection, has_data, is_sorted, packer, alarm, inbox, bytes_max };
+            // Pages of an earlier run give way to those of this one.
+            match if has_pages { keeper.sort() } else { Ok(()) } {
+                Ok(()) => keeper.keep(first),
+                Err(error) => refuse(first, inbox, &format!("saved pages: {error}")),
+            }
         }
-        Err(error) => refuse(first, inbox, &error),
+        Err(error) => {
+            health::tell_unusable(&error);
+            refuse(first, inbox, &error);
+        }
     }
 }
 
 fn connect(file: Option<&Path>) -> Result<(Connection, Packer), String> {
-    let open = || -> rusqlite::Result<Connection> {
+    let open = || -> rusqlite::Result<Result<Connection, String>> {
         let connection = match file {
             Some(file) => Connection::open(file)?,
             None => Connection::open_in_memory()?,
         };
-        connection.execute_batch(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
-        )?;
         let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if format != FORMAT {
-            let anew = "DROP TABLE IF EXISTS pages; DROP TABLE IF EXISTS parsed;
-                DROP TABLE IF EXISTS models;";
-            connection.execute_batch(&format!("{anew} PRAGMA user_version={FORMAT};"))?;
+        if let Some(words) = health::other_format(format) {
+            return Ok(Err(words));
+        }
+        // The log is good as it is: moving it into the file is work for a run that fills it.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // A packed page is some kilobytes, and each page of the file is written by itself.
+        connection.execute_batch(
+            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+             PRAGMA wal_autocheckpoint=4000;",
+        )?;
+        if format == 0 {
+            connection.execute_batch(&format!("PRAGMA user_version={FORMAT};"))?;
         }
         connection.execute_batch(SCHEMA)?;
         connection.execute_batch(packer::SCHEMA)?;
-        Ok(connection)
+        Ok(Ok(connection))
     };
     let name = file.map_or("(memory)".to_owned(), |file| file.display().to_string());
-    let connection = open().map_err(|error| format!("`{name}`: {error}"))?;
+    let opened = open().unwrap_or_else(|error| Err(error.to_string()));
+    let connection = opened.map_err(|words| format!("`{name}`: {words}"))?;
     let packer = Packer::new().map_err(|error| format!("zstd: {error}"))?;
     Ok((connection, packer))
 }
 
 /// Without a file nothing is found and nothing is saved; a run can do without.
 fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
-    for request in std::iter::once(first).chain(inbox) {
+    for request in std::iter::once(first).chain(std::iter::from_fn(|| inbox.recv())) {
         match request {
             Request::Find(_, answer) => drop(answer.send(None)),
             Request::Recall(_, _, answer) => drop(answer.send(None)),
@@ -237,7 +249,10 @@ struct Keeper<'a> {
     connection: Connection,
     /// Whether anything may have been parsed from the pages; most files hold nothing of that kind.
     has_data: Cell<bool>,
+    /// Whether pages are sorted by their fingerprints, and each is there once.
+    is_sorted: Cell<bool>,
     packer: RefCell<Packer>,
+    alarm: Alarm,
     inbox: &'a Receiver<Request>,
     bytes_max: u64,
 }
@@ -246,7 +261,7 @@ type Waiting = Vec<(oneshot::Sender<Result<(), String>>, Result<(), String>)>;
 
 impl Keeper<'_> {
     fn keep(self, first: Request) {
-        for request in std::iter::once(first).chain(self.inbox) {
+        for request in std::iter::once(first).chain(std::iter::from_fn(|| self.inbox.recv())) {
             let mut waiting = Waiting::new();
             let opened = self.connection.execute_batch("BEGIN");
             self.batch(request, &mut waiting);
@@ -272,23 +287,22 @@ impl Keeper<'_> {
             let Some(request) = next.take() else { break };
             match request {
                 Request::Find(fingerprint, answer) => {
-                    let found = self.find(&fingerprint).unwrap_or_default();
-                    drop(answer.send(found));
+                    drop(answer.send(self.alarm.hear(self.find(&fingerprint))));
                 }
                 Request::Recall(fingerprint, url, answer) => {
-                    drop(answer.send(self.recall(&fingerprint, &url).unwrap_or_default()));
+                    drop(answer.send(self.alarm.hear(self.recall(&fingerprint, &url))));
                 }
                 Request::Keep(fingerprint, kind, page, answer) => {
-                    waiting.push((answer, words(self.put(&fingerprint, &kind, &page))));
+                    waiting.push((answer, self.words(self.put(&fingerprint, &kind, &page))));
                 }
                 Request::KeepData(fingerprint, data, answer) => {
-                    waiting.push((answer, words(self.put_data(&fingerprint, &data))));
+                    waiting.push((answer, self.words(self.put_data(&fingerprint, &data))));
                 }
             }
             // Only what is saved gains by company; who asks wants an answer.
             next = match waiting.len() {
-                0 => self.inbox.try_recv().ok(),
-                _ => self.inbox.recv_deadline(deadline).ok(),
+                0 => self.inbox.try_recv(),
+                _ => self.inbox.recv_in_company(QUEUE / 2, deadline),
             };
         }
     }
@@ -313,7 +327,17 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// Sorts the pages, from here on for good.
+    fn sort(&self) -> rusqlite::Result<()> {
+        if !self.is_sorted.get() {
+            self.connection.execute_batch(SORT)?;
+            self.is_sorted.set(true);
+        }
+        Ok(())
+    }
+
     fn find(&self, fingerprint: &Fingerprint) -> rusqlite::Result<Found> {
+        self.sort()?;
         let Some(page) = self.page("fingerprint = ?1", params![fingerprint])? else {
             return Ok(None);
         };
@@ -333,6 +357,7 @@ impl Keeper<'_> {
     }
 
     fn recall(&self, own: &Fingerprint, url: &str) -> rusqlite::Result<Option<StoredPage>> {
+        self.sort()?;
         if let Some(page) = self.page("fingerprint = ?1", params![own])? {
             return Ok(Some(page));
         }
@@ -375,6 +400,9 @@ impl Keeper<'_> {
              {LABEL} FROM pages WHERE {which}"
         );
         let found = self.connection.prepare_cached(&sql)?.query_row(values, read).optional()?;
+        if matches!(found, Some(None)) {
+            self.alarm.ring("a saved page is not what was written");
+        }
         Ok(found.flatten())
     }
 
@@ -429,10 +457,13 @@ impl Keeper<'_> {
         }
         Ok(())
     }
-}
 
-fn words(result: rusqlite::Result<()>) -> Result<(), String> {
-    result.map_err(|error| format!("page could not be saved: {error}"))
+    fn words(&self, result: rusqlite::Result<()>) -> Result<(), String> {
+        result.map_err(|error| {
+            self.alarm.look_at(&error);
+            format!("page could not be saved: {error}")
+        })
+    }
 }
 
 /// The same text as [`LABEL`].
@@ -458,121 +489,4 @@ fn mark_with(label: &str, bytes: &[u8]) -> [u8; 8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind() -> String {
-        "host group".to_owned()
-    }
-
-    fn page(body: &str) -> StoredPage {
-        StoredPage {
-            url: "http://a/".to_owned(),
-            base: "http://a/moved".to_owned(),
-            from_date: "2020-07-01T10:00:00+00:00[UTC]".to_owned(),
-            status: 200,
-            content_type: Some("text/html".to_owned()),
-            headers: "content-type: text/html".to_owned(),
-            body: Bytes::from(body.to_owned()),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_page_is_found_again_and_a_newer_one_drops_what_was_parsed() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([1; 16]).await, None);
-        documents.keep([1; 16], kind(), page("one")).await.unwrap();
-        documents.keep_data([1; 16], vec![(b"key".to_vec(), b"data".to_vec())]).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!(found, page("one"));
-        assert_eq!(parsed[&b"key"[..]], b"data");
-        assert_eq!(documents.recall([9; 16], "http://a/").await, Some(page("one")));
-        assert_eq!(documents.recall([9; 16], "http://b/").await, None);
-        documents.keep([1; 16], kind(), page("two")).await.unwrap();
-        let (found, parsed) = documents.find([1; 16]).await.unwrap();
-        assert_eq!((found, parsed.len()), (page("two"), 0));
-    }
-
-    #[tokio::test]
-    async fn a_file_of_another_version_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute_batch("CREATE TABLE pages (url TEXT); PRAGMA user_version=1").unwrap();
-        drop(other);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([3; 16], kind(), page("new")).await.unwrap();
-        assert_eq!(documents.find([3; 16]).await.unwrap().0, page("new"));
-    }
-
-    #[tokio::test]
-    async fn an_address_that_is_damaged_is_found_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([4; 16], kind(), page("whole")).await.unwrap();
-        assert!(examine(dir.path()).is_empty());
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET base = 'http://b/moved'", []).unwrap();
-        assert_eq!(documents.find([4; 16]).await, None);
-        assert_eq!(examine(dir.path()).len(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_damaged_page_counts_as_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        documents.keep([2; 16], kind(), page("whole")).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        other.execute("UPDATE pages SET body = zeroblob(20)", []).unwrap();
-        assert_eq!(documents.find([2; 16]).await, None);
-    }
-
-    #[tokio::test]
-    async fn beyond_the_bound_the_oldest_pages_go() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 400 << 10).unwrap();
-        let body = |number: u8| -> String {
-            let hash = |part: u32| blake3::hash(&[&part.to_le_bytes()[..], &[number]].concat());
-            (0..200).map(|part| hash(part).to_hex().to_string()).collect()
-        };
-        for number in 0..200 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
-        }
-        assert_eq!(documents.find([0; 16]).await, None);
-        let (last, _) = documents.find([199; 16]).await.unwrap();
-        assert_eq!(last, page(&body(199)));
-        let mut kept = 0;
-        for number in 0..200 {
-            kept += u32::from(documents.find([number; 16]).await.is_some());
-        }
-        assert!((10..80).contains(&kept), "{kept} pages are kept");
-    }
-
-    #[tokio::test]
-    async fn pages_of_a_kind_are_packed_against_the_first_and_found_whole() {
-        let dir = tempfile::tempdir().unwrap();
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        let frame = (0..400).map(|line| (line * line).to_string()).collect::<Vec<_>>().join("\n");
-        let body = |number: u8| format!("{frame}<h1>{number}</h1>{frame}");
-        for number in 0..9 {
-            documents.keep([number; 16], kind(), page(&body(number))).await.unwrap();
-        }
-        documents.keep([9; 16], "other".to_owned(), page(&body(9))).await.unwrap();
-        let other = Connection::open(dir.path().join("pages.db")).unwrap();
-        let sizes = "SELECT length(body) FROM pages ORDER BY id";
-        let mut statement = other.prepare(sizes).unwrap();
-        let sizes = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
-        let sizes: Vec<i64> = sizes.map(Result::unwrap).collect();
-        assert!(sizes[8] * 5 < sizes[0] && sizes[9] > sizes[8] * 5, "{sizes:?}");
-        for number in 0..10 {
-            let (found, _) = documents.find([number; 16]).await.unwrap();
-            assert_eq!(found, page(&body(number)));
-        }
-        other.execute("UPDATE models SET body = zeroblob(3000)", []).unwrap();
-        drop(documents);
-        let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
-        assert_eq!(documents.find([8; 16]).await, None);
-        assert!(documents.find([0; 16]).await.is_some());
-        assert_eq!(examine(dir.path()).len(), 2);
-    }
-}
+mod tests;

@@ -25,6 +25,7 @@ mod pool;
 mod prepare;
 mod quality;
 mod query;
+mod queue;
 mod replay;
 mod report;
 mod run;

@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crossbeam_channel::{Sender, bounded};
 use tokio::sync::oneshot;
+
+use crate::queue::{Sender, queue};
 
 type Work<W> = Box<dyn FnOnce(&mut W) + Send>;
 
@@ -25,17 +26,17 @@ pub(crate) enum PoolError {
 }
 
 impl<W: 'static> Pool<W> {
-    /// Starts `threads` threads; at most `queue` pieces of work wait for them.
-    pub(crate) fn start<F>(threads: usize, queue: usize, worker: F) -> std::io::Result<Self>
+    /// Starts `threads` threads; at most `waiting` pieces of work wait for them.
+    pub(crate) fn start<F>(threads: usize, waiting: usize, worker: F) -> std::io::Result<Self>
     where
         F: Fn() -> W + Send + Clone + 'static,
     {
-        let (work, inbox) = bounded::<Work<W>>(queue.max(1));
+        let (work, inbox) = queue::<Work<W>>(waiting);
         for number in 0..threads.max(1) {
             let (inbox, worker) = (inbox.clone(), worker.clone());
             std::thread::Builder::new().name(format!("parse-{number}")).spawn(move || {
                 let mut own = worker();
-                for work in inbox {
+                while let Some(work) = inbox.recv() {
                     if catch_unwind(AssertUnwindSafe(|| work(&mut own))).is_err() {
                         // Whatever state it was in, nobody builds on it.
                         own = worker();
@@ -65,7 +66,7 @@ impl<W: 'static> Pool<W> {
                 }
             }
         });
-        self.work.send(work).map_err(|_| PoolError::Closed)?;
+        self.work.send(work).map_err(|_work| PoolError::Closed)?;
         result.await.unwrap_or(Err(PoolError::Closed))
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::bootstrap::Node;
 use crate::compose::Composed;
 use crate::config::Config;
+use crate::documents;
 use crate::error::RunError;
 use crate::ledger::{OpenMode, Run};
 use crate::prepare::RunDate;
@@ -39,6 +40,7 @@ impl Plan {
             _ => return Err(RunError::NothingToReplay),
         };
         let pages_dir = composed.config.store.data_dir.clone();
+        documents::vouch(&pages_dir)?;
         let scratch = pages_dir.join(SCRATCH);
         clear(&scratch)?;
         let pattern = &composed.config.output.dir_timestamp_pattern;

@@ -87,6 +87,7 @@ pub(crate) struct Ended {
     tenancy: Tenancy,
     renewing: JoinHandle<()>,
     whole: bool,
+    alone: bool,
     /// The mark beside this node's folder.
     mark: Option<PathBuf>,
 }
@@ -103,6 +104,14 @@ impl Ended {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
         let closed = async {
+            if self.whole && self.alone {
+                let session = self.tenancy.lease().await?.session;
+                // Both are asked for before either is waited for: one commit has both.
+                let close = store.submit(Command::Close { session });
+                let _left = store.submit(Command::Leave { session });
+                close.await?;
+                return Ok(());
+            }
             if self.whole {
                 let mut standing = store.standing();
                 let mut tenancy = self.tenancy.clone();
@@ -124,7 +133,6 @@ impl Ended {
             Ok(()) = stop.changed() => Ok(()),
         };
         self.renewing.abort();
-        failpoint::pass("run.close.after");
         closed
     }
 }
@@ -233,7 +241,8 @@ pub(crate) async fn run(
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();
         report.share = Some(NodeShare::of(&share));
     }
-    Ok(Ended { report, tenancy, renewing, whole: whole && node.place.votes, mark })
+    let (whole, alone) = (whole && node.place.votes, node.place.alone);
+    Ok(Ended { report, tenancy, renewing, whole, alone, mark })
 }
 
 /// What every node reads back from the store: nobody works from what it composed itself.
@@ -373,9 +382,9 @@ async fn open_run(
         Reply::Stale => Err(RunError::Stale),
         Reply::NothingToRetry => Err(RunError::NothingToRetry),
         Reply::NotEnded => Err(RunError::NotEnded),
-        Reply::Unfinished { defs, .. } => {
-            let old = blob(store, defs).await?;
-            Err(RunError::OtherRun(differ::words(&old, &composed.published, mode)))
+        Reply::Unfinished { defs, config } => {
+            let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
+            Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
     }

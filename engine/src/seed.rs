@@ -134,7 +134,7 @@ fn locators<'g>(
 /// page is loaded once for each group, below another it is other work.
 pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
     // An address that cannot be loaded still becomes a job: it fails with its reason.
-    let lane = Target::of(url).map_or_else(|_| "local".to_owned(), |target| target.lane());
+    let lane = Target::lane_of(url).unwrap_or_else(|| "local".to_owned());
     NewJob {
         key: key(&[std::str::from_utf8(&hex(root)).unwrap_or_default(), group, url]),
         root,

@@ -129,6 +129,7 @@ impl TaskMediator {
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         failpoint::pass("page.load.before");
+        let expected = self.documents.as_ref().map(Documents::expect);
         let brought = match self.bring(&grant, fingerprint, started).await {
             Ok(brought) => brought,
             Err(Absent::Moved(way)) => return Some(moved(way)),
@@ -144,7 +145,9 @@ impl TaskMediator {
         // Saving goes on while the threads work; both are done before the job ends.
         let saved = async {
             match (&self.documents, save) {
-                (Some(documents), Some(page)) => documents.keep(fingerprint, kind, page).await,
+                (Some(documents), Some(page)) => {
+                    documents.keep(fingerprint, kind, page, expected).await
+                }
                 _ => Ok(()),
             }
         };

@@ -5,6 +5,7 @@
 //! guess. Known difference: `(?i)` folds the case of all letters, in Java of ASCII alone.
 
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use fancy_regex::RegexBuilder;
 
@@ -71,11 +72,27 @@ pub fn compile_whole(java: &str) -> Result<Regex, JavaRegexError> {
     build(&format!(r"\A(?:{bare}{line})\z"))
 }
 
+/// Patterns compiled last. Definitions are made ready more than once on the way to a run, and
+/// `^.{0,200}` alone takes milliseconds.
+static RECENT: Mutex<Vec<(String, Regex)>> = Mutex::new(Vec::new());
+/// How many of them are kept.
+const RECENT_MAX: usize = 64;
+
 fn build(pattern: &str) -> Result<Regex, JavaRegexError> {
-    RegexBuilder::new(pattern)
+    let recent = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = recent().iter().find(|(known, _)| known == pattern) {
+        return Ok(known.clone());
+    }
+    let regex = RegexBuilder::new(pattern)
         .backtrack_limit(BACKTRACK_LIMIT)
         .build()
-        .map_err(|error| JavaRegexError::Engine(Box::new(error)))
+        .map_err(|error| JavaRegexError::Engine(Box::new(error)))?;
+    let mut recent = recent();
+    if recent.len() >= RECENT_MAX {
+        recent.remove(0);
+    }
+    recent.push((pattern.to_owned(), regex.clone()));
+    Ok(regex)
 }
 
 /// Rewrites a Java pattern in the words of `fancy-regex`.

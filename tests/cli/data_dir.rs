@@ -82,6 +82,7 @@ fn a_comment_or_another_delay_does_not_make_other_definitions() {
     insta::assert_snapshot!(ending.shown(&work), @r#"
     exit 0
     --- stderr
+    continuing the unfinished run of this data directory: 0 jobs done, 1 to do
     continued the unfinished run of this data directory
            run  finished after [time]
           jobs  1 done, 0 failed, 0 pending
@@ -117,6 +118,7 @@ fn unwritable_output_keeps_the_rows_for_the_next_run() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 0
     --- stderr
+    continuing the unfinished run of this data directory: 1 job done, 0 to do
     continued the unfinished run of this data directory
            run  finished after [time]
           jobs  1 done, 0 failed, 0 pending
@@ -215,7 +217,7 @@ fn a_directory_of_an_older_version_is_refused() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 10
     --- stderr
-    error: data directory `data/state.db` was written by an older version (format 1, this is 3): let that version finish its run, or name another directory with `data.dir`
+    error: data directory `data/state.db` was written by an older version (format 1, this is 4): let that version finish its run, or name another directory with `data.dir`
     "#);
 }
 
@@ -230,7 +232,7 @@ fn a_directory_of_a_newer_version_is_refused() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 10
     --- stderr
-    error: data directory `data/state.db` was written by a newer version (format 1000, this is 3)
+    error: data directory `data/state.db` was written by a newer version (format 1000, this is 4)
     "#);
 }
 
@@ -259,4 +261,22 @@ fn a_damaged_ledger_is_told_and_not_overwritten() {
     assert_eq!(ending.code, 1, "{ending:?}");
     assert!(ending.stderr.contains("state.db") || ending.stderr.contains("data"), "{ending:?}");
     assert_eq!(work.read("data/state.db"), rubbish);
+}
+
+#[test]
+fn output_that_is_removed_meanwhile_is_written_again() {
+    let site = Site::start();
+    site.page("/", titled("first"));
+    let late = Response::html(titled("late")).delay(std::time::Duration::from_millis(1500));
+    site.answer("/late", late);
+    let work = Workdir::with_defs(&job(&[("a", &site.url("/")), ("b", &site.url("/late"))], TITLE));
+    let running = work.start_run(&["loader.fetch.parallelism=2"]);
+    wait_until("a row is written", || work.lines("output/latest/data.txt").len() == 1);
+    fs::remove_dir_all(work.path("output")).unwrap();
+    let ending = running.end();
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("was removed or changed meanwhile"), "{}", ending.stderr);
+    let mut rows = work.lines("output/2020Jul01-102005/data.txt");
+    rows.sort();
+    assert_eq!(rows, ["a|g|title|first", "b|g|title|late"]);
 }

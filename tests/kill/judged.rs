@@ -157,8 +157,9 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
             figures.kills += 1;
         }
         let output = child.wait_with_output().unwrap();
-        // What was on the wire at the kill reaches the site now.
-        std::thread::sleep(Duration::from_millis(15));
+        // What was on the wire at the kill reaches the site now, on a busy machine too; later it
+        // would be taken for a request of the next process.
+        std::thread::sleep(Duration::from_millis(60));
         let there = place.folders();
         if folders > 0 && there.len() > folders {
             // Another run has begun: the one before was closed, all of it, or killed before it was

@@ -1,6 +1,6 @@
 //! `spoonbill failed`: the failed jobs of the last run, as JSON lines.
 
-use super::{SettingArgs, print_err, print_out, secrets};
+use super::{SettingArgs, expect_run, print_err, print_out, secrets};
 use crate::bootstrap::Node;
 use crate::compose::Published;
 use crate::ledger::JobId;
@@ -12,9 +12,8 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
         Err(code) => return code,
     };
     let dir = &config.store.data_dir;
-    if !dir.join("state.db").exists() {
-        print_err(&format!("error: `{}` holds no run\n", dir.display()));
-        return 1;
+    if let Err(code) = expect_run(dir, "") {
+        return code;
     }
     let node = match Node::solo(&config) {
         Ok(node) => node,

@@ -1,6 +1,6 @@
 //! `spoonbill fsck`: whether a data directory is what was written.
 
-use super::{SettingArgs, print_err, print_out};
+use super::{SettingArgs, expect_run, print_err, print_out};
 use crate::error::RunError;
 use crate::{documents, store};
 
@@ -10,9 +10,8 @@ pub(super) fn fsck(settings: &SettingArgs) -> u8 {
         Err(code) => return code,
     };
     let dir = &config.store.data_dir;
-    if !dir.join("state.db").exists() {
-        print_err(&format!("error: `{}` holds no run\n", dir.display()));
-        return 1;
+    if let Err(code) = expect_run(dir, "") {
+        return code;
     }
     let mut found = match store::examine(dir) {
         Ok(found) => found,

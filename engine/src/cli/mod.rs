@@ -17,13 +17,14 @@ mod table;
 mod try_page;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, Inputs};
+use crate::error::RunError;
 use crate::report::Report;
 use problems::Shown;
 
@@ -307,6 +308,21 @@ impl LogArgs {
         };
         // A second start in one process keeps the first one's lines.
         drop(started);
+    }
+}
+
+/// Says so, with the exit code, if a data directory holds no run for such a purpose.
+fn expect_run(dir: &Path, purpose: &str) -> Result<(), u8> {
+    match crate::store::is_there(dir) {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            print_err(&format!("error: `{}` holds no run{purpose}\n", dir.display()));
+            Err(1)
+        }
+        Err(error) => {
+            print_err(&format!("error: {error}\n"));
+            Err(RunError::from(error).exit_code())
+        }
     }
 }
 

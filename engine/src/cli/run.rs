@@ -5,9 +5,9 @@ use std::path::Path;
 use tokio::sync::watch;
 
 use super::problems::{self, Shown};
-use super::{RunArgs, failed, print_err, progress, secrets};
+use super::{RunArgs, expect_run, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
-use crate::compose::compose;
+use crate::compose::{compose, identity};
 use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
@@ -16,7 +16,10 @@ use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
 use crate::run::{Ended, Errand, Offer};
 use crate::shutdown::{self, Signal, Stop};
-use crate::store::serve_control;
+use crate::store::{Answer, Question, serve_control};
+
+/// So many cores are kept busy by pages that one thread loads; more threads would wake each other.
+const FEW_CORES: usize = 4;
 
 /// Which jobs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,18 +33,37 @@ pub(super) enum Which {
 }
 
 impl Which {
+    /// Why `--fresh` makes no sense, if it does not.
+    fn is_never_fresh(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Failed => Some(
+                "`--fresh` discards a run, and `retry` needs one: leave it out, or begin anew with \
+                 `spoonbill run --fresh`",
+            ),
+            Self::Stored => Some(
+                "`--fresh` discards a run, and `replay` needs one: leave it out; a replay always \
+                 begins anew",
+            ),
+        }
+    }
+
     /// What an earlier run is needed for, if one is.
     fn needs_a_run(self) -> Option<&'static str> {
         match self {
             Self::All => None,
-            Self::Failed => Some("whose failed jobs could be tried again"),
-            Self::Stored => Some("whose pages could be replayed"),
+            Self::Failed => Some(" whose failed jobs could be tried again"),
+            Self::Stored => Some(" whose pages could be replayed"),
         }
     }
 }
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     args.logging.start();
+    if let (true, Some(words)) = (args.fresh, which.is_never_fresh()) {
+        print_err(&format!("error: {words}\n"));
+        return 2;
+    }
     let (defs_dir, output) = (Some(&args.defs_dir), args.output.as_ref());
     let config = match args.settings.resolve_with(args.cluster.flags(), defs_dir, output) {
         Ok(config) => config,
@@ -76,11 +98,9 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         return 2;
     }
     if let Some(purpose) = which.needs_a_run()
-        && !config.store.data_dir.join("state.db").exists()
+        && let Err(code) = expect_run(&config.store.data_dir, purpose)
     {
-        let dir = config.store.data_dir.display();
-        print_err(&format!("error: `{dir}` holds no run {purpose}\n"));
-        return 1;
+        return code;
     }
     let performed = match (which, args.fresh) {
         (Which::Failed, _) => perform(args, which, &offer, OpenMode::Retry),
@@ -129,15 +149,38 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
     let node = engine.open(&offer.config)?;
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
+    if !args.logging.quiet {
+        tell_if_continued(args, &node, offer, mode)?;
+    }
     let errand = Errand { mode, replay: None };
     let code = engine.drive(args, &node, offer, &errand).and_then(|ended| {
         let cancelled = node.store.standing().borrow().cancelled;
         let code = conclude(args, which, &ended.report, *engine.stop.borrow(), cancelled);
+        node.end_process_with(code);
         engine.runtime.block_on(ended.close(&node.store, engine.stop.clone())).map(|()| code)
     });
     node.close();
     engine.runtime.shutdown_background();
     code
+}
+
+/// Says at the start that an unfinished run is gone on with, and what is left of it.
+fn tell_if_continued(
+    args: &RunArgs,
+    node: &Node,
+    offer: &Offer,
+    mode: OpenMode,
+) -> Result<(), RunError> {
+    let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else { return Ok(()) };
+    let same = |composed| run.plan.identity == identity(composed);
+    if mode == OpenMode::Fresh || run.closed || !offer.composed.as_ref().is_ok_and(same) {
+        return Ok(());
+    }
+    let (done, left) = (counted(run.done, "job"), run.known - run.done - run.failed);
+    args.logging.say(&format!(
+        "continuing the unfinished run of this data directory: {done} done, {left} to do"
+    ));
+    Ok(())
 }
 
 /// Computes all rows anew beside the last run, whose data directory is held but not changed.
@@ -177,11 +220,16 @@ impl Engine {
         let internal =
             |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
         let token = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(std::thread::available_parallelism().map_or(1, usize::from).min(4))
-            .enable_all()
-            .build()
-            .map_err(|error| internal("no async runtime", error))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut builder = if cores <= FEW_CORES {
+            tokio::runtime::Builder::new_current_thread()
+        } else {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(cores.div_ceil(FEW_CORES).min(4));
+            builder
+        };
+        let runtime =
+            builder.enable_all().build().map_err(|error| internal("no async runtime", error))?;
         let (stop, ended) = (token.subscribe(), watch::Sender::new(false));
         Ok(Self { runtime, token, stop, ended })
     }

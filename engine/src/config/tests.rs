@@ -82,7 +82,8 @@ fn defaults_are_those_the_engine_is_written_against() {
     Config { nodes_max: 500000, depth_max: 5000, rows_max: 100000, time_max: 30s, threads: 0 }, script: Script
     Config { time_max: 2s, memory_bytes_max: 33554432 }, store: Store
     Config { data_dir: "data", persist_pages: true, keep_files: false, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, seen_memory: 134217728 }, run: Run
-    Config { progress_interval: 30s, shutdown_timeout: 18s }, settings: {} }
+    Config { progress_interval: 30s, shutdown_timeout: 18s }, cluster: Cluster
+    Config { enable: false, node_id: None, listen: None, peers: None, votes: true, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
     "#);
 }
 
@@ -120,7 +121,8 @@ fn every_setting_with_an_effect_changes_a_field() {
         let text = match key.kind {
             Kind::Text | Kind::Path => "other".to_owned(),
             Kind::Choice(choices) => choices[1].to_owned(),
-            Kind::Boolean => "no".to_owned(),
+            Kind::Boolean if key.preset == Preset::Is("true") => "no".to_owned(),
+            Kind::Boolean => "yes".to_owned(),
             Kind::Integer { min, .. } => (min + 77).to_string(),
             Kind::Duration { .. } => "77s".to_owned(),
             Kind::Size { .. } => "77MiB".to_owned(),
@@ -210,7 +212,7 @@ fn every_name_of_scoopi_is_accepted_with_and_without_prefix() {
     for prefix in ["", "scoopi.", "spoonbill."] {
         let given: Vec<String> = names
             .iter()
-            .map(|name| format!("{prefix}{name}={}", default.get(name).unwrap_or("x")))
+            .map(|name| format!("{prefix}{name}={}", default.get(name).unwrap_or("3")))
             .collect();
         let inputs = Inputs { sets: given, ..Inputs::default() };
         let config = resolve(&inputs);

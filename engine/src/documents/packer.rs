@@ -13,7 +13,7 @@ use super::mark_of;
 
 const LEVEL: i32 = 1;
 /// Shorter pages are packed alone.
-const MODEL_MIN: usize = 2 * 1024;
+const MODEL_MIN: usize = 256;
 /// More of a page than this makes no better model.
 const MODEL_MAX: usize = 128 * 1024;
 /// Models of one process: each takes about a megabyte.

@@ -56,7 +56,7 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
 }
 
 fn is_local(url: &str) -> bool {
-    matches!(Target::of(url), Ok(Target::Path(_)))
+    !Target::is_web(url) && matches!(Target::of(url), Ok(Target::Path(_)))
 }
 
 impl Workshop {

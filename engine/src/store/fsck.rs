@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row};
 
 use super::late::Late;
 use super::lock::DirLock;
+use super::mark::{LEDGER, Mark};
 use super::output::{ALL_OUTPUT, read_row, vouch};
 use super::seal::{unseal, unseal_bytes};
 use super::seen::Seen;
@@ -17,7 +18,11 @@ use crate::ledger::{Core, FailedJob, Job, Lane, Run};
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
-    let path = dir.join("state.db");
+    let mark = Mark::of(dir);
+    if let Err(StoreError::Damaged(words)) = mark.look_for_ledger() {
+        return Ok(vec![words]);
+    }
+    let path = dir.join(LEDGER);
     let name = path.display().to_string();
     let look = || -> rusqlite::Result<Result<Vec<String>, StoreError>> {
         let connection = Connection::open(&path)?;
@@ -27,7 +32,9 @@ pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
         }
         let mut found = damage(&connection, &name)?;
         if found.is_empty() {
-            let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };
+            let (found_so_far, mark) = (Vec::new(), &mark);
+            let connection = &connection;
+            let mut examiner = Examiner { connection, name: &name, mark, found: found_so_far };
             // What is still in the log goes to the tables for the time of the look.
             connection.execute_batch("BEGIN")?;
             examiner.records()?;
@@ -58,6 +65,7 @@ pub(crate) fn damage(connection: &Connection, name: &str) -> rusqlite::Result<Ve
 struct Examiner<'a> {
     connection: &'a Connection,
     name: &'a str,
+    mark: &'a Mark,
     found: Vec<String>,
 }
 
@@ -72,6 +80,7 @@ impl Examiner<'_> {
             Ok(())
         })?;
         if let Some((_, extent)) = &mut core {
+            self.found.extend(self.mark.is_short(extent.commits));
             let log = Late::load(self.connection, extent.late_rows, &mut extent.sums);
             self.note(log.map(drop))?;
         }

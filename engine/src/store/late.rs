@@ -8,18 +8,22 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
-use super::seal::{seal_bytes, seal_numbered, unseal_bytes, unseal_numbered};
+use super::seal::{seal_bytes, seal_numbered, unseal_numbered, unsealed};
 use super::sums::{Sums, place};
 use crate::ledger::{JobId, LaneId};
 
-/// Changes kept before they go to the tables.
-const CHANGES_MAX: usize = 32_768;
-/// Bytes of log, likewise.
-const BYTES_MAX: usize = 8 << 20;
+/// Changes kept before they go to the tables: so many at least, and for each so many places in the
+/// table one more, up to a bound. The larger the tables are, the fewer changes fall on one page of
+/// them, and a page is what is paid for; the bound is on memory, and on how long all others wait.
+const CHANGES_MIN: usize = 32_768;
+const CHANGES_MAX: usize = 131_072;
+const PLACES_FOR_A_CHANGE: u64 = 8;
+/// Bytes of log for each of them.
+const BYTES_EACH: usize = 256;
 /// Rows of a lane read ahead, and lanes for which they are kept.
 const AHEAD: usize = 16;
 const LANES_MAX: usize = 50_000;
@@ -61,6 +65,8 @@ pub(super) struct Late {
     logged_bytes: usize,
     /// Later jobs are not in the table.
     last_filed: Option<JobId>,
+    /// Places in the table; it may be a few more or less.
+    places: u64,
     heads: BTreeMap<LaneId, Heads>,
     read: BTreeMap<JobId, Vec<u8>>,
 }
@@ -113,6 +119,11 @@ impl Late {
         Ok(())
     }
 
+    /// Tells it, once it is loaded, how many places are in the table.
+    pub(super) fn set_places(&mut self, places: u64) {
+        self.places = places;
+    }
+
     /// Rows of the log; to be stored with each commit.
     pub(super) fn rows(&self) -> u64 {
         self.rows
@@ -121,7 +132,9 @@ impl Late {
     /// Whether the changes should go to the tables now, for which a transaction must be open.
     pub(super) fn is_full(&self) -> bool {
         let changes = self.jobs.len() + self.added.len() + self.left.len() + self.lanes.len();
-        changes >= CHANGES_MAX || self.logged_bytes + self.log.len() >= BYTES_MAX
+        let most = (self.places / PLACES_FOR_A_CHANGE) as usize;
+        let most = most.clamp(CHANGES_MIN, CHANGES_MAX);
+        changes >= most || self.logged_bytes + self.log.len() >= most * BYTES_EACH
     }
 
     fn note(&mut self, change: &Change<'_>) {
@@ -186,13 +199,12 @@ impl Late {
         if !self.read.contains_key(&id) {
             let mut statement =
                 connection.prepare_cached("SELECT record FROM jobs WHERE id = ?1")?;
-            let sealed: Option<Vec<u8>> =
-                statement.query_row(params![id.0 as i64], |row| row.get(0)).optional()?;
-            let Some(sealed) = sealed else {
+            let mut rows = statement.query(params![id.0 as i64])?;
+            let Some(row) = rows.next()? else {
                 return Ok(None);
             };
-            let record = unseal_bytes(&sealed, &format!("job {}", id.0));
-            let record = record.map_err(|error| Fault::Odd(error.message))?.to_vec();
+            let sealed = row.get_ref(0)?.as_blob().unwrap_or_default();
+            let record = open_record(sealed, id)?.to_vec();
             if self.read.len() >= READ_MAX {
                 self.read.clear();
             }
@@ -274,6 +286,8 @@ impl Late {
             .prepare_cached("INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)")?;
         let mut leave = connection
             .prepare_cached("DELETE FROM queue WHERE lane = ?1 AND ready_at = ?2 AND id = ?3")?;
+        self.places += self.added.len() as u64;
+        self.places = self.places.saturating_sub(self.left.len() as u64);
         for (lane, ready_at, id) in std::mem::take(&mut self.left) {
             if leave.execute(params![lane.0, ready_at as i64, id.0 as i64])? != 1 {
                 return Err(Fault::Odd(format!("job {} is not where it was queued", id.0)));
@@ -287,6 +301,10 @@ impl Late {
         self.heads.clear();
         Ok(())
     }
+}
+
+fn open_record(sealed: &[u8], id: JobId) -> Result<&[u8], Fault> {
+    unsealed(sealed).ok_or_else(|| Fault::Odd(format!("job {} is not what was written", id.0)))
 }
 
 impl Heads {

@@ -6,6 +6,7 @@ mod cluster;
 mod fsck;
 mod late;
 mod lock;
+mod mark;
 mod output;
 mod seal;
 mod seen;
@@ -29,6 +30,7 @@ pub(crate) use cluster::{
 };
 pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
+pub(crate) use sqlite::store_error;
 
 /// Where the ledger is kept.
 pub trait Store: Interface {
@@ -160,7 +162,7 @@ impl From<rusqlite::Error> for Fault {
 
 impl StoreError {
     /// Why a file of such a format cannot be used, if it cannot; 0 is a file not yet made.
-    fn of_format(found: i64, known: i64, path: &str) -> Option<Self> {
+    pub(crate) fn of_format(found: i64, known: i64, path: &str) -> Option<Self> {
         let path = path.to_owned();
         match found {
             0 => None,
@@ -174,6 +176,11 @@ impl StoreError {
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }
+}
+
+/// Whether a data directory has a ledger; one that has lost its ledger is damaged.
+pub(crate) fn is_there(dir: &std::path::Path) -> Result<bool, StoreError> {
+    mark::Mark::of(dir).is_ledger_there()
 }
 
 impl fmt::Debug for dyn Store {

@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 
 use crate::ledger::{TableError, TableResult};
 
-const MARK: usize = 8;
+/// Bytes of a mark.
+pub(super) const MARK: usize = 8;
 
 fn mark(bytes: &[u8]) -> [u8; MARK] {
     let mut mark = [0; MARK];
@@ -105,8 +106,13 @@ pub(super) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
 /// The bytes behind the mark, if they are the ones that were sealed.
 pub(super) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
     let damaged = || TableError { message: format!("{what} is not what was written"), full: false };
-    let (own, bytes) = sealed.split_at_checked(MARK).ok_or_else(damaged)?;
-    if own == mark(bytes) { Ok(bytes) } else { Err(damaged()) }
+    unsealed(sealed).ok_or_else(damaged)
+}
+
+/// The same without words, for who has its own.
+pub(super) fn unsealed(sealed: &[u8]) -> Option<&[u8]> {
+    let (own, bytes) = sealed.split_at_checked(MARK)?;
+    (own == mark(bytes)).then_some(bytes)
 }
 
 /// Decodes a sealed value.

@@ -2,11 +2,11 @@
 //! come and makes many of them durable with one sync.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender as Bell, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
@@ -14,10 +14,12 @@ use tokio::sync::{oneshot, watch};
 
 use super::answer::answer;
 use super::lock::DirLock;
+use super::mark::{LEDGER, Mark};
 use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
+use crate::queue::{self, Sender, queue};
 
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
@@ -35,6 +37,10 @@ pub(crate) struct OpenOptions {
     /// Memory for the set of known keys, in bytes.
     pub seen_memory: u64,
 }
+
+/// How long the end of a job waits for others to share its commit: less than a sync takes on
+/// many disks, and enough for pages that were loaded together.
+const GATHER_TIME: Duration = Duration::from_millis(1);
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// An answer that waits for the commit.
@@ -55,7 +61,8 @@ enum Request {
 pub(crate) struct SoloHandle {
     requests: Sender<Request>,
     standing: watch::Receiver<Standing>,
-    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
+    ending: Arc<OnceLock<u8>>,
 }
 
 impl std::fmt::Debug for SoloHandle {
@@ -84,16 +91,23 @@ impl SoloHandle {
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
         failpoint::pass("store.lock.after");
-        let file = options.dir.join("state.db");
+        let file = options.dir.join(LEDGER);
         let file = if options.in_memory { None } else { Some(file.as_path()) };
+        let mark = file.is_some().then(|| Mark::of(&options.dir));
+        mark.as_ref().map_or(Ok(()), Mark::look_for_ledger)?;
         let mut tables = SqliteTables::open(file, options.seen_memory, Keeping::Alone)?;
         let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        if let Some(words) = mark.as_ref().and_then(|mark| mark.is_short(tables.commits())) {
+            return Err(StoreError::Damaged(words));
+        }
         failpoint::pass("store.open.after");
         let ledger = Ledger::new(core, lanes, tables);
-        let (requests, inbox) = bounded(options.queue_max.max(1));
+        let (requests, inbox) = queue(options.queue_max);
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
-        let handle = Self { requests, standing, bells: Arc::clone(&bells) };
+        let ending = Arc::new(OnceLock::new());
+        let (bell, end) = (Arc::clone(&bells), Arc::clone(&ending));
+        let handle = Self { requests, standing, bells: bell, ending: end };
         let keeper = Keeper {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
@@ -105,6 +119,9 @@ impl SoloHandle {
             began: Instant::now(),
             held: Vec::new(),
             changed: false,
+            last: false,
+            ending,
+            mark,
             _lock: lock,
         };
         let thread = std::thread::Builder::new()
@@ -121,11 +138,21 @@ impl SoloHandle {
 }
 
 impl SoloThread {
+    /// Has the process end, with this exit code, in the moment its run is closed.
+    pub(crate) fn end_process_with(&self, code: u8) {
+        self.handle.ending.get_or_init(|| code);
+    }
+
     /// Ends the thread after everything before is durable.
     pub(crate) fn close(self) {
         self.handle.send(Request::Close);
         drop(self.thread.join());
     }
+}
+
+#[expect(clippy::exit, reason = "all is stored and told; what is left would only take time")]
+fn leave(code: u8) -> ! {
+    std::process::exit(code.into())
 }
 
 /// A number no earlier process used for the same data directory, so that ledger time never adds
@@ -161,9 +188,9 @@ fn is_relied_on(command: &Command) -> bool {
 /// The thread's own state.
 struct Keeper {
     ledger: Ledger<SqliteTables>,
-    inbox: Receiver<Request>,
+    inbox: queue::Receiver<Request>,
     publish: watch::Sender<Standing>,
-    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
     interval: Duration,
     commit_max: usize,
     began: Instant,
@@ -172,13 +199,18 @@ struct Keeper {
     held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
+    /// Whether the next commit is the last act of a run that is durable already.
+    last: bool,
+    /// The exit code with which the process is to end then.
+    ending: Arc<OnceLock<u8>>,
+    mark: Option<Mark>,
     /// Held as long as the thread lives.
     _lock: Option<DirLock>,
 }
 
 impl Keeper {
     fn keep(mut self) {
-        while let Ok(request) = self.inbox.recv() {
+        while let Some(request) = self.inbox.recv() {
             match self.batch(request) {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -197,9 +229,13 @@ impl Keeper {
             if !open || count >= self.commit_max || Instant::now() >= deadline {
                 break;
             }
-            // An answer that somebody waits for is not kept back for company.
-            let patience = if self.held.is_empty() { self.interval } else { Duration::ZERO };
-            next = self.inbox.recv_timeout(patience).ok();
+            // An answer that somebody waits for is kept back for company only while jobs are out
+            // that may end any moment, and not for long.
+            let (wanted, patience) = match self.ledger.core().taken_count() as usize {
+                _ if self.held.is_empty() => (1, self.interval),
+                out => (out, GATHER_TIME.min(self.interval)),
+            };
+            next = self.inbox.recv_in_company(wanted, Instant::now() + patience);
         }
         self.commit().map_err(|error| damaged_or_full(&error))?;
         Ok(open)
@@ -209,11 +245,12 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = is_relied_on(&command);
-                if matches!(command, Command::Close { .. })
-                    && let Err(error) = self.tidy()
-                {
+                let closes = matches!(command, Command::Close { .. });
+                if closes && let Err(error) = self.tidy() {
                     return told(Err(error), respond).map(|_| true);
                 }
+                // With others in its company it is a commit like any other.
+                self.last = closes || self.last && matches!(command, Command::Leave { .. });
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 failpoint::pass("store.apply.before");
@@ -248,6 +285,9 @@ impl Keeper {
         self.commit()?;
         failpoint::pass("store.checkpoint.before");
         self.ledger.tables_mut().checkpoint()?;
+        if let Some(mark) = &self.mark {
+            mark.sync();
+        }
         failpoint::pass("store.checkpoint.after");
         Ok(())
     }
@@ -264,9 +304,7 @@ impl Keeper {
             self.changed = false;
             self.ledger.save_lanes()?;
             failpoint::pass("store.commit.before");
-            let (core, tables) = self.ledger.parts();
-            tables.commit(core)?;
-            failpoint::pass("store.commit.after");
+            self.store()?;
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -285,6 +323,33 @@ impl Keeper {
         Ok(())
     }
 
+    /// Stores what has changed. The close of a run is the one thing that is not waited for: from
+    /// the moment it is written a kill would have the next process begin another run. So there is
+    /// no sync, and no other thread is told: the process ends here. If the power goes before the
+    /// close is on the disk, the next process finds the run whole, and closes it.
+    fn store(&mut self) -> Result<(), TableError> {
+        let last = std::mem::take(&mut self.last);
+        let (core, tables) = self.ledger.parts();
+        let last = last && tables.is_settled();
+        if last {
+            tables.wait_for_disk(false)?;
+        }
+        tables.commit(core)?;
+        failpoint::pass("store.commit.after");
+        if last {
+            failpoint::pass("run.close.after");
+            if let Some(code) = self.ending.get() {
+                leave(*code);
+            }
+            return tables.wait_for_disk(true);
+        }
+        let commits = tables.commits();
+        if let Some(mark) = &mut self.mark {
+            mark.note(commits);
+        }
+        Ok(())
+    }
+
     /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
     /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
     /// ever.
@@ -293,7 +358,7 @@ impl Keeper {
             respond(Err(error.clone()));
         }
         drop(self.publish);
-        while let Ok(request) = self.inbox.recv() {
+        while let Some(request) = self.inbox.recv() {
             match request {
                 Request::Submit(_, respond) => respond(Err(error.clone())),
                 Request::Ask(_, respond) => respond(Err(error.clone())),

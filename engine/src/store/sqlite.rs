@@ -39,6 +39,7 @@ pub(super) struct SqliteTables {
     seen: Seen,
     seen_memory: u64,
     late: Late,
+    commits: u64,
 }
 
 /// What is stored beside the core: sums and sizes of what lies in other tables.
@@ -47,6 +48,8 @@ pub(super) struct Extent {
     pub(super) sums: Sums,
     pub(super) shelf: Shelf,
     pub(super) late_rows: u64,
+    /// Commits that were ever made to the file, this one included.
+    pub(super) commits: u64,
 }
 
 /// What a commit has to outlive, and who else reads the file.
@@ -113,6 +116,7 @@ impl SqliteTables {
             seen: Seen::new(seen_memory),
             seen_memory,
             late: Late::default(),
+            commits: 0,
         })
     }
 
@@ -125,12 +129,13 @@ impl SqliteTables {
             None => Default::default(),
         };
         let known = extent.shelf.keys();
-        self.sums = extent.sums;
+        (self.sums, self.commits) = (extent.sums, extent.commits);
         self.seen = Seen::load(&self.connection, extent.shelf, self.seen_memory)
             .map_err(|fault| self.fault(&fault))?;
         self.begin()?;
         self.late = Late::load(&self.connection, extent.late_rows, &mut self.sums)
             .map_err(|fault| self.fault(&fault))?;
+        self.late.set_places(core.run.as_ref().map_or(0, |run| run.pending));
         let rows = self.many("SELECT id, record FROM lanes ORDER BY id", [], |row| {
             Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
         })?;
@@ -152,12 +157,30 @@ impl SqliteTables {
             self.seen.save(&self.connection).and_then(|()| self.late.save(&self.connection));
         saved.map_err(|fault| self.fault(&fault))?;
         let shelf = self.seen.shelf().clone();
-        let extent = Extent { sums: self.sums, shelf, late_rows: self.late.rows() };
+        let (late_rows, commits) = (self.late.rows(), self.commits + 1);
+        let extent = Extent { sums: self.sums, shelf, late_rows, commits };
         let record = seal(&(core, extent))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
+        self.commits = commits;
         Ok(())
+    }
+
+    /// Commits that were ever made to the file.
+    pub(super) fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// Whether nothing has changed in the tables since the last commit.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.in_transaction
+    }
+
+    /// Whether commits wait for the disk from now on; nothing may have changed since the last one.
+    pub(super) fn wait_for_disk(&mut self, wait: bool) -> TableResult<()> {
+        let sql = if wait { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=OFF" };
+        self.connection.execute_batch(sql).map_err(|error| self.error(&error))
     }
 
     /// Empties the log into the database file.

@@ -3,56 +3,14 @@
 use std::collections::HashMap;
 
 use super::text::{Normaliser, TextIndex};
-use crate::html::{Document, LocalName, Namespace, NodeId, NodeKind};
+use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 /// Texts and positions of one page, worked out when first asked for.
 ///
 /// Make one for each page and pass it to every [`Selector`](super::Selector) used there.
 #[derive(Debug, Default)]
 pub struct TextCache {
-    pub(super) names: Names,
     pub(super) facts: Facts,
-}
-
-/// The elements of a page by tag name.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    by_name: HashMap<LocalName, Vec<NodeId>>,
-    is_filled: bool,
-}
-
-impl Names {
-    /// Sorts the elements by name, the first time it is called.
-    pub(super) fn fill(&mut self, document: &Document) {
-        if self.is_filled {
-            return;
-        }
-        self.is_filled = true;
-        for node in document.all() {
-            if let Some(name) = document.name(node) {
-                self.add(document, node, name);
-            }
-        }
-    }
-
-    /// Elements of this lower-case name, in document order.
-    pub(super) fn get(&self, name: &LocalName) -> &[NodeId] {
-        self.by_name.get(name).map_or(&[], Vec::as_slice)
-    }
-
-    fn add(&mut self, document: &Document, node: NodeId, name: &LocalName) {
-        if let Some(nodes) = self.by_name.get_mut(name) {
-            nodes.push(node);
-            return;
-        }
-        // SVG has names such as `linearGradient`; selectors know no upper case.
-        let key = if document.namespace(node) == Some(&Namespace::HTML) {
-            name.clone()
-        } else {
-            LocalName::from(name.to_ascii_lowercase())
-        };
-        self.by_name.entry(key).or_default().push(node);
-    }
 }
 
 /// Position among siblings, counted from 1 at either end; 0 where not yet known.

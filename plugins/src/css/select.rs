@@ -1,8 +1,8 @@
 //! Finds candidates and has them matched.
 
-use super::cache::{Names, TextCache};
+use super::cache::TextCache;
 use super::matcher::{Matcher, Scope};
-use super::test::{Chain, Combinator};
+use super::test::{Chain, Combinator, Compound, Test};
 use super::{MatchError, Selector};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
@@ -52,7 +52,6 @@ pub(super) fn select_first(
 
 struct Search<'a> {
     document: &'a Document,
-    names: &'a Names,
     matcher: Matcher<'a>,
     scope: Scope,
     root: NodeId,
@@ -68,10 +67,8 @@ impl<'a> Search<'a> {
         root: NodeId,
         cache: &'a mut TextCache,
     ) -> Self {
-        cache.names.fill(document);
         Self {
             document,
-            names: &cache.names,
             matcher: Matcher::new(document, &mut cache.facts, root, selector),
             scope: Scope::new(root, selector.group.slots.walks),
             root,
@@ -86,12 +83,21 @@ impl<'a> Search<'a> {
 
     /// The elements of a name in the root, the root among them.
     fn named(&self, name: &LocalName) -> &'a [NodeId] {
-        let all = self.names.get(name);
-        let start = all.partition_point(|node| *node < self.root);
-        let len = all[start..].partition_point(|node| {
-            *node == self.root || self.document.is_inside(*node, self.root)
+        self.document.named(name, self.root)
+    }
+
+    /// All nodes in the root that can be the subject, the root among them, if there is a list.
+    fn listed(&self, subject: &Compound) -> Option<&'a [NodeId]> {
+        if subject.wants_text {
+            return None;
+        }
+        let lists = subject.tests.iter().filter_map(|test| match test {
+            Test::Tag(name) => Some(self.named(name)),
+            Test::Id(_) => Some(self.document.with_id(self.root)),
+            Test::Class(_) => Some(self.document.with_class(self.root)),
+            _ => None,
         });
-        &all[start..start + len]
+        lists.min_by_key(|list| list.len())
     }
 
     /// Whether parents are fewer than candidates, as `tr` are fewer than `td` in `tr > td`.
@@ -126,8 +132,8 @@ impl<'a> Search<'a> {
     }
 
     fn by_subject(&mut self, chain: &Chain) -> Result<(), Box<MatchError>> {
-        if let Some(name) = chain.subject.tag().filter(|_| !chain.subject.wants_text) {
-            for node in self.named(name) {
+        if let Some(listed) = self.listed(&chain.subject) {
+            for node in listed {
                 self.try_node(chain, *node)?;
                 if self.is_done() {
                     break;

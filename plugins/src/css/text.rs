@@ -121,22 +121,22 @@ impl Normaliser {
             words.chars().for_each(|c| self.push(c));
             return;
         }
-        let mut last_was_space = self.out.ends_with(' ');
-        for c in words.chars() {
-            match c {
-                ' ' | '\t' | '\n' | '\x0c' | '\r' | '\u{a0}' => {
-                    if !last_was_space {
-                        self.out.push(' ');
-                    }
-                    last_was_space = true;
-                }
+        let mut rest = words;
+        while let Some(first) = rest.chars().next() {
+            // Words of ASCII letters, most of any text, are copied as a whole.
+            let plain = rest.bytes().take_while(|byte| matches!(byte, 0x21..0x7f)).count();
+            if plain > 0 && !self.folds {
+                self.out.push_str(&rest[..plain]);
+                rest = &rest[plain..];
+                continue;
+            }
+            match first {
+                ' ' | '\t' | '\n' | '\x0c' | '\r' | '\u{a0}' => self.space(),
                 // A zero-width space and a soft hyphen do not even end a run of spaces.
                 '\u{200b}' | '\u{ad}' => {}
-                _ => {
-                    self.push(c);
-                    last_was_space = false;
-                }
+                _ => self.push(first),
             }
+            rest = &rest[first.len_utf8()..];
         }
     }
 }

@@ -9,6 +9,7 @@ mod charref;
 mod foreign;
 mod formatting;
 mod frame;
+mod index;
 mod late;
 mod name;
 mod names;
@@ -20,8 +21,10 @@ mod tokens;
 mod tree;
 mod xml;
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
+use index::{ByName, Marked};
 pub use name::{LocalName, Namespace};
 use name::{NameId, name_of};
 
@@ -151,6 +154,8 @@ pub struct Document {
     names: Vec<LocalName>,
     /// The page itself, and behind it what does not stand there literally.
     text: String,
+    by_name: OnceLock<ByName>,
+    marked: OnceLock<Marked>,
 }
 
 impl Document {
@@ -176,6 +181,16 @@ impl Document {
     /// ```
     pub fn parse_xml(xml: &str, limits: TreeLimits) -> Result<Self, TreeError> {
         xml::parse(xml, limits)
+    }
+
+    fn new(
+        nodes: Vec<Node>,
+        attributes: Vec<Attribute>,
+        names: Vec<LocalName>,
+        text: String,
+    ) -> Self {
+        let (by_name, marked) = (OnceLock::new(), OnceLock::new());
+        Self { nodes, attributes, names, text, by_name, marked }
     }
 
     /// The document node.
@@ -289,6 +304,30 @@ impl Document {
     /// The value of an attribute by its lower-case name.
     pub fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
         self.attributes(id).find(|(own, _)| &***own == name).map(|(_, value)| value)
+    }
+
+    /// The elements of a lower-case name at `root` and below it, in document order; the letters of
+    /// names that are not HTML may be of either case.
+    pub(crate) fn named(&self, name: &LocalName, root: NodeId) -> &[NodeId] {
+        let all = self.by_name.get_or_init(|| ByName::of(self)).get(name, &self.names);
+        self.part_in(all, root)
+    }
+
+    /// The elements with an `id` at `root` and below it, in document order.
+    pub(crate) fn with_id(&self, root: NodeId) -> &[NodeId] {
+        self.part_in(&self.marked.get_or_init(|| Marked::of(self)).ids, root)
+    }
+
+    /// The elements with a `class` at `root` and below it, in document order.
+    pub(crate) fn with_class(&self, root: NodeId) -> &[NodeId] {
+        self.part_in(&self.marked.get_or_init(|| Marked::of(self)).classes, root)
+    }
+
+    /// Of nodes in document order, those at `root` and below it.
+    fn part_in<'n>(&self, all: &'n [NodeId], root: NodeId) -> &'n [NodeId] {
+        let start = all.partition_point(|node| *node < root);
+        let len = all[start..].partition_point(|node| node.0 < self.node(root).end);
+        &all[start..start + len]
     }
 
     fn slice(&self, start: u32, len: u32) -> &str {

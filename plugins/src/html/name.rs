@@ -7,6 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use super::names::{self, KNOWN, NAMES, SVG_COUNT, SVG_ELEMENTS, SVG_FIRST, TEXTS};
 
+/// How many names are in common use.
+pub(super) const KNOWN_NAMES: usize = KNOWN;
+
 /// A name within one page: below [`KNOWN`] the same in all pages, above a place in the page's own
 /// list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +95,14 @@ impl LocalName {
 
     pub(super) const fn known(index: u16) -> Self {
         Self(Form::Known(index))
+    }
+
+    /// The number of a name in common use.
+    pub(super) fn number(&self) -> Option<u16> {
+        match self.0 {
+            Form::Known(index) => Some(index),
+            Form::Other(_) => None,
+        }
     }
 }
 

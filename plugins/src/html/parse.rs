@@ -219,12 +219,8 @@ impl<'p> Parser<'p> {
         let mut text = String::with_capacity(self.page.len() + self.extra.len());
         text.push_str(self.page);
         text.push_str(&self.extra);
-        Ok(Document {
-            nodes: self.tree.nodes,
-            attributes: self.tree.attributes,
-            names: self.namer.into_others(),
-            text,
-        })
+        let Tree { nodes, attributes, .. } = self.tree;
+        Ok(Document::new(nodes, attributes, self.namer.into_others(), text))
     }
 
     /// Counts work and looks at the limits now and then.

@@ -31,12 +31,9 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
     if !reader.tree.lay_out(limits.depth_max) {
         return Err(TreeError::TooDeep(limits.depth_max));
     }
-    Ok(Document {
-        nodes: reader.tree.nodes,
-        attributes: reader.tree.attributes,
-        names: reader.namer.into_others(),
-        text: [page, &reader.extra].concat(),
-    })
+    let text = [page, &reader.extra].concat();
+    let names = reader.namer.into_others();
+    Ok(Document::new(reader.tree.nodes, reader.tree.attributes, names, text))
 }
 
 struct Reader<'p> {

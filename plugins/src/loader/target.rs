@@ -1,6 +1,7 @@
 //! What a locator's address means: a page on the web or a file.
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 
 use url::Url;
 
@@ -41,6 +42,24 @@ impl Target {
         }
     }
 
+    /// Whether an address is on the web, from its first letters.
+    pub fn is_web(url: &str) -> bool {
+        let scheme = url.trim_start().split(':').next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    }
+
+    /// The lane of an address; none if that cannot be loaded.
+    ///
+    /// ```
+    /// use spoonbill_plugins::loader::Target;
+    ///
+    /// assert_eq!(Target::lane_of("http://example.com/a").as_deref(), Some("example.com:80"));
+    /// assert_eq!(Target::lane_of("pages/a.html").as_deref(), Some("local"));
+    /// ```
+    pub fn lane_of(url: &str) -> Option<String> {
+        plain_lane(url).or_else(|| Self::of(url).ok().map(|target| target.lane()))
+    }
+
     /// The key that politeness goes by: `host:port`, or `local` for files.
     pub fn lane(&self) -> String {
         match self {
@@ -48,6 +67,27 @@ impl Target {
             Self::Path(_) => "local".to_owned(),
         }
     }
+}
+
+/// The lane of an address whose host needs no second look: a page may have thousands of links, and
+/// they are all of this kind.
+fn plain_lane(url: &str) -> Option<String> {
+    let (rest, port) = match url.strip_prefix("http://") {
+        Some(rest) => (rest, "80"),
+        None => (url.strip_prefix("https://")?, "443"),
+    };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let (host, port) = authority.split_once(':').unwrap_or((authority, port));
+    let last = host.rsplit('.').next().unwrap_or_default();
+    // What ends in a number is an address of four parts, which can be written in other ways too.
+    let is_numbers = || host.parse::<Ipv4Addr>().is_ok_and(|parts| parts.to_string() == host);
+    let is_plain = host.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+        && (last.starts_with(|c: char| c.is_ascii_lowercase()) || is_numbers())
+        && !host.starts_with('.')
+        && !host.contains("xn--")
+        && !host.contains("..");
+    let is_port = port.parse::<u16>().is_ok_and(|number| number.to_string() == port);
+    (is_plain && is_port).then(|| format!("{host}:{port}"))
 }
 
 /// The lane of an address on the web.
@@ -185,6 +225,37 @@ mod tests {
             Err(error) => format!("error {error}"),
         };
         assert_eq!(found, expect, "of `{address}`");
+    }
+
+    #[test]
+    fn a_lane_is_the_same_by_either_way() {
+        for url in [
+            "http://example.com/a:b",
+            "https://example.com?q",
+            "https://a-b.c1.example.org:8443#x",
+            "http://example.com:80/",
+            "http://example.com:080/",
+            "http://example.com:99999/",
+            "http://Example.com./",
+            "http://127.0.0.1:8080/x",
+            "http://127.1/",
+            "http://0x7f.0.0.1/",
+            "http://me:pass@example.com/",
+            "http://xn--bcher-kva.example/",
+            "http://b\u{fc}cher.example/",
+            "http://a..b/",
+            "http://.a/",
+            "http:///a",
+            "http://[::1]/",
+            "http://exa mple.com/",
+            "HTTP://example.com/",
+            "pages/a.html",
+            "ftp://example.com/",
+        ] {
+            let parsed = Target::of(url).ok().map(|target| target.lane());
+            assert_eq!(Target::lane_of(url), parsed, "{url}");
+            assert_eq!(Target::is_web(url), url.to_lowercase().starts_with("http"), "{url}");
+        }
     }
 
     #[test]

@@ -156,17 +156,17 @@ impl FieldScripts for ItemScripts {
 /// Whether a page is XML and not HTML: by its content type, or because it begins as XML does.
 pub fn is_xml(content_type: Option<&str>, body: &[u8]) -> bool {
     let kind = content_type.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
-    let kind = kind.to_ascii_lowercase();
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-    let head = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
-    if head.contains("<html") || head.contains("<!doctype html") {
-        return false;
-    }
-    match kind.as_str() {
+    let is_xml = match kind.to_ascii_lowercase().as_str() {
         "application/xml" | "text/xml" => true,
         kind if kind.ends_with("+xml") => kind != "application/xhtml+xml",
-        _ => head.starts_with("<?xml"),
+        _ => body.get(..5).is_some_and(|first| first.eq_ignore_ascii_case(b"<?xml")),
+    };
+    if !is_xml {
+        return false;
     }
+    let head = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
+    !head.contains("<html") && !head.contains("<!doctype html")
 }
 
 /// The text to give as [`RecordPage::json`], if the page is JSON: by its content type, or because

@@ -231,7 +231,7 @@ impl Evaluator<'_> {
         from: XNode,
         mut offer: impl FnMut(XNode) -> ControlFlow<Answer<bool>>,
     ) -> ControlFlow<Answer<bool>> {
-        walk(self.document, step.axis, from, |id| {
+        let mut look = |id| {
             self.paid(|| {
                 if admits(self.document, &step.test, id) {
                     offer(XNode::Node(id))
@@ -239,7 +239,17 @@ impl Evaluator<'_> {
                     ControlFlow::Continue(())
                 }
             })
-        })
+        };
+        match (step.axis, &step.test, from) {
+            // Below a node, elements of a name are known; `given` is the same but for its letters.
+            (Axis::Descendant, NodeTest::Name(folded, _), XNode::Node(from))
+                if folded.is_ascii() =>
+            {
+                let listed = self.document.named(folded, from).iter().copied();
+                listed.filter(|id| *id != from).try_for_each(look)
+            }
+            (axis, _, from) => walk(self.document, axis, from, &mut look),
+        }
     }
 
     fn paid(&self, look: impl FnOnce() -> ControlFlow<Answer<bool>>) -> ControlFlow<Answer<bool>> {

@@ -96,7 +96,7 @@ impl Pair {
     fn filed(&mut self) -> Model {
         self.late.file(&self.connection, &mut self.sums).unwrap();
         let mut model = Model::default();
-        let open = |sealed: Vec<u8>| unseal_bytes(&sealed, "it").unwrap().to_vec();
+        let open = |sealed: Vec<u8>| unsealed(&sealed).unwrap().to_vec();
         let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).unwrap() as u64;
         let mut jobs = self.connection.prepare("SELECT id, record FROM jobs").unwrap();
         let mut rows = jobs.query([]).unwrap();

@@ -1,0 +1,114 @@
+//! Jobs in and out of the ledger, against a queue and a set of the standard library:
+//! `cargo bench -p spoonbill-engine`. `spoonbill bench frontier` measures ledger and disk together.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic, missing_docs, unreachable_pub)]
+
+use std::collections::{HashSet, VecDeque};
+
+use spoonbill_engine::ledger::{
+    Command, Core, Harvest, JobKey, Ledger, MemoryTables, NewJob, OpenMode, Outcome, Policy,
+    Publication, Reply, RunPlan, SessionId, Stamp,
+};
+
+mod measure;
+
+use measure::compare;
+
+/// Jobs of one round, over so many hosts, taken so many at a time.
+const JOBS: u64 = 2_000;
+const HOSTS: u64 = 100;
+const AT_ONCE: u32 = 64;
+
+fn job(number: u64) -> NewJob {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&number.to_le_bytes());
+    NewJob {
+        key: JobKey(key),
+        root: JobKey(key),
+        lane: format!("host{}", number % HOSTS),
+        polite: true,
+        name: String::new(),
+        group: "g".to_owned(),
+        url: format!("http://host{}/page/{number}", number % HOSTS),
+        depth: 0,
+        origin: None,
+        quota: None,
+    }
+}
+
+struct Desk {
+    ledger: Ledger<MemoryTables>,
+    session: SessionId,
+}
+
+impl Desk {
+    fn apply(&mut self, command: Command) -> Reply {
+        self.ledger.apply(Stamp { leadership: 1, ms: 0 }, command).unwrap()
+    }
+
+    /// A ledger with a run that has been seeded.
+    fn open(jobs: Vec<NewJob>) -> Self {
+        let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
+        let mut desk = Self { ledger, session: SessionId(0) };
+        let Reply::Joined(session) = desk.apply(Command::Join { nonce: 1, alone: true }) else {
+            panic!("not joined");
+        };
+        desk.session = session;
+        let claim = Command::Claim { session, name: "setup".to_owned() };
+        let Reply::Cross(epoch) = desk.apply(claim) else { panic!("not crossed") };
+        let plan = RunPlan {
+            identity: [1; 32],
+            defs: [1; 32],
+            config: [2; 32],
+            date: String::new(),
+            folder: String::new(),
+            groups: vec!["g".to_owned()],
+            appenders: 1,
+            by_level: false,
+            policy: Policy { delay_ms: 0, slots: AT_ONCE, ..Policy::default() },
+        };
+        let publish = Publication { defs: Vec::new(), config: Vec::new() };
+        let mode = OpenMode::Fresh;
+        desk.apply(Command::OpenRun { session, epoch, plan, publish, mode });
+        desk.apply(Command::Seed { session, epoch, group: "g".to_owned(), jobs, last: true });
+        desk
+    }
+
+    /// Takes and ends all jobs; how many there were.
+    fn work(&mut self) -> u64 {
+        let (session, mut ended) = (self.session, 0);
+        for number in 1.. {
+            let take = Command::Take { session, number, limit: AT_ONCE };
+            let Reply::Granted { jobs, .. } = self.apply(take) else { panic!("not granted") };
+            if jobs.is_empty() {
+                break;
+            }
+            for grant in jobs {
+                let (job, token) = (grant.id, grant.token);
+                let outcome = Outcome::Done(Box::<Harvest>::default());
+                self.apply(Command::Finish { session, job, token, outcome });
+                ended += 1;
+            }
+        }
+        ended
+    }
+}
+
+fn main() {
+    let jobs: Vec<NewJob> = (0..JOBS).map(job).collect();
+    let through_ledger = || {
+        let ended = Desk::open(jobs.clone()).work();
+        assert_eq!(ended, JOBS);
+        ended
+    };
+    let through_queue = || {
+        let (mut seen, mut queue) = (HashSet::new(), VecDeque::new());
+        for job in jobs.clone() {
+            if seen.insert(job.key.0) {
+                queue.push_back(job);
+            }
+        }
+        std::iter::from_fn(|| queue.pop_front()).count()
+    };
+    compare("2,000 jobs through the ledger (a queue)", through_ledger, through_queue);
+}

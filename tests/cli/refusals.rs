@@ -1,0 +1,125 @@
+//! What is not the run that was begun is refused, with the names of what differs; what makes no
+//! sense is refused as such.
+
+use std::fs;
+
+use crate::harness::defs::{TITLE, indent, job, job_with, titled};
+use crate::harness::{Response, Site, Workdir, wait_until};
+
+/// A run of these definitions, stopped while it waits for its first page.
+fn unfinished(defs: impl FnOnce(&Site) -> String, more: &[(&str, &str)]) -> (Site, Workdir) {
+    let site = Site::start();
+    site.recovers("/silent", 1, Response::silence(), Response::html(titled("x")));
+    let work = Workdir::with_defs(&defs(&site));
+    for (name, text) in more {
+        work.write(name, text);
+    }
+    let running = work.start_run(&[]);
+    wait_until("the silent page is asked for", || site.hits("/silent") == 1);
+    running.signal("INT");
+    running.signal("INT");
+    assert_eq!(running.end().code, 130);
+    (site, work)
+}
+
+fn plain(site: &Site) -> String {
+    job(&[("a", &site.url("/silent"))], TITLE)
+}
+
+#[test]
+fn a_changed_setting_is_named_with_both_values() {
+    let (site, work) = unfinished(plain, &[]);
+    let changed = ["links.depth.max=5", "loader.body.max=1MiB", "fact.notFound.replaceWith=none"];
+    insta::assert_snapshot!(work.run(&changed).shown(&work), @r#"
+    exit 3
+    --- stderr
+    error: the data directory holds an unfinished run of other definitions or settings: setting `fact.notFound.replaceWith` was `not found` and is `none`, setting `links.depth.max` was `10000` and is `5`, setting `loader.body.max` was `16MiB` and is `1MiB`; to finish it, run with the old ones again; to discard it, add `--fresh`; to leave it alone, name another `--data-dir`
+    "#);
+    let ending = work.run(&["runDateTimeText="]);
+    let words = "setting `runDateTimeText` was `2020-07-01T10:20:05.000+0000` and is not set";
+    assert!(ending.code == 3 && ending.stderr.contains(words), "{ending:?}");
+    assert_eq!(site.hits("/silent"), 1);
+    // What does not decide the rows may change.
+    assert_eq!(work.run(&["loader.fetch.parallelism=3", "job.takeLimit=7"]).code, 0);
+}
+
+#[test]
+fn a_changed_list_is_named() {
+    let defs = |site: &Site| {
+        let group = "groups:\n  g:\n    urls:\n      - SITE/silent\n      - { file: more.txt }\n";
+        let fields = "    fields:\n      title: h1\n";
+        format!("{group}{fields}").replace("SITE", site.url("").trim_end_matches('/'))
+    };
+    let (site, work) = unfinished(defs, &[("more.txt", "http://127.0.0.1:9/1\n")]);
+    work.write("more.txt", "http://127.0.0.1:9/2\n");
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 3, "{ending:?}");
+    let words = "definitions or settings: list `more.txt` has changed; to finish";
+    assert!(ending.stderr.contains(words), "{}", ending.stderr);
+    assert_eq!(site.hits("/silent"), 1);
+}
+
+#[test]
+fn a_changed_script_is_named() {
+    let steps = r"
+        steps:
+          mine:
+            jsoupDefault:
+              own:
+                class: scripter
+                previous: parser
+                next: filter
+                plugins: [ plugin: { name: s, class: script, script: own.js } ]
+    ";
+    let defs = |site: &Site| {
+        let group = job_with(&[("a", &site.url("/silent"))], "steps: mine", TITLE);
+        group + &indent(steps, 0)
+    };
+    let script = "function execute(data) { return data; }";
+    let (_site, work) = unfinished(defs, &[("defs/own.js", script)]);
+    work.write("defs/own.js", format!("{script} // changed"));
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 3, "{ending:?}");
+    assert!(ending.stderr.contains("script `own.js` has changed; to finish"), "{ending:?}");
+}
+
+#[test]
+fn a_run_that_is_continued_says_so_at_the_start_and_at_the_end() {
+    let (site, work) = unfinished(plain, &[]);
+    insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
+    exit 0
+    --- stderr
+    continuing the unfinished run of this data directory: 0 jobs done, 1 to do
+    continued the unfinished run of this data directory
+           run  finished after [time]
+          jobs  1 done, 0 failed, 0 pending
+         pages  1 fetched, 0 from store, 0 failed, 0 retries, 36 bytes
+       answers  200: 1
+          rows  1
+                1 d
+        output  output/2020Jul01-102005/data.txt
+        memory  [memory] MB at most
+    "#);
+    assert_eq!(site.hits("/silent"), 2);
+    assert!(!work.run(&[]).stderr.contains("contin"), "the next run is another one");
+    let quiet = work.run(&["--quiet"]);
+    assert_eq!(quiet.stderr, "");
+}
+
+#[test]
+fn fresh_makes_no_sense_without_a_run_of_ones_own() {
+    let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
+    work.write("a.html", titled("a"));
+    assert_eq!(work.run(&[]).code, 0);
+    insta::assert_snapshot!(work.spoonbill(&["retry", "defs", "--fresh"]).shown(&work), @r#"
+    exit 2
+    --- stderr
+    error: `--fresh` discards a run, and `retry` needs one: leave it out, or begin anew with `spoonbill run --fresh`
+    "#);
+    insta::assert_snapshot!(work.spoonbill(&["replay", "defs", "--fresh"]).shown(&work), @r#"
+    exit 2
+    --- stderr
+    error: `--fresh` discards a run, and `replay` needs one: leave it out; a replay always begins anew
+    "#);
+    assert_eq!(fs::read_dir(work.path("output")).unwrap().count(), 2, "one run and `latest`");
+}

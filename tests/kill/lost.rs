@@ -1,0 +1,184 @@
+//! A ledger that has lost what was committed: found and named by whatever looks, never silently
+//! begun anew, and gone on with when a person says so.
+
+use std::fs;
+
+use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::{Ending, Response, Running, Site, Workdir, wait_until};
+
+/// Pages that answer, and one that never does.
+const PAGES: usize = 12;
+
+/// A run killed after some pages, with everything still in the log.
+fn killed() -> (Site, Workdir) {
+    let site = Site::start();
+    site.answer("/silent", Response::silence());
+    let mut locators = vec![("silent".to_owned(), site.url("/silent"))];
+    for number in 0..PAGES {
+        let path = format!("/{number}");
+        site.page(&path, titled(&format!("title {number}")));
+        locators.push((format!("n{number}"), site.url(&path)));
+    }
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let work = Workdir::with_defs(&job(&locators, TITLE));
+    let running: Running = work.start_run(&["loader.fetch.parallelism=4"]);
+    wait_until("every page is asked for", || site.log().len() > PAGES);
+    wait_until("rows are written", || work.lines("output/latest/data.txt").len() == PAGES);
+    running.signal("KILL");
+    assert_eq!(running.end().code, 137);
+    site.page("/silent", titled("silent"));
+    (site, work)
+}
+
+/// All commands that look at the ledger; each says what is wrong and changes nothing.
+fn refused_by_all(work: &Workdir, wanted: &str) {
+    let before = work.list("data");
+    let refused = |ending: Ending| {
+        assert_eq!(ending.code, 1, "{ending:?}");
+        let said = ending.stderr + &ending.stdout;
+        assert!(said.contains(wanted) && said.contains("state.db"), "{said}");
+    };
+    refused(work.run(&[]));
+    refused(work.retry(&[]));
+    refused(work.spoonbill(&["replay", "defs"]));
+    refused(work.spoonbill(&["failed"]));
+    refused(work.spoonbill(&["fsck"]));
+    assert_eq!(work.list("data"), before);
+}
+
+#[test]
+fn a_ledger_that_is_gone_is_missed() {
+    let (site, work) = killed();
+    let asked = site.log().len();
+    for ending in ["", "-wal"] {
+        fs::remove_file(work.path(&format!("data/state.db{ending}"))).unwrap();
+    }
+    refused_by_all(&work, "is gone, but `state.mark` beside it tells of a run");
+    fs::remove_file(work.path("data/state.mark")).unwrap();
+    refused_by_all(&work, "is gone, but `pages.db` beside it tells of a run");
+    assert_eq!(site.log().len(), asked, "nobody was asked for anything");
+    // The advice is good.
+    fs::remove_dir_all(work.path("data")).unwrap();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(work.latest().len(), PAGES + 1);
+}
+
+#[test]
+fn a_ledger_that_was_emptied_is_missed() {
+    let (_site, work) = killed();
+    fs::write(work.path("data/state.db"), "").unwrap();
+    refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
+}
+
+#[test]
+fn a_log_that_is_gone_is_missed() {
+    let (_site, work) = killed();
+    fs::remove_file(work.path("data/state.db-wal")).unwrap();
+    refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
+}
+
+#[test]
+fn a_log_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
+    let (site, work) = killed();
+    let log = fs::read(work.path("data/state.db-wal")).unwrap();
+    let asked = site.log().len();
+    // Cut or changed anywhere behind its first commits: SQLite takes what comes before for all.
+    for (at, flip) in [(log.len() * 2 / 3, false), (log.len() * 2 / 3, true), (log.len() - 9, true)]
+    {
+        let mut bad = log.clone();
+        if flip {
+            bad[at] ^= 1;
+        } else {
+            bad.truncate(at);
+        }
+        fs::write(work.path("data/state.db-wal"), bad).unwrap();
+        let ending = work.run(&[]);
+        assert_eq!(ending.code, 1, "{ending:?}");
+        let told = ["ends at commit ", "state.db-wal", "remove `data/state.mark` to go on"];
+        assert!(told.iter().all(|words| ending.stderr.contains(words)), "{}", ending.stderr);
+        let ending = work.spoonbill(&["fsck"]);
+        assert!(ending.code == 1 && ending.stdout.contains("ends at commit "), "{ending:?}");
+    }
+    assert_eq!(site.log().len(), asked, "nobody was asked for anything");
+    fs::remove_file(work.path("data/state.mark")).unwrap();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(work.latest().len(), PAGES + 1, "whatever is done again is there once");
+    assert_eq!(work.spoonbill(&["fsck"]).code, 0);
+}
+
+#[test]
+fn a_log_that_is_put_back_is_good_again() {
+    let (site, work) = killed();
+    let log = fs::read(work.path("data/state.db-wal")).unwrap();
+    fs::remove_file(work.path("data/state.db-wal")).unwrap();
+    assert_eq!(work.run(&[]).code, 1);
+    fs::write(work.path("data/state.db-wal"), log).unwrap();
+    let asked = site.log().len();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(work.latest().len(), PAGES + 1);
+    assert_eq!(site.log().len(), asked + 1, "only what was in hand is asked for again");
+}
+
+/// A run of pages that live a day, so that the next one takes them from where they were saved.
+fn saved() -> (Site, Workdir) {
+    let site = Site::start();
+    site.page("/", titled("kept"));
+    let defs = job(&[("acme", &site.url("/"))], TITLE);
+    let defs = defs.replace("taskGroups:\n  g:\n", "taskGroups:\n  g:\n    live: P1D\n");
+    let work = Workdir::with_defs(&defs);
+    assert_eq!(work.run(&[]).code, 0);
+    (site, work)
+}
+
+#[test]
+fn damaged_pages_are_told_when_they_are_met_and_cost_no_row() {
+    let (site, work) = saved();
+    let pages = rusqlite::Connection::open(work.path("data/pages.db")).unwrap();
+    pages.execute("UPDATE pages SET body = zeroblob(9)", []).unwrap();
+    drop(pages);
+    let ending = work.spoonbill(&["replay", "defs"]);
+    assert!(ending.stderr.contains("`data/pages.db` is damaged"), "{ending:?}");
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("`data/pages.db` is damaged"), "{ending:?}");
+    assert!(ending.stderr.contains("spoonbill fsck"), "{ending:?}");
+    assert_eq!((work.latest().len(), site.log().len()), (1, 2));
+    // The page was saved anew.
+    assert!(!work.run(&[]).stderr.contains("damaged"));
+}
+
+#[test]
+fn a_file_of_pages_that_is_none_is_told_and_no_replay_is_made_of_it() {
+    let (site, work) = saved();
+    for name in work.list("data").iter().filter(|name| name.starts_with("pages.db")) {
+        fs::write(work.path(&format!("data/{name}")), "no pages at all ".repeat(500)).unwrap();
+    }
+    let ending = work.spoonbill(&["replay", "defs"]);
+    assert_eq!(ending.code, 1, "{ending:?}");
+    assert!(ending.stderr.contains("pages.db"), "{ending:?}");
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    let told = ["saved pages cannot be used", "no row is lost", "pages.db"];
+    assert!(told.iter().all(|words| ending.stderr.contains(words)), "{}", ending.stderr);
+    assert_eq!((work.latest().len(), site.log().len()), (1, 2));
+    assert!(work.read("data/pages.db").starts_with("no pages"), "it is left as it is");
+}
+
+#[test]
+fn pages_of_another_version_are_left_alone_and_told() {
+    let (_site, work) = saved();
+    let pages = rusqlite::Connection::open(work.path("data/pages.db")).unwrap();
+    pages.execute_batch("PRAGMA user_version=1").unwrap();
+    drop(pages);
+    let ending = work.run(&[]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("another version has written it"), "{ending:?}");
+    assert_eq!(work.latest().len(), 1);
+    let ending = work.spoonbill(&["replay", "defs"]);
+    assert_eq!(ending.code, 10, "{ending:?}");
+    assert!(ending.stderr.contains("pages.db"), "{ending:?}");
+    let pages = rusqlite::Connection::open(work.path("data/pages.db")).unwrap();
+    let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    assert_eq!(pages.query_row("SELECT count(*) FROM pages", [], count).unwrap(), 1);
+}
