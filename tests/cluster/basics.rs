@@ -38,8 +38,7 @@ fn in_order_of_arrival_all_voters_files_are_equal() {
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
     assert_eq!(site.log().len(), 60, "every page is loaded once");
-    let shares: Vec<u64> =
-        cluster.seats().map(|node| share_of(&cluster, node)).collect();
+    let shares: Vec<u64> = cluster.seats().map(|node| share_of(&cluster, node)).collect();
     assert_eq!(shares.iter().sum::<u64>(), 60, "{shares:?}");
     assert!(shares.iter().filter(|jobs| **jobs > 0).count() > 1, "one did it all: {shares:?}");
 }

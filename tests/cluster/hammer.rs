@@ -13,6 +13,8 @@ use crate::kill::shop::{Dice, sorted};
 const TAKE_LIMIT: usize = 8;
 /// How long an undisturbed run would take, so that faults have something to hit.
 const LASTS: Duration = Duration::from_secs(7);
+/// Pause of hosts that want one, for the same reason.
+const PAUSE: Duration = Duration::from_millis(400);
 /// After the last fault everything is over within this time.
 const HEALS: Duration = Duration::from_secs(80);
 /// A process that was stopped may send what it had begun when it wakes.
@@ -221,7 +223,8 @@ impl Round<'_> {
             let Some(status) = self.cluster.status(*node) else { return false };
             let run = &status["run"];
             let left = |word: &str| run[word].as_u64().unwrap_or(u64::MAX / 4);
-            run["state"] == "over" || run["state"] == "running" && left("pending") + left("taken") < 4
+            run["state"] == "over"
+                || run["state"] == "running" && left("pending") + left("taken") < 4
         })
     }
 
@@ -311,18 +314,19 @@ impl Round<'_> {
     }
 
     fn judge_pauses(&mut self) {
+        let pause = if self.set.delay > Duration::ZERO { PAUSE } else { Duration::ZERO };
         let mut last: HashMap<String, Instant> = HashMap::new();
         for answer in self.set.answers() {
             let host = answer.page.split('/').next().unwrap_or_default().to_owned();
             let Some(before) = last.insert(host, answer.at) else { continue };
             let woken = |(_, woke): &(Instant, Instant)| {
-                answer.at >= *woke && answer.at < *woke + WAKES + self.set.delay
+                answer.at >= *woke && answer.at < *woke + WAKES + pause
             };
             if self.slept.iter().any(woken) {
                 continue;
             }
             self.figures.asked += 1;
-            if answer.at - before < self.set.delay / 2 {
+            if answer.at - before < pause / 2 {
                 self.figures.hasty += 1;
                 let (gap, at) = (answer.at - before, answer.at - self.began);
                 self.note(format!("hasty: {} after {gap:?}, at {at:?}", answer.page));
@@ -349,7 +353,12 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
         "cluster.quorum.timeout=25s",
         "cluster.snapshot.bytes=16KiB",
     ];
-    set.settings.iter().copied().chain(own).map(str::to_owned).collect()
+    let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
+    let paced = |setting: &&'static str| match setting.starts_with("loader.fetch.delay=") {
+        true if set.delay > Duration::ZERO => pause.clone(),
+        _ => (*setting).to_owned(),
+    };
+    set.settings.iter().map(paced).chain(own.map(str::to_owned)).collect()
 }
 
 /// What an undisturbed run gives, alone.
@@ -366,13 +375,7 @@ fn golden(set: &Set) -> Files {
     golden
 }
 
-fn round(
-    set: &Set,
-    golden: &Files,
-    votes: usize,
-    faults: usize,
-    seed: u64,
-) -> Figures {
+fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> Figures {
     let mut dice = Dice(seed);
     let canonical = dice.below(2) == 0;
     let settings = settings(set, canonical);

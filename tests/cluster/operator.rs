@@ -20,7 +20,8 @@ fn status_tells_the_same_story_on_every_node() {
         assert_eq!(status["nodes"].as_array().unwrap().len(), 3);
         let run = &status["run"];
         assert_eq!(run["state"], "running", "{status}");
-        let sum: u64 = ["pending", "taken", "done", "failed"].iter().map(|k| run[k].as_u64().unwrap()).sum();
+        let sum: u64 =
+            ["pending", "taken", "done", "failed"].iter().map(|k| run[k].as_u64().unwrap()).sum();
         assert_eq!(sum, 60, "{status}");
     }
     wait_until("all run", || {
@@ -82,7 +83,8 @@ fn a_fenced_node_stays_out_until_it_is_admitted() {
         said.contains(&format!("`spoonbill admit {victim}`"))
     });
     assert_eq!(state(&cluster).as_deref(), Some("fenced"));
-    let (code, _, stderr) = cluster.ask(leader, &["admit", &victim.to_string()]).expect("an answer");
+    let (code, _, stderr) =
+        cluster.ask(leader, &["admit", &victim.to_string()]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
     wait_until("it is in again", || state(&cluster).as_deref() == Some("running"));
     cluster.all_end_with(0);

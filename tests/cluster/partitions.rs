@@ -25,7 +25,8 @@ fn ip(words: &str) {
 fn nodes_that_cannot_hear_each_other_heal() {
     let prepare = "mount --make-rprivate / && mkdir -p /run/netns && mount -t tmpfs none /run/netns \
                    && ip link set lo up && ip link add hub type bridge && ip netns add probe";
-    let unshare = |words: &[&str]| Command::new("unshare").args(["--net", "--mount"]).args(words).output();
+    let unshare =
+        |words: &[&str]| Command::new("unshare").args(["--net", "--mount"]).args(words).output();
     let allowed = unshare(&["sh", "-c", prepare]);
     if !allowed.as_ref().is_ok_and(|output| output.status.success()) {
         println!("skipped: this machine does not let a test make network namespaces ({allowed:?})");
@@ -116,7 +117,10 @@ fn scenario(name: &str, faults: impl Fn(&Cluster)) {
     let mut cluster = Cluster::at(peers, &job(&locators, TITLE), &settings);
     cluster.share_secret();
     for node in 1..=3 {
-        cluster.put_behind(node, &["/bin/sh", "-c", "exec ip netns exec \"$@\"", "-", &format!("node{node}")]);
+        cluster.put_behind(
+            node,
+            &["/bin/sh", "-c", "exec ip netns exec \"$@\"", "-", &format!("node{node}")],
+        );
     }
     cluster.start_all();
     cluster.done(5);
@@ -130,7 +134,9 @@ fn scenario(name: &str, faults: impl Fn(&Cluster)) {
     cluster.fsck();
     let gap = site.shortest_gap().unwrap();
     let asked = site.log().len();
-    println!("{name}: {end:.1?}, {rest:.1?} after it healed, {asked} requests, shortest gap {gap:?}");
+    println!(
+        "{name}: {end:.1?}, {rest:.1?} after it healed, {asked} requests, shortest gap {gap:?}"
+    );
     // Nobody was stopped here, so there is no excuse.
     assert!(gap >= PAUSE / 2, "{name}: two requests {gap:?} apart");
     assert!(asked < PAGES + 8, "{name}: {asked} requests for {PAGES} pages");
@@ -194,7 +200,11 @@ fn flapping(cluster: &Cluster, seed: u64) {
     while start.elapsed() < Duration::from_secs(8) {
         let from = 1 + dice.below(3) as usize;
         let to = 1 + (from + dice.below(2) as usize) % 3;
-        if dice.below(2) == 0 { cut(from, to) } else { heal(from, to) }
+        if dice.below(2) == 0 {
+            cut(from, to)
+        } else {
+            heal(from, to)
+        }
         if dice.below(8) == 0 {
             heal_all();
         }

@@ -135,7 +135,8 @@ fn a_node_whose_own_definitions_are_good_is_told_what_is_wrong_elsewhere() {
     let third = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>());
     cluster.start(1);
     cluster.start(2);
-    let ends: Vec<_> = [1, 2].map(|node| cluster.end(node)).into_iter().chain([third.end()]).collect();
+    let ends: Vec<_> =
+        [1, 2].map(|node| cluster.end(node)).into_iter().chain([third.end()]).collect();
     let code = ends[0].code;
     assert!(ends.iter().all(|ending| ending.code == code), "{ends:?}");
     if code == 0 {
@@ -158,9 +159,9 @@ fn definitions_changed_on_one_node_only_warn() {
     cluster.work.write("defs/job.yml", text.replace("title", "heading"));
     cluster.start(victim);
     wait_until("the node is back", || {
-        cluster.status(victim).is_some_and(|status| {
-            status["nodes"][victim - 1]["state"] == "running"
-        })
+        cluster
+            .status(victim)
+            .is_some_and(|status| status["nodes"][victim - 1]["state"] == "running")
     });
     let ends = cluster.all_end_with(0);
     let warned = &ends[victim - 1].stderr;

@@ -2,8 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, three};
@@ -65,7 +65,8 @@ fn a_stranger_disturbs_nobody() {
         })
         .collect();
     // An order without the secret.
-    let refused = ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_secs(15));
+    let refused =
+        ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_secs(15));
     let ends = cluster.ends();
     stop.store(true, Ordering::Relaxed);
     for stranger in strangers {

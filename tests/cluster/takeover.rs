@@ -98,9 +98,9 @@ fn jobs_change_hands(pages: usize, settings: &[&str]) -> Duration {
         status["nodes"][node - 1]["jobs"].as_u64().unwrap_or(0)
     };
     // Most jobs, and not the leader if there is a choice.
-    let victim = cluster
-        .seats()
-        .max_by_key(|node| (holds(&cluster, *node).min(1), *node != leader, holds(&cluster, *node)));
+    let victim = cluster.seats().max_by_key(|node| {
+        (holds(&cluster, *node).min(1), *node != leader, holds(&cluster, *node))
+    });
     let victim = victim.unwrap();
     let held = holds(&cluster, victim) as usize;
     assert!(held > 0, "nobody holds a job");

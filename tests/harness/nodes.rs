@@ -251,8 +251,16 @@ impl Cluster {
 
     /// A run without a cluster, in its own directories.
     pub fn solo(&self, code: i32) -> Files {
-        let mut words: Vec<&str> =
-            vec!["run", "defs", "--data-dir", "solo", "--output", "solo-out", "--report", "solo.json"];
+        let mut words: Vec<&str> = vec![
+            "run",
+            "defs",
+            "--data-dir",
+            "solo",
+            "--output",
+            "solo-out",
+            "--report",
+            "solo.json",
+        ];
         for setting in self.settings.iter().filter(|setting| !setting.starts_with("cluster.")) {
             words.extend(["--set", setting]);
         }
