@@ -8,7 +8,7 @@ mod judged;
 mod kills;
 mod lost;
 mod power;
-mod sets;
-mod shop;
+pub(crate) mod sets;
+pub(crate) mod shop;
 
 use crate::harness::site;

@@ -8,6 +8,7 @@ mod harness;
 
 mod bad_pages;
 mod cli;
+mod cluster;
 mod examples;
 mod follow;
 mod kill;

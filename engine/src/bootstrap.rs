@@ -87,7 +87,18 @@ pub(crate) struct Place {
 impl Node {
     /// Opens the data directory and wires the node that the settings ask for.
     pub(crate) fn open(config: &Config) -> Result<Self, StoreError> {
-        if config.cluster.enable { Self::cluster(config) } else { Self::solo(config) }
+        if config.cluster.enable {
+            return Self::cluster(config);
+        }
+        let dir = &config.store.data_dir;
+        if dir.join("raft.db").exists() {
+            return Err(StoreError::Excluded(format!(
+                "`{}` belongs to a node of a cluster: go on with `--cluster`, or name another \
+                 directory with `--data-dir`",
+                dir.display()
+            )));
+        }
+        Self::solo(config)
     }
 
     /// Opens the data directory and wires a solo node.
@@ -136,6 +147,7 @@ impl Node {
             secret,
             quorum_timeout: config.cluster.quorum_timeout,
             loss_exit: config.cluster.loss_exit,
+            end_wait: config.cluster.end_wait,
             snapshot_bytes: config.cluster.snapshot_bytes,
             seen_memory: config.store.seen_memory,
             placement: config.cluster.placement,

@@ -3,6 +3,7 @@
 use spoonbill_defs::Problems;
 
 use crate::ledger::Reply;
+use crate::shutdown::Signal;
 use crate::store::StoreError;
 
 /// Why a run could not go on.
@@ -21,6 +22,9 @@ pub(crate) enum RunError {
     /// The session was lost on the way; to be begun again with another.
     #[error("the session of this node has ended")]
     Stale,
+    /// Somebody asked to stop before there was any work.
+    #[error("stopped before the nodes had come together")]
+    Stopped(Signal),
     /// The data directory holds another run.
     #[error("{0}")]
     OtherRun(String),
@@ -82,6 +86,7 @@ impl RunError {
             ) => 10,
             Self::Store(StoreError::Full(_)) => 9,
             Self::NothingToRetry => 0,
+            Self::Stopped(signal) => signal.exit_code(),
             Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,
         }
     }

@@ -97,6 +97,14 @@ pub(crate) struct Bounds {
     pub drain_time: Duration,
 }
 
+/// Once it is asked to stop, a node does not wait much longer for others that do not answer.
+async fn patience_ends(mut phase: watch::Receiver<Phase>) {
+    if phase.wait_for(|phase| *phase >= Phase::Shutdown).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    sleep_until(Instant::now() + RETURN_PATIENCE).await;
+}
+
 impl JobMediator {
     /// A mediator within its bounds.
     pub(crate) fn new(
@@ -170,7 +178,11 @@ impl JobMediator {
         self.running.abort_all();
         while self.running.join_next().await.is_some() {}
         self.held.clear();
-        self.session = self.tenancy.replace(self.session).await?.session;
+        tokio::select! {
+            biased;
+            lease = self.tenancy.replace(self.session) => self.session = lease?.session,
+            () = patience_ends(self.phase.clone()) => {}
+        }
         self.takes = 0;
         Ok(())
     }
@@ -185,7 +197,14 @@ impl JobMediator {
         self.takes += 1;
         let take = Command::Take { session: self.session, number: self.takes, limit: free as u32 };
         failpoint::pass("job.take.before");
-        match self.store.submit(take).await? {
+        let taken = tokio::select! {
+            biased;
+            reply = self.store.submit(take) => reply?,
+            // Nobody answers, and the jobs in hand may be in other hands by now.
+            () = self.tenancy.lost(self.session) => Reply::Stale,
+            () = patience_ends(self.phase.clone()) => return Ok(None),
+        };
+        match taken {
             Reply::Granted { jobs, wait_ms } => {
                 failpoint::pass("job.take.after");
                 for grant in jobs {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use spoonbill_plugins::dates::Pattern;
 use spoonbill_plugins::loader::LoadError;
@@ -26,12 +27,14 @@ use crate::pace::Pace;
 use crate::pool::Pool;
 use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory};
-use crate::shutdown::Stop;
+use crate::shutdown::{Signal, Stop};
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store};
 use crate::task::{Patience, Supply, TaskMediator};
-use crate::tenancy::{self, Tenancy};
+use crate::tenancy::Tenancy;
 
+/// How long a node whose set-up failed stays for the others to hear of it.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
 const FAILURES_SHOWN: usize = 100;
 
@@ -95,23 +98,20 @@ impl Ended {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
         let closed = async {
-            let mut session = self.tenancy.lease().await?.session;
-            let mut standing = store.standing();
-            while self.whole {
-                match store.submit(Command::Close { session }).await? {
-                    Reply::Ok => {
-                        // Nobody tells any more: then nobody waits for us either.
-                        drop(standing.wait_for(|now| now.closed).await);
-                        break;
-                    }
-                    _ if standing.borrow().closed => break,
-                    _ => session = self.tenancy.replace(session).await?.session,
+            if self.whole {
+                let mut standing = store.standing();
+                let mut tenancy = self.tenancy.clone();
+                // Known to be closed is closed, even if there is nobody left to agree with.
+                tokio::select! {
+                    biased;
+                    told = tell_written(store, &mut tenancy) => told?,
+                    _ = standing.wait_for(|now| now.closed) => {}
                 }
             }
             if let Some(mark) = self.mark.as_ref().filter(|_| self.whole) {
                 drop(std::fs::remove_file(mark));
             }
-            tenancy::leave(store, session).await
+            self.tenancy.leave(store).await
         };
         let closed = tokio::select! {
             closed = closed => closed,
@@ -123,6 +123,33 @@ impl Ended {
     }
 }
 
+/// Waits until somebody asks a node to stop that may wait for others; alone, it is soon at work, and
+/// the monitor sees to it.
+async fn asked_to_stop(node: &Node, mut stop: watch::Receiver<Stop>) -> Signal {
+    if !node.place.alone
+        && let Ok(asked) = stop.wait_for(|stop| *stop != Stop::No).await
+        && let Stop::Drain(signal) | Stop::Now(signal) = *asked
+    {
+        return signal;
+    }
+    std::future::pending().await
+}
+
+/// Says that everything is written here, until it is closed everywhere.
+async fn tell_written(store: &Arc<dyn Store>, tenancy: &mut Tenancy) -> Result<(), RunError> {
+    let mut session = tenancy.lease().await?.session;
+    let mut standing = store.standing();
+    while !matches!(store.submit(Command::Close { session }).await?, Reply::Ok) {
+        if standing.borrow().closed {
+            return Ok(());
+        }
+        session = tenancy.replace(session).await?.session;
+    }
+    // Nobody tells any more: then nobody waits for us either.
+    drop(standing.wait_for(|now| now.closed).await);
+    Ok(())
+}
+
 /// Runs definitions on a wired node until the work is over or `stop` ends it.
 pub(crate) async fn run(
     node: &Node,
@@ -132,14 +159,35 @@ pub(crate) async fn run(
 ) -> Result<Ended, RunError> {
     let start = node.clock.now();
     let store = &node.store;
-    let (mut tenancy, renewing) = Tenancy::enter(node).await?;
-    let plan = match agree(node, offer, errand, &mut tenancy).await {
+    let asked = asked_to_stop(node, stop.clone());
+    let entered = tokio::select! {
+        entered = Tenancy::enter(node) => entered,
+        signal = asked => Err(RunError::Stopped(signal)),
+    };
+    let (mut tenancy, renewing) = entered?;
+    let asked = asked_to_stop(node, stop.clone());
+    let plan = tokio::select! {
+        plan = agree(node, offer, errand, &mut tenancy) => plan,
+        signal = asked => Err(RunError::Stopped(signal)),
+    };
+    let plan = match plan {
         Ok(plan) => plan,
         Err(error) => {
-            renewing.abort();
+            let stays = !matches!(error, RunError::Store(_) | RunError::Stopped(_));
+            let mut standing = store.standing();
+            if stays && !node.place.alone {
+                // Whoever is still on its way has to find enough nodes to hear of it.
+                let seats = node.place.seats.len() as u32;
+                let all = standing.wait_for(|now| now.voters >= seats);
+                drop(tokio::time::timeout(FAREWELL / 2, all).await);
+            }
             // The others need not wait until the session expires.
-            if let Ok(lease) = tenancy.lease().await {
-                drop(tenancy::leave(store, lease.session).await);
+            drop(tenancy.leave(store).await);
+            renewing.abort();
+            if stays {
+                // And they may need this node's vote.
+                let gone = standing.wait_for(|now| now.voters + now.workers == 0);
+                drop(tokio::time::timeout(FAREWELL, gone).await);
             }
             return Err(error);
         }

@@ -16,7 +16,7 @@ use crate::store::{Answer, Question, Store, StoreError};
 /// Pause before a fenced node asks again.
 const FENCED_PAUSE: Duration = Duration::from_secs(1);
 /// Patience with the last word to the others.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A session, and until when it is surely good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +133,16 @@ impl Tenancy {
         self.lost(session).await;
         self.lease().await
     }
+
+    /// Leaves the ledger, if there is a session to be left and somebody to be told in time.
+    pub(crate) async fn leave(&mut self, store: &Arc<dyn Store>) -> Result<(), RunError> {
+        let leave = async {
+            let session = self.lease().await?.session;
+            Ok(store.submit(Command::Leave { session }).await.map(drop)?)
+        };
+        // Else the session will expire.
+        timeout(LEAVE_PATIENCE, leave).await.unwrap_or(Ok(()))
+    }
 }
 
 impl Ending {
@@ -228,14 +238,5 @@ impl Tenant {
             Ok(Ok(false)) | Err(_) => Ok(None),
             Ok(Err(error)) => Err(Ending::Store(error)),
         }
-    }
-}
-
-/// Leaves the ledger, if it can be told in time.
-pub(crate) async fn leave(store: &Arc<dyn Store>, session: SessionId) -> Result<(), RunError> {
-    match timeout(LEAVE_PATIENCE, store.submit(Command::Leave { session })).await {
-        Ok(reply) => Ok(reply.map(drop)?),
-        // The session will expire.
-        Err(_) => Ok(()),
     }
 }

@@ -1,10 +1,12 @@
 //! What end-to-end tests stand on: a site to scrape, a directory to work in, a binary to run.
 
 pub mod defs;
+pub mod nodes;
 pub mod shown;
 pub mod site;
 pub mod workdir;
 
 pub use defs::{TITLE, indent, job, titled};
+pub use nodes::{Cluster, Files, files_below};
 pub use site::{Response, Site};
 pub use workdir::{Ending, Running, Workdir, wait_until};

@@ -69,6 +69,11 @@ impl Workdir {
         self.dir.path().join(name)
     }
 
+    /// Leaves everything where it is, for whoever wants to know why a test failed.
+    pub fn keep(&mut self) {
+        self.dir.disable_cleanup(true);
+    }
+
     pub fn root(&self) -> &Path {
         self.dir.path()
     }
@@ -205,15 +210,10 @@ impl Running {
 
     /// Waits for the end; past the deadline the process is killed and the test fails.
     pub fn end(mut self) -> Ending {
-        use std::os::unix::process::ExitStatusExt;
-        let status = self.status.or_else(|| self.ended.recv_timeout(DEADLINE).ok());
+        let ended = self.ends_within(DEADLINE);
         let (stdout, stderr) = (self.stdout(), self.stderr());
-        let Some(status) = status else {
-            panic!("the process hangs; it said:\n{stdout}\n{stderr}");
-        };
-        self.status = Some(status);
-        let code = status.code().or_else(|| status.signal().map(|number| 128 + number));
-        Ending { code: code.unwrap(), stdout, stderr }
+        assert!(ended, "the process hangs; it said:\n{stdout}\n{stderr}");
+        Ending { code: self.code().unwrap(), stdout, stderr }
     }
 
     /// Sends a signal unless the process has ended meanwhile: its number may be another's then.
@@ -225,11 +225,26 @@ impl Running {
         drop(kill.unwrap());
     }
 
+    /// Waits no longer than that for the end.
+    pub fn ends_within(&mut self, limit: Duration) -> bool {
+        if self.status.is_none() {
+            self.status = self.ended.recv_timeout(limit).ok();
+        }
+        self.status.is_some()
+    }
+
     pub fn has_ended(&mut self) -> bool {
         if self.status.is_none() {
             self.status = self.ended.try_recv().ok();
         }
         self.status.is_some()
+    }
+
+    /// The exit code, once it is known; 128 + number for a signal it did not catch.
+    pub fn code(&self) -> Option<i32> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.status?;
+        status.code().or_else(|| status.signal().map(|number| 128 + number))
     }
 
     pub fn stdout(&self) -> String {

@@ -9,12 +9,12 @@ use super::site::{Response, Site};
 
 /// One request as a site answered it.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Host and path.
-    pub(super) page: String,
-    pub(super) at: Instant,
+    pub(crate) page: String,
+    pub(crate) at: Instant,
     /// Whether it was the page, not a fault.
-    pub(super) good: bool,
+    pub(crate) good: bool,
 }
 
 #[derive(Default)]
@@ -22,32 +22,40 @@ struct Book {
     answers: Vec<Answer>,
     /// Requests for each page since the book was opened.
     tries: HashMap<String, usize>,
+    /// How much longer every page takes.
+    pace: Duration,
 }
 
 /// Definitions, their sites, and what a run over them comes to.
-pub(super) struct Set {
-    pub(super) name: &'static str,
-    pub(super) defs: String,
-    pub(super) settings: Vec<&'static str>,
+pub(crate) struct Set {
+    pub(crate) name: &'static str,
+    pub(crate) defs: String,
+    pub(crate) settings: Vec<&'static str>,
     /// Pages that can be had.
-    pub(super) pages: usize,
+    pub(crate) pages: usize,
     /// Pages that never can.
-    pub(super) lost: usize,
+    pub(crate) lost: usize,
     /// Least time between two requests to one host.
-    pub(super) delay: Duration,
+    pub(crate) delay: Duration,
     book: Arc<Mutex<Book>>,
     _sites: Vec<Site>,
 }
 
 impl Set {
     /// Answers since the book was opened.
-    pub(super) fn answers(&self) -> Vec<Answer> {
+    pub(crate) fn answers(&self) -> Vec<Answer> {
         self.book.lock().unwrap().answers.clone()
     }
 
     /// Opens a new book: what fails at first fails at first again.
-    pub(super) fn forget(&self) {
-        *self.book.lock().unwrap() = Book::default();
+    pub(crate) fn forget(&self) {
+        let mut book = self.book.lock().unwrap();
+        *book = Book { pace: book.pace, ..Book::default() };
+    }
+
+    /// Makes every page take so much longer.
+    pub(crate) fn slow(&self, pace: Duration) {
+        self.book.lock().unwrap().pace = pace;
     }
 }
 
@@ -68,7 +76,8 @@ fn host(
         let good = answer.is_some();
         book.answers.push(Answer { page: name, at: Instant::now(), good });
         let wait = 1 + request.path.bytes().map(u64::from).sum::<u64>() % 7;
-        answer.unwrap_or_else(|| Response::status(503)).delay(Duration::from_millis(wait))
+        let wait = Duration::from_millis(wait) + book.pace;
+        answer.unwrap_or_else(|| Response::status(503)).delay(wait)
     });
     site
 }
@@ -87,7 +96,7 @@ fn set(name: &'static str, defs: String, book: Arc<Mutex<Book>>, sites: Vec<Site
     Set { name, defs, settings, pages: 0, lost: 0, delay, book, _sites: sites }
 }
 
-pub(super) fn all() -> Vec<Set> {
+pub(crate) fn all() -> Vec<Set> {
     vec![circles(), dates(), faults(), polite(), chain()]
 }
 

@@ -15,10 +15,10 @@ pub(super) const PAGES: usize = 2 * LISTS * (ITEMS + 1);
 pub(super) const TAKE_LIMIT: usize = 64;
 
 /// Numbers that fall the same for the same seed.
-pub(super) struct Dice(pub(super) u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -221,7 +221,7 @@ pub(super) fn rows_in(folder: &Path) -> Vec<u8> {
     std::fs::read(folder.join("data.txt")).unwrap_or_default()
 }
 
-pub(super) fn sorted(rows: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn sorted(rows: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<_> = rows.split(|byte| *byte == b'\n').collect();
     lines.sort_unstable();
     lines

@@ -146,7 +146,7 @@ fn unfit(config: &Config, which: Which) -> Option<u8> {
 /// Runs, tells, and closes the run: nothing is left to do after that.
 fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Result<u8, RunError> {
     let engine = Engine::start()?;
-    let node = Node::open(&offer.config)?;
+    let node = engine.open(&offer.config)?;
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
     if !args.logging.quiet {
@@ -232,6 +232,32 @@ impl Engine {
             builder.enable_all().build().map_err(|error| internal("no async runtime", error))?;
         let (stop, ended) = (token.subscribe(), watch::Sender::new(false));
         Ok(Self { runtime, token, stop, ended })
+    }
+
+    /// Opens the node. One that waits for others can be stopped meanwhile: there is nothing to end.
+    fn open(&self, config: &Config) -> Result<Node, RunError> {
+        if !config.cluster.enable {
+            return Ok(Node::open(config)?);
+        }
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let config = config.clone();
+        let opening = std::thread::Builder::new().name("opening".to_owned());
+        opening
+            .spawn(move || drop(tell.send(Node::open(&config))))
+            .map_err(|error| RunError::Internal(format!("no thread: {error}")))?;
+        let mut stop = self.stop.clone();
+        self.runtime.block_on(async {
+            tokio::select! {
+                node = told => match node {
+                    Ok(node) => Ok(node?),
+                    Err(_) => Err(RunError::Internal("the node could not be opened".to_owned())),
+                },
+                Ok(asked) = stop.wait_for(|stop| *stop != Stop::No) => match *asked {
+                    Stop::Drain(signal) | Stop::Now(signal) => Err(RunError::Stopped(signal)),
+                    Stop::No => Err(RunError::Internal("nobody asked".to_owned())),
+                },
+            }
+        })
     }
 
     /// Runs to the end with progress shown; a run that could not go on has its report too.

@@ -34,8 +34,12 @@ const FOUNDING_GRACE: Duration = Duration::from_secs(3);
 /// Patience with one question to a peer.
 const PATIENCE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the leader waits for the others to leave a closed run.
+/// How long a node waits at least for the others to leave a closed run.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Without a leader nobody can be told of anything any more.
+const FAREWELL_ALONE: Duration = Duration::from_secs(3);
+/// The same with a run that was cancelled.
+const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
 /// How often the size of the log is looked at.
 const WEIGH: Duration = Duration::from_secs(1);
 
@@ -146,15 +150,34 @@ impl ClusterHandle {
     }
 }
 
-/// The leader of a closed run is the last to go: the others have to hear from it that it is closed.
+/// Nodes leave an ended run together: whoever has not heard of its end, or was killed just then and
+/// comes back, needs the others to agree on it.
 async fn see_others_off(hub: &Hub) {
-    let Some(voter) = hub.voter.as_ref().filter(|_| hub.leads().is_some()) else { return };
-    let mut standing = voter.machine.standing.clone();
-    if !standing.borrow().closed {
-        return;
+    let Some(voter) = &hub.voter else { return };
+    let standing = *voter.machine.standing.borrow();
+    let patience = match (standing.closed, standing.cancelled) {
+        (true, _) => hub.options.end_wait.max(FAREWELL),
+        // The others may have to end what they have in hand.
+        (_, true) => FAREWELL_DRAINING,
+        _ => return,
+    };
+    let gone = async {
+        let (mut tick, mut led) = (interval(LOOK), Instant::now());
+        while let Ok(roster) = voter.machine.ask(Request::Roster).await
+            && (!roster.sessions.is_empty() || roster.owed)
+            && led.elapsed() < FAREWELL_ALONE
+        {
+            tick.tick().await;
+            if hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some()) {
+                led = Instant::now();
+            }
+        }
+    };
+    drop(tokio::time::timeout(patience, gone).await);
+    if hub.leads().is_some() {
+        // That the last one has left is heard with the next heartbeat.
+        tokio::time::sleep_until(tokio::time::Instant::now() + 2 * HEARTBEAT).await;
     }
-    let gone = standing.wait_for(|now| now.voters + now.workers == 0);
-    drop(tokio::time::timeout(FAREWELL, gone).await);
 }
 
 async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), StoreError> {
@@ -180,12 +203,20 @@ fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
     tokio::spawn(async move {
         while !publish.is_closed() {
             let known = *publish.borrow();
-            match courier::ask_anyone(&hub, &Call::Watch(known)).await {
-                Ok(Response::Standing(news)) => {
+            let (call, patience) = (Call::Watch(known), hub.options.loss_exit);
+            match tokio::time::timeout(patience, courier::ask_anyone(&hub, &call)).await {
+                Ok(Ok(Response::Standing(news))) => {
                     publish.send_if_modified(|known| std::mem::replace(known, news) != news);
                 }
-                Ok(_) => {}
-                Err(_) => return,
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) => return,
+                Err(_) => {
+                    hub.fail(StoreError::NoQuorum(format!(
+                        "no node with a vote has answered for {} s",
+                        patience.as_secs()
+                    )));
+                    return;
+                }
             }
         }
     });

@@ -183,6 +183,11 @@ async fn watch(hub: &Hub, known: Standing) -> Response {
 
 /// Carries an order out; any node with a vote brings it to the leader.
 pub(super) async fn obey(hub: &Arc<Hub>, order: Order) -> Result<(), String> {
+    if let Order::Fence(seat) | Order::Admit(seat) = order
+        && !is_known(hub, seat).await
+    {
+        return Err(format!("there is no node {}", seat.0));
+    }
     let command = match order {
         Order::Cancel => Command::Cancel,
         Order::Fence(seat) => Command::Fence { seat },
@@ -198,4 +203,14 @@ pub(super) async fn obey(hub: &Arc<Hub>, order: Order) -> Result<(), String> {
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("too few nodes are there to agree on it".to_owned()),
     }
+}
+
+/// Whether a seat is among the peers or has worked here.
+async fn is_known(hub: &Hub, seat: Seat) -> bool {
+    let Some(voter) = &hub.voter else { return false };
+    if hub.peers().contains_key(&seat) {
+        return true;
+    }
+    let roster = voter.machine.ask(Request::Roster).await;
+    roster.is_ok_and(|roster| roster.seats.contains_key(&seat))
 }

@@ -69,6 +69,8 @@ pub(crate) struct ClusterOptions {
     pub quorum_timeout: Duration,
     /// How long a node goes on trying when too few are left.
     pub loss_exit: Duration,
+    /// How long the end of a run waits for nodes that are away.
+    pub end_wait: Duration,
     /// Bytes of the log after which a copy of the ledger replaces it.
     pub snapshot_bytes: u64,
     /// Memory for the set of known keys, in bytes.

@@ -20,6 +20,8 @@ pub(super) struct Roster {
     pub held: BTreeMap<SessionId, u64>,
     pub standing: Standing,
     pub folder: Option<String>,
+    /// Whether a node has written everything of a closed run and does not know that it is closed.
+    pub owed: bool,
     pub index: u64,
 }
 
@@ -32,6 +34,9 @@ impl Roster {
             held: core.held(),
             standing: ledger.standing(),
             folder: core.run.as_ref().map(|run| run.plan.folder.clone()),
+            owed: core.run.as_ref().is_some_and(|run| {
+                run.closed && run.written.difference(&run.told).next().is_some()
+            }),
             index: mark.applied.map_or(0, |applied| applied.index),
         }
     }

@@ -46,6 +46,7 @@ impl<const NODES: usize> Cluster<NODES> {
                 secret: None,
                 quorum_timeout: Duration::from_secs(30),
                 loss_exit: Duration::from_secs(60),
+                end_wait: Duration::from_secs(1),
                 snapshot_bytes,
                 seen_memory: SEEN_MEMORY,
                 placement: Placement::Any,

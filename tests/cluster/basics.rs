@@ -1,0 +1,145 @@
+//! Undisturbed nodes: their rows are those of a run alone.
+
+use std::time::Duration;
+
+use super::{all_rows, rows_of, same_everywhere, slow_site, three};
+use crate::harness::{Cluster, wait_until};
+use crate::kill::sets;
+
+#[test]
+fn three_nodes_write_what_one_writes_byte_for_byte() {
+    for set in sets::all() {
+        let mut settings = set.settings.clone();
+        settings.extend(["output.order=canonical", "job.takeLimit=8"]);
+        let mut cluster = Cluster::of(3, &set.defs, &settings);
+        let code = if set.lost > 0 { 4 } else { 0 };
+        let golden = cluster.solo(code);
+        set.forget();
+        cluster.start_all();
+        cluster.all_end_with(code);
+        assert!(same_everywhere(&cluster) == golden, "{}: other bytes than alone", set.name);
+        let good = set.answers().iter().filter(|answer| answer.good).count();
+        assert_eq!(good, set.pages, "{}: every page is loaded once", set.name);
+        cluster.fsck();
+        for node in cluster.seats() {
+            let report = cluster.report(node);
+            assert_eq!(report["finishReason"], "finished", "{}: {report}", set.name);
+            assert_eq!(report["jobs"]["failed"], set.lost, "{}: {report}", set.name);
+            assert_eq!(report["jobs"]["pending"], 0, "{}: {report}", set.name);
+        }
+    }
+}
+
+#[test]
+fn in_order_of_arrival_all_voters_files_are_equal() {
+    let (site, mut cluster) = three(60, Duration::from_millis(30), &[]);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(60));
+    assert_eq!(site.log().len(), 60, "every page is loaded once");
+    let shares: Vec<u64> = cluster.seats().map(|node| share_of(&cluster, node)).collect();
+    assert_eq!(shares.iter().sum::<u64>(), 60, "{shares:?}");
+    assert!(shares.iter().filter(|jobs| **jobs > 0).count() > 1, "one did it all: {shares:?}");
+}
+
+fn share_of(cluster: &Cluster, node: usize) -> u64 {
+    let report = cluster.report(node);
+    report["share"]["jobs"].as_u64().unwrap_or_else(|| panic!("no share in {report}"))
+}
+
+#[test]
+fn five_nodes_work_as_one() {
+    let (site, defs) = slow_site(80, Duration::from_millis(20));
+    let settings: Vec<&str> =
+        super::QUICK.iter().copied().chain(["output.order=canonical"]).collect();
+    let mut cluster = Cluster::of(5, &defs, &settings);
+    let golden = cluster.solo(0);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert!(same_everywhere(&cluster) == golden);
+    assert_eq!(site.log().len(), 160, "every page is loaded once, alone and together");
+}
+
+#[test]
+fn a_worker_without_a_vote_comes_works_and_goes() {
+    let (site, mut cluster) = three(90, Duration::from_millis(150), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(3);
+    cluster.start(9);
+    wait_until("the worker has jobs", || {
+        cluster.status(1).is_some_and(|status| {
+            let nodes = status["nodes"].as_array().unwrap().clone();
+            nodes.iter().any(|node| node["role"] == "worker" && node["jobs"].as_u64() > Some(0))
+        })
+    });
+    cluster.signal(9, "TERM");
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(share_of(&cluster, 9) > 0, "the worker did nothing");
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(90));
+    assert_eq!(site.log().len(), 90, "what the worker had in hand was ended by it");
+}
+
+#[test]
+fn a_worker_stays_to_the_end_and_ends_with_the_others() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(50), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.start(9);
+    cluster.all_end_with(0);
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert_eq!(rows_of(&cluster, 1), all_rows(60));
+}
+
+#[test]
+fn nodes_that_share_an_output_directory_do_not_hurt_each_other() {
+    let (_site, mut cluster) = three(40, Duration::from_millis(20), &[]);
+    for node in cluster.seats() {
+        cluster.give(node, &["--output", "together"]);
+    }
+    cluster.start_all();
+    cluster.all_end_with(0);
+    let mut rows = Vec::new();
+    for folder in cluster.work.list("together") {
+        let file = format!("together/{folder}/data.txt");
+        if folder != "latest" && cluster.work.exists(&file) {
+            rows.push(cluster.work.read(&file));
+        }
+    }
+    assert_eq!(rows.len(), 3, "each node has a folder of its own");
+    assert!(rows.iter().all(|text| *text == rows[0]), "they differ");
+    let mut sorted: Vec<&str> = rows[0].lines().collect();
+    sorted.sort_unstable();
+    assert_eq!(sorted, all_rows(40));
+    let marks: Vec<String> = cluster.work.list("together");
+    assert!(marks.iter().all(|name| !name.starts_with('.')), "left behind: {marks:?}");
+}
+
+#[test]
+fn a_second_run_after_the_first_begins_anew() {
+    let (site, mut cluster) = three(20, Duration::from_millis(5), &[]);
+    for runs in 1..=3 {
+        cluster.start_all();
+        cluster.all_end_with(0);
+        same_everywhere(&cluster);
+        assert_eq!(rows_of(&cluster, 1), all_rows(20));
+        assert_eq!(site.log().len(), 20 * runs);
+    }
+    cluster.fsck();
+}
+
+#[test]
+fn a_node_that_comes_late_takes_part_and_has_all_rows() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(150), &["job.takeLimit=2"]);
+    cluster.start(1);
+    cluster.start(3);
+    cluster.done(5);
+    cluster.start(2);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 2), all_rows(60));
+    assert!(share_of(&cluster, 2) > 0, "it came and did nothing");
+}

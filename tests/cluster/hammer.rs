@@ -1,0 +1,468 @@
+//! Nodes that are killed, stopped and robbed of their disks, again and again: the rows are those of
+//! an undisturbed run. `FAULTS=500 SEED=1 cargo test --test spoonbill hammer -- --ignored --nocapture`.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::schedule::{Fault, Planned, Whom, draw};
+use crate::harness::{Cluster, Files};
+use crate::kill::sets::{self, Set};
+use crate::kill::shop::{Dice, sorted};
+
+/// `job.takeLimit` of these runs.
+const TAKE_LIMIT: usize = 8;
+/// How long an undisturbed run would take, so that faults have something to hit.
+const LASTS: Duration = Duration::from_secs(7);
+/// Pause of hosts that want one, for the same reason.
+const PAUSE: Duration = Duration::from_millis(400);
+/// After the last fault everything is over within this time.
+const HEALS: Duration = Duration::from_secs(80);
+/// A process that was stopped may send what it had begun when it wakes.
+const WAKES: Duration = Duration::from_millis(1500);
+
+/// What the faults came to.
+#[derive(Debug, Default)]
+struct Figures {
+    rounds: usize,
+    faults: usize,
+    kills: usize,
+    leader_kills: usize,
+    stops: usize,
+    emptied: usize,
+    /// Several at once.
+    joint: usize,
+    /// Kills when the last jobs were done.
+    late: usize,
+    /// Sessions that a living node lost.
+    expiries: usize,
+    /// Nodes that ended with a snapshot.
+    snapshots: usize,
+    /// Kills after everything was done.
+    closed: usize,
+    /// Pages that were loaded again.
+    again: usize,
+    /// Requests, and those that came to their host in less than half its pause.
+    asked: usize,
+    hasty: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Up,
+    /// Killed; back then.
+    Down(Instant),
+    /// Stopped at the first, woken at the second.
+    Asleep(Instant, Instant),
+    Done,
+}
+
+struct Round<'a> {
+    set: &'a Set,
+    golden: &'a Files,
+    canonical: bool,
+    cluster: Cluster,
+    states: HashMap<usize, State>,
+    /// When nodes slept.
+    slept: Vec<(Instant, Instant)>,
+    began: Instant,
+    story: Vec<String>,
+    dice: Dice,
+    figures: Figures,
+}
+
+impl Round<'_> {
+    fn note(&mut self, words: String) {
+        self.story.push(format!("{:8.3}  {words}", self.began.elapsed().as_secs_f64()));
+    }
+
+    /// Gives up with everything there is to know.
+    fn fail(&mut self, words: &str) -> ! {
+        let name = self.set.name;
+        let story = self.story.join("\n");
+        panic!("{name}: {words}\n{story}\nlogs in {}", self.cluster.work.path(".logs").display());
+    }
+
+    fn code(&self) -> i32 {
+        if self.set.lost > 0 { 4 } else { 0 }
+    }
+
+    fn nodes(&self, wanted: impl Fn(State) -> bool) -> Vec<usize> {
+        self.cluster.seats().filter(|node| wanted(self.states[node])).collect()
+    }
+
+    fn up(&self) -> Vec<usize> {
+        self.nodes(|state| state == State::Up)
+    }
+
+    /// Whether a node has all rows of the run in its files.
+    fn is_complete(&self, node: usize) -> bool {
+        same(&self.cluster.files(node), self.golden, self.canonical)
+    }
+
+    /// The leader, as one of those that are up knows it.
+    fn leader(&mut self) -> Option<usize> {
+        let up = self.up();
+        let first = self.dice.below(up.len().max(1) as u64) as usize;
+        let asked = (0..up.len()).map(|place| up[(first + place) % up.len()]);
+        let leader = asked.filter_map(|node| self.cluster.status(node)?["leader"].as_u64()).next();
+        leader.map(|leader| leader as usize).filter(|leader| up.contains(leader))
+    }
+
+    fn pick(&mut self, whom: Whom) -> Option<(usize, bool)> {
+        let leader = self.leader();
+        let up = self.up();
+        let node = match whom {
+            Whom::Leader => leader?,
+            Whom::Any(place) => *up.get(place % up.len().max(1))?,
+        };
+        Some((node, Some(node) == leader))
+    }
+
+    fn kill(&mut self, node: usize, leads: bool, away: Duration) -> bool {
+        if !self.cluster.kill(node) {
+            return false;
+        }
+        self.states.insert(node, State::Down(Instant::now() + away));
+        self.figures.kills += 1;
+        self.figures.leader_kills += usize::from(leads);
+        let role = if leads { "leader" } else { "node" };
+        self.note(format!("killed {role} {node}, away for {away:?}"));
+        true
+    }
+
+    /// Does it, if there is somebody to do it to.
+    fn inflict(&mut self, fault: Fault) {
+        let done = match fault {
+            Fault::Kill(whom, away) => {
+                self.pick(whom).is_some_and(|(node, leads)| self.kill(node, leads, away))
+            }
+            Fault::Double(away) | Fault::All(away) => {
+                let leader = self.leader();
+                let mut victims = self.up();
+                if matches!(fault, Fault::Double(_)) {
+                    // The leader and one more, if there is one.
+                    victims.sort_by_key(|node| Some(*node) != leader);
+                    victims.truncate(2);
+                }
+                self.figures.joint += usize::from(victims.len() > 1);
+                let mut killed = 0;
+                for node in victims {
+                    let away = away + Duration::from_millis(self.dice.below(700));
+                    killed += usize::from(self.kill(node, Some(node) == leader, away));
+                }
+                killed > 0
+            }
+            Fault::Empty(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
+                let killed = self.kill(node, leads, away);
+                if killed {
+                    std::fs::remove_dir_all(self.cluster.work.path(&format!("d{node}"))).unwrap();
+                    self.note(format!("emptied the disk of {node}"));
+                    self.figures.emptied += 1;
+                }
+                killed
+            }),
+            Fault::Stop(whom, time) => self.pick(whom).is_some_and(|(node, leads)| {
+                self.cluster.signal(node, "STOP");
+                let now = Instant::now();
+                self.states.insert(node, State::Asleep(now, now + time));
+                self.figures.stops += 1;
+                let role = if leads { "leader" } else { "node" };
+                self.note(format!("stopped {role} {node} for {time:?}"));
+                true
+            }),
+        };
+        self.figures.faults += usize::from(done);
+    }
+
+    /// Brings back whose time it is, and sees who has ended.
+    fn tend(&mut self) {
+        for node in self.cluster.seats() {
+            match self.states[&node] {
+                State::Down(until) if Instant::now() >= until => {
+                    let over = !self.nodes(|state| state == State::Done).is_empty();
+                    if over && self.is_complete(node) {
+                        self.figures.closed += 1;
+                        self.note(format!("{node} had done everything"));
+                        self.states.insert(node, State::Done);
+                        continue;
+                    }
+                    self.cluster.start(node);
+                    self.states.insert(node, State::Up);
+                    self.note(format!("started {node}"));
+                }
+                State::Asleep(from, until) if Instant::now() >= until => {
+                    self.cluster.signal(node, "CONT");
+                    self.slept.push((from, Instant::now()));
+                    self.states.insert(node, State::Up);
+                    self.note(format!("woke {node}"));
+                }
+                State::Up if self.cluster.has_ended(node) => self.ended(node),
+                _ => {}
+            }
+        }
+    }
+
+    fn ended(&mut self, node: usize) {
+        let code = self.cluster.node(node).code();
+        self.note(format!("{node} ended with {code:?}"));
+        if code != Some(self.code()) {
+            // Killed after everything was done, it found nobody to begin the next run with.
+            let alone = code == Some(75) && self.is_complete(node);
+            if !alone {
+                let said = self.cluster.node(node).stderr();
+                self.fail(&format!("node {node} ended with {code:?}; it said:\n{said}"));
+            }
+            self.figures.closed += 1;
+        }
+        self.states.insert(node, State::Done);
+    }
+
+    /// Whether the last jobs are being done, as far as anybody knows.
+    fn is_late(&self) -> bool {
+        self.up().iter().any(|node| {
+            let Some(status) = self.cluster.status(*node) else { return false };
+            let run = &status["run"];
+            let left = |word: &str| run[word].as_u64().unwrap_or(u64::MAX / 4);
+            run["state"] == "over"
+                || run["state"] == "running" && left("pending") + left("taken") < 4
+        })
+    }
+
+    /// Until everybody is done.
+    fn play(&mut self, plan: &[Planned]) {
+        self.cluster.start_all();
+        let mut plan = plan.iter();
+        let mut next = plan.next();
+        let mut due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
+        let mut quiet = Instant::now();
+        let mut late = self.dice.below(2) == 0;
+        while self.nodes(|state| state != State::Done).len() > 0 {
+            self.tend();
+            let over = !self.nodes(|state| state == State::Done).is_empty();
+            if let Some(planned) = next.filter(|_| !over && Instant::now() >= due) {
+                self.inflict(planned.fault);
+                next = plan.next();
+                due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
+                quiet = Instant::now();
+            }
+            if late && next.is_none() && !over && self.is_late() {
+                late = false;
+                let before = self.figures.faults;
+                let away = Duration::from_millis(self.dice.below(3000));
+                let whom = if self.dice.below(2) == 0 { Whom::Leader } else { Whom::Any(1) };
+                self.inflict(Fault::Kill(whom, away));
+                self.figures.late += self.figures.faults - before;
+                quiet = Instant::now();
+            }
+            if quiet.elapsed() > HEALS {
+                self.fail("it does not come to an end");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Everything is as if nothing had been.
+    fn judge(&mut self) {
+        for node in self.cluster.seats() {
+            if !self.is_complete(node) {
+                let found = self.cluster.files(node);
+                let sizes = |files: &Files| -> Vec<(String, usize)> {
+                    files.iter().map(|(name, bytes)| (name.clone(), bytes.len())).collect()
+                };
+                let words = format!(
+                    "node {node} has other rows: {:?} instead of {:?}",
+                    sizes(&found),
+                    sizes(self.golden)
+                );
+                self.fail(&words);
+            }
+            if self.cluster.files(node) != self.cluster.files(1) {
+                self.fail(&format!("the files of node {node} differ from those of node 1"));
+            }
+            let checked = self.cluster.work.spoonbill(&["fsck", "--data-dir", &format!("d{node}")]);
+            if checked.code != 0 {
+                self.fail(&format!("fsck of node {node}: {checked:?}"));
+            }
+            let snapshot = self.cluster.work.exists(&format!("d{node}/snapshot.db"));
+            self.figures.snapshots += usize::from(snapshot);
+        }
+        for log in self.cluster.work.list(".logs") {
+            let said = self.cluster.work.read(&format!(".logs/{log}"));
+            self.figures.expiries += said.matches("the session of this node has ended").count();
+        }
+        self.judge_pages();
+        self.judge_pauses();
+    }
+
+    /// What was loaded again was in the hands of a node that met a fault.
+    fn judge_pages(&mut self) {
+        let mut loaded: HashMap<String, usize> = HashMap::new();
+        for answer in self.set.answers().iter().filter(|answer| answer.good) {
+            *loaded.entry(answer.page.clone()).or_default() += 1;
+        }
+        if loaded.len() != self.set.pages {
+            self.fail(&format!("{} of {} pages were loaded", loaded.len(), self.set.pages));
+        }
+        let again: usize = loaded.values().map(|times| times - 1).sum();
+        self.figures.again += again;
+        let hits = self.figures.kills + self.figures.stops;
+        let most = loaded.values().max().copied().unwrap_or(0);
+        // A run that was killed after its close is begun anew.
+        if self.figures.closed == 0 && (most > 1 + hits || again > hits * TAKE_LIMIT) {
+            self.fail(&format!("{again} pages loaded again, one of them {most} times"));
+        }
+    }
+
+    fn judge_pauses(&mut self) {
+        let pause = if self.set.delay > Duration::ZERO { PAUSE } else { Duration::ZERO };
+        let mut last: HashMap<String, Instant> = HashMap::new();
+        for answer in self.set.answers() {
+            let host = answer.page.split('/').next().unwrap_or_default().to_owned();
+            let Some(before) = last.insert(host, answer.at) else { continue };
+            let woken = |(_, woke): &(Instant, Instant)| {
+                answer.at >= *woke && answer.at < *woke + WAKES + pause
+            };
+            if self.slept.iter().any(woken) {
+                continue;
+            }
+            self.figures.asked += 1;
+            if answer.at - before < pause / 2 {
+                self.figures.hasty += 1;
+                let (gap, at) = (answer.at - before, answer.at - self.began);
+                self.note(format!("hasty: {} after {gap:?}, at {at:?}", answer.page));
+            }
+        }
+        if self.figures.hasty > 0 {
+            self.fail("requests came too soon");
+        }
+    }
+}
+
+fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
+    found.len() == golden.len()
+        && found.iter().zip(golden).all(|((name, bytes), (wanted, rows))| {
+            name == wanted && if canonical { bytes == rows } else { sorted(bytes) == sorted(rows) }
+        })
+}
+
+fn settings(set: &Set, canonical: bool) -> Vec<String> {
+    let order = if canonical { "canonical" } else { "arrival" };
+    let own = [
+        &format!("job.takeLimit={TAKE_LIMIT}"),
+        &format!("output.order={order}"),
+        "cluster.quorum.timeout=25s",
+        "cluster.snapshot.bytes=16KiB",
+    ];
+    let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
+    let paced = |setting: &&'static str| match setting.starts_with("loader.fetch.delay=") {
+        true if set.delay > Duration::ZERO => pause.clone(),
+        _ => (*setting).to_owned(),
+    };
+    set.settings.iter().map(paced).chain(own.map(str::to_owned)).collect()
+}
+
+/// What an undisturbed run gives, alone.
+fn golden(set: &Set) -> Files {
+    let settings = settings(set, true);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    set.slow(Duration::ZERO);
+    let cluster = Cluster::of(3, &set.defs, &settings);
+    let golden = cluster.solo(if set.lost > 0 { 4 } else { 0 });
+    let lanes = if set.delay > Duration::ZERO || set.name == "chain" { 1 } else { 8 };
+    if set.delay == Duration::ZERO {
+        set.slow(LASTS * lanes / set.pages as u32);
+    }
+    golden
+}
+
+fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> Figures {
+    let mut dice = Dice(seed);
+    let canonical = dice.below(2) == 0;
+    let settings = settings(set, canonical);
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let plan = draw(&mut dice, votes, faults);
+    set.forget();
+    let cluster = Cluster::of(votes, &set.defs, &settings);
+    let states = cluster.seats().map(|node| (node, State::Up)).collect();
+    let mut round = Round {
+        set,
+        golden,
+        canonical,
+        cluster,
+        states,
+        slept: Vec::new(),
+        began: Instant::now(),
+        story: vec![format!("seed {seed}, {votes} nodes, canonical: {canonical}")],
+        dice,
+        figures: Figures::default(),
+    };
+    round.play(&plan);
+    round.judge();
+    println!(
+        "{} on {votes} nodes, seed {seed}, {:.0?}: {:?}",
+        set.name,
+        round.began.elapsed(),
+        round.figures
+    );
+    round.figures
+}
+
+impl Figures {
+    fn add(&mut self, other: &Self) {
+        self.rounds += 1;
+        for (own, more) in [
+            (&mut self.faults, other.faults),
+            (&mut self.kills, other.kills),
+            (&mut self.leader_kills, other.leader_kills),
+            (&mut self.stops, other.stops),
+            (&mut self.emptied, other.emptied),
+            (&mut self.joint, other.joint),
+            (&mut self.late, other.late),
+            (&mut self.expiries, other.expiries),
+            (&mut self.snapshots, other.snapshots),
+            (&mut self.closed, other.closed),
+            (&mut self.again, other.again),
+            (&mut self.asked, other.asked),
+            (&mut self.hasty, other.hasty),
+        ] {
+            *own += more;
+        }
+    }
+}
+
+/// Sets of every kind, on three nodes and on five, until there were enough faults.
+fn hammer(faults_least: usize) {
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = given("SEED").unwrap_or(7000);
+    let sets = sets::all();
+    let golden: Vec<Files> = sets.iter().map(golden).collect();
+    let mut total = Figures::default();
+    let start = Instant::now();
+    for seed in first.. {
+        if total.faults >= faults_least {
+            break;
+        }
+        assert!(seed < first + 10 + faults_least as u64, "faults come too late to hit anything");
+        let which = seed as usize % sets.len();
+        let votes = if seed % 4 == 3 { 5 } else { 3 };
+        total.add(&round(&sets[which], &golden[which], votes, 9, seed));
+    }
+    println!("seeds from {first}, {:.0?}: {total:?}", start.elapsed());
+    // Whoever did not hit what it was to hit has not passed.
+    assert!(total.leader_kills * 3 >= total.kills, "too few leaders: {total:?}");
+    assert!(total.emptied > 0 && total.joint > 0 && total.stops > 0, "{total:?}");
+    assert!(total.expiries > 0 && total.snapshots > 0, "{total:?}");
+    println!("{} faults, {} kills: no row lost, no row twice", total.faults, total.kills);
+}
+
+#[test]
+fn hammered_nodes_write_what_one_writes_alone() {
+    hammer(40);
+}
+
+#[test]
+#[ignore = "takes many minutes: run it by name, with FAULTS"]
+fn hammered_by_the_hundred() {
+    let faults = std::env::var("FAULTS").ok().and_then(|text| text.parse().ok());
+    hammer(faults.unwrap_or(500));
+}

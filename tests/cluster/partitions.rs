@@ -1,0 +1,215 @@
+//! Nodes that cannot hear each other, with real network namespaces. A wrong neighbour entry loses
+//! packets one way and in silence, as a broken switch would.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{QUICK, all_rows, rows_of, same_everywhere};
+use crate::harness::nodes::within;
+use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+use crate::kill::shop::Dice;
+
+/// Set for the process inside the namespaces.
+const INSIDE: &str = "SPOONBILL_TEST_INSIDE";
+const SITE: &str = "10.99.0.254";
+const PAGES: usize = 70;
+const PAUSE: Duration = Duration::from_millis(200);
+
+fn ip(words: &str) {
+    let output = Command::new("ip").args(words.split_whitespace()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {words}: {said}");
+}
+
+#[test]
+fn nodes_that_cannot_hear_each_other_heal() {
+    let prepare = "mount --make-rprivate / && mkdir -p /run/netns && mount -t tmpfs none /run/netns \
+                   && ip link set lo up && ip link add hub type bridge && ip netns add probe";
+    let unshare =
+        |words: &[&str]| Command::new("unshare").args(["--net", "--mount"]).args(words).output();
+    let allowed = unshare(&["sh", "-c", prepare]);
+    if !allowed.as_ref().is_ok_and(|output| output.status.success()) {
+        println!("skipped: this machine does not let a test make network namespaces ({allowed:?})");
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let then = format!("{prepare} && exec \"$0\" \"$@\"");
+    let output = Command::new("unshare")
+        .args(["--net", "--mount", "sh", "-c", &then])
+        .arg(own)
+        .args(["cluster::partitions::inside", "--exact", "--ignored", "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "inside the namespaces a test failed");
+    assert!(said.contains("1 passed"), "nothing was tested inside");
+}
+
+#[test]
+#[ignore = "runs in namespaces that another test makes"]
+fn inside() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    ip("link set hub up");
+    ip(&format!("addr add {SITE}/24 dev hub"));
+    for node in 1..=3 {
+        ip(&format!("netns add node{node}"));
+        ip(&format!("link add to{node} type veth peer name eth0 netns node{node}"));
+        ip(&format!("link set to{node} master hub up"));
+        ip(&format!("-n node{node} addr add 10.99.0.{node}/24 dev eth0"));
+        ip(&format!("-n node{node} link set eth0 up"));
+        ip(&format!("-n node{node} link set lo up"));
+    }
+    let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    for round in 0..rounds {
+        scenario("the leader is cut off from the others", leader_cut_off);
+        scenario("the leader is heard and does not hear", |cluster| one_way(cluster, false));
+        scenario("the leader hears and is not heard", |cluster| one_way(cluster, true));
+        scenario("a bridge: two nodes hear only the third", bridge);
+        scenario("wires that come and go", |cluster| flapping(cluster, 100 + round));
+    }
+}
+
+/// What a node sends to another gets lost, in silence.
+fn cut(from: usize, to: usize) {
+    ip(&format!(
+        "-n node{from} neigh replace 10.99.0.{to} lladdr 02:00:00:00:00:99 dev eth0 nud permanent"
+    ));
+}
+
+fn heal(from: usize, to: usize) {
+    let word = format!("-n node{from} neigh del 10.99.0.{to} dev eth0");
+    // It may never have been cut.
+    drop(Command::new("ip").args(word.split_whitespace()).output());
+}
+
+fn heal_all() {
+    for from in 1..=3 {
+        for to in (1..=3).filter(|to| *to != from) {
+            heal(from, to);
+        }
+    }
+}
+
+fn others(node: usize) -> impl Iterator<Item = usize> {
+    (1..=3).filter(move |other| *other != node)
+}
+
+fn scenario(name: &str, faults: impl Fn(&Cluster)) {
+    let start = Instant::now();
+    let site = Site::start_on(SITE);
+    site.otherwise(|request, _| {
+        let page = titled(&request.path.replace('/', "page "));
+        Response::html(page).delay(Duration::from_millis(40))
+    });
+    let locators: Vec<(String, String)> =
+        (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
+    let mut settings = QUICK.to_vec();
+    settings.extend([pause.as_str(), "loader.fetch.parallelism=1"]);
+    settings.retain(|setting| *setting != "loader.fetch.delay=0");
+    let peers = (1..=3).map(|node| format!("10.99.0.{node}:7400")).collect();
+    let mut cluster = Cluster::at(peers, &job(&locators, TITLE), &settings);
+    cluster.share_secret();
+    for node in 1..=3 {
+        cluster.put_behind(
+            node,
+            &["/bin/sh", "-c", "exec ip netns exec \"$@\"", "-", &format!("node{node}")],
+        );
+    }
+    cluster.start_all();
+    cluster.done(5);
+    faults(&cluster);
+    heal_all();
+    let healed = Instant::now();
+    cluster.all_end_with(0);
+    let (end, rest) = (start.elapsed(), healed.elapsed());
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
+    cluster.fsck();
+    let gap = site.shortest_gap().unwrap();
+    let asked = site.log().len();
+    println!(
+        "{name}: {end:.1?}, {rest:.1?} after it healed, {asked} requests, shortest gap {gap:?}"
+    );
+    // Nobody was stopped here, so there is no excuse.
+    assert!(gap >= PAUSE / 2, "{name}: two requests {gap:?} apart");
+    assert!(asked < PAGES + 8, "{name}: {asked} requests for {PAGES} pages");
+}
+
+/// Waits for a leader among the others.
+fn another_leads(cluster: &Cluster, old: usize) {
+    let other = || {
+        others(old).any(|node| {
+            let status = cluster.status(node);
+            status.is_some_and(|status| status["leader"].as_u64() == Some(node as u64))
+        })
+    };
+    let took = within(Duration::from_secs(20), other).expect("another node leads");
+    println!("  another led after {took:.1?}");
+}
+
+fn jobs_done(cluster: &Cluster, node: usize) -> u64 {
+    cluster.status(node).and_then(|status| status["run"]["done"].as_u64()).unwrap_or(0)
+}
+
+fn leader_cut_off(cluster: &Cluster) {
+    let leader = cluster.led();
+    for other in others(leader) {
+        cut(leader, other);
+        cut(other, leader);
+    }
+    another_leads(cluster, leader);
+    let (other, before) = (1 + leader % 3, jobs_done(cluster, 1 + leader % 3));
+    let goes_on = || jobs_done(cluster, other) > before + 5;
+    within(Duration::from_secs(30), goes_on).expect("the majority goes on");
+}
+
+/// The leader sends and hears nothing, or the other way round.
+fn one_way(cluster: &Cluster, mute: bool) {
+    let leader = cluster.led();
+    for other in others(leader) {
+        if mute { cut(leader, other) } else { cut(other, leader) }
+    }
+    another_leads(cluster, leader);
+    let (other, before) = (1 + leader % 3, jobs_done(cluster, 1 + leader % 3));
+    let goes_on = || jobs_done(cluster, other) > before + 5;
+    within(Duration::from_secs(30), goes_on).expect("the majority goes on");
+}
+
+/// Two nodes, one of them the leader, do not hear each other; the third hears both.
+fn bridge(cluster: &Cluster) {
+    let leader = cluster.led();
+    let far = 1 + leader % 3;
+    cut(leader, far);
+    cut(far, leader);
+    let middle = 6 - leader - far;
+    let before = jobs_done(cluster, middle);
+    let goes_on = || jobs_done(cluster, middle) > before + 15;
+    within(Duration::from_secs(40), goes_on).expect("the work goes on");
+}
+
+fn flapping(cluster: &Cluster, seed: u64) {
+    let mut dice = Dice(seed);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(8) {
+        let from = 1 + dice.below(3) as usize;
+        let to = 1 + (from + dice.below(2) as usize) % 3;
+        if dice.below(2) == 0 {
+            cut(from, to)
+        } else {
+            heal(from, to)
+        }
+        if dice.below(8) == 0 {
+            heal_all();
+        }
+        std::thread::sleep(Duration::from_millis(50 + dice.below(900)));
+        // As any operator would.
+        cluster.status(from);
+    }
+}

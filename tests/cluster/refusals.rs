@@ -1,0 +1,171 @@
+//! What a cluster turns away, and with which words.
+
+use std::time::Duration;
+
+use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three};
+use crate::harness::{Cluster, wait_until};
+
+#[test]
+fn two_voters_are_refused() {
+    let (_site, defs) = slow_site(1, Duration::ZERO);
+    let mut cluster = Cluster::of(2, &defs, &QUICK);
+    cluster.start(1);
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 2, "{ending:?}");
+    assert!(ending.stderr.contains("two nodes with a vote"), "{}", ending.stderr);
+}
+
+#[test]
+fn beyond_loopback_a_secret_is_needed() {
+    let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
+    cluster.give(1, &["--listen", "0.0.0.0:0"]);
+    cluster.start(1);
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 2, "{ending:?}");
+    assert!(ending.stderr.contains("cluster.secretFile"), "{}", ending.stderr);
+    assert!(!cluster.work.exists("d1/raft.db"), "nothing was begun");
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_refused() {
+    let (_site, mut cluster) = three(1, Duration::ZERO, &["cluster.secretFile=secret"]);
+    cluster.work.write("secret", "short");
+    cluster.start(1);
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 2, "{ending:?}");
+}
+
+#[test]
+fn a_node_with_another_secret_stays_outside() {
+    let (_site, mut cluster) = three(40, Duration::from_millis(20), &[]);
+    cluster.work.write("secret", [b'a'; 40]);
+    cluster.work.write("other", [b'b'; 40]);
+    for node in cluster.seats() {
+        let file = if node == 3 { "other" } else { "secret" };
+        let setting = format!("cluster.secretFile={file}");
+        cluster.give(node, &["--set", &setting, "--set", "cluster.quorum.timeout=8s"]);
+    }
+    cluster.start_all();
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    assert!(ending.stderr.contains("secret"), "{}", ending.stderr);
+    for node in [1, 2] {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        assert_eq!(rows_of(&cluster, node), all_rows(40));
+    }
+    assert!(!cluster.work.exists("o3/latest"), "the stranger has rows");
+}
+
+#[test]
+fn who_is_missing_is_named() {
+    let (site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
+    cluster.start(2);
+    let ending = cluster.end(2);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    for node in [1, 3] {
+        let named = format!("node {node} at {}", cluster.address(node));
+        assert!(ending.stderr.contains(&named), "{}", ending.stderr);
+    }
+    assert!(site.log().is_empty());
+}
+
+#[test]
+fn a_second_process_on_a_nodes_data_is_refused() {
+    let (_site, mut cluster) = three(40, Duration::from_millis(60), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(1);
+    let ending = cluster.start_beside(2).end();
+    assert_eq!(ending.code, 10, "{ending:?}");
+    assert!(ending.stderr.contains("in use by another process"), "{}", ending.stderr);
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 1), all_rows(40));
+}
+
+#[test]
+fn a_node_with_anothers_data_is_refused() {
+    let (_site, mut cluster) = three(10, Duration::ZERO, &[]);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    cluster.give(1, &["--data-dir", "d2"]);
+    cluster.start(1);
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 10, "{ending:?}");
+    assert!(ending.stderr.contains("belongs to node 2"), "{}", ending.stderr);
+}
+
+#[test]
+fn data_of_a_solo_run_and_of_a_cluster_are_not_mixed() {
+    let (_site, mut cluster) = three(10, Duration::ZERO, &[]);
+    cluster.solo(0);
+    cluster.give(1, &["--data-dir", "solo"]);
+    cluster.start(1);
+    let ending = cluster.end(1);
+    assert!([2, 10].contains(&ending.code), "{ending:?}");
+    assert!(ending.stderr.contains("solo"), "{}", ending.stderr);
+
+    let (_site, mut cluster) = three(10, Duration::ZERO, &[]);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    let ending = cluster.work.spoonbill(&["run", "defs", "--data-dir", "d1", "--output", "x"]);
+    assert!([2, 10].contains(&ending.code), "{ending:?}");
+    assert!(ending.stderr.contains("cluster"), "{}", ending.stderr);
+    // And it is still what it was.
+    cluster.fsck();
+}
+
+#[test]
+fn broken_definitions_end_all_nodes_with_the_list() {
+    let defs = "locatorGroups:\n  g:\n    locators: [ { name: a, url: \"http://127.0.0.1:1/\" } ]\n\
+                taskGroups: { g: { t: { dataDef: missing } } }\n";
+    let mut cluster = Cluster::of(3, defs, &QUICK);
+    cluster.start_all();
+    let told = |ending: &crate::harness::Ending| ending.stderr.contains("missing");
+    let ends = cluster.all_end_with(3);
+    assert!(ends.iter().all(told), "{ends:?}");
+}
+
+#[test]
+fn a_node_whose_own_definitions_are_good_is_told_what_is_wrong_elsewhere() {
+    let (site, mut cluster) = three(20, Duration::from_millis(5), &[]);
+    cluster.work.write("bad/job.yml", "taskGroups: { g: { t: { dataDef: missing } } }\n");
+    // Node 3 is there first and sets up, or another does: then the run is as good as ever.
+    let words: Vec<String> =
+        cluster.words(3).into_iter().map(|w| if w == "defs" { "bad".into() } else { w }).collect();
+    let third = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    cluster.start(1);
+    cluster.start(2);
+    let ends: Vec<_> =
+        [1, 2].map(|node| cluster.end(node)).into_iter().chain([third.end()]).collect();
+    let code = ends[0].code;
+    assert!(ends.iter().all(|ending| ending.code == code), "{ends:?}");
+    if code == 0 {
+        assert_eq!(rows_of(&cluster, 1), all_rows(20));
+        return;
+    }
+    assert_eq!(code, 3, "{ends:?}");
+    assert!(ends.iter().all(|ending| ending.stderr.contains("missing")), "{ends:?}");
+    assert!(site.log().is_empty(), "nothing is asked for before all is checked");
+}
+
+#[test]
+fn definitions_changed_on_one_node_only_warn() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(100), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(3);
+    let victim = cluster.seats().find(|node| Some(*node) != cluster.leader()).unwrap();
+    cluster.kill(victim);
+    let text = cluster.work.read("defs/job.yml");
+    cluster.work.write("defs/job.yml", text.replace("title", "heading"));
+    cluster.start(victim);
+    wait_until("the node is back", || {
+        cluster
+            .status(victim)
+            .is_some_and(|status| status["nodes"][victim - 1]["state"] == "running")
+    });
+    let ends = cluster.all_end_with(0);
+    let warned = &ends[victim - 1].stderr;
+    assert!(warned.contains("definitions on this node differ"), "{warned}");
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, victim), all_rows(60));
+}

@@ -1,0 +1,136 @@
+//! One node is asked to stop, or all are: what it held goes to others, and nothing is lost.
+
+use std::time::{Duration, Instant};
+
+use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::Cluster;
+
+/// A node is asked to go in the middle of the run; the others end it.
+fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) {
+    let (site, mut cluster) = three(80, Duration::from_millis(120), &["job.takeLimit=3"]);
+    cluster.start_all();
+    cluster.done(5);
+    let node = which(&cluster);
+    let asked = Instant::now();
+    cluster.signal(node, signal);
+    let ending = cluster.end(node);
+    assert_eq!(ending.code, code, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+    let stayed: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
+    for other in &stayed {
+        let ending = cluster.end(*other);
+        assert_eq!(ending.code, 0, "node {other}: {ending:?}");
+        assert_eq!(rows_of(&cluster, *other), all_rows(80));
+    }
+    assert!(cluster.files(stayed[0]) == cluster.files(stayed[1]));
+    assert_eq!(site.log().len(), 80, "no page was loaded twice");
+}
+
+#[test]
+fn a_follower_leaves_and_the_others_finish() {
+    leaves(|cluster| 1 + cluster.led() % 3, "TERM", 143);
+}
+
+#[test]
+fn the_leader_leaves_and_the_others_finish() {
+    leaves(Cluster::led, "TERM", 143);
+}
+
+#[test]
+fn the_leader_leaves_by_ctrl_c() {
+    leaves(Cluster::led, "INT", 130);
+}
+
+#[test]
+fn a_node_that_left_comes_back_and_has_all_rows() {
+    let (site, mut cluster) = three(90, Duration::from_millis(150), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(5);
+    cluster.signal(2, "TERM");
+    assert_eq!(cluster.end(2).code, 143);
+    cluster.start(2);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 2), all_rows(90));
+    assert_eq!(site.log().len(), 90, "no page was loaded twice");
+}
+
+#[test]
+fn all_are_stopped_one_after_the_other_and_go_on_later() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(5);
+    for node in cluster.seats() {
+        cluster.signal(node, "TERM");
+    }
+    cluster.all_end_with(143);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(60));
+}
+
+#[test]
+fn cancel_ends_all_nodes_and_the_same_command_continues() {
+    let (site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(5);
+    let (code, _, stderr) = cluster.ask(2, &["cancel"]).expect("an answer");
+    assert_eq!(code, 0, "{stderr}");
+    let ends = cluster.all_end_with(130);
+    assert!(ends.iter().all(|ending| ending.stderr.contains("cancelled")), "{ends:?}");
+    let before = site.log().len();
+    assert!(before < 60, "it was over before the cancel");
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(60));
+    assert_eq!(site.log().len(), 60, "what was in hand was ended before");
+}
+
+#[test]
+fn a_node_that_waits_for_the_others_can_be_stopped() {
+    let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
+    cluster.start(1);
+    crate::harness::wait_until("the node is there", || cluster.work.exists("d1/raft.db"));
+    let asked = Instant::now();
+    cluster.signal(1, "TERM");
+    let ending = cluster.end(1);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+}
+
+#[test]
+fn a_node_that_is_left_alone_can_be_stopped() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(3);
+    cluster.kill(1);
+    cluster.kill(2);
+    let asked = Instant::now();
+    cluster.signal(3, "TERM");
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 3), all_rows(60));
+}
+
+#[test]
+fn nodes_that_are_left_alone_give_up_in_the_end() {
+    let settings = ["job.takeLimit=2", "cluster.quorum.lossExit=6s"];
+    let (_site, mut cluster) = three(80, Duration::from_millis(200), &settings);
+    cluster.start_all();
+    cluster.start(9);
+    cluster.done(3);
+    cluster.kill(1);
+    cluster.kill(2);
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 75, "the worker: {ending:?}");
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 3), all_rows(80));
+}

@@ -1,0 +1,85 @@
+//! Somebody without the secret who has a connection to a node's port.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::nodes::ask;
+use crate::kill::shop::Dice;
+
+/// What one visit of a stranger looks like.
+fn visit(address: &str, dice: &mut Dice) {
+    let Ok(mut stream) = TcpStream::connect(address) else { return };
+    let patience = Some(Duration::from_millis(50 + dice.below(200)));
+    stream.set_read_timeout(patience).unwrap();
+    stream.set_write_timeout(patience).unwrap();
+    let noise: Vec<u8> = (0..dice.below(5000)).map(|_| dice.below(256) as u8).collect();
+    let mut answer = [0; 4096];
+    // Whether the node hangs up in the middle is its own affair.
+    match dice.below(5) {
+        0 => drop(stream.write_all(&noise)),
+        1 => drop(stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")),
+        // Half of a length that never comes, or a huge one.
+        2 => drop(stream.write_all(&[0xff; 3])),
+        3 => drop(stream.write_all(&u32::MAX.to_le_bytes())),
+        // What the node says itself, sent back to it.
+        _ => {
+            if let Ok(length) = stream.read(&mut answer) {
+                drop(stream.write_all(&answer[..length]));
+            }
+        }
+    }
+    drop(stream.read(&mut answer));
+}
+
+#[test]
+fn a_stranger_disturbs_nobody() {
+    let (site, mut cluster) = three(80, Duration::from_millis(60), &["job.takeLimit=3"]);
+    cluster.share_secret();
+    cluster.start_all();
+    let stop = Arc::new(AtomicBool::new(false));
+    let visits = Arc::new(AtomicUsize::new(0));
+    let strangers: Vec<_> = (0..6_u64)
+        .map(|number| {
+            let addresses: Vec<String> =
+                cluster.seats().map(|node| cluster.address(node).to_owned()).collect();
+            let (stop, visits) = (Arc::clone(&stop), Arc::clone(&visits));
+            std::thread::spawn(move || {
+                let mut dice = Dice(number);
+                // Some connections are kept open and silent.
+                let mut idle = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let address = &addresses[dice.below(addresses.len() as u64) as usize];
+                    visit(address, &mut dice);
+                    if idle.len() < 100
+                        && let Ok(stream) = TcpStream::connect(address)
+                    {
+                        idle.push(stream);
+                    }
+                    visits.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    // An order without the secret.
+    let refused =
+        ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_secs(15));
+    let ends = cluster.ends();
+    stop.store(true, Ordering::Relaxed);
+    for stranger in strangers {
+        stranger.join().unwrap();
+    }
+    println!("{} visits", visits.load(Ordering::Relaxed));
+    for (ending, node) in ends.iter().zip(1..) {
+        assert_eq!(ending.code, 0, "node {node}: {ending:?}");
+    }
+    let (code, _, words) = refused.expect("an answer");
+    assert_eq!(code, 1, "{words}");
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(80));
+    assert_eq!(site.log().len(), 80, "no node lost its jobs");
+    assert!(visits.load(Ordering::Relaxed) > 50);
+}

@@ -1,0 +1,343 @@
+//! A cluster of real processes on this machine, each with its own data, output and address.
+
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::workdir::{Ending, Running, Workdir, wait_until};
+
+/// Patience with one question to a node; one that is stopped never answers.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// Files of a run by their names.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Nodes with a vote count from 1; workers have any other number.
+pub struct Cluster {
+    pub work: Workdir,
+    peers: Vec<String>,
+    settings: Vec<String>,
+    /// What a node is started with besides; the same when it is started again.
+    more: BTreeMap<usize, Vec<String>>,
+    running: BTreeMap<usize, Running>,
+    /// What a node's command stands behind, such as `ip netns exec NAME`.
+    behind: BTreeMap<usize, Vec<String>>,
+    /// What an operator's commands need besides.
+    operator: Vec<String>,
+}
+
+/// An address of this test's own. No client on this machine calls from there, so that the port of a
+/// node that is down is not taken by somebody's connection.
+fn own_host() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let process = std::process::id();
+    format!("127.{}.{}.{}", 16 + process % 200, process / 200 % 250, number % 250 + 1)
+}
+
+fn free_ports(host: &str, count: usize) -> Vec<u16> {
+    // All are held until all are found.
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((host, 0)).unwrap()).collect();
+    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
+impl Cluster {
+    /// With so many votes; nothing runs yet.
+    pub fn of(votes: usize, defs: &str, settings: &[&str]) -> Self {
+        let host = own_host();
+        let ports = free_ports(&host, votes);
+        Self::at(ports.iter().map(|port| format!("{host}:{port}")).collect(), defs, settings)
+    }
+
+    /// At these addresses.
+    pub fn at(peers: Vec<String>, defs: &str, settings: &[&str]) -> Self {
+        Self {
+            work: Workdir::with_defs(defs),
+            peers,
+            settings: settings.iter().map(|word| (*word).to_owned()).collect(),
+            more: BTreeMap::new(),
+            running: BTreeMap::new(),
+            behind: BTreeMap::new(),
+            operator: Vec::new(),
+        }
+    }
+
+    /// Starts a node's command behind another one.
+    pub fn put_behind(&mut self, node: usize, words: &[&str]) {
+        self.behind.insert(node, words.iter().map(|word| (*word).to_owned()).collect());
+    }
+
+    /// All nodes and the operator have a secret in common.
+    pub fn share_secret(&mut self) {
+        self.work.write("secret", [b's'; 48]);
+        self.settings.push("cluster.secretFile=secret".to_owned());
+        self.operator = vec!["--set".to_owned(), "cluster.secretFile=secret".to_owned()];
+    }
+
+    pub fn votes(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// The numbers of the nodes with a vote.
+    pub fn seats(&self) -> std::ops::RangeInclusive<usize> {
+        1..=self.votes()
+    }
+
+    pub fn address(&self, node: usize) -> &str {
+        &self.peers[node - 1]
+    }
+
+    pub fn peers(&self) -> String {
+        let named = self.peers.iter().enumerate();
+        named.map(|(place, at)| format!("{}={at}", place + 1)).collect::<Vec<_>>().join(",")
+    }
+
+    /// Words for one node alone, in the place of those it would have.
+    pub fn give(&mut self, node: usize, more: &[&str]) {
+        let more = more.iter().map(|word| (*word).to_owned());
+        self.more.entry(node).or_default().extend(more);
+    }
+
+    /// What a node is started with.
+    pub fn words(&self, node: usize) -> Vec<String> {
+        let mut words: Vec<String> =
+            ["run", "defs", "--cluster", "--peers", &self.peers()].map(str::to_owned).into();
+        let more = self.more.get(&node);
+        let given = |option: &str| more.is_some_and(|more| more.iter().any(|word| word == option));
+        if node > self.votes() {
+            words.extend(["--role", "worker"].map(str::to_owned));
+        } else {
+            words.extend(["--node-id".to_owned(), node.to_string()]);
+            if !given("--listen") {
+                words.extend(["--listen".to_owned(), self.address(node).to_owned()]);
+            }
+        }
+        for (option, value) in [
+            ("--data-dir", format!("d{node}")),
+            ("--output", format!("o{node}")),
+            ("--report", format!("r{node}.json")),
+        ] {
+            if !given(option) {
+                words.extend([option.to_owned(), value]);
+            }
+        }
+        for setting in &self.settings {
+            words.extend(["--set".to_owned(), setting.clone()]);
+        }
+        words.extend(more.into_iter().flatten().cloned());
+        words
+    }
+
+    pub fn start(&mut self, node: usize) {
+        let mut words = self.behind.get(&node).cloned().unwrap_or_default();
+        words.push(env!("CARGO_BIN_EXE_spoonbill").to_owned());
+        words.extend(self.words(node));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let running = self.work.start_program(words[0], &words[1..], &[]);
+        let before = self.running.insert(node, running);
+        assert!(before.is_none_or(|mut before| before.has_ended()), "node {node} runs already");
+    }
+
+    pub fn start_all(&mut self) {
+        for node in self.seats() {
+            self.start(node);
+        }
+    }
+
+    /// Starts one more process like that node, which may be running.
+    pub fn start_beside(&self, node: usize) -> Running {
+        let words = self.words(node);
+        self.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    pub fn node(&mut self, node: usize) -> &mut Running {
+        self.running.get_mut(&node).expect("a node that was started")
+    }
+
+    pub fn signal(&mut self, node: usize, name: &str) {
+        self.node(node).signal_if_there(name);
+    }
+
+    /// SIGKILL; the process is gone when this returns. False if it had ended by itself.
+    pub fn kill(&mut self, node: usize) -> bool {
+        let running = self.node(node);
+        if running.has_ended() {
+            return false;
+        }
+        running.signal_if_there("KILL");
+        assert!(running.ends_within(Duration::from_secs(20)), "node {node} survived SIGKILL");
+        running.code() == Some(137)
+    }
+
+    pub fn has_ended(&mut self, node: usize) -> bool {
+        self.node(node).has_ended()
+    }
+
+    pub fn end(&mut self, node: usize) -> Ending {
+        self.running.remove(&node).expect("a node that was started").end()
+    }
+
+    /// The ends of all nodes with a vote, which come by themselves.
+    pub fn ends(&mut self) -> Vec<Ending> {
+        self.seats().map(|node| self.end(node)).collect()
+    }
+
+    /// All nodes with a vote end by themselves with this code.
+    pub fn all_end_with(&mut self, code: i32) -> Vec<Ending> {
+        let ends = self.ends();
+        for (ending, node) in ends.iter().zip(1..) {
+            assert_eq!(ending.code, code, "node {node}: {ending:?}");
+        }
+        ends
+    }
+
+    /// Runs a command like `status` or `cancel` on a node: exit code, stdout, stderr.
+    pub fn ask(&self, node: usize, words: &[&str]) -> Option<(i32, String, String)> {
+        let more = self.operator.iter().map(String::as_str);
+        let words: Vec<&str> = words.iter().copied().chain(more).collect();
+        ask(self.address(node), &words, self.work.root(), ANSWER)
+    }
+
+    /// What a node says of itself and the others; none if it does not answer.
+    pub fn status(&self, node: usize) -> Option<Value> {
+        let (code, stdout, _) = self.ask(node, &["status", "--json"])?;
+        if code == 0 { serde_json::from_str(&stdout).ok() } else { None }
+    }
+
+    /// The node that says of itself that it leads.
+    pub fn leader(&self) -> Option<usize> {
+        self.seats().find(|node| {
+            self.status(*node).is_some_and(|status| status["leader"].as_u64() == Some(*node as u64))
+        })
+    }
+
+    /// Waits for a leader.
+    pub fn led(&self) -> usize {
+        let mut leader = None;
+        wait_until("a node leads", || {
+            leader = self.leader();
+            leader.is_some()
+        });
+        leader.unwrap()
+    }
+
+    /// Waits until so many jobs are done, as any node with a vote tells.
+    pub fn done(&self, jobs: u64) {
+        wait_until("some jobs are done", || {
+            self.seats().any(|node| {
+                let status = self.status(node);
+                status.is_some_and(|status| status["run"]["done"].as_u64() >= Some(jobs))
+            })
+        });
+    }
+
+    /// The files of a node's latest run.
+    pub fn files(&self, node: usize) -> Files {
+        files_below(&self.work.path(&format!("o{node}/latest")))
+    }
+
+    pub fn report(&self, node: usize) -> Value {
+        serde_json::from_str(&self.work.read(&format!("r{node}.json"))).expect("a report")
+    }
+
+    /// A run without a cluster, in its own directories.
+    pub fn solo(&self, code: i32) -> Files {
+        let mut words: Vec<&str> = vec![
+            "run",
+            "defs",
+            "--data-dir",
+            "solo",
+            "--output",
+            "solo-out",
+            "--report",
+            "solo.json",
+        ];
+        for setting in self.settings.iter().filter(|setting| !setting.starts_with("cluster.")) {
+            words.extend(["--set", setting]);
+        }
+        let ending = self.work.spoonbill(&words);
+        assert_eq!(ending.code, code, "{ending:?}");
+        files_below(&self.work.path("solo-out/latest"))
+    }
+
+    /// The data directory of every node with a vote is whole.
+    pub fn fsck(&self) {
+        for node in self.seats() {
+            let ending = self.work.spoonbill(&["fsck", "--data-dir", &format!("d{node}")]);
+            assert_eq!(ending.code, 0, "node {node}: {ending:?}");
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // A node that is stopped would not hear of its end.
+        self.running.clear();
+        if std::thread::panicking() {
+            self.work.keep();
+            println!("kept for you: {}", self.work.root().display());
+        }
+    }
+}
+
+/// Runs a command on the node at that address, with a patience of our own.
+pub fn ask(
+    address: &str,
+    words: &[&str],
+    root: &Path,
+    patience: Duration,
+) -> Option<(i32, String, String)> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spoonbill"));
+    command.args(words).args(["--addr", address]).current_dir(root);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid = child.id();
+    let (tell, told) = channel();
+    std::thread::spawn(move || tell.send(child.wait_with_output().unwrap()).ok());
+    let Ok(output) = told.recv_timeout(patience) else {
+        Command::new("kill").args(["-9", &pid.to_string()]).output().ok();
+        return None;
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some((output.status.code()?, text(&output.stdout), text(&output.stderr)))
+}
+
+/// All files below a folder, by their names from there.
+pub fn files_below(folder: &Path) -> Files {
+    let mut found = Files::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&next) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Waits for a fact no longer than that; how long it took.
+pub fn within(limit: Duration, mut fact: impl FnMut() -> bool) -> Option<Duration> {
+    let start = Instant::now();
+    while !fact() {
+        if start.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Some(start.elapsed())
+}
