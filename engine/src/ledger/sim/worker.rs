@@ -154,7 +154,7 @@ impl Worker {
         let Self { seat, solo, limit, bug, votes, rate, mute_until, deaf_until, .. } = *self;
         let (life, process) = (self.life + 1, self.process + 1);
         let fresh = Self::new(seat, solo, limit, bug);
-        *self = Self { life, process, back_at, votes, rate, mute_until, deaf_until, ..fresh };
+        *self = Self { life, process, votes, rate, mute_until, deaf_until, back_at, ..fresh };
     }
 
     /// Whether it would go on in that session at this time.

@@ -325,7 +325,9 @@ impl World {
                 if let Some(stale) = self.stale.as_mut().filter(|one| one.leads(from, self.now)) {
                     let reply = stale.answer(self.now, &command, self.bug)?;
                     let answer = reply.map(|reply| Letter::Reply { to: from, life, id, reply });
-                    answer.into_iter().for_each(|letter| self.post(letter));
+                    if let Some(letter) = answer {
+                        self.post(letter);
+                    }
                     self.note("stale leader asked");
                     return Ok(());
                 }
