@@ -187,7 +187,8 @@ fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
             let is_sorted = Cell::new(is_so(IS_SORTED).unwrap_or(false));
             let (packer, has_data) = (RefCell::new(packer), Cell::new(has_data));
             let alarm = Alarm::of(file);
-            let keeper = Keeper { connection, has_data, is_sorted, packer, alarm, inbox, bytes_max };
+            let keeper =
+                Keeper { connection, has_data, is_sorted, packer, alarm, inbox, bytes_max };
             // Pages of an earlier run give way to those of this one.
             match if has_pages { keeper.sort() } else { Ok(()) } {
                 Ok(()) => keeper.keep(first),

@@ -9,6 +9,7 @@ pub mod ledger;
 mod lists;
 pub mod store;
 
+mod agree;
 mod append;
 mod barricade;
 mod bench;
@@ -17,6 +18,7 @@ mod compose;
 mod differ;
 mod documents;
 mod error;
+mod folder;
 mod init;
 mod job;
 mod monitor;

@@ -1,10 +1,9 @@
 //! The story of a run on one page: join, agree on the definitions, seed, work, watch, close.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spoonbill_defs::Sources;
 use spoonbill_plugins::dates::Pattern;
 use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
@@ -12,29 +11,25 @@ use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::agree::{Agreed, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
-use crate::barricade::cross;
-use crate::bootstrap::{Node, Place};
-use crate::compose::{Composed, Published, encode, identity};
+use crate::bootstrap::Node;
+use crate::compose::Composed;
 use crate::config::{Config, Durability, OutputOrder};
-use crate::differ;
 use crate::documents::{self, Documents};
 use crate::error::RunError;
 use crate::failpoint;
+use crate::folder;
 use crate::job::{Bounds, JobMediator, Share, Wires};
-use crate::ledger::{
-    Command, Epoch, OpenMode, Phase, Policy, Publication, Reply, Run, RunPlan, SessionId, Standing,
-};
+use crate::ledger::{Command, OpenMode, Phase, Reply, Run};
 use crate::monitor::Monitor;
 use crate::pace::Pace;
 use crate::pool::Pool;
-use crate::prepare::{Prepared, RunDate, prepare};
 use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory};
-use crate::seed::{Seeding, seed};
 use crate::shutdown::{Signal, Stop};
 use crate::steps::{Worker, Workshop};
-use crate::store::{Answer, Question, Store, StoreError};
+use crate::store::{Answer, Question, Store};
 use crate::task::{Patience, Supply, TaskMediator};
 use crate::tenancy::Tenancy;
 
@@ -87,7 +82,6 @@ pub(crate) struct Ended {
     tenancy: Tenancy,
     renewing: JoinHandle<()>,
     whole: bool,
-    alone: bool,
     /// The mark beside this node's folder.
     mark: Option<PathBuf>,
 }
@@ -104,14 +98,6 @@ impl Ended {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
         let closed = async {
-            if self.whole && self.alone {
-                let session = self.tenancy.lease().await?.session;
-                // Both are asked for before either is waited for: one commit has both.
-                let close = store.submit(Command::Close { session });
-                let _left = store.submit(Command::Leave { session });
-                close.await?;
-                return Ok(());
-            }
             if self.whole {
                 let mut standing = store.standing();
                 let mut tenancy = self.tenancy.clone();
@@ -212,12 +198,12 @@ pub(crate) async fn run(
     let run = current(store).await?;
     let mut mark = None;
     let appenders = if node.place.votes {
-        let folder = own_folder(&plan.config.output.dir, &run.plan.folder, &node.place);
+        let folder = folder::own(&plan.config.output.dir, &run.plan.folder, &node.place);
         if errand.replay.is_none() {
-            point_latest(&plan.config.output.dir, &folder);
+            folder::point_latest(&plan.config.output.dir, &folder);
         }
         let own = folder == run.plan.folder && !node.place.alone;
-        mark = own.then(|| mark_of(&plan.config.output.dir, &folder));
+        mark = own.then(|| folder::mark_of(&plan.config.output.dir, &folder));
         start_appenders(store, &plan, &run, &folder)?
     } else {
         AppenderMediator::start(store, Vec::new()).map_err(no_thread)?
@@ -241,281 +227,8 @@ pub(crate) async fn run(
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();
         report.share = Some(NodeShare::of(&share));
     }
-    let (whole, alone) = (whole && node.place.votes, node.place.alone);
-    Ok(Ended { report, tenancy, renewing, whole, alone, mark })
-}
-
-/// What every node reads back from the store: nobody works from what it composed itself.
-struct Agreed {
-    published: Published,
-    config: Config,
-    prepared: Prepared,
-    date: RunDate,
-}
-
-/// Has the run set up and seeded, by this node or another.
-async fn agree(
-    node: &Node,
-    offer: &Offer,
-    errand: &Errand,
-    tenancy: &mut Tenancy,
-) -> Result<Agreed, RunError> {
-    let store = &node.store;
-    let Answer::Run(last) = store.ask(Question::Run).await? else {
-        return Err(RunError::Internal("the store does not tell its run".to_owned()));
-    };
-    let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
-    if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
-        // The run ended while this node was away: its files and its end are still to be had here.
-        return agreed(store, offer).await;
-    }
-    gather(node, last.is_some_and(|run| !run.closed)).await?;
-    cross(store, tenancy, "setup", async |session, epoch| {
-        let composed = offer.composed.as_ref();
-        let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
-        open_run(node, session, epoch, composed, errand).await
-    })
-    .await?;
-    let plan = agreed(store, offer).await?;
-    if let Ok(composed) = &offer.composed
-        && identity(composed) != current(store).await?.plan.identity
-    {
-        tracing::warn!(
-            "the definitions on this node differ from those of the run; it goes by the run's"
-        );
-    }
-    let dir = offer.dir.as_path();
-    cross(store, tenancy, "seed", async |session, epoch| {
-        seed_once(store, session, epoch, &plan, dir).await
-    })
-    .await?;
-    Ok(plan)
-}
-
-/// Waits until enough nodes are there; who comes to a run that is under way need not wait.
-async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
-    if node.place.alone {
-        return Ok(());
-    }
-    let mut standing = node.store.standing();
-    let enough = |now: &Standing| {
-        now.voters >= node.place.quorum || under_way && now.voters + now.workers > 1
-    };
-    match tokio::time::timeout(node.place.patience, standing.wait_for(enough)).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err(StoreError::Closed.into()),
-        Err(_) => {
-            let there = node.store.standing().borrow().voters;
-            Err(StoreError::NoQuorum(format!(
-                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed",
-                node.place.patience.as_secs(),
-                node.place.seats.len(),
-                node.place.quorum
-            ))
-            .into())
-        }
-    }
-}
-
-/// Publishes the definitions and settings and opens the run.
-async fn open_run(
-    node: &Node,
-    session: SessionId,
-    epoch: Epoch,
-    composed: &Composed,
-    errand: &Errand,
-) -> Result<(), RunError> {
-    let (store, mode) = (&node.store, errand.mode);
-    let publish = Publication {
-        defs: encode(&composed.published),
-        config: encode(&composed.config.shared()),
-    };
-    let config = &composed.config;
-    let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
-    let groups = &composed.published.defs.locator_groups;
-    let prepared = prepared(composed)?;
-    if mode == OpenMode::Retry {
-        check_columns(store, composed, &prepared).await?;
-    }
-    let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
-    let wanted = match &errand.replay {
-        Some(replay) => replay.folder.clone(),
-        None => composed.date.text(&config.output.dir_timestamp_pattern),
-    };
-    let begins = begins(store, mode).await?;
-    failpoint::pass("run.folder.before");
-    let folder = if begins { claim_folder(&config.output.dir, &wanted) } else { wanted };
-    failpoint::pass("run.folder.after");
-    let plan = RunPlan {
-        identity: identity(composed),
-        defs: *blake3::hash(&publish.defs).as_bytes(),
-        config: *blake3::hash(&publish.config).as_bytes(),
-        date: composed.date.0.to_string(),
-        folder: folder.clone(),
-        groups: groups.iter().map(|group| group.name.text.clone()).collect(),
-        appenders,
-        seats: node.place.seats.clone(),
-        by_level,
-        sequence: composed.published.defs.start_order(),
-        policy: Policy {
-            delay_ms: config.fetch.delay.as_millis() as u64,
-            slots: parallelism,
-            // One lane never fills the node, however parallel its host may be.
-            lane_share_max: (take_limit / 4 * 3).max(1),
-            attempts_max: config.job.attempts_max,
-            session_ttl_ms: config.cluster.session_ttl.as_millis() as u64,
-            end_wait_ms: config.cluster.end_wait.as_millis() as u64,
-            auto_fence: config.cluster.auto_fence,
-            on_error: config.job.on_error,
-            ..Policy::default()
-        },
-    };
-    let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
-    let reply = store.submit(open).await;
-    failpoint::pass("run.open.after");
-    if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
-        // There is no run after all; only an empty folder goes.
-        drop(std::fs::remove_dir(config.output.dir.join(&folder)));
-    }
-    match reply? {
-        Reply::Opened { .. } => Ok(()),
-        Reply::Stale => Err(RunError::Stale),
-        Reply::NothingToRetry => Err(RunError::NothingToRetry),
-        Reply::NotEnded => Err(RunError::NotEnded),
-        Reply::Unfinished { defs, config } => {
-            let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
-            Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
-        }
-        other => Err(RunError::unexpected("run", &other)),
-    }
-}
-
-fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
-    let Composed { published, config, date, .. } = composed;
-    prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
-}
-
-/// Rows of a retry go to the files of the run: they have to have the same columns.
-async fn check_columns(
-    store: &Arc<dyn Store>,
-    composed: &Composed,
-    prepared: &Prepared,
-) -> Result<(), RunError> {
-    let Answer::Run(Some(run)) = store.ask(Question::Run).await? else { return Ok(()) };
-    let bytes = blob(store, run.plan.defs).await?;
-    let Ok(old) = postcard::from_bytes::<Published>(&bytes) else { return Ok(()) };
-    let Ok(old) = prepare(&old, &composed.config, &composed.date, &Sources::default()) else {
-        return Ok(());
-    };
-    let changed = prepared.appenders.iter().find(|new| {
-        let known = old.appenders.iter().find(|known| known.file.file == new.file.file);
-        known.is_none_or(|known| known.header != new.header)
-    });
-    match changed {
-        None => Ok(()),
-        Some(spec) => Err(RunError::OtherRun(format!(
-            "`{}` has other columns than in the run whose failed jobs are to be tried again; undo \
-             that, or begin anew with `spoonbill run`",
-            spec.file.file.display()
-        ))),
-    }
-}
-
-/// Whether a new run will begin, which needs a folder, or an old one goes on in its own.
-async fn begins(store: &Arc<dyn Store>, mode: OpenMode) -> Result<bool, RunError> {
-    let Answer::Run(last) = store.ask(Question::Run).await? else { return Ok(true) };
-    let unfinished = last.is_some_and(|run| !run.closed);
-    Ok(mode == OpenMode::Fresh || mode == OpenMode::Continue && !unfinished)
-}
-
-/// Makes a folder of this run's own: nobody else can have made it. Where none can be made the name
-/// stands all the same, and the appenders will tell why.
-fn claim_folder(output: &Path, wanted: &str) -> String {
-    let made = std::fs::create_dir_all(output);
-    let mut name = wanted.to_owned();
-    let mut number = 2;
-    while made.is_ok() {
-        match std::fs::create_dir(output.join(&name)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                name = format!("{wanted}-{number}");
-                number += 1;
-            }
-            Ok(()) | Err(_) => break,
-        }
-    }
-    name
-}
-
-async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Agreed, RunError> {
-    let run = current(store).await?;
-    let odd = |what: &str| RunError::Internal(format!("published {what} cannot be read back"));
-    let published: Published =
-        postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
-    let settings: std::collections::BTreeMap<String, String> =
-        postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
-    let config = Config::from_map(&settings)
-        .and_then(|shared| shared.on_machine_of(&offer.config))
-        .map_err(RunError::Problems)?;
-    let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
-    let prepared =
-        prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;
-    Ok(Agreed { published, config, prepared, date })
-}
-
-async fn current(store: &Arc<dyn Store>) -> Result<Run, RunError> {
-    match store.ask(Question::Run).await? {
-        Answer::Run(Some(run)) => Ok(*run),
-        other => Err(RunError::Internal(format!("the store has no run: {other:?}"))),
-    }
-}
-
-async fn blob(store: &Arc<dyn Store>, hash: [u8; 32]) -> Result<Vec<u8>, RunError> {
-    match store.ask(Question::Blob(hash)).await? {
-        Answer::Blob(Some(bytes)) => Ok(bytes),
-        _ => Err(StoreError::Damaged("what the run was opened with is missing".to_owned()).into()),
-    }
-}
-
-async fn seed_once(
-    store: &Arc<dyn Store>,
-    session: SessionId,
-    epoch: Epoch,
-    plan: &Agreed,
-    dir: &Path,
-) -> Result<(), RunError> {
-    let run = current(store).await?;
-    if run.seeded.len() < run.plan.groups.len() {
-        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
-        seed(store, session, epoch, &plan.published.defs, seeding).await?;
-    }
-    Ok(())
-}
-
-/// The folder of this node's files: that of the run, unless another node of the run writes there
-/// already, on the same machine. Until the run is closed, a mark beside the folder names its node.
-fn own_folder(output: &Path, folder: &str, place: &Place) -> String {
-    if place.alone {
-        return folder.to_owned();
-    }
-    let (mark, own) = (mark_of(output, folder), place.seat.0.to_string());
-    let part = output.join(format!(".{folder}.node{own}"));
-    let claim = || {
-        std::fs::create_dir_all(output)?;
-        std::fs::write(&part, &own)?;
-        // Whole or not at all, and only if nobody else was first.
-        let linked = std::fs::hard_link(&part, &mark);
-        std::fs::remove_file(&part)?;
-        linked
-    };
-    let taken = matches!(claim(), Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists);
-    let owner =
-        if taken { std::fs::read_to_string(&mark).unwrap_or_default() } else { own.clone() };
-    // Where nothing can be written, the appenders will tell why.
-    if owner == own { folder.to_owned() } else { format!("{folder}-node{own}") }
-}
-
-fn mark_of(output: &Path, folder: &str) -> PathBuf {
-    output.join(format!(".{folder}.node"))
+    let whole = whole && node.place.votes;
+    Ok(Ended { report, tenancy, renewing, whole, mark })
 }
 
 fn no_thread(error: std::io::Error) -> RunError {
@@ -539,23 +252,6 @@ fn start_appenders(
         durable: plan.config.store.durability == Durability::Strict,
     });
     AppenderMediator::start(store, orders.collect()).map_err(no_thread)
-}
-
-/// Makes `latest` point at the folder of this run; a file system without links goes without.
-fn point_latest(output: &Path, folder: &str) {
-    let (latest, fresh) = (output.join("latest"), output.join(".latest"));
-    failpoint::pass("latest.before");
-    let made = std::fs::create_dir_all(output)
-        .and_then(|()| std::fs::remove_file(&fresh).or(Ok(())))
-        .and_then(|()| std::os::unix::fs::symlink(folder, &fresh))
-        .and_then(|()| {
-            failpoint::pass("latest.linked");
-            std::fs::rename(&fresh, &latest)
-        });
-    failpoint::pass("latest.after");
-    if let Err(error) = made {
-        tracing::debug!(%error, "`latest` could not be made");
-    }
 }
 
 fn open_documents(

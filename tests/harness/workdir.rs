@@ -216,8 +216,11 @@ impl Running {
         Ending { code: self.code().unwrap(), stdout, stderr }
     }
 
-    /// Sends a signal unless the process has ended meanwhile.
-    pub fn signal_if_there(&self, name: &str) {
+    /// Sends a signal unless the process has ended meanwhile: its number may be another's then.
+    pub fn signal_if_there(&mut self, name: &str) {
+        if self.has_ended() {
+            return;
+        }
         let kill = Command::new("kill").args(["-s", name, &self.pid.to_string()]).output();
         drop(kill.unwrap());
     }
@@ -255,7 +258,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.status.is_none() {
+        if !self.has_ended() {
             // Gone already is as good.
             Command::new("kill").args(["-9", &self.pid.to_string()]).status().ok();
         }

@@ -245,12 +245,14 @@ impl Keeper {
         match request {
             Request::Submit(command, respond) => {
                 let wait = is_relied_on(&command);
-                let closes = matches!(command, Command::Close { .. });
-                if closes && let Err(error) = self.tidy() {
+                // Whoever leaves a closed run has told its end: nothing is left to do.
+                let ends =
+                    matches!(command, Command::Leave { .. }) && self.ledger.standing().closed;
+                if ends && let Err(error) = self.tidy() {
                     return told(Err(error), respond).map(|_| true);
                 }
                 // With others in its company it is a commit like any other.
-                self.last = closes || self.last && matches!(command, Command::Leave { .. });
+                self.last = ends;
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
                 failpoint::pass("store.apply.before");
@@ -278,9 +280,9 @@ impl Keeper {
         }
     }
 
-    /// Moves everything into the database file while the run is still open: a process killed
-    /// between the close of its run and its own end would have the next one begin another run, so
-    /// as little as possible is left to do then.
+    /// Moves everything into the database file while the end of the run is still to be told: a
+    /// process killed between its last word and its own end would have the next one begin another
+    /// run, so as little as possible is left to do then.
     fn tidy(&mut self) -> Result<(), TableError> {
         self.commit()?;
         failpoint::pass("store.checkpoint.before");
@@ -323,10 +325,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Stores what has changed. The close of a run is the one thing that is not waited for: from
-    /// the moment it is written a kill would have the next process begin another run. So there is
-    /// no sync, and no other thread is told: the process ends here. If the power goes before the
-    /// close is on the disk, the next process finds the run whole, and closes it.
+    /// Stores what has changed. The leave after the close of a run is the one thing that is not
+    /// waited for: from the moment it is written a kill would have the next process begin another
+    /// run. So there is no sync, and no other thread is told: the process ends here. If the power
+    /// goes before it is on the disk, the next process finds the run closed, and tells its end.
     fn store(&mut self) -> Result<(), TableError> {
         let last = std::mem::take(&mut self.last);
         let (core, tables) = self.ledger.parts();

@@ -1,42 +1,32 @@
 //! Raft's log and vote in `raft.db`, and what this node alone knows: its number, the cluster's name,
 //! how far its files are written. One thread writes, in the order it is asked, and syncs.
 
+mod writer;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
-use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Sender, bounded};
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, RaftLogReader, StorageIOError, Vote};
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use super::types::{LogId, StorageError, Types, encode};
 use crate::failpoint;
-use crate::store::seal::{seal_numbered, unseal_numbered};
-use crate::store::sqlite::store_error;
-use crate::store::{StoreError, seal};
+use crate::store::StoreError;
+use writer::Writer;
 
-/// Format of the file; any other is refused.
-const FORMAT: i64 = 1;
-const SCHEMA: &str = "
-CREATE TABLE log (idx INTEGER PRIMARY KEY, record BLOB NOT NULL);
-CREATE TABLE local (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
-";
 /// Bytes of the newest entries that are kept in memory, for followers that keep up.
 const CACHE_BYTES: usize = 8 << 20;
 /// Bytes sent to a follower at once: more would not pass between two heartbeats.
 const SEND_BYTES: usize = 1 << 20;
-/// How long what may be lost waits for company.
-const LAZY: Duration = Duration::from_millis(300);
 /// Requests that may wait for the thread.
 const QUEUE: usize = 256;
 
@@ -375,229 +365,5 @@ impl RaftLogStorage<Types> for Log {
         let purged = self.ask(|done| Request::Purge(log_id, done)).await;
         failpoint::pass("raft.purge.after");
         purged.map_err(|error| write_error(&error))
-    }
-}
-
-/// The thread's own state.
-struct Writer {
-    connection: Connection,
-    name: String,
-    /// What may be lost, until it is written in company.
-    lazy: BTreeMap<&'static str, Vec<u8>>,
-}
-
-type Told = Box<dyn FnOnce(Result<(), StoreError>)>;
-
-impl Writer {
-    fn open(path: &Path) -> Result<Self, StoreError> {
-        let name = path.display().to_string();
-        let failed = |error: rusqlite::Error| store_error(&name, &error);
-        let connection = Connection::open(path).map_err(failed)?;
-        connection
-            .execute_batch(
-                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
-                 PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-8192;",
-            )
-            .map_err(failed)?;
-        let format: i64 =
-            connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if let Some(error) = StoreError::of_format(format, FORMAT, &name) {
-            return Err(error);
-        }
-        if format == 0 {
-            let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
-            connection.execute_batch(&make).map_err(failed)?;
-        }
-        Ok(Self { connection, name, lazy: BTreeMap::new() })
-    }
-
-    fn local(&self) -> Result<BTreeMap<String, Vec<u8>>, StoreError> {
-        let failed = |error: rusqlite::Error| store_error(&self.name, &error);
-        let mut statement =
-            self.connection.prepare("SELECT name, record FROM local").map_err(failed)?;
-        let rows = statement
-            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)))
-            .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-            .map_err(failed)?;
-        let unseal = |(name, record): (String, Vec<u8>)| {
-            let what = format!("`{name}` of `{}`", self.name);
-            let bytes = seal::unseal_bytes(&record, &what).map(<[u8]>::to_vec);
-            bytes.map(|bytes| (name, bytes)).map_err(|error| StoreError::Damaged(error.message))
-        };
-        rows.into_iter().map(unseal).collect()
-    }
-
-    fn last(&self) -> Result<Option<LogId>, StoreError> {
-        let last: Option<i64> = self
-            .connection
-            .query_row("SELECT max(idx) FROM log", [], |row| row.get(0))
-            .optional()
-            .map_err(|error| store_error(&self.name, &error))?
-            .flatten();
-        let Some(last) = last else { return Ok(None) };
-        let entries = self.read(last as u64, last as u64 + 1)?;
-        Ok(entries.last().map(|entry| entry.log_id))
-    }
-
-    /// Serves until it is closed, or until a write fails: then nothing more is written.
-    fn write(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
-        let mut broken: Option<StoreError> = None;
-        loop {
-            let first = match inbox.recv_timeout(LAZY) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) if self.lazy.is_empty() => continue,
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            let mut requests = Vec::from_iter(first);
-            requests.extend(inbox.try_iter().take(QUEUE));
-            let closes = requests.iter().any(|request| matches!(request, Request::Close));
-            match &broken {
-                Some(error) => refuse(requests, error),
-                None => {
-                    let idle = requests.is_empty() || closes;
-                    if let Err(error) = self.serve(requests, idle) {
-                        fatal(error.clone());
-                        broken = Some(error);
-                    }
-                }
-            }
-            if closes {
-                return;
-            }
-        }
-    }
-
-    /// Does everything in one transaction, then answers everybody. What may be lost is written in
-    /// company, or when there is nothing else to do.
-    fn serve(&mut self, requests: Vec<Request>, idle: bool) -> Result<(), StoreError> {
-        let waits = |request: &Request| {
-            !matches!(request, Request::Read(..) | Request::Keep(_, _, None) | Request::Close)
-        };
-        let writes = requests.iter().any(waits) || idle && !self.lazy.is_empty();
-        let mut after: Vec<Told> = Vec::new();
-        let mut result = if writes { self.execute("BEGIN IMMEDIATE") } else { Ok(()) };
-        for request in requests {
-            let told = |done: Done<()>| -> Told { Box::new(move |result| drop(done.send(result))) };
-            let work = match request {
-                Request::Append(entries, callback) => {
-                    after.push(Box::new(move |result| {
-                        let result = result.map_err(|error| io::Error::other(error.to_string()));
-                        callback.log_io_completed(result);
-                    }));
-                    self.insert(&entries)
-                }
-                Request::Read(from, to, done) => {
-                    drop(done.send(self.read(from, to)));
-                    Ok(())
-                }
-                Request::Truncate(from, done) => {
-                    after.push(told(done));
-                    self.run("DELETE FROM log WHERE idx >= ?1", params![from as i64])
-                }
-                Request::Purge(upto, done) => {
-                    after.push(told(done));
-                    self.run("DELETE FROM log WHERE idx <= ?1", params![upto.index as i64])
-                        .and_then(|()| self.put(name::PURGED, &encode(&upto)))
-                }
-                Request::Keep(name, bytes, Some(done)) => {
-                    after.push(told(done));
-                    self.lazy.remove(name);
-                    self.put(name, &bytes)
-                }
-                Request::Keep(name, bytes, None) => {
-                    self.lazy.insert(name, bytes);
-                    Ok(())
-                }
-                Request::Close => Ok(()),
-            };
-            result = result.and(work);
-        }
-        if writes {
-            for (name, bytes) in std::mem::take(&mut self.lazy) {
-                result = result.and_then(|()| self.put(name, &bytes));
-            }
-            failpoint::pass("raft.commit.before");
-            result = result.and_then(|()| self.execute("COMMIT"));
-            failpoint::pass("raft.commit.after");
-        }
-        for answer in after {
-            answer(result.clone());
-        }
-        result
-    }
-
-    fn execute(&self, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(|error| store_error(&self.name, &error))
-    }
-
-    fn insert(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
-        for entry in entries {
-            let number = entry.log_id.index as i64;
-            let record = seal_numbered(number, &encode(entry));
-            self.run(
-                "INSERT OR REPLACE INTO log (idx, record) VALUES (?1, ?2)",
-                params![number, record],
-            )?;
-        }
-        Ok(())
-    }
-
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.run(
-            "INSERT OR REPLACE INTO local (name, record) VALUES (?1, ?2)",
-            params![name, seal::seal_bytes(bytes)],
-        )
-    }
-
-    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(values))
-            .map(drop)
-            .map_err(|error| store_error(&self.name, &error))
-    }
-
-    fn read(&self, from: u64, to: u64) -> Result<Vec<LogEntry>, StoreError> {
-        let failed = |error: rusqlite::Error| store_error(&self.name, &error);
-        let to = to.min(i64::MAX as u64);
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT idx, record FROM log WHERE idx >= ?1 AND idx < ?2 ORDER BY idx")
-            .map_err(failed)?;
-        let rows = statement
-            .query_map(params![from as i64, to as i64], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
-            })
-            .and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-            .map_err(failed)?;
-        rows.into_iter()
-            .map(|(number, record)| {
-                let entry = unseal_numbered(number, &record)
-                    .and_then(|bytes| postcard::from_bytes::<LogEntry>(bytes).ok());
-                entry.ok_or_else(|| {
-                    StoreError::Damaged(format!(
-                        "`{}`: entry {number} of the log is not what was written",
-                        self.name
-                    ))
-                })
-            })
-            .collect()
-    }
-}
-
-fn refuse(requests: Vec<Request>, error: &StoreError) {
-    for request in requests {
-        match request {
-            Request::Append(_, callback) => {
-                callback.log_io_completed(Err(io::Error::other(error.to_string())));
-            }
-            Request::Read(_, _, done) => drop(done.send(Err(error.clone()))),
-            Request::Truncate(_, done) | Request::Purge(_, done) => {
-                drop(done.send(Err(error.clone())));
-            }
-            Request::Keep(_, _, Some(done)) => drop(done.send(Err(error.clone()))),
-            Request::Keep(_, _, None) | Request::Close => {}
-        }
     }
 }

@@ -79,6 +79,7 @@ impl Door {
     }
 
     /// Where it is bound; a socket in the file system has no such address.
+    #[cfg(test)]
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.listener {
             Listener::Tcp(listener) => listener.local_addr(),
@@ -87,6 +88,7 @@ impl Door {
     }
 
     /// The count of connections that were turned away.
+    #[cfg(test)]
     pub(crate) fn refusals(&self) -> Arc<Refusals> {
         Arc::clone(&self.refusals)
     }

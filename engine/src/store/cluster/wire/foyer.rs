@@ -75,6 +75,7 @@ pub(crate) struct Refusals {
 
 impl Refusals {
     /// Connections turned away so far.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -21,7 +21,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use door::{Door, Handler};
-pub(crate) use foyer::Refusals;
+#[cfg(test)]
+use foyer::Refusals;
 pub(crate) use link::Link;
 pub(crate) use secure::Credentials;
 
@@ -131,6 +132,7 @@ pub(crate) enum LinkError {
 
 impl LinkError {
     /// Whether the other end has surely not acted on the request.
+    #[cfg(test)]
     pub(crate) fn nothing_done(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Refused { .. } | Self::RequestTooLarge { .. } => true,

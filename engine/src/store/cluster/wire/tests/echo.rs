@@ -39,6 +39,8 @@ async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
     let server = Server::start(Limits::default(), echo).await;
     let link = server.link();
+    // Connected before anything has to be quick.
+    assert_eq!(call(&link, "x").await.unwrap(), b"x");
     let late = link.call(b"wait".to_vec(), Duration::from_millis(30)).await;
     assert!(matches!(late, Err(LinkError::TimedOut { .. })), "{late:?}");
     let mut peer = link.peer();

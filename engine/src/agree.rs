@@ -1,0 +1,256 @@
+//! How the nodes of a run agree: enough of them come together, one sets the run up and one seeds it,
+//! and all read back what was published.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spoonbill_defs::Sources;
+
+use crate::barricade::cross;
+use crate::bootstrap::Node;
+use crate::compose::{Composed, Published, encode, identity};
+use crate::config::Config;
+use crate::differ;
+use crate::error::RunError;
+use crate::failpoint;
+use crate::folder;
+use crate::ledger::{
+    Command, Epoch, OpenMode, Policy, Publication, Reply, Run, RunPlan, SessionId, Standing,
+};
+use crate::prepare::{Prepared, RunDate, prepare};
+use crate::run::{Errand, Offer};
+use crate::seed::{Seeding, seed};
+use crate::store::{Answer, Question, Store, StoreError};
+use crate::tenancy::Tenancy;
+/// What every node reads back from the store: nobody works from what it composed itself.
+pub(crate) struct Agreed {
+    /// The definitions.
+    published: Published,
+    /// The settings, with those of this machine.
+    pub config: Config,
+    /// Everything compiled.
+    pub prepared: Prepared,
+    /// When the run takes place.
+    pub date: RunDate,
+}
+
+/// Has the run set up and seeded, by this node or another.
+pub(crate) async fn agree(
+    node: &Node,
+    offer: &Offer,
+    errand: &Errand,
+    tenancy: &mut Tenancy,
+) -> Result<Agreed, RunError> {
+    let store = &node.store;
+    let Answer::Run(last) = store.ask(Question::Run).await? else {
+        return Err(RunError::Internal("the store does not tell its run".to_owned()));
+    };
+    let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
+    if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
+        // The run ended while this node was away: its files and its end are still to be had here.
+        return agreed(store, offer).await;
+    }
+    gather(node, last.is_some_and(|run| !run.closed)).await?;
+    cross(store, tenancy, "setup", async |session, epoch| {
+        let composed = offer.composed.as_ref();
+        let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
+        open_run(node, session, epoch, composed, errand).await
+    })
+    .await?;
+    let plan = agreed(store, offer).await?;
+    if let Ok(composed) = &offer.composed
+        && identity(composed) != current(store).await?.plan.identity
+    {
+        tracing::warn!(
+            "the definitions on this node differ from those of the run; it goes by the run's"
+        );
+    }
+    let dir = offer.dir.as_path();
+    cross(store, tenancy, "seed", async |session, epoch| {
+        seed_once(store, session, epoch, &plan, dir).await
+    })
+    .await?;
+    Ok(plan)
+}
+
+/// Waits until enough nodes are there; who comes to a run that is under way need not wait.
+async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
+    if node.place.alone {
+        return Ok(());
+    }
+    let mut standing = node.store.standing();
+    let enough = |now: &Standing| {
+        now.voters >= node.place.quorum || under_way && now.voters + now.workers > 1
+    };
+    match tokio::time::timeout(node.place.patience, standing.wait_for(enough)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err(StoreError::Closed.into()),
+        Err(_) => {
+            let there = node.store.standing().borrow().voters;
+            Err(StoreError::NoQuorum(format!(
+                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed",
+                node.place.patience.as_secs(),
+                node.place.seats.len(),
+                node.place.quorum
+            ))
+            .into())
+        }
+    }
+}
+
+/// Publishes the definitions and settings and opens the run.
+async fn open_run(
+    node: &Node,
+    session: SessionId,
+    epoch: Epoch,
+    composed: &Composed,
+    errand: &Errand,
+) -> Result<(), RunError> {
+    let (store, mode) = (&node.store, errand.mode);
+    let publish = Publication {
+        defs: encode(&composed.published),
+        config: encode(&composed.config.shared()),
+    };
+    let config = &composed.config;
+    let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
+    let groups = &composed.published.defs.locator_groups;
+    let prepared = prepared(composed)?;
+    if mode == OpenMode::Retry {
+        check_columns(store, composed, &prepared).await?;
+    }
+    let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
+    let wanted = match &errand.replay {
+        Some(replay) => replay.folder.clone(),
+        None => composed.date.text(&config.output.dir_timestamp_pattern),
+    };
+    let begins = begins(store, mode).await?;
+    failpoint::pass("run.folder.before");
+    let folder = if begins { folder::claim(&config.output.dir, &wanted) } else { wanted };
+    failpoint::pass("run.folder.after");
+    let plan = RunPlan {
+        identity: identity(composed),
+        defs: *blake3::hash(&publish.defs).as_bytes(),
+        config: *blake3::hash(&publish.config).as_bytes(),
+        date: composed.date.0.to_string(),
+        folder: folder.clone(),
+        groups: groups.iter().map(|group| group.name.text.clone()).collect(),
+        appenders,
+        seats: node.place.seats.clone(),
+        by_level,
+        sequence: composed.published.defs.start_order(),
+        policy: Policy {
+            delay_ms: config.fetch.delay.as_millis() as u64,
+            slots: parallelism,
+            // One lane never fills the node, however parallel its host may be.
+            lane_share_max: (take_limit / 4 * 3).max(1),
+            attempts_max: config.job.attempts_max,
+            session_ttl_ms: config.cluster.session_ttl.as_millis() as u64,
+            end_wait_ms: config.cluster.end_wait.as_millis() as u64,
+            auto_fence: config.cluster.auto_fence,
+            on_error: config.job.on_error,
+            ..Policy::default()
+        },
+    };
+    let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
+    let reply = store.submit(open).await;
+    failpoint::pass("run.open.after");
+    if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
+        // There is no run after all; only an empty folder goes.
+        drop(std::fs::remove_dir(config.output.dir.join(&folder)));
+    }
+    match reply? {
+        Reply::Opened { .. } => Ok(()),
+        Reply::Stale => Err(RunError::Stale),
+        Reply::NothingToRetry => Err(RunError::NothingToRetry),
+        Reply::NotEnded => Err(RunError::NotEnded),
+        Reply::Unfinished { defs, config } => {
+            let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
+            Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
+        }
+        other => Err(RunError::unexpected("run", &other)),
+    }
+}
+
+fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
+    let Composed { published, config, date, .. } = composed;
+    prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
+}
+
+/// Rows of a retry go to the files of the run: they have to have the same columns.
+async fn check_columns(
+    store: &Arc<dyn Store>,
+    composed: &Composed,
+    prepared: &Prepared,
+) -> Result<(), RunError> {
+    let Answer::Run(Some(run)) = store.ask(Question::Run).await? else { return Ok(()) };
+    let bytes = blob(store, run.plan.defs).await?;
+    let Ok(old) = postcard::from_bytes::<Published>(&bytes) else { return Ok(()) };
+    let Ok(old) = prepare(&old, &composed.config, &composed.date, &Sources::default()) else {
+        return Ok(());
+    };
+    let changed = prepared.appenders.iter().find(|new| {
+        let known = old.appenders.iter().find(|known| known.file.file == new.file.file);
+        known.is_none_or(|known| known.header != new.header)
+    });
+    match changed {
+        None => Ok(()),
+        Some(spec) => Err(RunError::OtherRun(format!(
+            "`{}` has other columns than in the run whose failed jobs are to be tried again; undo \
+             that, or begin anew with `spoonbill run`",
+            spec.file.file.display()
+        ))),
+    }
+}
+
+/// Whether a new run will begin, which needs a folder, or an old one goes on in its own.
+async fn begins(store: &Arc<dyn Store>, mode: OpenMode) -> Result<bool, RunError> {
+    let Answer::Run(last) = store.ask(Question::Run).await? else { return Ok(true) };
+    let unfinished = last.is_some_and(|run| !run.closed);
+    Ok(mode == OpenMode::Fresh || mode == OpenMode::Continue && !unfinished)
+}
+
+async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Agreed, RunError> {
+    let run = current(store).await?;
+    let odd = |what: &str| RunError::Internal(format!("published {what} cannot be read back"));
+    let published: Published =
+        postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
+    let settings: std::collections::BTreeMap<String, String> =
+        postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
+    let config = Config::from_map(&settings)
+        .and_then(|shared| shared.on_machine_of(&offer.config))
+        .map_err(RunError::Problems)?;
+    let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
+    let prepared =
+        prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;
+    Ok(Agreed { published, config, prepared, date })
+}
+
+/// The run of now.
+pub(crate) async fn current(store: &Arc<dyn Store>) -> Result<Run, RunError> {
+    match store.ask(Question::Run).await? {
+        Answer::Run(Some(run)) => Ok(*run),
+        other => Err(RunError::Internal(format!("the store has no run: {other:?}"))),
+    }
+}
+
+async fn blob(store: &Arc<dyn Store>, hash: [u8; 32]) -> Result<Vec<u8>, RunError> {
+    match store.ask(Question::Blob(hash)).await? {
+        Answer::Blob(Some(bytes)) => Ok(bytes),
+        _ => Err(StoreError::Damaged("what the run was opened with is missing".to_owned()).into()),
+    }
+}
+
+async fn seed_once(
+    store: &Arc<dyn Store>,
+    session: SessionId,
+    epoch: Epoch,
+    plan: &Agreed,
+    dir: &Path,
+) -> Result<(), RunError> {
+    let run = current(store).await?;
+    if run.seeded.len() < run.plan.groups.len() {
+        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
+        seed(store, session, epoch, &plan.published.defs, seeding).await?;
+    }
+    Ok(())
+}
