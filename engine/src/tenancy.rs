@@ -178,6 +178,8 @@ impl Tenant {
                     );
                     sleep_until(Instant::now() + FENCED_PAUSE).await;
                 }
+                // Another process has asked for the place: it is alive, or it will be forgotten.
+                Reply::Wait => sleep_until(Instant::now() + FENCED_PAUSE).await,
                 Reply::Replaced => return Err(Ending::Replaced),
                 other => {
                     let words = format!("the ledger answered a join with {other:?}");

@@ -458,7 +458,7 @@ pub enum Reply {
     Minted(u32),
     /// The caller may cross, and must release with this epoch.
     Cross(Epoch),
-    /// Another node is crossing.
+    /// Another node is crossing, or another process has just asked for the seat.
     Wait,
     /// Somebody has crossed, with this result.
     Crossed(Result<(), String>),

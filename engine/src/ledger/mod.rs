@@ -344,6 +344,9 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = self.core.run.as_ref().filter(|run| run.opened.0 == epoch) {
             return Ok(Reply::Opened { continued: run.opened.1 });
         }
+        if self.is_owed_the_end(session, &plan, mode) {
+            return Ok(Reply::Opened { continued: true });
+        }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
         match (mode, unfinished) {
             (OpenMode::Retry, None) => return self.retry_failed(epoch, plan, publish),

@@ -1,23 +1,42 @@
 //! Seats: the places of nodes, who holds them, and how a run ends on all of them.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
-use super::command::{Reply, Seat, SessionId};
-use super::{Ledger, TableResult, Tables};
+use super::command::{OpenMode, Reply, RunPlan, Seat, SessionId};
+use super::{Ledger, Run, TableResult, Tables};
 
 /// What is known of a seat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeatRecord {
     /// The life of the process that joined last.
     pub life: u64,
-    /// The one before it: it may still run somewhere, and has to go.
-    pub former_life: Option<u64>,
+    /// Whether it has renewed a session since: a join may come late, of a process that is dead.
+    pub proven: bool,
+    /// Those before it, the latest first: one of them may still run somewhere and has to go, or a
+    /// word of it may still be on its way.
+    pub former_lives: VecDeque<u64>,
     /// How often its disk was new.
     pub incarnation: u32,
     /// What its latest number was asked for with.
     pub mint_nonce: Option<u64>,
     /// Whether it has to stay out.
     pub fenced: bool,
+}
+
+/// Processes of a seat that are remembered.
+const LIVES_MAX: usize = 32;
+
+impl SeatRecord {
+    /// Another process has the seat from now on.
+    pub(super) fn succeed(&mut self, life: u64) {
+        let former = std::mem::replace(&mut self.life, life);
+        self.proven = false;
+        self.former_lives.retain(|one| *one != life);
+        self.former_lives.push_front(former);
+        self.former_lives.truncate(LIVES_MAX);
+    }
 }
 
 impl<T: Tables> Ledger<T> {
@@ -105,12 +124,34 @@ impl<T: Tables> Ledger<T> {
         self.core.barricades.clear();
     }
 
+    /// Whether the last run has ended, with the same definitions, and its end is still to be told on
+    /// the seat of that session: it may have been closed while its node was on the way to it.
+    pub(super) fn is_owed_the_end(
+        &self,
+        session: SessionId,
+        plan: &RunPlan,
+        mode: OpenMode,
+    ) -> bool {
+        let seat = self.core.sessions.get(&session).map(|session| session.seat);
+        let same = |run: &&Run| match mode {
+            OpenMode::Continue => run.plan.identity == plan.identity,
+            // The end of a retry is owed, that of what is to be tried again is not.
+            OpenMode::Retry => run.plan.identity == plan.identity && run.retried,
+            OpenMode::Fresh => false,
+        };
+        let last = self.core.run.as_ref().filter(same);
+        last.zip(seat).is_some_and(|(run, seat)| run.is_owed(seat))
+    }
+
     /// Whoever leaves a closed run has told its end.
     pub(super) fn note_told(&mut self, session: SessionId) {
-        let seat = self.core.sessions.get(&session).map(|session| session.seat);
-        if let (Some(seat), Some(run)) = (seat, &mut self.core.run)
-            && run.closed
-        {
+        if let Some(session) = self.core.sessions.get(&session) {
+            self.note_told_on(session.seat);
+        }
+    }
+
+    pub(super) fn note_told_on(&mut self, seat: Seat) {
+        if let Some(run) = self.core.run.as_mut().filter(|run| run.closed) {
             run.told.insert(seat);
         }
     }

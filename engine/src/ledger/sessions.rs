@@ -37,17 +37,26 @@ impl<T: Tables> Ledger<T> {
         if record.fenced {
             return Ok(Reply::Fenced);
         }
-        if record.former_life == Some(life) {
-            return Ok(Reply::Replaced);
+        if record.former_lives.contains(&life) {
+            if record.proven {
+                return Ok(Reply::Replaced);
+            }
+            if self.core.sessions.values().any(|session| session.seat == seat) {
+                return Ok(Reply::Wait);
+            }
+            // Who took its place has never been seen: it is the one that is gone.
         }
         let (newcomer, crowded) = (record.life != life, !self.core.sessions.is_empty());
         if newcomer {
-            record.former_life = Some(record.life);
-            record.life = life;
+            record.succeed(life);
         }
         // A process that starts over has lost its session, not its life.
         for session in self.sessions_of(seat) {
             self.end(session, newcomer)?;
+        }
+        if alone && newcomer {
+            // Alone, closing a run was the last act of a process, after it had told the end.
+            self.note_told_on(seat);
         }
         if alone && newcomer && crowded {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {
@@ -82,6 +91,7 @@ impl<T: Tables> Ledger<T> {
             if let Some(session) = self.core.sessions.get_mut(id) {
                 session.deadline = clock + policy.session_ttl_ms;
                 session.seen = clock;
+                self.core.seats.entry(session.seat).or_default().proven = true;
             }
         }
         let due: Vec<(SessionId, Seat)> = self

@@ -12,10 +12,16 @@ impl World {
                 self.note("worker killed");
                 self.kill(seat)
             }
-            15..=24 if !self.solo => {
+            15..=18 if !self.solo => {
                 self.note("ledger restarted");
                 self.restart_ledger()
             }
+            19..=27 if !self.solo => self.elect(),
+            28..=31 | 80..=87 if !self.solo && self.may_harm(seat) => {
+                self.cut_off(seat);
+                Ok(())
+            }
+            32..=34 if !self.solo && self.may_harm(seat) => self.fence(seat),
             45..=79 if !self.solo && self.may_harm(seat) => {
                 self.note("worker paused");
                 self.workers[seat].back_at = self.now + self.dice.between(100, 1200);
@@ -26,7 +32,7 @@ impl World {
                 self.cut_until = self.now + self.dice.between(500, 2500);
                 Ok(())
             }
-            40..=44 => {
+            40..=44 if !self.keeper.live.standing().over => {
                 if let Some(session) = self.workers[seat].session {
                     self.note("worker left");
                     self.workers[seat].die(self.now + 10);
@@ -50,7 +56,11 @@ impl World {
 
     /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
     /// its own by rule T7.
-    fn may_harm(&self, seat: usize) -> bool {
+    pub(super) fn may_harm(&self, seat: usize) -> bool {
+        // A process that has told the end does not come back to begin another run.
+        if self.workers[seat].is_leaving() {
+            return false;
+        }
         let core = self.keeper.live.core();
         let tables = self.keeper.live.tables();
         !core.taken.iter().any(|(id, taken)| {

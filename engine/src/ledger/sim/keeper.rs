@@ -6,8 +6,8 @@ use super::Bug;
 use crate::ledger::jobs::Taken;
 use crate::ledger::lanes::Lanes;
 use crate::ledger::{
-    Command, Core, JobId, Lane, LaneId, Ledger, MemoryTables, NewJob, Outcome, Reply, Stamp, Token,
-    violations,
+    Command, Core, JobId, Lane, LaneId, Ledger, MemoryTables, NewJob, OpenMode, Outcome, Reply,
+    Stamp, Token, violations,
 };
 
 /// One thing done to the ledger.
@@ -26,6 +26,8 @@ pub(super) struct Keeper {
     bug: Bug,
     leadership: u64,
     began: u64,
+    /// How fast the leader's clock goes, in thousandths.
+    rate: u64,
     stray: Vec<NewJob>,
     /// Latest start on each lane, in ledger time; the second as of the commit.
     starts: [BTreeMap<LaneId, u64>; 2],
@@ -47,6 +49,7 @@ impl Keeper {
             bug,
             leadership: 1,
             began: 0,
+            rate: 1000,
             stray: Vec::new(),
             starts: [BTreeMap::new(), BTreeMap::new()],
             tokens: [0; 2],
@@ -57,8 +60,11 @@ impl Keeper {
     }
 
     pub(super) fn apply(&mut self, now: u64, command: Command) -> Result<Reply, String> {
-        let stamp = Stamp { leadership: self.leadership, ms: now - self.began };
+        let stamp = self.stamp(now);
         let command = self.spoil(command);
+        let opens = matches!(&command, Command::OpenRun { mode: OpenMode::Continue, .. });
+        let before = self.live.core().run.as_ref().filter(|run| run.closed);
+        let before = before.map(|run| (run.number, run.plan.seats.iter().any(|s| run.is_owed(*s))));
         let finish = match &command {
             Command::Finish { job, token, .. } => Some((*job, *token)),
             _ => None,
@@ -66,6 +72,11 @@ impl Keeper {
         let last = self.live.core().next_token;
         let reply = apply(&mut self.live, stamp, command.clone(), self.bug)?;
         self.tail.push(Entry::Command(stamp, command));
+        if let (true, Some((number, true)), Some(run)) = (opens, before, &self.live.core().run)
+            && run.number != number
+        {
+            return Err(String::from("a run began while a seat was owed the end of the last"));
+        }
         if let (Some((job, token)), Reply::Ok) = (finish, &reply)
             && self.latest[0].get(&job).is_some_and(|latest| token < *latest)
         {
@@ -154,19 +165,37 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes everything durable; the same entries must lead to the same state.
-    pub(super) fn commit(&mut self) -> Result<(), String> {
-        for entry in self.tail.drain(..) {
+    /// Makes so many entries durable.
+    fn commit_some(&mut self, count: usize) -> Result<(), String> {
+        for entry in self.tail.drain(..count).collect::<Vec<_>>() {
             match entry {
                 Entry::Command(stamp, command) => {
-                    apply(&mut self.base, stamp, command, self.bug)?;
+                    let reply = apply(&mut self.base, stamp, command, self.bug)?;
+                    self.remember_grants(&reply);
                 }
                 Entry::Children(children) => add(&mut self.base, children)?,
             }
         }
-        self.starts[1] = self.starts[0].clone();
-        self.tokens[1] = self.tokens[0];
-        self.latest[1] = self.latest[0].clone();
+        Ok(())
+    }
+
+    fn remember_grants(&mut self, reply: &Reply) {
+        let Reply::Granted { jobs, .. } = reply else { return };
+        for grant in jobs {
+            self.latest[1].insert(grant.id, grant.token);
+            let taken = self.base.core().taken.get(&grant.id);
+            if let Some(lane) = taken.filter(|_| grant.job.polite).map(|taken| taken.lane)
+                && grant.token.0 > self.tokens[1]
+            {
+                self.tokens[1] = grant.token.0;
+                self.starts[1].insert(lane, self.base.core().clock);
+            }
+        }
+    }
+
+    /// Makes everything durable; the same entries must lead to the same state.
+    pub(super) fn commit(&mut self) -> Result<(), String> {
+        self.commit_some(self.tail.len())?;
         if self.base.core() != self.live.core() {
             return Err(String::from("I8: the same commands led to another state"));
         }
@@ -177,6 +206,47 @@ impl Keeper {
         // A closed run may be opened again, to retry what failed.
         self.was_over = over && self.base.core().run.as_ref().is_some_and(|run| !run.closed);
         Ok(())
+    }
+
+    /// Entries that are not durable yet.
+    pub(super) fn uncommitted(&self) -> usize {
+        self.tail.len()
+    }
+
+    /// Another node leads: so much of what the old leader had not committed was with it, and the
+    /// rest is lost.
+    pub(super) fn elect(&mut self, now: u64, survive: usize, rate: u64) -> Result<(), String> {
+        self.commit_some(survive)?;
+        self.rate = rate;
+        self.restart(now)
+    }
+
+    /// What the old leader would answer: it knows what is lost, and nothing that comes after.
+    pub(super) fn fork(&self) -> Ledger<MemoryTables> {
+        let lanes: Vec<_> = self.live.lanes().map(|(id, lane)| (id, lane.clone())).collect();
+        Ledger::new(self.live.core().clone(), lanes, self.live.tables().clone())
+    }
+
+    /// The stamp that the leader of now would put on a command.
+    pub(super) fn stamp(&self, now: u64) -> Stamp {
+        Stamp { leadership: self.leadership, ms: (now - self.began) * self.rate / 1000 }
+    }
+
+    /// Nothing that a worker was told may be undone.
+    pub(super) fn check_answer(&self, asked: &Command, reply: &Reply) -> Result<(), String> {
+        let core = self.base.core();
+        let kept = match (asked, reply) {
+            (Command::Finish { job, token, .. }, Reply::Ok) => {
+                core.taken.get(job).is_none_or(|taken| taken.token != *token)
+            }
+            (Command::Join(_), Reply::Joined(session)) => session.0 <= core.next_session,
+            (Command::Close { .. } | Command::Begin { .. }, Reply::Ok) => core.run.is_some(),
+            (Command::Take { .. }, Reply::Granted { jobs, .. }) => {
+                jobs.iter().all(|grant| grant.token.0 <= core.next_token)
+            }
+            _ => true,
+        };
+        if kept { Ok(()) } else { Err(format!("{reply:?} was answered and is lost")) }
     }
 
     /// The process dies and another reads what is on disk.
@@ -247,6 +317,11 @@ fn apply(
             }
         }
         (Command::Finish { since_start_ms, .. }, Bug::GapFromGrant) => *since_start_ms = None,
+        (Command::OpenRun { .. }, Bug::EndForgotten) => {
+            if let Some(run) = &mut ledger.core.run {
+                run.told.extend(run.plan.seats.clone());
+            }
+        }
         (Command::Take { .. }, Bug::AnyLevel) => {
             let policy = ledger.policy();
             ledger.lanes.open_level(None);
@@ -296,9 +371,11 @@ fn apply(
 /// Lanes made up anew from what they say and what is taken.
 fn rearrange(ledger: &mut Ledger<MemoryTables>, lanes: Vec<(LaneId, Lane)>) {
     let policy = ledger.policy();
-    // What has changed is stored first: new lanes do not know of it.
-    ledger.save_lanes().unwrap();
     ledger.lanes = Lanes::restore(lanes, &ledger.core.taken, ledger.core.gap_from);
     ledger.lanes.open_level(ledger.core.level());
     ledger.lanes.arrange_all(&policy);
+    // All of them are stored anew.
+    for id in ledger.lanes().map(|(id, _)| id).collect::<Vec<_>>() {
+        ledger.lanes.change(id, &policy, |_| {});
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Bug;
 use super::dice::Dice;
 use super::site::Site;
 use crate::ledger::{
@@ -22,6 +23,11 @@ enum Stage {
     Seeding(Epoch, usize),
     ReleaseSeed(Epoch),
     Working,
+    /// Everything is written here; the others are waited for.
+    Closing,
+    /// The run is closed, and its end is told.
+    Leaving,
+    Ended,
 }
 
 /// A request that waits for its answer.
@@ -46,6 +52,18 @@ struct Work {
 pub(super) struct Worker {
     /// Which life this is: answers to an earlier one meet nobody.
     pub(super) life: u64,
+    /// Which process: it may lose its session and join again.
+    process: u64,
+    /// What is wrong with it.
+    bug: Bug,
+    /// Whether it has a vote, and files of its own.
+    pub(super) votes: bool,
+    /// How fast its clock goes, in thousandths.
+    pub(super) rate: u64,
+    /// Nothing that it sends arrives before this time.
+    pub(super) mute_until: u64,
+    /// Nothing reaches it before this time.
+    pub(super) deaf_until: u64,
     pub(super) session: Option<SessionId>,
     stage: Stage,
     pub(super) calls: Vec<Call>,
@@ -71,6 +89,18 @@ pub(super) struct Order {
     pub(super) policy: Policy,
     pub(super) by_level: bool,
     pub(super) sequence: BTreeMap<String, u32>,
+    /// The seats that write files.
+    pub(super) seats: Vec<Seat>,
+}
+
+/// What a node sees of the run in its own copy of the ledger.
+#[derive(Clone, Copy, Default)]
+pub(super) struct View {
+    /// All is done, and all of it is in the file.
+    pub(super) written: bool,
+    pub(super) closed: bool,
+    /// The end is still to be told on this seat.
+    pub(super) owed: bool,
 }
 
 /// What a worker does in one step.
@@ -91,9 +121,15 @@ impl Work {
 }
 
 impl Worker {
-    pub(super) fn new(seat: u64, solo: bool, limit: u32) -> Self {
+    pub(super) fn new(seat: u64, solo: bool, limit: u32, bug: Bug) -> Self {
         Self {
             life: 0,
+            process: 0,
+            bug,
+            votes: true,
+            rate: 1000,
+            mute_until: 0,
+            deaf_until: 0,
             session: None,
             stage: Stage::Joining,
             calls: Vec::new(),
@@ -113,8 +149,15 @@ impl Worker {
 
     /// Forgets everything but its seat.
     pub(super) fn die(&mut self, back_at: u64) {
-        let (life, seat) = (self.life + 1, self.seat);
-        *self = Self { life, back_at, ..Self::new(seat, self.solo, self.limit) };
+        let Self { seat, solo, limit, bug, votes, rate, mute_until, deaf_until, .. } = *self;
+        let (life, process) = (self.life + 1, self.process + 1);
+        let fresh = Self::new(seat, solo, limit, bug);
+        *self = Self { life, process, back_at, votes, rate, mute_until, deaf_until, ..fresh };
+    }
+
+    /// The time by its own clock.
+    pub(super) fn clock(&self, now: u64) -> u64 {
+        now * self.rate / 1000
     }
 
     /// Drops the session; results that are complete are offered all the same.
@@ -130,22 +173,46 @@ impl Worker {
         self.works.is_empty() && self.calls.iter().all(|call| !is_finish(&call.command))
     }
 
+    /// Where it stands, for a person.
+    pub(super) fn words(&self) -> String {
+        let calls = self.calls.iter().map(|call| &call.command).collect::<Vec<_>>();
+        format!("{:?} {:?} from {}: {calls:?}", self.session, self.stage, self.back_at)
+    }
+
+    /// Whether its last word is on the way.
+    pub(super) fn is_leaving(&self) -> bool {
+        matches!(self.stage, Stage::Leaving | Stage::Ended)
+    }
+
+    /// Whether it has told the end of the run.
+    pub(super) fn has_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
     pub(super) fn step(
         &mut self,
         now: u64,
         dice: &mut Dice,
         site: &mut Site,
         order: &Order,
+        view: View,
     ) -> Deeds {
         let mut deeds = Deeds::default();
-        if now < self.back_at {
+        if now < self.back_at || self.has_ended() {
             return deeds;
+        }
+        let now = self.clock(now);
+        if !self.solo {
+            self.look(view);
         }
         self.end_works(now, site, &mut deeds);
         if deeds.died {
             return deeds;
         }
-        if now >= self.deadline {
+        if now >= self.deadline && self.bug == Bug::RevivedSession {
+            self.works.clear();
+            self.deadline = u64::MAX;
+        } else if now >= self.deadline {
             self.abandon();
         }
         self.start_works(now, order.policy.delay_ms, &mut deeds);
@@ -170,6 +237,22 @@ impl Worker {
         let id = self.next_call;
         deeds.sends.push((id, command.clone(), false));
         self.calls.push(Call { id, command, sent: now });
+    }
+
+    /// Goes on to the end when there is nothing else to do.
+    fn look(&mut self, view: View) {
+        let told = view.closed && !(view.owed && self.votes);
+        match self.stage {
+            // It has told the end before it died.
+            Stage::Joining if told && self.is_idle() => self.stage = Stage::Ended,
+            Stage::ClaimSetup | Stage::ClaimSeed if told => self.stage = Stage::Leaving,
+            Stage::Working if told && self.is_idle() => self.stage = Stage::Leaving,
+            Stage::Working if self.votes && view.written && self.is_idle() => {
+                self.stage = Stage::Closing;
+            }
+            Stage::Closing if view.closed => self.stage = Stage::Leaving,
+            _ => {}
+        }
     }
 
     /// Asks hosts, each in its turn.
@@ -225,19 +308,17 @@ impl Worker {
             Command::Release { session, name, epoch, result: Ok(()) }
         };
         if self.stage == Stage::Joining {
+            if now < self.take_at {
+                return None;
+            }
             let nonce = self.life * 1000 + self.seat;
-            let (life, seat) = (self.life, Seat(self.seat as u32));
-            return Some(Command::Join(Arrival {
-                nonce,
-                life,
-                seat,
-                votes: true,
-                alone: self.solo,
-            }));
+            let (life, seat) = (self.process * 1000 + self.seat, Seat(self.seat as u32));
+            let (votes, alone) = (self.votes, self.solo);
+            return Some(Command::Join(Arrival { nonce, life, seat, votes, alone }));
         }
         let session = self.session?;
         Some(match self.stage {
-            Stage::Joining => return None,
+            Stage::Joining | Stage::Ended => return None,
             Stage::ClaimSetup => claim(session, "setup"),
             Stage::Opening(epoch) => open(session, epoch, order),
             Stage::ReleaseSetup(epoch) => release(session, "setup", epoch),
@@ -250,6 +331,9 @@ impl Worker {
             }
             Stage::ReleaseSeed(epoch) => release(session, "seed", epoch),
             Stage::Working => return self.work(now, dice, session),
+            Stage::Closing if now < self.take_at => return None,
+            Stage::Closing => Command::Close { session },
+            Stage::Leaving => Command::Leave { session },
         })
     }
 
@@ -271,13 +355,20 @@ impl Worker {
 
     /// Takes an answer.
     pub(super) fn hear(&mut self, now: u64, id: u64, reply: Reply, dice: &mut Dice) {
+        let now = self.clock(now);
         let Some(place) = self.calls.iter().position(|call| call.id == id) else { return };
         let call = self.calls.remove(place);
         match (call.command, reply) {
             (Command::Finish { .. } | Command::Return { .. }, _) => {}
+            (Command::Leave { .. }, Reply::Ok) => self.stage = Stage::Ended,
+            // It will come again, and see.
+            (Command::Close { .. }, Reply::Ok)
+            | (_, Reply::Fenced)
+            | (Command::Join(_), Reply::Wait) => self.take_at = now + 100,
             (_, Reply::Joined(session)) => {
                 (self.session, self.stage) = (Some(session), Stage::ClaimSetup);
-                self.renewed(call.sent);
+                self.take_at = 0;
+                self.renewed(now, call.sent);
             }
             (_, Reply::Stale) => self.abandon(),
             (Command::Begin { job, .. }, _) => {
@@ -310,15 +401,17 @@ impl Worker {
             // Most jobs are quick; some outlive their session.
             let slow = dice.chance(30);
             let lasts = if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
-            let starts = now + if dice.chance(300) { dice.between(1, 150) } else { 0 };
+            let lag = dice.pick(&[0, 0, 0, 0, 150, 150, 600]);
+            let starts = now + dice.between(0, lag);
             let begun = !grant.alone;
             self.works.push(Work { grant, starts, started: None, lasts, begun });
         }
     }
 
-    /// The renewal sent at that time has been committed.
-    pub(super) fn renewed(&mut self, sent: u64) {
+    /// The renewal sent at that time, by its own clock, has been committed.
+    pub(super) fn renewed(&mut self, now: u64, sent: u64) {
         if !self.solo {
+            let sent = if self.bug == Bug::AckTimeLease { now } else { sent };
             let deadline = sent + TTL_MS - TTL_MS / 10;
             let known = if self.deadline == u64::MAX { 0 } else { self.deadline };
             self.deadline = known.max(deadline);
@@ -339,7 +432,7 @@ fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
         folder: String::new(),
         groups: vec![String::new()],
         appenders: 1,
-        seats: vec![Seat(0)],
+        seats: order.seats.clone(),
         by_level: order.by_level,
         sequence: order.sequence.clone(),
         policy: order.policy,

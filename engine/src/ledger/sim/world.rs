@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
 use super::keeper::Keeper;
+use super::leaders::Stale;
 use super::pen::Pen;
 use super::site::{Expected, Nature, Site};
-use super::worker::{Order, TTL_MS, Worker};
+use super::worker::{Order, TTL_MS, View, Worker};
 use super::{Bug, Coverage};
-use crate::ledger::{Arrival, Command, OpenMode, Policy, Reply, Seat, SessionId};
+use crate::ledger::{Arrival, Command, Epoch, OpenMode, Policy, Reply, Run, Seat, SessionId};
 
 /// Something under way.
 #[derive(Debug, Clone)]
@@ -41,6 +42,14 @@ pub(super) struct World {
     haste: u64,
     /// No message arrives before this time.
     pub(super) cut_until: u64,
+    /// Nobody leads before this time.
+    pub(super) leaderless_until: u64,
+    /// A leader that does not know that it is none any more.
+    pub(super) stale: Option<Stale>,
+    /// The voter that is not there when the run ends.
+    pub(super) away: Option<usize>,
+    /// Crossings before this round.
+    round_epoch: Epoch,
     /// Latest real start on each polite lane.
     starts: BTreeMap<String, u64>,
     trace: u64,
@@ -63,12 +72,21 @@ impl World {
             session_ttl_ms: TTL_MS,
             deaths_before_isolation: dice.between(1, 3) as u32,
             poison_max: if deadly { dice.between(1, 3) as u32 } else { u32::MAX },
+            end_wait_ms: 1500,
+            auto_fence: !solo && dice.chance(100),
             ..Policy::default()
         };
-        let seats = if solo { 1 } else { dice.between(2, 4) };
+        let voters = if solo { 1 } else { dice.between(2, 3) };
+        let seats = voters + if solo { 0 } else { dice.below(3).saturating_sub(1) + dice.below(2) };
         let limit = dice.between(1, 6) as u32;
         let haste = dice.pick(if solo { &[80, 120, 400] } else { &[120, 400, 900] });
-        let workers = (0..seats).map(|seat| Worker::new(seat, solo, limit)).collect();
+        let workers = (0..seats).map(|seat| {
+            let mut worker = Worker::new(seat, solo, limit, bug);
+            worker.votes = seat < voters;
+            worker.rate = if solo { 1000 } else { dice.between(980, 1020) };
+            worker
+        });
+        let workers = workers.collect();
         Self {
             dice,
             now: 0,
@@ -80,6 +98,7 @@ impl World {
                 policy,
                 by_level: site.depth_max.is_some(),
                 sequence: site.sequence(),
+                seats: (0..voters as u32).map(Seat).collect(),
             },
             site,
             keeper: Keeper::new(bug),
@@ -92,6 +111,10 @@ impl World {
             beat_at: 0,
             haste,
             cut_until: 0,
+            leaderless_until: 0,
+            stale: None,
+            away: None,
+            round_epoch: Epoch(0),
             starts: BTreeMap::new(),
             trace: 0,
             coverage: Coverage::new(),
@@ -125,26 +148,61 @@ impl World {
 
     fn round(&mut self) -> Result<(), String> {
         self.faults = true;
+        let run = self.keeper.base.core().run.as_ref();
+        (self.round_epoch, self.away) = (run.map_or(Epoch(0), |run| run.opened.0), None);
         for _ in 0..self.dice.between(60, 160) {
             self.step()?;
         }
         self.faults = false;
         for worker in &mut self.workers {
             worker.back_at = worker.back_at.min(self.now + 50);
+            (worker.mute_until, worker.deaf_until) = (0, 0);
+        }
+        self.stale = None;
+        if !self.solo && self.dice.chance(250) {
+            let seat = self.dice.below(self.order.seats.len() as u64) as usize;
+            if self.may_harm(seat) {
+                self.workers[seat].die(u64::MAX);
+                self.away = Some(seat);
+            }
         }
         let mut steps = 0;
         while !self.is_settled() {
             self.step()?;
+            self.let_in()?;
             steps += 1;
-            if steps > 3000 {
-                return Err(format!("did not heal: {:?}", self.keeper.live.standing()));
+            if steps > 6000 {
+                let workers: Vec<_> = self.workers.iter().map(Worker::words).collect();
+                let standing = self.keeper.live.standing();
+                return Err(format!("did not heal: {standing:?}, {workers:?}"));
             }
         }
         self.judge()?;
         self.close()
     }
 
+    /// The run, if it was opened in this round.
+    pub(super) fn run_of_round(&self) -> Option<&Run> {
+        let run = self.keeper.base.core().run.as_ref();
+        run.filter(|run| run.opened.0 > self.round_epoch)
+    }
+
+    /// What the node on a seat sees.
+    fn view(&self, seat: usize) -> View {
+        let Some(run) = self.run_of_round() else { return View::default() };
+        let standing = self.keeper.base.standing();
+        View {
+            written: standing.over && self.pen.is_at(standing.output_seq, run.positions[0]),
+            closed: run.closed,
+            owed: run.is_owed(Seat(seat as u32)),
+        }
+    }
+
     fn is_settled(&self) -> bool {
+        if !self.solo {
+            let closed = self.run_of_round().is_some_and(|run| run.closed);
+            return closed && self.workers.iter().all(Worker::has_ended) && !self.keeper.is_dirty();
+        }
         let standing = self.keeper.base.standing();
         let Some(run) = &self.keeper.base.core().run else { return false };
         standing.over
@@ -162,8 +220,9 @@ impl World {
             self.deliver(letter)?;
         }
         for seat in 0..self.workers.len() {
-            let deeds =
-                self.workers[seat].step(self.now, &mut self.dice, &mut self.site, &self.order);
+            let view = self.view(seat);
+            let (dice, site) = (&mut self.dice, &mut self.site);
+            let deeds = self.workers[seat].step(self.now, dice, site, &self.order, view);
             self.check_starts(&deeds.starts)?;
             let life = self.workers[seat].life;
             for (id, command, again) in deeds.sends {
@@ -173,7 +232,8 @@ impl World {
                 self.post(Letter::Request { from: seat, life, id, command });
             }
             if let (true, Some(session)) = (deeds.renews, self.workers[seat].session) {
-                self.post(Letter::Renewal { from: seat, life, session, sent: self.now });
+                let sent = self.workers[seat].clock(self.now);
+                self.post(Letter::Renewal { from: seat, life, session, sent });
             }
             if deeds.died {
                 self.note("killed by a page");
@@ -187,7 +247,7 @@ impl World {
 
     /// Beats, strays, commits.
     fn keep(&mut self) -> Result<(), String> {
-        if !self.solo && self.now >= self.beat_at {
+        if !self.solo && self.now >= self.beat_at && self.now >= self.leaderless_until {
             self.beat_at = self.now + TTL_MS / 10;
             let due = std::mem::take(&mut self.renewals);
             let renewals = due.iter().map(|(session, _)| *session).collect();
@@ -237,7 +297,7 @@ impl World {
         let (mut copies, mut patience) = (1, 3);
         if !self.solo && self.faults {
             patience = if self.dice.chance(100) { 300 } else { 25 };
-            if self.now < self.cut_until || self.dice.chance(60) {
+            if self.now < self.cut_until || self.is_cut(&letter) || self.dice.chance(60) {
                 self.note("message lost");
                 copies = 0;
             } else if self.dice.chance(60) {
@@ -254,19 +314,42 @@ impl World {
 
     fn deliver(&mut self, letter: Letter) -> Result<(), String> {
         match letter {
-            Letter::Request { from, life, id, command } => self.request(from, life, id, command),
+            Letter::Request { from, life, id, command } => {
+                if let Some(stale) = self.stale.as_mut().filter(|one| one.leads(from, self.now)) {
+                    let reply = stale.answer(self.now, &command, self.bug)?;
+                    let answer = reply.map(|reply| Letter::Reply { to: from, life, id, reply });
+                    answer.into_iter().for_each(|letter| self.post(letter));
+                    self.note("stale leader asked");
+                    return Ok(());
+                }
+                if self.now < self.leaderless_until {
+                    return Ok(());
+                }
+                self.request(from, life, id, command)
+            }
             Letter::Reply { to, life, id, reply } => {
                 let worker = &mut self.workers[to];
                 let finishes = matches!(reply, Reply::Ok | Reply::Stale);
                 if self.now < worker.back_at || (worker.life != life && !finishes) {
                     return Ok(());
                 }
+                if let Some(call) = worker.calls.iter().find(|call| call.id == id)
+                    && !self.solo
+                {
+                    self.keeper.check_answer(&call.command, &reply)?;
+                }
                 worker.hear(self.now, id, reply, &mut self.dice);
                 Ok(())
             }
             Letter::Renewal { from, life, session, sent } => {
                 let answer = Letter::Renewed { to: from, life, sent };
-                if self.keeper.live.core().sessions.contains_key(&session) {
+                if self.stale.as_ref().is_some_and(|one| one.leads(from, self.now)) {
+                    if self.bug == Bug::StaleLeaderAck {
+                        self.post(answer);
+                    }
+                } else if self.now >= self.leaderless_until
+                    && self.keeper.live.core().sessions.contains_key(&session)
+                {
                     self.renewals.push((session, answer));
                 }
                 Ok(())
@@ -274,7 +357,7 @@ impl World {
             Letter::Renewed { to, life, sent } => {
                 let worker = &mut self.workers[to];
                 if worker.life == life && self.now >= worker.back_at {
-                    worker.renewed(sent);
+                    worker.renewed(worker.clock(self.now), sent);
                 }
                 Ok(())
             }
@@ -319,7 +402,9 @@ impl World {
 
     /// Politeness by the clock on the wall, whatever died between two starts, whoever made them.
     fn check_starts(&mut self, started: &[String]) -> Result<(), String> {
+        // Two clocks may be wrong by a fiftieth each, and round.
         let delay = self.order.policy.delay_ms;
+        let delay = if self.solo { delay } else { (delay * 96 / 100).saturating_sub(2) };
         for lane in started {
             let last = self.starts.insert(lane.clone(), self.now);
             if let Some(gap) = last.map(|last| self.now - last)
@@ -384,8 +469,11 @@ impl World {
         Ok(())
     }
 
-    /// Everybody leaves and the run is closed.
+    /// Everybody leaves and the run is closed; in a cluster that has been seen to.
     fn close(&mut self) -> Result<(), String> {
+        if !self.solo {
+            return self.check_end();
+        }
         self.wire.clear();
         self.held.clear();
         self.renewals.clear();

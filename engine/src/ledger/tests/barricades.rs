@@ -166,9 +166,33 @@ fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
     assert_eq!(bench.take(first, 1).len(), 1);
     let Reply::Joined(second) = bench.apply(Command::Join(newcomer(77, 1))) else { panic!() };
     assert_eq!(bench.take(second, 1).len(), 1);
+    bench.beat(&[second]);
     let former = Arrival { nonce: 78, life: 1, ..newcomer(0, 1) };
     assert_eq!(bench.apply(Command::Join(former)), Reply::Replaced);
     assert_eq!(bench.apply(claim(first)), Reply::Stale);
+}
+
+#[test]
+fn a_late_word_of_a_process_long_gone_takes_no_seat() {
+    let (mut bench, _) = Bench::with(unhurried(), locals(1));
+    for life in [77, 78, 79] {
+        let Reply::Joined(session) = bench.apply(Command::Join(newcomer(life, 1))) else {
+            panic!()
+        };
+        bench.beat(&[session]);
+    }
+    let late = Arrival { nonce: 70, life: 77, ..newcomer(0, 1) };
+    assert_eq!(bench.apply(Command::Join(late)), Reply::Replaced);
+    let again = Arrival { nonce: 80, life: 79, ..newcomer(0, 1) };
+    assert!(matches!(bench.apply(Command::Join(again)), Reply::Joined(_)));
+    // A first word that comes so late that its process is gone is found out when it is never heard
+    // of again.
+    let ghost = Arrival { nonce: 71, life: 76, ..newcomer(0, 1) };
+    assert!(matches!(bench.apply(Command::Join(ghost)), Reply::Joined(_)));
+    let again = Command::Join(Arrival { nonce: 81, life: 79, ..newcomer(0, 1) });
+    assert_eq!(bench.apply(again.clone()), Reply::Wait);
+    bench.expire(&[]);
+    assert!(matches!(bench.twice(again), Reply::Joined(_)));
 }
 
 #[test]

@@ -278,3 +278,34 @@ fn a_cancelled_run_grants_nothing_until_it_is_opened_again() {
     assert!(!bench.ledger.standing().cancelled);
     assert_eq!(bench.take(session, 2).len(), 2);
 }
+
+#[test]
+fn who_is_owed_the_end_of_a_run_begins_no_other() {
+    for (mode, identity, again) in [
+        (OpenMode::Continue, 1, false),
+        // Other definitions, or somebody who asks for it, begin another.
+        (OpenMode::Continue, 2, true),
+        (OpenMode::Fresh, 1, true),
+    ] {
+        let mut bench = Bench::new();
+        let (one, two) = (bench.join(false), bench.join(false));
+        let seats = vec![Seat(1), Seat(2)];
+        bench.open(one, RunPlan { seats, ..plan(1, unhurried()) }, OpenMode::Continue);
+        bench.seed(one, vec![]);
+        bench.apply(Command::Close { session: two });
+        // It dies when it has written everything, and is on its way back when the run is closed.
+        let arrival = Arrival { nonce: 9, life: 9, seat: Seat(2), votes: true, alone: false };
+        let Reply::Joined(two) = bench.apply(Command::Join(arrival)) else { panic!() };
+        bench.apply(Command::Close { session: one });
+        assert!(bench.ledger.standing().closed);
+        let number = bench.ledger.core().run.as_ref().unwrap().number;
+        let reply = bench.open(two, plan(identity, unhurried()), mode);
+        assert_eq!(reply, Reply::Opened { continued: !again });
+        let run = bench.ledger.core().run.as_ref().unwrap();
+        assert_eq!((run.number != number, run.closed), (again, !again));
+        if !again {
+            bench.apply(Command::Leave { session: two });
+            assert!(!bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(2)));
+        }
+    }
+}

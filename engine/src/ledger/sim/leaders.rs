@@ -1,0 +1,133 @@
+//! What only a cluster has: leaders that come and go, one-way cuts, fences, and an end that every
+//! seat has to tell.
+
+use std::collections::BTreeSet;
+
+use super::Bug;
+use super::world::{Letter, World};
+use crate::ledger::{Command, Ledger, MemoryTables, Reply, Seat, Stamp};
+
+/// A leader that has been deposed and does not know it yet. It can commit nothing, so it answers
+/// nobody; whoever is cut off with it asks in vain.
+pub(super) struct Stale {
+    ledger: Ledger<MemoryTables>,
+    stamp: Stamp,
+    since: u64,
+    until: u64,
+    followers: BTreeSet<usize>,
+}
+
+impl Stale {
+    pub(super) fn leads(&self, seat: usize, now: u64) -> bool {
+        now < self.until && self.followers.contains(&seat)
+    }
+
+    /// Only a planted bug has it answer, from what it knows.
+    pub(super) fn answer(
+        &mut self,
+        now: u64,
+        command: &Command,
+        bug: Bug,
+    ) -> Result<Option<Reply>, String> {
+        if bug != Bug::StaleLeaderAck {
+            return Ok(None);
+        }
+        let stamp = Stamp { ms: self.stamp.ms + now - self.since, ..self.stamp };
+        let reply = self.ledger.apply(stamp, command.clone()).map_err(|error| error.message)?;
+        Ok(Some(reply))
+    }
+}
+
+impl World {
+    /// Another node leads. Some of what the old leader had not committed is with it.
+    pub(super) fn elect(&mut self) -> Result<(), String> {
+        self.note("leader changed");
+        let uncommitted = self.keeper.uncommitted();
+        let survive = self.dice.below(uncommitted as u64 + 1) as usize;
+        if survive < uncommitted {
+            self.note("tail lost");
+        }
+        if self.dice.chance(400) {
+            self.note("leader stale");
+            let seats = 0..self.workers.len();
+            let followers = seats.filter(|_| self.dice.chance(500)).collect();
+            let until = self.now + self.dice.between(100, 900);
+            let (ledger, stamp) = (self.keeper.fork(), self.keeper.stamp(self.now));
+            self.stale = Some(Stale { ledger, stamp, since: self.now, until, followers });
+        }
+        self.leaderless_until = self.now + self.dice.below(300);
+        self.held.clear();
+        self.renewals.clear();
+        self.pen.crash(&mut self.dice);
+        let rate = self.dice.between(980, 1020);
+        self.keeper.elect(self.now, survive, rate)
+    }
+
+    /// Whether a letter is lost since its way is cut, in its direction.
+    pub(super) fn is_cut(&self, letter: &Letter) -> bool {
+        match letter {
+            Letter::Request { from, .. } | Letter::Renewal { from, .. } => {
+                self.now < self.workers[*from].mute_until
+            }
+            Letter::Reply { to, .. } | Letter::Renewed { to, .. } => {
+                self.now < self.workers[*to].deaf_until
+            }
+        }
+    }
+
+    /// Cuts one worker off: what it sends, what it hears, or both.
+    pub(super) fn cut_off(&mut self, seat: usize) {
+        let until = self.now + self.dice.between(200, 1500);
+        let ways = self.dice.below(3);
+        let worker = &mut self.workers[seat];
+        if ways != 1 {
+            worker.mute_until = until;
+        }
+        if ways != 0 {
+            worker.deaf_until = until;
+        }
+        self.note(if ways == 2 { "worker cut off" } else { "worker cut one way" });
+    }
+
+    pub(super) fn fence(&mut self, seat: usize) -> Result<(), String> {
+        let seat = Seat(seat as u32);
+        let fenced = self.keeper.live.core().seats.get(&seat).is_some_and(|one| one.fenced);
+        self.note(if fenced { "seat admitted" } else { "seat fenced" });
+        let command = if fenced { Command::Admit { seat } } else { Command::Fence { seat } };
+        self.keeper.apply(self.now, command).map(drop)
+    }
+
+    /// Once the faults are over: the operator admits who is fenced, and who was away comes back
+    /// when the others have ended the run without it.
+    pub(super) fn let_in(&mut self) -> Result<(), String> {
+        let seats = self.keeper.live.core().seats.iter();
+        let fenced = seats.filter(|(_, record)| record.fenced).map(|(seat, _)| *seat);
+        for seat in fenced.collect::<Vec<_>>() {
+            self.note("seat admitted");
+            self.keeper.apply(self.now, Command::Admit { seat })?;
+        }
+        if self.run_of_round().is_some_and(|run| run.closed)
+            && let Some(seat) = self.away.take()
+        {
+            self.note("away at the end");
+            self.workers[seat].back_at = self.now + 20;
+        }
+        Ok(())
+    }
+
+    /// The end is told on every seat.
+    pub(super) fn check_end(&mut self) -> Result<(), String> {
+        let Some(run) = self.run_of_round() else { return Err(String::from("there is no run")) };
+        if let Some(seat) = run.plan.seats.iter().find(|seat| run.is_owed(**seat)) {
+            return Err(format!("seat {} was never told the end", seat.0));
+        }
+        self.note("ended on every seat");
+        self.wire.clear();
+        self.held.clear();
+        self.renewals.clear();
+        for worker in &mut self.workers {
+            worker.die(self.now + 1);
+        }
+        Ok(())
+    }
+}
