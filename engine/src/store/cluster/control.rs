@@ -1,6 +1,9 @@
-//! What an operator can ask of a running node: over its address with the cluster's secret, or over a
-//! socket in its data directory that only its own user can open.
+//! What an operator can ask of a running node: at its address, with the cluster's secret, or, on the
+//! same machine, at an address that lies with a secret of its own in the data directory.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +17,8 @@ use super::types::{Call, Order, Response, VERSION, encode};
 use super::wire::{Credentials, Door, Handler, Hello, Limits, Link, LinkError, Role};
 use crate::ledger::{Seat, Standing};
 
-/// The socket in a data directory.
-const SOCKET: &str = "control.sock";
+/// The file in a data directory that tells where its node listens, to its own user alone.
+const FILE: &str = "control";
 /// What nodes on one machine call each other.
 const NAME: &[u8] = b"control";
 /// Patience with an answer.
@@ -31,10 +34,12 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    fn link(&self) -> Link {
+    fn link(&self) -> Option<Link> {
         let (address, credentials) = match self {
             Self::Data(dir) => {
-                (format!("unix:{}", dir.join(SOCKET).display()), Credentials::new(None, NAME))
+                let text = std::fs::read_to_string(dir.join(FILE)).ok()?;
+                let (address, secret) = text.split_once('\n')?;
+                (address.to_owned(), Credentials::new(Some(secret.trim().as_bytes()), NAME))
             }
             Self::Node { address, secret, name } => {
                 (address.clone(), Credentials::new(secret.as_deref(), name.as_bytes()))
@@ -49,16 +54,23 @@ impl Address {
             cluster_id: None,
             life,
         };
-        Link::new(address, Arc::new(credentials), Arc::new(hello), Limits::default())
+        Some(Link::new(address, Arc::new(credentials), Arc::new(hello), Limits::default()))
     }
 
     async fn call(&self, call: &Call) -> Result<Response, String> {
-        match self.link().call(encode(call), PATIENCE).await {
+        let nobody = match self {
+            Self::Data(dir) => format!("no node is running in `{}`", dir.display()),
+            Self::Node { address, .. } => format!("no node answers at `{address}`"),
+        };
+        let Some(link) = self.link() else { return Err(nobody) };
+        match link.call(encode(call), PATIENCE).await {
             Ok(bytes) => postcard::from_bytes(&bytes)
                 .map_err(|_| "the node's answer cannot be read: is it of another version?".into()),
-            Err(LinkError::Unreachable { .. }) if matches!(self, Self::Data(_)) => {
-                let Self::Data(dir) = self else { return Err(String::new()) };
-                Err(format!("no node is running in `{}`", dir.display()))
+            // What is left of a process that was killed may be the address of another by now.
+            Err(LinkError::Unreachable { .. } | LinkError::Refused { .. })
+                if matches!(self, Self::Data(_)) =>
+            {
+                Err(nobody)
             }
             Err(error) => Err(error.to_string()),
         }
@@ -97,7 +109,7 @@ impl Address {
     }
 }
 
-/// What the socket of a node answers with.
+/// What a node answers operators on its machine with.
 pub(crate) trait Controlled: Send + Sync + 'static {
     /// How the node is.
     fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>>;
@@ -144,11 +156,11 @@ impl Controlled for SoloControl {
     }
 }
 
-struct Socket {
+struct Counter {
     node: Arc<dyn Controlled>,
 }
 
-impl Handler for Socket {
+impl Handler for Counter {
     fn call(&self, _from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
         let node = Arc::clone(&self.node);
         async move {
@@ -172,13 +184,13 @@ impl Handler for Socket {
     fn gone(&self, _hello: &Hello) {}
 }
 
-/// Opens the socket of a data directory until `stop` says so; without one, nobody can ask.
+/// Listens for operators on this machine until `stop` says so; where it cannot, nobody can ask.
 pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Receiver<bool>) {
-    let path = dir.join(SOCKET);
-    let door = match Door::bind_unix(&path).await {
-        Ok(door) => door,
+    let path = dir.join(FILE);
+    let (door, secret) = match open(&path).await {
+        Ok(opened) => opened,
         Err(error) => {
-            tracing::debug!(%error, path = %path.display(), "no socket for `status`");
+            tracing::debug!(%error, path = %path.display(), "`status` will not find this node");
             return;
         }
     };
@@ -190,8 +202,20 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Re
         cluster_id: None,
         life: 0,
     };
-    let credentials = Arc::new(Credentials::new(None, NAME));
+    let credentials = Arc::new(Credentials::new(Some(secret.as_bytes()), NAME));
     let limits = Limits { connections_max: 16, ..Limits::default() };
-    door.serve(credentials, Arc::new(hello), limits, Arc::new(Socket { node }), stop).await;
+    door.serve(credentials, Arc::new(hello), limits, Arc::new(Counter { node }), stop).await;
     drop(std::fs::remove_file(path));
+}
+
+/// A door on this machine, and a secret that only its own user can read.
+async fn open(path: &Path) -> std::io::Result<(Door, String)> {
+    let door = Door::bind("127.0.0.1:0").await?;
+    let secret = format!("{:016x}{:016x}", super::hub::random(), super::hub::random());
+    let text = format!("{}\n{secret}\n", door.local_addr()?);
+    // A file that is left from before may be readable to others.
+    drop(std::fs::remove_file(path));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    Ok((door, secret))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::debug;
@@ -78,16 +78,10 @@ impl Shared {
     }
 
     async fn knock(&self) -> Result<Connection<'_>, WireError> {
-        let (mut read, mut write): (Reader, Writer) =
-            if let Some(path) = self.address.strip_prefix("unix:") {
-                let (read, write) = UnixStream::connect(path).await?.into_split();
-                (Box::new(read), Box::new(write))
-            } else {
-                let stream = TcpStream::connect(&self.address).await?;
-                stream.set_nodelay(true)?;
-                let (read, write) = stream.into_split();
-                (Box::new(read), Box::new(write))
-            };
+        let stream = TcpStream::connect(&self.address).await?;
+        stream.set_nodelay(true)?;
+        let (read, write) = stream.into_split();
+        let (mut read, mut write): (Reader, Writer) = (Box::new(read), Box::new(write));
         let keys = secure::knock(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
         say_hello(&mut outgoing, &self.credentials, &(self.introduce)()).await?;

@@ -2,14 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::net::{TcpListener, UnixListener, UnixSocket, UnixStream};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -37,54 +35,22 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn gone(&self, hello: &Hello);
 }
 
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
-
 /// A bound listener.
 pub(crate) struct Door {
-    listener: Listener,
+    listener: TcpListener,
     refusals: Arc<Refusals>,
 }
 
 impl Door {
     /// Binds `host:port`; a port that a process of before has just left is free at once.
     pub(crate) async fn bind(address: &str) -> io::Result<Self> {
-        let listener = Listener::Tcp(TcpListener::bind(address).await?);
+        let listener = TcpListener::bind(address).await?;
         Ok(Self { listener, refusals: Arc::default() })
     }
 
-    /// Binds a socket in the file system that only this user can open. The file of a process that
-    /// is no more is replaced.
-    pub(crate) async fn bind_unix(path: &Path) -> io::Result<Self> {
-        match UnixStream::connect(path).await {
-            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                // Files of other kinds refuse as well, and are not ours to remove.
-                if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
-                    return Err(io::ErrorKind::AlreadyExists.into());
-                }
-                std::fs::remove_file(path)?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let socket = UnixSocket::new_stream()?;
-        socket.bind(path)?;
-        // Before it listens: nobody can slip in while the mode is still a wide one.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        let listener = Listener::Unix(socket.listen(128)?, path.to_owned());
-        Ok(Self { listener, refusals: Arc::default() })
-    }
-
-    /// Where it is bound; a socket in the file system has no such address.
-    #[cfg(test)]
+    /// Where it is bound.
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.listener {
-            Listener::Tcp(listener) => listener.local_addr(),
-            Listener::Unix(..) => Err(io::ErrorKind::Unsupported.into()),
-        }
+        self.listener.local_addr()
     }
 
     /// The count of connections that were turned away.
@@ -112,18 +78,18 @@ impl Door {
         let mut stopped = pin!(stopped(&mut stopping));
         loop {
             tokio::select! {
-                accepted = self.listener.accept() => match accepted {
+                accepted = accept(&self.listener) => match accepted {
                     Ok(Arrival { read, write, peer }) => {
                         let number = numbers.next().unwrap_or_default();
                         let visit = Visit {
                             number,
-                            peer: peer.map_or("control socket".to_owned(), |peer| peer.to_string()),
+                            peer: peer.to_string(),
                             house: Arc::clone(&house),
                             foyer: Arc::clone(&foyer),
                             refusals: Arc::clone(&self.refusals),
                             stop: stop.clone(),
                         };
-                        let leave = foyer.enter(number, peer.map(|peer| peer.ip()), strangers_max);
+                        let leave = foyer.enter(number, peer.ip(), strangers_max);
                         tasks.spawn(async move {
                             let leave = async move { drop(leave.await) };
                             visit.run(read, write, leave).await;
@@ -146,39 +112,23 @@ impl Door {
             }
         }
         while tasks.join_next().await.is_some() {}
-        if let Listener::Unix(_, path) = &self.listener
-            && let Err(error) = std::fs::remove_file(path)
-        {
-            debug!(%error, "control socket not removed");
-        }
     }
 }
 
 struct Arrival {
     read: Reader,
     write: Writer,
-    /// None for a socket in the file system.
-    peer: Option<SocketAddr>,
+    peer: SocketAddr,
 }
 
-impl Listener {
-    async fn accept(&self) -> io::Result<Arrival> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "connection left as it came");
-                }
-                let (read, write) = stream.into_split();
-                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: Some(peer) })
-            }
-            Self::Unix(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                let (read, write) = stream.into_split();
-                Ok(Arrival { read: Box::new(read), write: Box::new(write), peer: None })
-            }
-        }
+/// The next one who knocks.
+async fn accept(listener: &TcpListener) -> io::Result<Arrival> {
+    let (stream, peer) = listener.accept().await?;
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!(%error, "connection left as it came");
     }
+    let (read, write) = stream.into_split();
+    Ok(Arrival { read: Box::new(read), write: Box::new(write), peer })
 }
 
 /// Waits for the word to stop; a sender that is gone says it, too.

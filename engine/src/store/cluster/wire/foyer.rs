@@ -18,7 +18,7 @@ const WARN_PAUSE: Duration = Duration::from_mins(1);
 struct Stranger {
     number: u64,
     /// None for a socket in the file system.
-    host: Option<IpAddr>,
+    host: IpAddr,
     /// Dropped to make it leave.
     _stay: oneshot::Sender<()>,
 }
@@ -32,12 +32,7 @@ pub(super) struct Foyer {
 
 impl Foyer {
     /// Lets a peer in. Its receiver ends when it has to make room.
-    pub(super) fn enter(
-        &self,
-        number: u64,
-        host: Option<IpAddr>,
-        max: usize,
-    ) -> oneshot::Receiver<()> {
+    pub(super) fn enter(&self, number: u64, host: IpAddr, max: usize) -> oneshot::Receiver<()> {
         let (stay, leave) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= max
@@ -57,7 +52,7 @@ impl Foyer {
 
 /// The oldest of the host that has the most here.
 fn who_makes_room(waiting: &[Stranger]) -> Option<usize> {
-    let mut crowds: HashMap<Option<IpAddr>, usize> = HashMap::new();
+    let mut crowds: HashMap<IpAddr, usize> = HashMap::new();
     for stranger in waiting {
         *crowds.entry(stranger.host).or_default() += 1;
     }

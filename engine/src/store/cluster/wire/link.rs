@@ -47,7 +47,7 @@ pub(super) struct Shared {
 }
 
 impl Link {
-    /// `address` is `host:port`, or `unix:` and a path.
+    /// `address` is `host:port`.
     pub(crate) fn new(
         address: String,
         credentials: Arc<Credentials>,

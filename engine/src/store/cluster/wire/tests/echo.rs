@@ -99,25 +99,3 @@ async fn a_dropped_link_leaves() {
     until(|| server.echo.gone.load(Ordering::SeqCst) == 1).await;
     server.stop().await;
 }
-
-#[tokio::test]
-async fn a_socket_in_the_file_system_serves_and_replaces_a_stale_one() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("control.sock");
-    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let address = format!("unix:{}", path.display());
-    let open = Arc::new(Credentials::new(None, b""));
-    let server =
-        Server::start_at(&address, Arc::clone(&open), Limits::default(), Echo::default()).await;
-    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
-    assert!(Door::bind_unix(&path).await.is_err(), "a living socket is not taken over");
-    let link = server.link_with(open, Limits::default());
-    assert_eq!(call(&link, vec![5; 100_000]).await.unwrap(), vec![5; 100_000]);
-    server.stop().await;
-    assert!(!path.exists());
-    std::fs::write(&path, "a file of the user").unwrap();
-    assert!(Door::bind_unix(&path).await.is_err());
-    assert!(path.exists());
-}

@@ -90,12 +90,8 @@ impl Server {
         limits: Limits,
         echo: Echo,
     ) -> Self {
-        let door = match address.strip_prefix("unix:") {
-            Some(path) => Door::bind_unix(path.as_ref()).await.unwrap(),
-            None => Door::bind(address).await.unwrap(),
-        };
-        let address =
-            door.local_addr().map_or_else(|_| address.to_owned(), |address| address.to_string());
+        let door = Door::bind(address).await.unwrap();
+        let address = door.local_addr().unwrap().to_string();
         let (stop, stopped) = watch::channel(false);
         let refusals = door.refusals();
         let echo = Arc::new(echo);
