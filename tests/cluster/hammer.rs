@@ -1,7 +1,7 @@
 //! Nodes that are killed, stopped and robbed of their disks, again and again: the rows are those of
 //! an undisturbed run. `FAULTS=500 SEED=1 cargo test --test spoonbill hammer -- --ignored --nocapture`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use super::schedule::{Fault, Planned, Whom, draw};
@@ -11,12 +11,16 @@ use crate::kill::shop::{Dice, sorted};
 
 /// `job.takeLimit` of these runs.
 const TAKE_LIMIT: usize = 8;
+/// The number of the node without a vote, if there is one.
+const WORKER: usize = 9;
 /// How long an undisturbed run would take, so that faults have something to hit.
 const LASTS: Duration = Duration::from_secs(7);
 /// Pause of hosts that want one, for the same reason.
 const PAUSE: Duration = Duration::from_millis(400);
 /// After the last fault everything is over within this time.
 const HEALS: Duration = Duration::from_secs(80);
+/// Whoever is asked to leave has left within this time.
+const LEAVES: Duration = Duration::from_secs(25);
 /// A process that was stopped may send what it had begun when it wakes.
 const WAKES: Duration = Duration::from_millis(1500);
 
@@ -28,6 +32,7 @@ struct Figures {
     kills: usize,
     leader_kills: usize,
     stops: usize,
+    leaves: usize,
     emptied: usize,
     /// Several at once.
     joint: usize,
@@ -53,6 +58,8 @@ enum State {
     Down(Instant),
     /// Stopped at the first, woken at the second.
     Asleep(Instant, Instant),
+    /// Asked to leave at that time; away for so long when it has.
+    Leaving(Instant, Duration),
     Done,
 }
 
@@ -61,7 +68,7 @@ struct Round<'a> {
     golden: &'a Files,
     canonical: bool,
     cluster: Cluster,
-    states: HashMap<usize, State>,
+    states: BTreeMap<usize, State>,
     /// When nodes slept.
     slept: Vec<(Instant, Instant)>,
     began: Instant,
@@ -87,7 +94,7 @@ impl Round<'_> {
     }
 
     fn nodes(&self, wanted: impl Fn(State) -> bool) -> Vec<usize> {
-        self.cluster.seats().filter(|node| wanted(self.states[node])).collect()
+        self.states.iter().filter(|(_, state)| wanted(**state)).map(|(node, _)| *node).collect()
     }
 
     fn up(&self) -> Vec<usize> {
@@ -96,12 +103,12 @@ impl Round<'_> {
 
     /// Whether a node has all rows of the run in its files.
     fn is_complete(&self, node: usize) -> bool {
-        same(&self.cluster.files(node), self.golden, self.canonical)
+        node == WORKER || same(&self.cluster.files(node), self.golden, self.canonical)
     }
 
     /// The leader, as one of those that are up knows it.
     fn leader(&mut self) -> Option<usize> {
-        let up = self.up();
+        let up: Vec<usize> = self.up().into_iter().filter(|node| *node != WORKER).collect();
         let first = self.dice.below(up.len().max(1) as u64) as usize;
         let asked = (0..up.len()).map(|place| up[(first + place) % up.len()]);
         let leader = asked.filter_map(|node| self.cluster.status(node)?["leader"].as_u64()).next();
@@ -155,7 +162,8 @@ impl Round<'_> {
             Fault::Empty(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
                 let killed = self.kill(node, leads, away);
                 if killed {
-                    std::fs::remove_dir_all(self.cluster.work.path(&format!("d{node}"))).unwrap();
+                    // Killed at its start, it may have none yet.
+                    drop(std::fs::remove_dir_all(self.cluster.work.path(&format!("d{node}"))));
                     self.note(format!("emptied the disk of {node}"));
                     self.figures.emptied += 1;
                 }
@@ -170,13 +178,21 @@ impl Round<'_> {
                 self.note(format!("stopped {role} {node} for {time:?}"));
                 true
             }),
+            Fault::Leave(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
+                self.cluster.signal(node, "TERM");
+                self.states.insert(node, State::Leaving(Instant::now(), away));
+                self.figures.leaves += 1;
+                let role = if leads { "leader" } else { "node" };
+                self.note(format!("asked {role} {node} to leave"));
+                true
+            }),
         };
         self.figures.faults += usize::from(done);
     }
 
     /// Brings back whose time it is, and sees who has ended.
     fn tend(&mut self) {
-        for node in self.cluster.seats() {
+        for node in self.nodes(|_| true) {
             match self.states[&node] {
                 State::Down(until) if Instant::now() >= until => {
                     let over = !self.nodes(|state| state == State::Done).is_empty();
@@ -197,6 +213,22 @@ impl Round<'_> {
                     self.note(format!("woke {node}"));
                 }
                 State::Up if self.cluster.has_ended(node) => self.ended(node),
+                State::Leaving(asked, away) if self.cluster.has_ended(node) => {
+                    let code = self.cluster.node(node).code();
+                    if code == Some(143) {
+                        self.note(format!("{node} has left"));
+                        self.states.insert(node, State::Down(Instant::now() + away));
+                    } else {
+                        // It was over before it could leave.
+                        self.ended(node);
+                    }
+                    if asked.elapsed() > LEAVES {
+                        self.fail(&format!("{node} took {:?} to leave", asked.elapsed()));
+                    }
+                }
+                State::Leaving(asked, _) if asked.elapsed() > 2 * LEAVES => {
+                    self.fail(&format!("{node} does not leave"));
+                }
                 _ => {}
             }
         }
@@ -219,7 +251,7 @@ impl Round<'_> {
 
     /// Whether the last jobs are being done, as far as anybody knows.
     fn is_late(&self) -> bool {
-        self.up().iter().any(|node| {
+        self.up().iter().filter(|node| **node != WORKER).any(|node| {
             let Some(status) = self.cluster.status(*node) else { return false };
             let run = &status["run"];
             let left = |word: &str| run[word].as_u64().unwrap_or(u64::MAX / 4);
@@ -230,7 +262,9 @@ impl Round<'_> {
 
     /// Until everybody is done.
     fn play(&mut self, plan: &[Planned]) {
-        self.cluster.start_all();
+        for node in self.nodes(|_| true) {
+            self.cluster.start(node);
+        }
         let mut plan = plan.iter();
         let mut next = plan.next();
         let mut due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
@@ -383,7 +417,8 @@ fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> F
     let plan = draw(&mut dice, votes, faults);
     set.forget();
     let cluster = Cluster::of(votes, &set.defs, &settings);
-    let states = cluster.seats().map(|node| (node, State::Up)).collect();
+    let worker = (seed % 3 == 1).then_some(WORKER);
+    let states = cluster.seats().chain(worker).map(|node| (node, State::Up)).collect();
     let mut round = Round {
         set,
         golden,
@@ -415,6 +450,7 @@ impl Figures {
             (&mut self.kills, other.kills),
             (&mut self.leader_kills, other.leader_kills),
             (&mut self.stops, other.stops),
+            (&mut self.leaves, other.leaves),
             (&mut self.emptied, other.emptied),
             (&mut self.joint, other.joint),
             (&mut self.late, other.late),

@@ -25,6 +25,8 @@ pub(super) enum Fault {
     Empty(Whom, Duration),
     /// SIGSTOP, and SIGCONT after a while.
     Stop(Whom, Duration),
+    /// SIGTERM, and the same command a while after it has left.
+    Leave(Whom, Duration),
 }
 
 /// A fault, and how long after the one before.
@@ -75,7 +77,8 @@ pub(super) fn draw(dice: &mut Dice, votes: usize, faults: usize) -> Vec<Planned>
             2..=5 => Fault::Stop(whom(dice, votes), asleep(dice)),
             6 | 7 => Fault::Double(away(dice)),
             8 => Fault::All(away(dice)),
-            9..=13 => Fault::Kill(Whom::Any(dice.below(votes as u64) as usize), away(dice)),
+            9 => Fault::Leave(whom(dice, votes), away(dice)),
+            10..=13 => Fault::Kill(Whom::Any(dice.below(votes as u64) as usize), away(dice)),
             _ => Fault::Kill(Whom::Leader, away(dice)),
         };
         // The first may come while they start, set up and seed.

@@ -86,6 +86,21 @@ impl<T: Tables> Ledger<T> {
         self.core.barricades.values().any(|gate| *gate == crossing)
     }
 
+    /// Who leaves in order leaves what it knows to those that are there: they may be on their way to
+    /// ask, and a failure, or the end of a run, is theirs too.
+    pub(super) fn bequeath_crossings(&mut self, session: SessionId) {
+        let others: BTreeSet<SessionId> =
+            self.core.sessions.keys().copied().filter(|other| *other != session).collect();
+        for gate in self.core.barricades.values_mut() {
+            if let Barricade::Crossed { by, .. } = gate
+                && by.contains(&session)
+                && by.len() == 1
+            {
+                by.extend(&others);
+            }
+        }
+    }
+
     /// Frees what a session was crossing, for the next node, and what it alone knew.
     pub(super) fn forget_crossings(&mut self, session: SessionId) {
         self.core.barricades.retain(|_, gate| match gate {

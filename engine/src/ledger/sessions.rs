@@ -116,6 +116,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Stale);
         }
         self.note_told(session);
+        self.bequeath_crossings(session);
         self.end(session, false)?;
         Ok(Reply::Ok)
     }

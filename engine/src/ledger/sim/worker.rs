@@ -34,6 +34,8 @@ enum Stage {
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) command: Command,
+    /// When it was sent first, and last.
+    first: u64,
     sent: u64,
 }
 
@@ -152,7 +154,12 @@ impl Worker {
         let Self { seat, solo, limit, bug, votes, rate, mute_until, deaf_until, .. } = *self;
         let (life, process) = (self.life + 1, self.process + 1);
         let fresh = Self::new(seat, solo, limit, bug);
-        *self = Self { life, process, back_at, votes, rate, mute_until, deaf_until, ..fresh };
+        *self = Self { life, process, votes, rate, mute_until, deaf_until, back_at, ..fresh };
+    }
+
+    /// Whether it would go on in that session at this time.
+    pub(super) fn believes_in(&self, session: SessionId, now: u64) -> bool {
+        self.session == Some(session) && self.clock(now) < self.deadline
     }
 
     /// The time by its own clock.
@@ -236,7 +243,7 @@ impl Worker {
         self.next_call += 1;
         let id = self.next_call;
         deeds.sends.push((id, command.clone(), false));
-        self.calls.push(Call { id, command, sent: now });
+        self.calls.push(Call { id, command, first: now, sent: now });
     }
 
     /// Goes on to the end when there is nothing else to do.
@@ -311,7 +318,8 @@ impl Worker {
             if now < self.take_at {
                 return None;
             }
-            let nonce = self.life * 1000 + self.seat;
+            // Each call has its own: the answer to an earlier one is no measure of a lease.
+            let nonce = self.life * 1_000_000 + self.next_call * 100 + self.seat;
             let (life, seat) = (self.process * 1000 + self.seat, Seat(self.seat as u32));
             let (votes, alone) = (self.votes, self.solo);
             return Some(Command::Join(Arrival { nonce, life, seat, votes, alone }));
@@ -368,7 +376,7 @@ impl Worker {
             (_, Reply::Joined(session)) => {
                 (self.session, self.stage) = (Some(session), Stage::ClaimSetup);
                 self.take_at = 0;
-                self.renewed(now, call.sent);
+                self.renewed(now, call.first);
             }
             (_, Reply::Stale) => self.abandon(),
             (Command::Begin { job, .. }, _) => {

@@ -251,10 +251,17 @@ impl World {
             self.beat_at = self.now + TTL_MS / 10;
             let due = std::mem::take(&mut self.renewals);
             let renewals = due.iter().map(|(session, _)| *session).collect();
-            let before = self.keeper.live.core().sessions.len();
+            let before: Vec<_> = self.keeper.live.core().sessions.keys().copied().collect();
             self.keeper.apply(self.now, Command::Beat { renewals })?;
-            for _ in self.keeper.live.core().sessions.len()..before {
+            for session in before {
+                if self.keeper.live.core().sessions.contains_key(&session) {
+                    continue;
+                }
                 self.note("session expired");
+                let now = self.now;
+                if self.workers.iter().any(|worker| worker.believes_in(session, now)) {
+                    return Err(String::from("T2: a session expired that its worker believes in"));
+                }
             }
             self.held.extend(due.into_iter().map(|(_, answer)| answer));
         }
@@ -318,7 +325,9 @@ impl World {
                 if let Some(stale) = self.stale.as_mut().filter(|one| one.leads(from, self.now)) {
                     let reply = stale.answer(self.now, &command, self.bug)?;
                     let answer = reply.map(|reply| Letter::Reply { to: from, life, id, reply });
-                    answer.into_iter().for_each(|letter| self.post(letter));
+                    if let Some(letter) = answer {
+                        self.post(letter);
+                    }
                     self.note("stale leader asked");
                     return Ok(());
                 }

@@ -216,3 +216,17 @@ fn a_new_disk_gets_a_number_of_its_own() {
     assert_eq!(bench.apply(Command::Mint { seat: Seat(2), nonce: 6 }), Reply::Minted(2));
     assert_eq!(bench.apply(Command::Mint { seat: Seat(3), nonce: 6 }), Reply::Minted(1));
 }
+
+#[test]
+fn who_leaves_first_leaves_a_failure_to_those_on_their_way() {
+    let mut bench = Bench::new();
+    let (first, second) = (bench.join(false), bench.join(false));
+    let Reply::Cross(epoch) = bench.apply(claim(first)) else { panic!("not let through") };
+    bench.apply(release(first, epoch, Err("broken".to_owned())));
+    bench.twice(Command::Leave { session: first });
+    assert_eq!(bench.apply(claim(second)), Reply::Crossed(Err("broken".to_owned())));
+    bench.apply(Command::Leave { session: second });
+    // Whoever comes later tries again.
+    let third = bench.join(false);
+    assert!(matches!(bench.apply(claim(third)), Reply::Cross(_)));
+}
