@@ -33,7 +33,7 @@ const HEARTBEAT: Duration = Duration::from_millis(150);
 const FOUNDING_GRACE: Duration = Duration::from_secs(3);
 /// Patience with one question to a peer.
 const PATIENCE: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
 /// How long a node waits at least for the others to leave a closed run.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Without a leader nobody can be told of anything any more.
@@ -322,23 +322,43 @@ async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
     let raft =
         Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
     let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;
-    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
-        let members: BTreeMap<u64, BasicNode> = hub
-            .peers()
-            .iter()
-            .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
-            .collect();
-        // Refused if a leader has spoken to us before: then there is nothing to found.
-        drop(raft.initialize(members).await);
-    }
     drop(voter.raft.set(raft));
     voter.heard.send_replace(Instant::now());
+    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
+        tokio::spawn(found(Arc::clone(hub)));
+    }
     tokio::spawn(election::watch(Arc::clone(hub)));
     tokio::spawn(proposer::beat(Arc::clone(hub)));
     tokio::spawn(proposer::tend_members(Arc::clone(hub)));
     tokio::spawn(weigh_log(Arc::clone(hub)));
     tokio::spawn(watch_quorum(Arc::clone(hub)));
     Ok(())
+}
+
+/// Founds a new cluster. The first of the peers does so as soon as all have taken their seats; any
+/// other only if nothing is heard of it.
+async fn found(hub: Arc<Hub>) {
+    let Some(raft) = hub.raft() else { return };
+    let first = hub.peers().keys().next() == Some(&hub.options.seat);
+    let deadline = Instant::now() + if first { FOUNDING_GRACE / 3 } else { FOUNDING_GRACE };
+    while Instant::now() < deadline {
+        if raft.is_initialized().await.unwrap_or(true) {
+            return;
+        }
+        let seated = |found: &BTreeMap<Seat, Who>| found.values().all(|who| who.raft_id != 0);
+        let found = if first { look_round(&hub).await } else { BTreeMap::new() };
+        if first && found.len() + 1 == hub.peers().len() && seated(&found) {
+            break;
+        }
+        tokio::time::sleep_until(tokio::time::Instant::now() + LOOK / 4).await;
+    }
+    let members: BTreeMap<u64, BasicNode> = hub
+        .peers()
+        .iter()
+        .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
+        .collect();
+    // Refused if a leader has spoken to us before: then there is nothing to found.
+    drop(raft.initialize(members).await);
 }
 
 /// Has a copy of the ledger made when the log has grown larger than it.
