@@ -4,6 +4,7 @@ mod basics;
 mod hammer;
 mod operator;
 mod partitions;
+mod points;
 mod refusals;
 mod schedule;
 mod stopping;

@@ -11,7 +11,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
-use super::hub::{Hub, IDENTITY, Identity, Voter, locked, random};
+use super::hub::{
+    DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Voter, locked, random,
+};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
@@ -241,10 +243,24 @@ async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         }
         None => {}
     }
+    let disk = match voter.log.local::<u64>(DISK) {
+        Some(disk) => disk,
+        None => {
+            let disk = random().max(1);
+            voter.log.keep(DISK, &disk).await?;
+            disk
+        }
+    };
     let began = Instant::now();
     let incarnation = loop {
         let found = look_round(hub).await;
         if found.values().any(|who| who.established) {
+            // Founded a moment ago, and this disk was counted: it is what the others take it for.
+            let counted = found.values().any(|who| who.founders.contains(&(seat, disk)));
+            if counted && voter.log.local::<bool>(MINTING).is_none() {
+                break 0;
+            }
+            voter.log.keep(MINTING, &true).await?;
             let mint = Command::Mint { seat, nonce: random() };
             let left = hub.options.quorum_timeout.saturating_sub(began.elapsed());
             match tokio::time::timeout(left, submit_once(hub, &mint)).await {
@@ -256,6 +272,10 @@ async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         let fresh = 1 + found.values().filter(|who| who.fresh).count();
         let all_here = fresh == hub.peers().len();
         if all_here || fresh >= hub.options.majority() && began.elapsed() >= FOUNDING_GRACE {
+            let others = found.iter().filter(|(_, who)| who.fresh);
+            let others = others.map(|(seat, who)| (*seat, who.disk));
+            let founders: Vec<(Seat, u64)> = others.chain([(seat, disk)]).collect();
+            voter.log.keep(FOUNDERS, &founders).await?;
             break 0;
         }
         if began.elapsed() >= hub.options.quorum_timeout {
