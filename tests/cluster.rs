@@ -2,6 +2,7 @@
 
 mod basics;
 mod hammer;
+mod last_moments;
 mod operator;
 mod partitions;
 mod points;

@@ -11,9 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
-use super::hub::{
-    DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Voter, locked, random,
-};
+use super::hub::{DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Voter, locked, random};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
@@ -24,6 +22,7 @@ use super::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
 };
 use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::parting;
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
 
@@ -85,6 +84,9 @@ impl ClusterHandle {
             .build()
             .map_err(|error| internal("no runtime for the cluster", error))?;
         let lock = DirLock::take(&options.dir)?;
+        if let Some(code) = parting::take(&options.dir) {
+            return Err(StoreError::Ended(code));
+        }
         let failed: Arc<OnceLock<Arc<Hub>>> = Arc::default();
         let fatal = |failed: &Arc<OnceLock<Arc<Hub>>>| {
             let failed = Arc::clone(failed);
