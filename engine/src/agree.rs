@@ -22,6 +22,9 @@ use crate::run::{Errand, Offer};
 use crate::seed::{Seeding, seed};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::tenancy::Tenancy;
+/// Jobs of one host that a node of a cluster gets ahead at most.
+const AHEAD_MAX: u32 = 32;
+
 /// What every node reads back from the store: nobody works from what it composed itself.
 pub(crate) struct Agreed {
     /// The definitions.
@@ -141,6 +144,7 @@ async fn open_run(
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
+            ahead: if node.place.alone { 0 } else { parallelism.min(AHEAD_MAX) },
             // One lane never fills the node, however parallel its host may be.
             lane_share_max: (take_limit / 4 * 3).max(1),
             attempts_max: config.job.attempts_max,

@@ -1,13 +1,14 @@
-//! The pause between two starts on one host, by this node's own clock.
+//! How a host is asked by this node: a pause between two starts, and so many requests at a time.
 //!
 //! The ledger grants jobs of a host a delay apart, but an answer may be long on its way and the next
-//! one quick: what counts for the host is when it is asked.
+//! one quick: what counts for the host is when it is asked. And where agreeing with other nodes takes
+//! time, jobs are granted ahead of their turn: they wait here for a place.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// Hosts remembered before those whose pause is over are forgotten.
@@ -19,13 +20,42 @@ pub(crate) struct Pace {
     delay: Duration,
     /// When each lane may start next. Held for a look, never across a wait.
     next: Mutex<HashMap<String, Instant>>,
+    /// Requests to one lane at a time, where jobs are granted ahead.
+    places: Option<usize>,
+    /// The places of each lane. Held for a look, never across a wait.
+    rooms: Mutex<HashMap<String, Arc<Semaphore>>>,
     closed: watch::Sender<bool>,
 }
 
 impl Pace {
     /// A pace with this delay.
     pub(crate) fn new(delay: Duration) -> Self {
-        Self { delay, next: Mutex::new(HashMap::new()), closed: watch::Sender::new(false) }
+        Self {
+            delay,
+            next: Mutex::default(),
+            places: None,
+            rooms: Mutex::default(),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    /// The same with so many requests to one lane at a time.
+    pub(crate) fn with_places(self, places: usize) -> Self {
+        Self { places: Some(places.max(1)), ..self }
+    }
+
+    /// Waits for a place among the requests to a lane; it is free again when this is dropped.
+    pub(crate) async fn place(&self, lane: &str) -> Option<OwnedSemaphorePermit> {
+        let places = self.places?;
+        let room = {
+            let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            if rooms.len() >= HOSTS_MAX {
+                rooms.retain(|_, room| room.available_permits() < places);
+            }
+            let room = rooms.entry(lane.to_owned());
+            Arc::clone(room.or_insert_with(|| Arc::new(Semaphore::new(places))))
+        };
+        room.acquire_owned().await.ok()
     }
 
     /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.

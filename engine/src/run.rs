@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::agree::{Agreed, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
-use crate::bootstrap::Node;
+use crate::bootstrap::{Node, Place};
 use crate::compose::Composed;
 use crate::config::{Config, Durability, OutputOrder};
 use crate::documents::{self, Documents};
@@ -217,7 +217,7 @@ pub(crate) async fn run(
     };
     let config = plan.config.clone();
     let expectations = plan.prepared.expectations();
-    let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref())?);
+    let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref(), &node.place)?);
     let share = Arc::new(Mutex::new(Share::default()));
     let means = Means { tasks, broken: appenders.broken(), share: Arc::clone(&share) };
     let worked = work(store, &tenancy, &config, means, stop).await;
@@ -314,7 +314,11 @@ async fn work(
     worked
 }
 
-fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediator, RunError> {
+fn task_mediator(
+    plan: Agreed,
+    replay: Option<&Replaying>,
+    place: &Place,
+) -> Result<TaskMediator, RunError> {
     let Agreed { config, prepared, date, .. } = plan;
     let fetch = &config.fetch;
     let internal = |what: String| RunError::Internal(what);
@@ -323,6 +327,8 @@ fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediato
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
     let shop = Workshop::of(prepared, &config);
+    let pace = Pace::new(fetch.delay);
+    let pace = if place.alone { pace } else { pace.with_places(fetch.parallelism) };
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
@@ -335,7 +341,7 @@ fn task_mediator(plan: Agreed, replay: Option<&Replaying>) -> Result<TaskMediato
         documents: open_documents(&config, replay)?,
         keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
-        pace: Pace::new(fetch.delay),
+        pace,
         date,
         pattern: Pattern::compile(&config.dates.pattern)
             .map_err(|error| internal(error.to_string()))?,

@@ -252,6 +252,7 @@ impl TaskMediator {
             (way.here, way.redirects) = (here, grant.redirects as usize);
         }
         let (lane, before) = (&grant.job.lane, way.redirects);
+        let _place = self.pace.place(lane).await;
         *started = Some(self.pace.turn(lane).await.ok_or(Absent::Closed)?);
         let loaded = self.http.load_in_lane(&mut way).await;
         let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(Loaded::Moved)));

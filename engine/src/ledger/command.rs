@@ -166,6 +166,9 @@ pub struct Policy {
     pub delay_ms: u64,
     /// Jobs of one polite lane in flight; without a delay, on each node.
     pub slots: u32,
+    /// Jobs of a lane without a delay that a node gets ahead of its slots, so that it need not wait
+    /// for the others to agree each time it could start one; it keeps to the slots by itself.
+    pub ahead: u32,
     /// Jobs of any one lane in flight on a node, so that no lane fills it.
     pub lane_share_max: u32,
     /// Tries of one job before it is failed.
@@ -200,6 +203,7 @@ impl Default for Policy {
         Self {
             delay_ms: 1000,
             slots: 1,
+            ahead: 0,
             lane_share_max: 32,
             attempts_max: 4,
             session_ttl_ms: 5000,

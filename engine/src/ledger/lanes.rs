@@ -48,7 +48,8 @@ pub struct Lane {
 impl Lane {
     /// Jobs in flight: of all sessions if the lane is exclusive, of each if it is shared.
     fn slots(&self, policy: &Policy) -> u32 {
-        let own = if self.polite { policy.slots.max(1) } else { u32::MAX };
+        let ahead = if self.is_exclusive(policy) { 0 } else { policy.ahead };
+        let own = if self.polite { policy.slots.max(1).saturating_add(ahead) } else { u32::MAX };
         own.min(policy.lane_share_max.max(1))
     }
 

@@ -78,7 +78,7 @@ impl ClusterHandle {
         let internal =
             |what: &str, error: std::io::Error| StoreError::Failed(format!("{what}: {error}"));
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(1)
             .thread_name("raft")
             .enable_all()
             .build()

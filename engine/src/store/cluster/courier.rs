@@ -13,6 +13,8 @@ use super::usher::put_forward;
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
+/// How long the first of a delivery waits for others while much is in hand.
+const COMPANY: Duration = Duration::from_millis(3);
 /// Deliveries under way at a time.
 const DELIVERIES_MAX: usize = 4;
 /// Things in one delivery.
@@ -34,6 +36,9 @@ pub(super) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Errand>) {
     let places = Arc::new(Semaphore::new(DELIVERIES_MAX));
     while let Some(first) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        if hub.is_busy() {
+            sleep_until(Instant::now() + COMPANY).await;
+        }
         let mut bytes = first.item.size();
         let mut errands = vec![first];
         while bytes < BYTES_MAX && errands.len() < ITEMS_MAX {

@@ -18,6 +18,8 @@ use super::wire::{Hello, Introduce, Limits, Link, Role};
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
+/// Jobs in hand from which on more is likely to come soon.
+const BUSY: u64 = 8;
 /// Name of the identity among this node's records.
 pub(super) const IDENTITY: &str = "identity";
 /// What a disk drew when it was new: it tells the disk from another in the same place.
@@ -145,6 +147,11 @@ impl Hub {
 
     pub(super) fn metrics(&self) -> Option<RaftMetrics<u64, openraft::BasicNode>> {
         self.raft().map(|raft| raft.metrics().borrow().clone())
+    }
+
+    /// Whether so much is in hand that more is likely to come soon.
+    pub(super) fn is_busy(&self) -> bool {
+        self.voter.as_ref().is_none_or(|voter| voter.machine.standing.borrow().taken >= BUSY)
     }
 
     /// The term this node leads, if it leads.

@@ -248,10 +248,14 @@ async fn submit_once(hub: &Arc<Hub>, command: &Command) -> Result<Reply, StoreEr
 
 impl Store for ClusterStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        self.handle.there(self.handle.clone().submit(command))
+        // Only handed over to the courier, so any thread will do.
+        self.handle.clone().submit(command).boxed()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
+        if self.handle.hub.voter.is_some() {
+            return self.handle.clone().ask(question).boxed();
+        }
         self.handle.there(self.handle.clone().ask(question))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -30,6 +30,8 @@ pub(super) struct Writer {
     name: String,
     /// What may be lost, until it is written in company.
     lazy: BTreeMap<&'static str, Vec<u8>>,
+    /// When that was written last.
+    lazy_since: Instant,
 }
 
 type Told = Box<dyn FnOnce(Result<(), StoreError>)>;
@@ -54,7 +56,7 @@ impl Writer {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
-        Ok(Self { connection, name, lazy: BTreeMap::new() })
+        Ok(Self { connection, name, lazy: BTreeMap::new(), lazy_since: Instant::now() })
     }
 
     pub(super) fn local(&self) -> Result<BTreeMap<String, Vec<u8>>, StoreError> {
@@ -120,7 +122,8 @@ impl Writer {
         let waits = |request: &Request| {
             !matches!(request, Request::Read(..) | Request::Keep(_, _, None) | Request::Close)
         };
-        let writes = requests.iter().any(waits) || idle && !self.lazy.is_empty();
+        let lazily = !self.lazy.is_empty() && (idle || self.lazy_since.elapsed() >= LAZY);
+        let writes = requests.iter().any(waits) || lazily;
         let mut after: Vec<Told> = Vec::new();
         let mut result = if writes { self.execute("BEGIN IMMEDIATE") } else { Ok(()) };
         for request in requests {
@@ -160,8 +163,11 @@ impl Writer {
             result = result.and(work);
         }
         if writes {
-            for (name, bytes) in std::mem::take(&mut self.lazy) {
-                result = result.and_then(|()| self.put(name, &bytes));
+            if lazily {
+                self.lazy_since = Instant::now();
+                for (name, bytes) in std::mem::take(&mut self.lazy) {
+                    result = result.and_then(|()| self.put(name, &bytes));
+                }
             }
             failpoint::pass("raft.commit.before");
             result = result.and_then(|()| self.execute("COMMIT"));
