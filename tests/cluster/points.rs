@@ -74,7 +74,7 @@ fn die_everywhere(points: impl Iterator<Item = &'static str>, seed: u64) -> usiz
         let nth = if often && dice.below(2) == 0 { 1 + dice.below(12) } else { 1 };
         let first = 1 + dice.below(3) as usize;
         let nodes: Vec<usize> =
-            (0..1 + dice.below(3) as usize).map(|more| 1 + (first + more) % 3).collect();
+            (0..=dice.below(3) as usize).map(|more| 1 + (first + more) % 3).collect();
         reached += usize::from(die_at(point, nth, &nodes).killed > 0);
     }
     reached

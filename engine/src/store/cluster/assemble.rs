@@ -245,14 +245,11 @@ async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         }
         None => {}
     }
-    let disk = match voter.log.local::<u64>(DISK) {
-        Some(disk) => disk,
-        None => {
-            let disk = random().max(1);
-            voter.log.keep(DISK, &disk).await?;
-            disk
-        }
-    };
+    let known = voter.log.local::<u64>(DISK);
+    let disk = known.unwrap_or_else(|| random().max(1));
+    if known.is_none() {
+        voter.log.keep(DISK, &disk).await?;
+    }
     let began = Instant::now();
     let incarnation = loop {
         let found = look_round(hub).await;
