@@ -2,8 +2,10 @@
 
 mod basics;
 mod hammer;
+mod last_moments;
 mod operator;
 mod partitions;
+mod points;
 mod refusals;
 mod schedule;
 mod stopping;

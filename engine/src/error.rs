@@ -85,6 +85,7 @@ impl RunError {
                 | StoreError::Excluded(_),
             ) => 10,
             Self::Store(StoreError::Full(_)) => 9,
+            Self::Store(StoreError::Ended(code)) => *code,
             Self::NothingToRetry => 0,
             Self::Stopped(signal) => signal.exit_code(),
             Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,

@@ -23,6 +23,7 @@ mod init;
 mod job;
 mod monitor;
 mod pace;
+mod parting;
 mod pool;
 mod prepare;
 mod quality;

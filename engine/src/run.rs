@@ -24,6 +24,7 @@ use crate::job::{Bounds, JobMediator, Share, Wires};
 use crate::ledger::{Command, OpenMode, Phase, Reply, Run};
 use crate::monitor::Monitor;
 use crate::pace::Pace;
+use crate::parting;
 use crate::pool::Pool;
 use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory};
@@ -84,6 +85,8 @@ pub(crate) struct Ended {
     whole: bool,
     /// The mark beside this node's folder.
     mark: Option<PathBuf>,
+    /// The data directory of a node among others.
+    parts_from: Option<PathBuf>,
 }
 
 impl Ended {
@@ -94,6 +97,7 @@ impl Ended {
         mut self,
         store: &Arc<dyn Store>,
         mut stop: watch::Receiver<Stop>,
+        code: u8,
     ) -> Result<(), RunError> {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
@@ -110,6 +114,9 @@ impl Ended {
             }
             if let Some(mark) = self.mark.as_ref().filter(|_| self.whole) {
                 drop(std::fs::remove_file(mark));
+            }
+            if let Some(dir) = self.parts_from.as_ref().filter(|_| self.whole) {
+                parting::begin(dir, code);
             }
             self.tenancy.leave(store).await
         };
@@ -228,7 +235,8 @@ pub(crate) async fn run(
         report.share = Some(NodeShare::of(&share));
     }
     let whole = whole && node.place.votes;
-    Ok(Ended { report, tenancy, renewing, whole, mark })
+    let parts_from = (!node.place.alone).then(|| config.store.data_dir.clone());
+    Ok(Ended { report, tenancy, renewing, whole, mark, parts_from })
 }
 
 fn no_thread(error: std::io::Error) -> RunError {

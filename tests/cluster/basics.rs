@@ -143,3 +143,18 @@ fn a_node_that_comes_late_takes_part_and_has_all_rows() {
     assert_eq!(rows_of(&cluster, 2), all_rows(60));
     assert!(share_of(&cluster, 2) > 0, "it came and did nothing");
 }
+
+#[test]
+fn a_disk_lost_right_after_the_founding_is_replaced() {
+    for victim in [1, 2, 3] {
+        let (_site, mut cluster) = three(20, Duration::from_millis(60), &[]);
+        cluster.start_all();
+        cluster.led();
+        cluster.kill(victim);
+        std::fs::remove_dir_all(cluster.work.path(&format!("d{victim}"))).unwrap();
+        cluster.start(victim);
+        cluster.all_end_with(0);
+        same_everywhere(&cluster);
+        assert_eq!(rows_of(&cluster, victim), all_rows(20));
+    }
+}

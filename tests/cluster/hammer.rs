@@ -110,8 +110,8 @@ impl Round<'_> {
     fn leader(&mut self) -> Option<usize> {
         let up: Vec<usize> = self.up().into_iter().filter(|node| *node != WORKER).collect();
         let first = self.dice.below(up.len().max(1) as u64) as usize;
-        let asked = (0..up.len()).map(|place| up[(first + place) % up.len()]);
-        let leader = asked.filter_map(|node| self.cluster.status(node)?["leader"].as_u64()).next();
+        let mut asked = (0..up.len()).map(|place| up[(first + place) % up.len()]);
+        let leader = asked.find_map(|node| self.cluster.status(node)?["leader"].as_u64());
         leader.map(|leader| leader as usize).filter(|leader| up.contains(leader))
     }
 
@@ -270,7 +270,7 @@ impl Round<'_> {
         let mut due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
         let mut quiet = Instant::now();
         let mut late = self.dice.below(2) == 0;
-        while self.nodes(|state| state != State::Done).len() > 0 {
+        while !self.nodes(|state| state != State::Done).is_empty() {
             self.tend();
             let over = !self.nodes(|state| state == State::Done).is_empty();
             if let Some(planned) = next.filter(|_| !over && Instant::now() >= due) {
@@ -388,9 +388,9 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
         "cluster.snapshot.bytes=16KiB",
     ];
     let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
-    let paced = |setting: &&'static str| match setting.starts_with("loader.fetch.delay=") {
-        true if set.delay > Duration::ZERO => pause.clone(),
-        _ => (*setting).to_owned(),
+    let paced = |setting: &&'static str| {
+        let is_pause = setting.starts_with("loader.fetch.delay=") && set.delay > Duration::ZERO;
+        if is_pause { pause.clone() } else { (*setting).to_owned() }
     };
     set.settings.iter().map(paced).chain(own.map(str::to_owned)).collect()
 }

@@ -201,9 +201,9 @@ fn flapping(cluster: &Cluster, seed: u64) {
         let from = 1 + dice.below(3) as usize;
         let to = 1 + (from + dice.below(2) as usize) % 3;
         if dice.below(2) == 0 {
-            cut(from, to)
+            cut(from, to);
         } else {
-            heal(from, to)
+            heal(from, to);
         }
         if dice.below(8) == 0 {
             heal_all();

@@ -7,6 +7,6 @@ pub mod site;
 pub mod workdir;
 
 pub use defs::{TITLE, indent, job, titled};
-pub use nodes::{Cluster, Files, files_below};
+pub use nodes::{Cluster, Files};
 pub use site::{Response, Site};
 pub use workdir::{Ending, Running, Workdir, wait_until};

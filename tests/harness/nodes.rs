@@ -138,11 +138,15 @@ impl Cluster {
     }
 
     pub fn start(&mut self, node: usize) {
+        self.start_with_env(node, &[]);
+    }
+
+    pub fn start_with_env(&mut self, node: usize, env: &[(&str, &str)]) {
         let mut words = self.behind.get(&node).cloned().unwrap_or_default();
         words.push(env!("CARGO_BIN_EXE_spoonbill").to_owned());
         words.extend(self.words(node));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let running = self.work.start_program(words[0], &words[1..], &[]);
+        let running = self.work.start_program(words[0], &words[1..], env);
         let before = self.running.insert(node, running);
         assert!(before.is_none_or(|mut before| before.has_ended()), "node {node} runs already");
     }

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::OpenMode;
+use crate::parting;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
 use crate::run::{Ended, Errand, Offer};
@@ -146,6 +147,9 @@ fn unfit(config: &Config, which: Which) -> Option<u8> {
 /// Runs, tells, and closes the run: nothing is left to do after that.
 fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Result<u8, RunError> {
     let engine = Engine::start()?;
+    if mode != OpenMode::Continue {
+        parting::end(&offer.config.store.data_dir);
+    }
     let node = engine.open(&offer.config)?;
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
@@ -157,9 +161,11 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
         let cancelled = node.store.standing().borrow().cancelled;
         let code = conclude(args, which, &ended.report, *engine.stop.borrow(), cancelled);
         node.end_process_with(code);
-        engine.runtime.block_on(ended.close(&node.store, engine.stop.clone())).map(|()| code)
+        let closed = ended.close(&node.store, engine.stop.clone(), code);
+        engine.runtime.block_on(closed).map(|()| code)
     });
     node.close();
+    parting::end(&offer.config.store.data_dir);
     engine.runtime.shutdown_background();
     code
 }

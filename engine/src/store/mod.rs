@@ -140,6 +140,9 @@ pub enum StoreError {
     /// This node may not take part.
     #[error("{0}")]
     Excluded(String),
+    /// The process before this one was killed when its run had ended everywhere, with this code.
+    #[error("the run had ended before this node was stopped; start it again for the next one")]
+    Ended(u8),
     /// The store has ended.
     #[error("store is closed")]
     Closed,

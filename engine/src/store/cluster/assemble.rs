@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
-use super::hub::{Hub, IDENTITY, Identity, Voter, locked, random};
+use super::hub::{DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Voter, locked, random};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
@@ -22,6 +22,7 @@ use super::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
 };
 use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::parting;
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
 
@@ -83,6 +84,9 @@ impl ClusterHandle {
             .build()
             .map_err(|error| internal("no runtime for the cluster", error))?;
         let lock = DirLock::take(&options.dir)?;
+        if let Some(code) = parting::take(&options.dir) {
+            return Err(StoreError::Ended(code));
+        }
         let failed: Arc<OnceLock<Arc<Hub>>> = Arc::default();
         let fatal = |failed: &Arc<OnceLock<Arc<Hub>>>| {
             let failed = Arc::clone(failed);
@@ -241,10 +245,21 @@ async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         }
         None => {}
     }
+    let known = voter.log.local::<u64>(DISK);
+    let disk = known.unwrap_or_else(|| random().max(1));
+    if known.is_none() {
+        voter.log.keep(DISK, &disk).await?;
+    }
     let began = Instant::now();
     let incarnation = loop {
         let found = look_round(hub).await;
         if found.values().any(|who| who.established) {
+            // Founded a moment ago, and this disk was counted: it is what the others take it for.
+            let counted = found.values().any(|who| who.founders.contains(&(seat, disk)));
+            if counted && voter.log.local::<bool>(MINTING).is_none() {
+                break 0;
+            }
+            voter.log.keep(MINTING, &true).await?;
             let mint = Command::Mint { seat, nonce: random() };
             let left = hub.options.quorum_timeout.saturating_sub(began.elapsed());
             match tokio::time::timeout(left, submit_once(hub, &mint)).await {
@@ -256,6 +271,10 @@ async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         let fresh = 1 + found.values().filter(|who| who.fresh).count();
         let all_here = fresh == hub.peers().len();
         if all_here || fresh >= hub.options.majority() && began.elapsed() >= FOUNDING_GRACE {
+            let others = found.iter().filter(|(_, who)| who.fresh);
+            let others = others.map(|(seat, who)| (*seat, who.disk));
+            let founders: Vec<(Seat, u64)> = others.chain([(seat, disk)]).collect();
+            voter.log.keep(FOUNDERS, &founders).await?;
             break 0;
         }
         if began.elapsed() >= hub.options.quorum_timeout {

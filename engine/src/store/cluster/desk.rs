@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::hub::{Hub, Refusal};
+use super::hub::{DISK, FOUNDERS, Hub, Refusal};
 use super::machine::Request;
 use super::types::{Call, Message, Order, Response, Who, encode, raft_id, seat_of};
 use super::usher::put_forward;
@@ -105,8 +105,11 @@ fn who(hub: &Hub) -> Who {
     let led = hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some());
     let genesis = hub.hello().raft_id <= raft_id(hub.options.seat, 0);
     let established = named || led;
-    let fresh = genesis && !established;
-    Who { fresh, established, raft_id: hub.hello().raft_id }
+    let log = hub.voter.as_ref().map(|voter| &voter.log);
+    let disk = log.and_then(|log| log.local(DISK)).unwrap_or(0);
+    let founders = log.and_then(|log| log.local(FOUNDERS)).unwrap_or_default();
+    let fresh = genesis && !established && disk != 0;
+    Who { fresh, established, raft_id: hub.hello().raft_id, disk, founders }
 }
 
 async fn raft(hub: &Hub, message: Message) -> Response {

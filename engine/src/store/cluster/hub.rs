@@ -22,6 +22,12 @@ use crate::store::StoreError;
 const BUSY: u64 = 8;
 /// Name of the identity among this node's records.
 pub(super) const IDENTITY: &str = "identity";
+/// What a disk drew when it was new: it tells the disk from another in the same place.
+pub(super) const DISK: &str = "disk";
+/// Name of the disks that this one founded its cluster with.
+pub(super) const FOUNDERS: &str = "founders";
+/// Name of the mark that this disk has asked for a number of its own.
+pub(super) const MINTING: &str = "minting";
 
 /// Who a node's disk is; kept from its first start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -162,6 +162,10 @@ pub(super) struct Who {
     pub established: bool,
     /// The raft number of its disk, if it has one.
     pub raft_id: u64,
+    /// What this disk alone has drawn when it was new.
+    pub disk: u64,
+    /// The new disks that this one founded the cluster with, itself included.
+    pub founders: Vec<(Seat, u64)>,
 }
 
 /// The raft number of a seat's disk. A disk that was emptied is another voter than before.

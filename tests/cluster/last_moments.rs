@@ -1,0 +1,46 @@
+//! Nodes that are killed when the run has ended, or is about to: it ends once, everywhere.
+
+use std::time::Duration;
+
+use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::wait_until;
+use crate::kill::shop::Dice;
+
+const PAGES: usize = 12;
+
+/// Kills so many nodes in the last moments of a run; gives how many were still there.
+fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
+    let (site, mut cluster) = three(PAGES, Duration::from_millis(5), &[]);
+    cluster.start_all();
+    let first = dice.below(3) as usize;
+    let victims: Vec<usize> = (0..victims).map(|more| 1 + (first + more) % 3).collect();
+    let report = format!("r{}.json", victims[0]);
+    wait_until("a node has told its end", || !cluster.work.read(&report).is_empty());
+    std::thread::sleep(Duration::from_millis(dice.below(500)));
+    let mut killed = 0;
+    for node in victims {
+        if cluster.kill(node) {
+            killed += 1;
+            cluster.start(node);
+        }
+    }
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
+    assert_eq!(site.log().len(), PAGES, "another run was begun");
+    killed
+}
+
+#[test]
+fn killed_in_its_last_moments_a_node_ends_as_it_would_have() {
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (seed, rounds) = (given("SEED").unwrap_or(40), given("ROUNDS").unwrap_or(8));
+    println!("seed {seed}");
+    let mut dice = Dice(seed);
+    let mut killed = 0;
+    for round in 0..rounds {
+        killed += kill_at_the_end(&mut dice, 1 + round as usize % 2);
+    }
+    println!("{killed} kills in {rounds} rounds");
+    assert!(killed > 0, "all kills came too late");
+}

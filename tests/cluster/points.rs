@@ -1,0 +1,114 @@
+//! Nodes that die at every named point, then the same command again.
+
+use std::time::{Duration, Instant};
+
+use spoonbill_engine::failpoint::{CLUSTER_POINTS, POINTS};
+
+use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site};
+use crate::harness::Cluster;
+use crate::kill::shop::Dice;
+
+const PAGES: usize = 30;
+/// From the first start to the end of the last node.
+const PATIENCE: Duration = Duration::from_secs(80);
+
+/// What happened at one point.
+#[derive(Debug, Default)]
+struct Met {
+    /// Nodes that were killed there.
+    killed: usize,
+    /// Those that had done everything by then and found nobody for the next run.
+    alone: usize,
+}
+
+/// All nodes are to die when they come to a point for that time; each is started again at once.
+fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
+    let (_site, defs) = slow_site(PAGES, Duration::from_millis(10));
+    let own = ["cluster.snapshot.bytes=1KiB", "cluster.quorum.timeout=20s"];
+    let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
+    let mut cluster = Cluster::of(3, &defs, &settings);
+    let order = format!("{point}:{nth}");
+    for node in cluster.seats() {
+        let env = [("FAILPOINT", order.as_str())];
+        cluster.start_with_env(node, if nodes.contains(&node) { &env } else { &[] });
+    }
+    let start = Instant::now();
+    let mut met = Met::default();
+    let mut open: Vec<usize> = cluster.seats().collect();
+    while !open.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{order}: {open:?} do not come to an end");
+        for node in open.clone() {
+            if !cluster.has_ended(node) {
+                continue;
+            }
+            let code = cluster.node(node).code();
+            match code {
+                Some(137) => {
+                    met.killed += 1;
+                    cluster.start(node);
+                    continue;
+                }
+                Some(0) => {}
+                Some(75) if rows_of(&cluster, node) == all_rows(PAGES) => met.alone += 1,
+                _ => panic!("{order}: node {node}: {code:?}: {}", cluster.node(node).stderr()),
+            }
+            open.retain(|other| *other != node);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(rows_of(&cluster, 1), all_rows(PAGES), "{order}");
+    same_everywhere(&cluster);
+    cluster.fsck();
+    println!("{order}: {met:?}, {:.1?}", start.elapsed());
+    met
+}
+
+fn die_everywhere(points: impl Iterator<Item = &'static str>, seed: u64) -> usize {
+    println!("seed {seed}");
+    let mut dice = Dice(seed);
+    let mut reached = 0;
+    for point in points {
+        // Early or in the middle of things, if it is passed often; one node, two or all.
+        let often = ["raft.a", "raft.c", "replica", "job", "page", "append.w", "append.s"];
+        let often = often.iter().any(|name| point.starts_with(name));
+        let nth = if often && dice.below(2) == 0 { 1 + dice.below(12) } else { 1 };
+        let first = 1 + dice.below(3) as usize;
+        let nodes: Vec<usize> =
+            (0..=dice.below(3) as usize).map(|more| 1 + (first + more) % 3).collect();
+        reached += usize::from(die_at(point, nth, &nodes).killed > 0);
+    }
+    reached
+}
+
+fn seed() -> u64 {
+    std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+/// A node of a cluster has another store than one alone.
+fn all() -> impl Iterator<Item = &'static str> {
+    let common = POINTS.into_iter().filter(|point| !point.starts_with("store."));
+    CLUSTER_POINTS.into_iter().chain(common)
+}
+
+#[test]
+fn nodes_die_at_the_points_that_matter_most_and_nothing_is_lost() {
+    let points = [
+        "raft.vote.after",
+        "raft.commit.before",
+        "replica.commit.before",
+        "raft.apply.after",
+        "run.open.after",
+        "job.finish.before",
+        "run.close.before",
+        "run.close.after",
+    ];
+    assert!(die_everywhere(points.into_iter(), seed()) > 4);
+}
+
+#[test]
+#[ignore = "takes minutes: run it by name, with SEED"]
+fn nodes_die_at_every_named_point_and_nothing_is_lost() {
+    let reached = die_everywhere(all(), seed());
+    println!("{reached} of {} points were reached", all().count());
+    assert!(reached * 2 > all().count());
+}
