@@ -12,12 +12,18 @@ use super::seal::{unseal, unseal_bytes};
 use super::seen::Seen;
 use super::sqlite::{Extent, FORMAT, store_error};
 use super::sums::Sums;
-use super::{Fault, StoreError};
+use super::{Fault, StoreError, cluster};
 use crate::ledger::{Core, FailedJob, Job, Lane, Run};
 
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
+    let mut found = cluster::examine_log(&dir.join("raft.db"))?;
+    found.extend(examine_ledger(dir)?);
+    Ok(found)
+}
+
+fn examine_ledger(dir: &Path) -> Result<Vec<String>, StoreError> {
     let mark = Mark::of(dir);
     if let Err(StoreError::Damaged(words)) = mark.look_for_ledger() {
         return Ok(vec![words]);

@@ -22,6 +22,7 @@ use super::types::{LogId, StorageError, Types, encode};
 use crate::failpoint;
 use crate::store::StoreError;
 use writer::Writer;
+pub(in crate::store) use writer::examine;
 
 /// Bytes of the newest entries that are kept in memory, for followers that keep up.
 const CACHE_BYTES: usize = 8 << 20;

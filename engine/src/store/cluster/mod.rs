@@ -41,6 +41,7 @@ use types::{Call, Item, Peers, Response, encode};
 
 pub(crate) use assemble::ClusterThread;
 pub(crate) use control::{Address, Controlled, SoloControl, serve as serve_control};
+pub(in crate::store) use log::examine as examine_log;
 pub(crate) use status::{ClusterStatus, NodeState};
 
 /// Bytes of a command that travels whole.

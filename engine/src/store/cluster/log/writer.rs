@@ -24,6 +24,28 @@ CREATE TABLE local (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 /// How long what may be lost waits for company.
 const LAZY: Duration = Duration::from_millis(300);
 
+/// Everything that is wrong with a log; empty when all is well, or when there is none.
+pub(in crate::store) fn examine(path: &Path) -> Result<Vec<String>, StoreError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let look = || -> Result<Vec<String>, StoreError> {
+        let writer = Writer::open(path)?;
+        let failed = |error: rusqlite::Error| store_error(&writer.name, &error);
+        let found = crate::store::damage(&writer.connection, &writer.name).map_err(failed)?;
+        if found.is_empty() {
+            writer.local()?;
+            writer.read(0, u64::MAX)?;
+        }
+        Ok(found)
+    };
+    match look() {
+        // Damage so deep that it cannot be walked through is a finding too.
+        Err(StoreError::Damaged(words)) => Ok(vec![words]),
+        other => other,
+    }
+}
+
 /// The thread's own state.
 pub(super) struct Writer {
     connection: Connection,
