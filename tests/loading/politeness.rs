@@ -47,7 +47,7 @@ fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
 fn assert_paused(site: &Site, pause: Duration) {
     let log = site.log();
     let gaps: Vec<Duration> = log.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    let early = gaps.iter().filter(|gap| **gap + Duration::from_millis(5) < pause).count();
+    let early = gaps.iter().filter(|gap| **gap < pause * 9 / 10).count();
     assert!(early * 10 <= gaps.len(), "{early} of {} came early: {gaps:?}", gaps.len());
     let least = gaps.iter().min().unwrap();
     assert!(*least * 2 >= pause, "{least:?}");
