@@ -47,15 +47,15 @@ fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
 fn assert_paused(site: &Site, pause: Duration) {
     let log = site.log();
     let gaps: Vec<Duration> = log.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    let early = gaps.iter().filter(|gap| **gap + Duration::from_millis(5) < pause).count();
-    assert!(early * 30 <= gaps.len(), "{early} of {} came early: {gaps:?}", gaps.len());
+    let early = gaps.iter().filter(|gap| **gap < pause * 9 / 10).count();
+    assert!(early * 10 <= gaps.len(), "{early} of {} came early: {gaps:?}", gaps.len());
     let least = gaps.iter().min().unwrap();
     assert!(*least * 2 >= pause, "{least:?}");
 }
 
 #[test]
 fn a_start_is_a_pause_after_the_one_before_however_quick_or_slow_the_pages_are() {
-    for (parallelism, slow) in [("1", 0), ("3", 90)] {
+    for (parallelism, slow) in [("1", 0), ("3", 140)] {
         let site = Site::start();
         site.otherwise(move |request, _| {
             // Some are there at once, some outlast a pause or two.
@@ -64,8 +64,8 @@ fn a_start_is_a_pause_after_the_one_before_however_quick_or_slow_the_pages_are()
         });
         let work = Workdir::with_defs(&pages_of(&[(&site, 110)]));
         let parallelism = format!("loader.fetch.parallelism={parallelism}");
-        assert_eq!(work.rows(&["loader.fetch.delay=40", &parallelism]).len(), 110);
-        assert_paused(&site, Duration::from_millis(40));
+        assert_eq!(work.rows(&["loader.fetch.delay=60", &parallelism]).len(), 110);
+        assert_paused(&site, Duration::from_millis(60));
         assert_eq!(site.max_parallel() > 1, slow > 0);
     }
 }

@@ -43,6 +43,9 @@ pub struct Lane {
     pub last_grant: u64,
     /// Why it gets no more jobs, if it is in quarantine.
     pub closed: Option<String>,
+    /// How many of its jobs each session holds; known from what is taken.
+    #[serde(skip)]
+    holders: Vec<(SessionId, u32)>,
 }
 
 impl Lane {
@@ -58,6 +61,43 @@ impl Lane {
         self.polite && policy.delay_ms > 0
     }
 
+    /// A session holds one job more.
+    fn hold(&mut self, session: SessionId) {
+        match self.holders.iter_mut().find(|(holder, _)| *holder == session) {
+            Some((_, held)) => *held += 1,
+            None => self.holders.push((session, 1)),
+        }
+    }
+
+    /// A session holds one job less.
+    fn let_go(&mut self, session: SessionId) {
+        if let Some(place) = self.holders.iter().position(|(holder, _)| *holder == session) {
+            self.holders[place].1 -= 1;
+            if self.holders[place].1 == 0 {
+                self.holders.swap_remove(place);
+            }
+        }
+    }
+
+    /// Whether a session holds as many jobs as it may.
+    fn is_full_for(&self, session: SessionId, policy: &Policy) -> bool {
+        let slots = self.slots(policy);
+        self.held >= slots
+            && self.holders.iter().any(|(holder, held)| *holder == session && *held >= slots)
+    }
+
+    /// Whom it is for, its pauses aside.
+    fn whom(&self, policy: &Policy) -> For {
+        if self.held == 0 || !self.is_exclusive(policy) {
+            return For::Anybody;
+        }
+        match self.holders[..] {
+            [(holder, held)] if held < self.slots(policy) => For::Only(holder),
+            // Several hold it if the delay is newer than their jobs: then nobody gets more.
+            _ => For::Nobody,
+        }
+    }
+
     fn is_to_be_swept(&self) -> bool {
         self.closed.is_some() && self.pending > 0
     }
@@ -70,24 +110,24 @@ impl Lane {
 }
 
 /// Whom a lane is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
     Anybody,
     Only(SessionId),
+    Nobody,
 }
-
-/// A lane in a set: whom it is for, its turn or its time.
-type Place = (For, u64, LaneId);
 
 /// All lanes and which of them may be served.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
     all: BTreeMap<LaneId, Lane>,
     by_name: BTreeMap<String, LaneId>,
-    /// Jobs that each session holds of a lane.
-    holders: BTreeMap<(LaneId, SessionId), u32>,
-    due: BTreeSet<Place>,
-    waiting: BTreeSet<Place>,
+    /// For anybody, by their turn and by their time.
+    due: BTreeSet<(u64, LaneId)>,
+    waiting: BTreeSet<(u64, LaneId)>,
+    /// For their holders alone.
+    own_due: BTreeSet<(SessionId, u64, LaneId)>,
+    own_waiting: BTreeSet<(SessionId, u64, LaneId)>,
     /// Lanes in quarantine with jobs that wait.
     closed: BTreeSet<LaneId>,
     dirty: BTreeSet<LaneId>,
@@ -105,12 +145,15 @@ impl Lanes {
         gap_from: Option<u64>,
     ) -> Self {
         let mut lanes = Self { gap_from, ..Self::default() };
-        for taken in taken.values() {
-            *lanes.holders.entry((taken.lane, taken.session)).or_default() += 1;
-        }
-        for (id, lane) in stored {
+        for (id, mut lane) in stored {
             lanes.by_name.insert(lane.name.clone(), id);
+            lane.holders.clear();
             lanes.all.insert(id, lane);
+        }
+        for taken in taken.values() {
+            if let Some(lane) = lanes.all.get_mut(&taken.lane) {
+                lane.hold(taken.session);
+            }
         }
         lanes
     }
@@ -119,6 +162,8 @@ impl Lanes {
     pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
+        self.own_due.clear();
+        self.own_waiting.clear();
         self.closed.clear();
         for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.arrange(id, policy);
@@ -141,11 +186,6 @@ impl Lanes {
     /// Changes a lane and puts it where it now belongs.
     pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id, policy);
-        self.settle(id, policy, change);
-    }
-
-    /// Changes a lane that has been withdrawn.
-    fn settle(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         let lane =
             self.all.entry(id).or_insert_with(|| Lane::new(String::from("(isolation)"), false));
         change(lane);
@@ -182,55 +222,26 @@ impl Lanes {
         policy: &Policy,
         change: impl FnOnce(&mut Lane),
     ) {
-        self.withdraw(id, policy);
-        *self.holders.entry((id, session)).or_default() += 1;
-        self.settle(id, policy, |lane| {
+        self.change(id, policy, |lane| {
             lane.held += 1;
+            lane.hold(session);
             change(lane);
         });
     }
 
     /// A session has one job less of a lane.
     pub(super) fn let_go(&mut self, id: LaneId, session: SessionId, policy: &Policy) {
-        self.withdraw(id, policy);
-        if let Some(held) = self.holders.get_mut(&(id, session)) {
-            *held -= 1;
-            if *held == 0 {
-                self.holders.remove(&(id, session));
-            }
-        }
-        self.settle(id, policy, |lane| lane.held -= 1);
-    }
-
-    /// Whom a lane is for; an exclusive one is for nobody while it is full.
-    fn open_to(&self, id: LaneId, lane: &Lane, policy: &Policy) -> Option<For> {
-        if lane.held == 0 || !lane.is_exclusive(policy) {
-            return Some(For::Anybody);
-        }
-        let mut holders = self.holders_of(id);
-        let owner = holders.next()?;
-        // Several hold it if the delay is newer than their jobs: then nobody gets more.
-        (lane.held < lane.slots(policy) && holders.next().is_none()).then_some(For::Only(owner))
-    }
-
-    fn holders_of(&self, id: LaneId) -> impl Iterator<Item = SessionId> {
-        let all = self.holders.range((id, SessionId(0))..=(id, SessionId(u64::MAX)));
-        all.map(|((_, session), _)| *session)
-    }
-
-    /// Whether a session holds as many jobs of a lane as it may.
-    fn is_full(&self, id: LaneId, lane: &Lane, session: SessionId, policy: &Policy) -> bool {
-        let slots = lane.slots(policy);
-        lane.held >= slots && self.holders.get(&(id, session)).is_some_and(|held| *held >= slots)
+        self.change(id, policy, |lane| {
+            lane.held -= 1;
+            lane.let_go(session);
+        });
     }
 
     /// Whether no exclusive lane has two holders, and holders are counted as they are.
     pub(super) fn are_held_in_order(&self, policy: &Policy) -> bool {
-        self.all.iter().all(|(id, lane)| {
-            let held = self.holders.range((*id, SessionId(0))..=(*id, SessionId(u64::MAX)));
-            let held: u32 = held.map(|(_, held)| *held).sum();
-            let one = !lane.is_exclusive(policy) || self.holders_of(*id).count() <= 1;
-            held == lane.held && one
+        self.all.values().all(|lane| {
+            let held: u32 = lane.holders.iter().map(|(_, held)| *held).sum();
+            held == lane.held && (!lane.is_exclusive(policy) || lane.holders.len() <= 1)
         })
     }
 
@@ -244,20 +255,33 @@ impl Lanes {
         policy: &Policy,
     ) -> Option<u64> {
         let lane = self.all.get(&id)?;
-        let whom = self.open_to(id, lane, policy)?;
+        let whom = lane.whom(policy);
         let may = (whom == For::Anybody || whom == For::Only(session))
-            && !self.is_full(id, lane, session, policy);
+            && !lane.is_full_for(session, policy);
         may.then(|| self.open_at(lane, policy).max(ready_at))
     }
 
     fn withdraw(&mut self, id: LaneId, policy: &Policy) {
-        self.closed.remove(&id);
-        if let Some(lane) = self.all.get(&id)
-            && let Some(whom) = self.open_to(id, lane, policy)
-        {
-            let at = self.open_at(lane, policy).max(lane.head_at);
-            self.due.remove(&(whom, lane.last_grant, id));
-            self.waiting.remove(&(whom, at, id));
+        let Some(lane) = self.all.get(&id) else { return };
+        if lane.is_to_be_swept() {
+            self.closed.remove(&id);
+        }
+        if !self.is_servable(id, lane) {
+            return;
+        }
+        let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
+        match lane.whom(policy) {
+            For::Anybody => {
+                if !self.waiting.remove(&(at, id)) {
+                    self.due.remove(&(turn, id));
+                }
+            }
+            For::Only(holder) => {
+                if !self.own_waiting.remove(&(holder, at, id)) {
+                    self.own_due.remove(&(holder, turn, id));
+                }
+            }
+            For::Nobody => {}
         }
     }
 
@@ -268,32 +292,45 @@ impl Lanes {
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
-        if self.all.get(&id).is_some_and(Lane::is_to_be_swept) {
+        let Some(lane) = self.all.get(&id) else { return };
+        if lane.is_to_be_swept() {
             self.closed.insert(id);
+        }
+        if !self.is_servable(id, lane) {
             return;
         }
-        let Some(lane) = self.all.get(&id).filter(|lane| self.is_servable(id, lane)) else {
-            return;
+        let at = self.open_at(lane, policy).max(lane.head_at);
+        match lane.whom(policy) {
+            For::Anybody => self.waiting.insert((at, id)),
+            For::Only(holder) => self.own_waiting.insert((holder, at, id)),
+            For::Nobody => false,
         };
-        if let Some(whom) = self.open_to(id, lane, policy) {
-            let at = self.open_at(lane, policy).max(lane.head_at);
-            self.waiting.insert((whom, at, id));
-        }
     }
 
     /// Whether every lane stands exactly where it belongs.
     pub(super) fn in_order(&self, policy: &Policy) -> bool {
         let mut wanted = 0;
-        let placed = self.all.iter().all(|(id, lane)| {
-            let whom = self.open_to(*id, lane, policy).filter(|_| self.is_servable(*id, lane));
-            let Some(whom) = whom else { return true };
+        let placed = self.all.iter().filter(|(id, lane)| self.is_servable(**id, lane));
+        let placed = placed.fold(true, |placed, (id, lane)| {
+            let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
+            let (due, waiting) = match lane.whom(policy) {
+                For::Anybody => {
+                    (self.due.contains(&(turn, *id)), self.waiting.contains(&(at, *id)))
+                }
+                For::Only(holder) => (
+                    self.own_due.contains(&(holder, turn, *id)),
+                    self.own_waiting.contains(&(holder, at, *id)),
+                ),
+                For::Nobody => return placed,
+            };
             wanted += 1;
-            let at = self.open_at(lane, policy).max(lane.head_at);
-            let due = self.due.contains(&(whom, lane.last_grant, *id));
-            due != self.waiting.contains(&(whom, at, *id))
+            placed && due != waiting
         });
         let swept = self.all.iter().filter(|(_, lane)| lane.is_to_be_swept()).map(|(id, _)| id);
-        placed && self.due.len() + self.waiting.len() == wanted && swept.eq(self.closed.iter())
+        let own = self.own_due.len() + self.own_waiting.len();
+        placed
+            && self.due.len() + self.waiting.len() + own == wanted
+            && swept.eq(self.closed.iter())
     }
 
     /// The lane whose turn it is at `now` for a session, if any. `passed` is how far earlier calls
@@ -306,40 +343,33 @@ impl Lanes {
         policy: &Policy,
         passed: &mut (u64, LaneId),
     ) -> Option<LaneId> {
-        self.wake(For::Anybody, now);
-        // Only an exclusive lane is for somebody.
-        let own = (policy.delay_ms > 0).then(|| {
-            self.wake(For::Only(session), now);
-            first_for(&self.due, For::Only(session))
-        });
-        let after = Excluded((For::Anybody, passed.0, passed.1));
-        let shared = self.due.range((after, Unbounded));
-        let mut free = None;
-        for (_, turn, id) in shared.take_while(|(whom, ..)| *whom == For::Anybody) {
-            if !self.is_full(*id, &self.all[id], session, policy) {
-                free = Some((*turn, *id));
+        while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
+            self.waiting.remove(&(at, id));
+            self.due.insert((self.all[&id].last_grant, id));
+        }
+        while let Some((at, id)) = first_of(&self.own_waiting, session).filter(|(at, _)| *at <= now)
+        {
+            self.own_waiting.remove(&(session, at, id));
+            self.own_due.insert((session, self.all[&id].last_grant, id));
+        }
+        let own = first_of(&self.own_due, session);
+        let mut shared = None;
+        for (turn, id) in self.due.range((Excluded(*passed), Unbounded)) {
+            if !self.all[id].is_full_for(session, policy) {
+                shared = Some((*turn, *id));
                 break;
             }
             *passed = (*turn, *id);
         }
-        own.flatten().into_iter().chain(free).min().map(|(_, id)| id)
-    }
-
-    /// Moves what waits for somebody, or for anybody, and whose time has come to what is due.
-    fn wake(&mut self, whom: For, now: u64) {
-        while let Some((at, id)) = first_for(&self.waiting, whom).filter(|(at, _)| *at <= now) {
-            self.waiting.remove(&(whom, at, id));
-            self.due.insert((whom, self.all[&id].last_grant, id));
-        }
+        own.into_iter().chain(shared).min().map(|(_, id)| id)
     }
 
     /// When the next lane that waits will be due for a session.
     pub(super) fn next_at(&self, session: SessionId, policy: &Policy) -> Option<u64> {
-        let own = first_for(&self.waiting, For::Only(session)).map(|(at, _)| at);
-        let shared = self.waiting.iter().take_while(|(whom, ..)| *whom == For::Anybody);
-        let mut free =
-            shared.filter(|(_, _, id)| !self.is_full(*id, &self.all[id], session, policy));
-        free.next().map(|(_, at, _)| *at).into_iter().chain(own).min()
+        let own = first_of(&self.own_waiting, session);
+        let free = |(_, id): &&(u64, LaneId)| !self.all[id].is_full_for(session, policy);
+        let shared = self.waiting.iter().find(free).copied();
+        own.into_iter().chain(shared).min().map(|(at, _)| at)
     }
 
     /// A lane in quarantine with jobs that wait, and why it is closed.
@@ -391,16 +421,14 @@ impl Lane {
             head_level: 0,
             last_grant: 0,
             closed: None,
+            holders: Vec::new(),
         }
     }
 }
 
-/// The first lane of a set that is for somebody, or for anybody.
-fn first_for(set: &BTreeSet<Place>, whom: For) -> Option<(u64, LaneId)> {
-    let first = match whom {
-        // Everybody's come first.
-        For::Anybody => set.first(),
-        For::Only(_) => set.range((whom, 0, LaneId(0))..).next(),
-    };
-    first.filter(|(own, ..)| *own == whom).map(|(_, at, id)| (*at, *id))
+/// The first lane of a set that is for its holder alone.
+fn first_of(set: &BTreeSet<(SessionId, u64, LaneId)>, session: SessionId) -> Option<(u64, LaneId)> {
+    // Most sets are empty: no lane has a pause.
+    let first = set.range((session, 0, LaneId(0))..).next().filter(|(own, ..)| *own == session);
+    first.map(|(_, at, id)| (*at, *id))
 }
