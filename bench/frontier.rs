@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic, missing_docs, unreachable_pub)]
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use spoonbill_engine::ledger::{
-    Command, Core, Harvest, JobKey, Ledger, MemoryTables, NewJob, OpenMode, Outcome, Policy,
-    Publication, Reply, RunPlan, SessionId, Stamp,
+    Arrival, Command, Core, Harvest, JobKey, Ledger, MemoryTables, NewJob, OpenMode, Outcome,
+    Policy, Publication, Reply, RunPlan, Seat, SessionId, Stamp,
 };
 
 mod measure;
@@ -50,7 +50,9 @@ impl Desk {
     fn open(jobs: Vec<NewJob>) -> Self {
         let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
         let mut desk = Self { ledger, session: SessionId(0) };
-        let Reply::Joined(session) = desk.apply(Command::Join { nonce: 1, alone: true }) else {
+        let (seat, votes, alone) = (Seat(1), true, true);
+        let arrival = Arrival { nonce: 1, life: 1, seat, votes, alone };
+        let Reply::Joined(session) = desk.apply(Command::Join(arrival)) else {
             panic!("not joined");
         };
         desk.session = session;
@@ -64,6 +66,8 @@ impl Desk {
             folder: String::new(),
             groups: vec!["g".to_owned()],
             appenders: 1,
+            seats: vec![Seat(1)],
+            sequence: BTreeMap::new(),
             by_level: false,
             policy: Policy { delay_ms: 0, slots: AT_ONCE, ..Policy::default() },
         };
@@ -86,7 +90,7 @@ impl Desk {
             for grant in jobs {
                 let (job, token) = (grant.id, grant.token);
                 let outcome = Outcome::Done(Box::<Harvest>::default());
-                self.apply(Command::Finish { session, job, token, outcome });
+                self.apply(Command::Finish { session, job, token, since_start_ms: None, outcome });
                 ended += 1;
             }
         }

@@ -213,7 +213,7 @@ pub(crate) async fn run(
         mark = own.then(|| folder::mark_of(&plan.config.output.dir, &folder));
         start_appenders(store, &plan, &run, &folder)?
     } else {
-        AppenderMediator::start(store, Vec::new()).map_err(no_thread)?
+        AppenderMediator::start(store, Vec::new()).map_err(|error| no_thread(&error))?
     };
     let config = plan.config.clone();
     let expectations = plan.prepared.expectations();
@@ -239,7 +239,7 @@ pub(crate) async fn run(
     Ok(Ended { report, tenancy, renewing, whole, mark, parts_from })
 }
 
-fn no_thread(error: std::io::Error) -> RunError {
+fn no_thread(error: &std::io::Error) -> RunError {
     RunError::Internal(format!("no thread for an appender: {error}"))
 }
 
@@ -259,7 +259,7 @@ fn start_appenders(
         canonical: output.order == OutputOrder::Canonical,
         durable: plan.config.store.durability == Durability::Strict,
     });
-    AppenderMediator::start(store, orders.collect()).map_err(no_thread)
+    AppenderMediator::start(store, orders.collect()).map_err(|error| no_thread(&error))
 }
 
 fn open_documents(

@@ -134,21 +134,13 @@ fn words(status: &ClusterStatus) -> String {
             NodeState::Silent => "silent",
             NodeState::Fenced => "fenced",
         };
-        let mut words = format!("{}: {state}, {}", node.id, node.role);
-        if node.leader {
-            words.push_str(", leads");
-        }
-        if let Some(address) = &node.address {
-            words.push_str(&format!(", at {address}"));
-        }
-        words.push_str(&format!(", {} in hand", counted(node.jobs, "job")));
-        if let Some(lag) = node.lag.filter(|lag| *lag > 0) {
-            words.push_str(&format!(
-                ", {} behind",
-                counted(lag, "entry").replace("entrys", "entries")
-            ));
-        }
-        line("node", words);
+        let mut words = vec![format!("{}: {state}", node.id), node.role.clone()];
+        words.extend(node.leader.then(|| "leads".to_owned()));
+        words.extend(node.address.as_ref().map(|address| format!("at {address}")));
+        words.push(format!("{} in hand", counted(node.jobs, "job")));
+        let lag = node.lag.filter(|lag| *lag > 0);
+        words.extend(lag.map(|lag| format!("{} behind", counted(lag, "change"))));
+        line("node", words.join(", "));
     }
     lines.concat()
 }

@@ -11,7 +11,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
-use super::hub::{DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Voter, locked, random};
+use super::hub::{
+    DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Proposal, Voter, locked, random,
+};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
@@ -34,7 +36,7 @@ const HEARTBEAT: Duration = Duration::from_millis(150);
 const FOUNDING_GRACE: Duration = Duration::from_secs(3);
 /// Patience with one question to a peer.
 const PATIENCE: Duration = Duration::from_millis(500);
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
 /// How long a node waits at least for the others to leave a closed run.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Without a leader nobody can be told of anything any more.
@@ -87,35 +89,9 @@ impl ClusterHandle {
         if let Some(code) = parting::take(&options.dir) {
             return Err(StoreError::Ended(code));
         }
-        let failed: Arc<OnceLock<Arc<Hub>>> = Arc::default();
-        let fatal = |failed: &Arc<OnceLock<Arc<Hub>>>| {
-            let failed = Arc::clone(failed);
-            move |error: StoreError| {
-                if let Some(hub) = failed.get() {
-                    hub.fail(error);
-                }
-            }
-        };
         let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
         let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
-        let (mut voter, mut threads) = (None, None);
-        if options.votes {
-            let (log, log_thread) = Log::open(&options.dir.join("raft.db"), fatal(&failed))?;
-            let (machine, machine_thread) =
-                Machine::open(&options.dir, options.seen_memory, log.clone(), fatal(&failed))?;
-            threads = Some((log_thread, machine_thread));
-            voter = Some(Voter {
-                log,
-                machine,
-                proposals,
-                asking,
-                raft: OnceLock::new(),
-                renewals: Mutex::default(),
-                heard: watch::Sender::new(Instant::now()),
-            });
-        }
-        let hub = Hub::new(options, voter);
-        drop(failed.set(Arc::clone(&hub)));
+        let (hub, threads) = furnish(options, proposals, asking)?;
         let (stop, stopped) = watch::channel(false);
         let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
         let thread = ClusterThread {
@@ -127,19 +103,13 @@ impl ClusterHandle {
         };
         let started = thread.runtime.block_on(async {
             tokio::spawn(courier::carry(Arc::clone(&hub), to_carry));
-            if hub.voter.is_none() {
-                return Ok(watch_from_afar(&hub));
-            }
+            let Some(voter) = &hub.voter else { return Ok(watch_from_afar(&hub)) };
             tokio::spawn(proposer::propose(Arc::clone(&hub), proposed));
             tokio::spawn(usher::usher(Arc::clone(&hub), asked));
             open_door(&hub, stopped).await?;
             take_seat(&hub).await?;
             start_raft(&hub).await?;
-            Ok(hub
-                .voter
-                .as_ref()
-                .map(|voter| voter.machine.standing.clone())
-                .unwrap_or_else(|| watch::channel(Standing::default()).1))
+            Ok(voter.machine.standing.clone())
         });
         match started {
             Ok(standing) => {
@@ -152,6 +122,46 @@ impl ClusterHandle {
             }
         }
     }
+}
+
+/// The threads of a node that has a vote.
+type Threads = (LogThread, MachineThread);
+
+/// What all parts of the node share; with a vote, its log and its ledger are opened.
+fn furnish(
+    options: ClusterOptions,
+    proposals: mpsc::Sender<Proposal>,
+    asking: mpsc::Sender<Proposal>,
+) -> Result<(Arc<Hub>, Option<Threads>), StoreError> {
+    // The threads tell the hub of what they cannot mend, and the hub is made after them.
+    let told: Arc<OnceLock<Arc<Hub>>> = Arc::default();
+    let fatal = |told: &Arc<OnceLock<Arc<Hub>>>| {
+        let told = Arc::clone(told);
+        move |error: StoreError| {
+            if let Some(hub) = told.get() {
+                hub.fail(error);
+            }
+        }
+    };
+    let (mut voter, mut threads) = (None, None);
+    if options.votes {
+        let (log, log_thread) = Log::open(&options.dir.join("raft.db"), fatal(&told))?;
+        let (machine, machine_thread) =
+            Machine::open(&options.dir, options.seen_memory, log.clone(), fatal(&told))?;
+        threads = Some((log_thread, machine_thread));
+        voter = Some(Voter {
+            log,
+            machine,
+            proposals,
+            asking,
+            raft: OnceLock::new(),
+            renewals: Mutex::default(),
+            heard: watch::Sender::new(Instant::now()),
+        });
+    }
+    let hub = Hub::new(options, voter);
+    drop(told.set(Arc::clone(&hub)));
+    Ok((hub, threads))
 }
 
 /// Nodes leave an ended run together: whoever has not heard of its end, or was killed just then and
@@ -307,9 +317,10 @@ pub(super) fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
         .filter(|(seat, _)| **seat != hub.options.seat && !found.contains_key(seat));
     let missing: Vec<String> =
         missing.map(|(seat, address)| format!("node {} at {address}", seat.0)).collect();
-    let missing = match missing.is_empty() {
-        true => "all nodes answer, but they do not agree".to_owned(),
-        false => format!("no answer from {}", missing.join(", ")),
+    let missing = if missing.is_empty() {
+        "all nodes answer, but they do not agree".to_owned()
+    } else {
+        format!("no answer from {}", missing.join(", "))
     };
     StoreError::NoQuorum(format!(
         "the cluster was not formed within {} s: {missing}",
@@ -341,23 +352,43 @@ async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
     let raft =
         Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
     let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;
-    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
-        let members: BTreeMap<u64, BasicNode> = hub
-            .peers()
-            .iter()
-            .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
-            .collect();
-        // Refused if a leader has spoken to us before: then there is nothing to found.
-        drop(raft.initialize(members).await);
-    }
     drop(voter.raft.set(raft));
     voter.heard.send_replace(Instant::now());
+    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
+        tokio::spawn(found(Arc::clone(hub)));
+    }
     tokio::spawn(election::watch(Arc::clone(hub)));
     tokio::spawn(proposer::beat(Arc::clone(hub)));
     tokio::spawn(proposer::tend_members(Arc::clone(hub)));
     tokio::spawn(weigh_log(Arc::clone(hub)));
     tokio::spawn(watch_quorum(Arc::clone(hub)));
     Ok(())
+}
+
+/// Founds a new cluster. The first of the peers does so as soon as all have taken their seats; any
+/// other only if nothing is heard of it.
+async fn found(hub: Arc<Hub>) {
+    let Some(raft) = hub.raft() else { return };
+    let first = hub.peers().keys().next() == Some(&hub.options.seat);
+    let deadline = Instant::now() + if first { FOUNDING_GRACE / 3 } else { FOUNDING_GRACE };
+    while Instant::now() < deadline {
+        if raft.is_initialized().await.unwrap_or(true) {
+            return;
+        }
+        let seated = |found: &BTreeMap<Seat, Who>| found.values().all(|who| who.raft_id != 0);
+        let found = if first { look_round(&hub).await } else { BTreeMap::new() };
+        if first && found.len() + 1 == hub.peers().len() && seated(&found) {
+            break;
+        }
+        tokio::time::sleep_until(tokio::time::Instant::now() + LOOK / 4).await;
+    }
+    let members: BTreeMap<u64, BasicNode> = hub
+        .peers()
+        .iter()
+        .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
+        .collect();
+    // Refused if a leader has spoken to us before: then there is nothing to found.
+    drop(raft.initialize(members).await);
 }
 
 /// Has a copy of the ledger made when the log has grown larger than it.

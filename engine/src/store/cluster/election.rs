@@ -40,11 +40,10 @@ pub(super) async fn watch(hub: Arc<Hub>) {
             since = std::time::Instant::now();
             continue;
         }
-        let lost = hub.leader().and_then(|seat| hub.link(seat)).is_some_and(|link| {
-            let peer = link.peer();
-            let gone = peer.borrow().is_none();
-            gone
-        });
+        let lost = hub
+            .leader()
+            .and_then(|seat| hub.link(seat))
+            .is_some_and(|link| link.peer().borrow().is_none());
         if since.elapsed() < if lost { gone } else { silence } {
             continue;
         }

@@ -375,7 +375,7 @@ impl Keeper {
     /// Applies a command that came in parts; asked again, repeats the answer.
     fn unpack(&mut self, stamp: Stamp, parcel: u64, parts: u32) -> Result<Reply, TableError> {
         let mut parcels = Parcels::of(self.ledger.tables_mut())?;
-        if let Some(reply) = parcels.answered(parcel)? {
+        if let Some(reply) = parcels.answered(parcel) {
             return Ok(reply);
         }
         let Some(bytes) = parcels.open(parcel, parts)? else { return Ok(Reply::Stale) };

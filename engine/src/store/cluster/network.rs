@@ -72,6 +72,7 @@ impl Way {
         }
     }
 
+    #[expect(clippy::result_large_err, reason = "the size of the errors is raft's")]
     fn unwrap<T, E: std::error::Error>(
         &self,
         answer: Option<Result<T, RaftError<u64, E>>>,

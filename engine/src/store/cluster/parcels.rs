@@ -57,10 +57,10 @@ impl<'t> Parcels<'t> {
     }
 
     /// What a parcel was answered with, if it was.
-    pub(super) fn answered(&mut self, parcel: u64) -> TableResult<Option<Reply>> {
+    pub(super) fn answered(&self, parcel: u64) -> Option<Reply> {
         let known = self.list.iter().find(|known| known.number == parcel);
         let reply = known.and_then(|known| known.reply.as_ref());
-        Ok(reply.and_then(|bytes| postcard::from_bytes(bytes).ok()))
+        reply.and_then(|bytes| postcard::from_bytes(bytes).ok())
     }
 
     /// All of it, if all is there.

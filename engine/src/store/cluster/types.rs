@@ -84,7 +84,6 @@ pub(super) struct Replies(pub Vec<Reply>);
 
 /// A request to a node.
 #[derive(Debug, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "read once and gone")]
 pub(super) enum Call {
     /// Who are you, and does your cluster exist?
     Who,
@@ -128,7 +127,6 @@ pub(super) enum Order {
 
 /// The answer to a [`Call`].
 #[derive(Debug, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "written once and gone")]
 pub(super) enum Response {
     Who(Who),
     Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),

@@ -45,7 +45,7 @@ impl<const NODES: usize> Cluster<NODES> {
                 name: "suite".to_owned(),
                 secret: None,
                 quorum_timeout: Duration::from_secs(30),
-                loss_exit: Duration::from_secs(60),
+                loss_exit: Duration::from_mins(1),
                 end_wait: Duration::from_secs(1),
                 snapshot_bytes,
                 seen_memory: SEEN_MEMORY,

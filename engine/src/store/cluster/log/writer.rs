@@ -100,15 +100,12 @@ impl Writer {
             let mut requests = Vec::from_iter(first);
             requests.extend(inbox.try_iter().take(QUEUE));
             let closes = requests.iter().any(|request| matches!(request, Request::Close));
-            match &broken {
-                Some(error) => refuse(requests, error),
-                None => {
-                    let idle = requests.is_empty() || closes;
-                    if let Err(error) = self.serve(requests, idle) {
-                        fatal(error.clone());
-                        broken = Some(error);
-                    }
-                }
+            let idle = requests.is_empty() || closes;
+            if let Some(error) = &broken {
+                refuse(requests, error);
+            } else if let Err(error) = self.serve(requests, idle) {
+                fatal(error.clone());
+                broken = Some(error);
             }
             if closes {
                 return;
