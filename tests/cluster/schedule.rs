@@ -78,7 +78,7 @@ pub(super) fn draw(dice: &mut Dice, votes: usize, faults: usize) -> Vec<Planned>
             6 | 7 => Fault::Double(away(dice)),
             8 => Fault::All(away(dice)),
             9 => Fault::Leave(whom(dice, votes), away(dice)),
-            10..=13 => Fault::Kill(Whom::Any(dice.below(votes as u64) as usize), away(dice)),
+            10..=12 => Fault::Kill(Whom::Any(dice.below(votes as u64) as usize), away(dice)),
             _ => Fault::Kill(Whom::Leader, away(dice)),
         };
         // The first may come while they start, set up and seed.
