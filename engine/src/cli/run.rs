@@ -17,7 +17,7 @@ use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
 use crate::run::{Ended, Errand, Offer};
 use crate::shutdown::{self, Signal, Stop};
-use crate::store::{Answer, Question, serve_control};
+use crate::store::{Answer, Question, serve_control, withdraw_control};
 
 /// So many cores are kept busy by pages that one thread loads; more threads would wake each other.
 const FEW_CORES: usize = 4;
@@ -161,6 +161,9 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
         let cancelled = node.store.standing().borrow().cancelled;
         let code = conclude(args, which, &ended.report, *engine.stop.borrow(), cancelled);
         node.end_process_with(code);
+        if node.place.alone {
+            withdraw_control(&offer.config.store.data_dir);
+        }
         let closed = ended.close(&node.store, engine.stop.clone(), code);
         engine.runtime.block_on(closed).map(|()| code)
     });

@@ -26,7 +26,7 @@ use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionI
 
 pub(crate) use cluster::{
     Address, ClusterHandle, ClusterOptions, ClusterStatus, ClusterStore, ClusterStoreParameters,
-    ClusterThread, Controlled, NodeState, SoloControl, serve_control,
+    ClusterThread, Controlled, NodeState, SoloControl, serve_control, withdraw_control,
 };
 pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};

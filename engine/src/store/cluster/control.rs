@@ -205,7 +205,12 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Re
     let credentials = Arc::new(Credentials::new(Some(secret.as_bytes()), NAME));
     let limits = Limits { connections_max: 16, ..Limits::default() };
     door.serve(credentials, Arc::new(hello), limits, Arc::new(Counter { node }), stop).await;
-    drop(std::fs::remove_file(path));
+    withdraw(dir);
+}
+
+/// Takes back where the node of a data directory listens: its process is about to end.
+pub(crate) fn withdraw(dir: &Path) {
+    drop(std::fs::remove_file(dir.join(FILE)));
 }
 
 /// A door on this machine, and a secret that only its own user can read.

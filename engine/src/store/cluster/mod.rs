@@ -40,7 +40,9 @@ use machine::Request;
 use types::{Call, Item, Peers, Response, encode};
 
 pub(crate) use assemble::ClusterThread;
-pub(crate) use control::{Address, Controlled, SoloControl, serve as serve_control};
+pub(crate) use control::{
+    Address, Controlled, SoloControl, serve as serve_control, withdraw as withdraw_control,
+};
 pub(in crate::store) use log::examine as examine_log;
 pub(crate) use status::{ClusterStatus, NodeState};
 
