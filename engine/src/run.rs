@@ -30,10 +30,13 @@ use crate::quality;
 use crate::report::{Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory};
 use crate::shutdown::{Signal, Stop};
 use crate::steps::{Worker, Workshop};
-use crate::store::{Answer, Question, Store};
+use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, Supply, TaskMediator};
 use crate::tenancy::Tenancy;
 
+/// Why a worker has no report.
+const NOBODY: &str =
+    "no node with a vote answers, so there is no report; what this node did is kept";
 /// How long a node whose set-up failed stays for the others to hear of it.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
@@ -221,15 +224,24 @@ pub(crate) async fn run(
     let share = Arc::new(Mutex::new(Share::default()));
     let means = Means { tasks, broken: appenders.broken(), share: Arc::clone(&share) };
     let worked = work(store, &tenancy, &config, means, stop).await;
-    let appended = close_appenders(store, appenders).await?;
-    worked?;
-
     let over = store.standing().borrow().over;
-    let whole = over && appended.iter().all(|end| end.error.is_none());
-    let mut report = report(node, over, start, appended).await?;
-    if over {
-        report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
-    }
+    let told = async {
+        let appended = close_appenders(store, appenders).await?;
+        worked?;
+        let whole = over && appended.iter().all(|end| end.error.is_none());
+        let mut report = report(node, over, start, appended).await?;
+        if over {
+            report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
+        }
+        Ok::<_, RunError>((report, whole))
+    };
+    let (mut report, whole) = if node.place.votes {
+        told.await?
+    } else {
+        // What it would tell lies with others, who may all be gone.
+        let told = tokio::time::timeout(FAREWELL, told).await;
+        told.unwrap_or_else(|_| Err(StoreError::NoQuorum(String::from(NOBODY)).into()))?
+    };
     if !node.place.alone {
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();
         report.share = Some(NodeShare::of(&share));
