@@ -91,10 +91,11 @@ async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
         Err(_) => {
             let there = node.store.standing().borrow().voters;
             Err(StoreError::NoQuorum(format!(
-                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed",
+                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed; {}",
                 node.place.patience.as_secs(),
                 node.place.seats.len(),
-                node.place.quorum
+                node.place.quorum,
+                node.absent()
             ))
             .into())
         }

@@ -177,6 +177,14 @@ impl Node {
         }
     }
 
+    /// Which other nodes with a vote do not answer, in words.
+    pub(crate) fn absent(&self) -> String {
+        match &self.behind {
+            Behind::Solo(_) => String::new(),
+            Behind::Cluster(_, handle) => handle.absent(),
+        }
+    }
+
     /// What an operator can ask of this node; `stop` ends a run that is alone.
     pub(crate) fn control(&self, stop: impl Fn() + Send + Sync + 'static) -> Arc<dyn Controlled> {
         match &self.behind {

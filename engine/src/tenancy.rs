@@ -86,8 +86,9 @@ impl Tenancy {
             match timeout(node.place.patience, joined).await {
                 Ok(lease) => lease,
                 Err(_) => Err(Ending::Store(StoreError::NoQuorum(format!(
-                    "the nodes did not agree on anything for {} s: are enough of them there?",
-                    node.place.patience.as_secs()
+                    "the cluster was not formed within {} s: {}",
+                    node.place.patience.as_secs(),
+                    node.absent()
                 )))),
             }
         };

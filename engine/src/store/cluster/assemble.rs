@@ -310,22 +310,26 @@ async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, Who> {
 }
 
 /// Words for a cluster that does not come together.
-pub(super) fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
-    let missing = hub
-        .peers()
-        .iter()
-        .filter(|(seat, _)| **seat != hub.options.seat && !found.contains_key(seat));
-    let missing: Vec<String> =
-        missing.map(|(seat, address)| format!("node {} at {address}", seat.0)).collect();
-    let missing = if missing.is_empty() {
+fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
+    let seats = hub.peers().keys().copied();
+    let silent = seats.filter(|seat| *seat != hub.options.seat && !found.contains_key(seat));
+    StoreError::NoQuorum(format!(
+        "the cluster was not formed within {} s: {}",
+        hub.options.quorum_timeout.as_secs(),
+        absent(hub, silent)
+    ))
+}
+
+/// Names nodes that do not answer.
+pub(super) fn absent(hub: &Hub, silent: impl Iterator<Item = Seat>) -> String {
+    let address = |seat: Seat| hub.peers().get(&seat).cloned().unwrap_or_default();
+    let silent = silent.map(|seat| format!("node {} at {}", seat.0, address(seat)));
+    let silent: Vec<String> = silent.collect();
+    if silent.is_empty() {
         "all nodes answer, but they do not agree".to_owned()
     } else {
-        format!("no answer from {}", missing.join(", "))
-    };
-    StoreError::NoQuorum(format!(
-        "the cluster was not formed within {} s: {missing}",
-        hub.options.quorum_timeout.as_secs()
-    ))
+        format!("no answer from {}", silent.join(", "))
+    }
 }
 
 async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {

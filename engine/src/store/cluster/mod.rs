@@ -205,6 +205,19 @@ impl ClusterHandle {
         }
     }
 
+    /// Which other nodes with a vote do not answer, in words.
+    pub(crate) fn absent(&self) -> String {
+        let connected =
+            |seat| self.hub.link(seat).is_some_and(|link| link.peer().borrow().is_some());
+        let silent = self
+            .hub
+            .peers()
+            .keys()
+            .copied()
+            .filter(|seat| *seat != self.hub.options.seat && !connected(*seat));
+        assemble::absent(&self.hub, silent)
+    }
+
     /// The life of this process, as the others know it.
     pub(crate) fn life(&self) -> u64 {
         self.hub.life
