@@ -169,39 +169,7 @@ pub(crate) async fn run(
 ) -> Result<Ended, RunError> {
     let start = node.clock.now();
     let store = &node.store;
-    let asked = asked_to_stop(node, stop.clone());
-    let entered = tokio::select! {
-        entered = Tenancy::enter(node) => entered,
-        signal = asked => Err(RunError::Stopped(signal)),
-    };
-    let (mut tenancy, renewing) = entered?;
-    let asked = asked_to_stop(node, stop.clone());
-    let plan = tokio::select! {
-        plan = agree(node, offer, errand, &mut tenancy) => plan,
-        signal = asked => Err(RunError::Stopped(signal)),
-    };
-    let plan = match plan {
-        Ok(plan) => plan,
-        Err(error) => {
-            let stays = !matches!(error, RunError::Store(_) | RunError::Stopped(_));
-            let mut standing = store.standing();
-            if stays && !node.place.alone {
-                // Whoever is still on its way has to find enough nodes to hear of it.
-                let seats = node.place.seats.len() as u32;
-                let all = standing.wait_for(|now| now.voters >= seats);
-                drop(tokio::time::timeout(FAREWELL / 2, all).await);
-            }
-            // The others need not wait until the session expires.
-            drop(tenancy.leave(store).await);
-            renewing.abort();
-            if stays {
-                // And they may need this node's vote.
-                let gone = standing.wait_for(|now| now.voters + now.workers == 0);
-                drop(tokio::time::timeout(FAREWELL, gone).await);
-            }
-            return Err(error);
-        }
-    };
+    let (tenancy, renewing, plan) = enter(node, offer, errand, &stop).await?;
 
     // From here on the numbers that are watched are this run's.
     store.ask(Question::Flush).await?;
@@ -249,6 +217,50 @@ pub(crate) async fn run(
     let whole = whole && node.place.votes;
     let parts_from = (!node.place.alone).then(|| config.store.data_dir.clone());
     Ok(Ended { report, tenancy, renewing, whole, mark, parts_from })
+}
+
+/// Joins the ledger and agrees with the others on the run.
+async fn enter(
+    node: &Node,
+    offer: &Offer,
+    errand: &Errand,
+    stop: &watch::Receiver<Stop>,
+) -> Result<(Tenancy, JoinHandle<()>, Agreed), RunError> {
+    let store = &node.store;
+    let asked = asked_to_stop(node, stop.clone());
+    let entered = tokio::select! {
+        entered = Tenancy::enter(node) => entered,
+        signal = asked => Err(RunError::Stopped(signal)),
+    };
+    let (mut tenancy, renewing) = entered?;
+    let asked = asked_to_stop(node, stop.clone());
+    let plan = tokio::select! {
+        plan = agree(node, offer, errand, &mut tenancy) => plan,
+        signal = asked => Err(RunError::Stopped(signal)),
+    };
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            let stays = !matches!(error, RunError::Store(_) | RunError::Stopped(_));
+            let mut standing = store.standing();
+            if stays && !node.place.alone {
+                // Whoever is still on its way has to find enough nodes to hear of it.
+                let seats = node.place.seats.len() as u32;
+                let all = standing.wait_for(|now| now.voters >= seats);
+                drop(tokio::time::timeout(FAREWELL / 2, all).await);
+            }
+            // The others need not wait until the session expires.
+            drop(tenancy.leave(store).await);
+            renewing.abort();
+            if stays {
+                // And they may need this node's vote.
+                let gone = standing.wait_for(|now| now.voters + now.workers == 0);
+                drop(tokio::time::timeout(FAREWELL, gone).await);
+            }
+            return Err(error);
+        }
+    };
+    Ok((tenancy, renewing, plan))
 }
 
 fn no_thread(error: &std::io::Error) -> RunError {
