@@ -61,7 +61,8 @@ pub(crate) async fn agree(
     })
     .await?;
     let plan = agreed(store, offer).await?;
-    if let Ok(composed) = &offer.composed
+    if !node.place.alone
+        && let Ok(composed) = &offer.composed
         && identity(composed) != current(store).await?.plan.identity
     {
         tracing::warn!(
@@ -221,9 +222,7 @@ async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Agreed, RunErro
         postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
     let settings: std::collections::BTreeMap<String, String> =
         postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
-    let config = Config::from_map(&settings)
-        .and_then(|shared| shared.on_machine_of(&offer.config))
-        .map_err(RunError::Problems)?;
+    let config = offer.config.with_published(settings).map_err(RunError::Problems)?;
     let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
     let prepared =
         prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;

@@ -1,6 +1,7 @@
 //! `spoonbill run`, `retry` and `replay`: from what was typed to an exit code.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -19,6 +20,8 @@ use crate::run::{Ended, Errand, Offer};
 use crate::shutdown::{self, Signal, Stop};
 use crate::store::{Answer, Question, serve_control, withdraw_control};
 
+/// From when on a run can be asked how it is.
+const ASKED_AFTER: Duration = Duration::from_millis(150);
 /// So many cores are kept busy by pages that one thread loads; more threads would wake each other.
 const FEW_CORES: usize = 4;
 
@@ -281,7 +284,11 @@ impl Engine {
         let token = self.token.clone();
         let control = node.control(move || shutdown::ask(&token, Signal::Interrupt));
         let (dir, ended) = (offer.config.store.data_dir.clone(), self.ended.subscribe());
-        self.runtime.spawn(async move { serve_control(&dir, control, ended).await });
+        self.runtime.spawn(async move {
+            // Nobody asks after a run that is over by then.
+            tokio::time::sleep_until(tokio::time::Instant::now() + ASKED_AFTER).await;
+            serve_control(&dir, control, ended).await;
+        });
         let result = self.runtime.block_on(async {
             let running = crate::run::run(node, offer, errand, self.stop.clone());
             if args.logging.quiet {

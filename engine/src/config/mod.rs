@@ -153,12 +153,11 @@ impl Config {
             .collect()
     }
 
-    /// These settings with what belongs to a machine taken from `here`: places, threads, and how the
-    /// node takes part.
-    pub fn on_machine_of(&self, here: &Self) -> Result<Self, Problems> {
-        let (mut all, own) = (self.to_map(), here.to_map());
+    /// Published settings, with what belongs to a machine taken from this one: places, threads, and
+    /// how the node takes part.
+    pub fn with_published(&self, mut all: BTreeMap<String, String>) -> Result<Self, Problems> {
         all.retain(|name, _| !is_local(name));
-        all.extend(own.into_iter().filter(|(name, _)| is_local(name)));
+        all.extend(self.to_map().into_iter().filter(|(name, _)| is_local(name)));
         Self::from_map(&all)
     }
 
