@@ -193,6 +193,7 @@ pub(crate) async fn run(
     let means = Means { tasks, broken: appenders.broken(), share: Arc::clone(&share) };
     let worked = work(store, &tenancy, &config, means, stop).await;
     let over = store.standing().borrow().over;
+    store.make_do();
     let told = async {
         let appended = close_appenders(store, appenders).await?;
         worked?;

@@ -54,10 +54,6 @@ impl<T: Tables> Ledger<T> {
         for session in self.sessions_of(seat) {
             self.end(session, newcomer)?;
         }
-        if alone && newcomer {
-            // Alone, closing a run was the last act of a process, after it had told the end.
-            self.note_told_on(seat);
-        }
         if alone && newcomer && crowded {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {
                 self.end(id, true)?;

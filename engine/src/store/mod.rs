@@ -51,6 +51,10 @@ pub trait Store: Interface {
     /// session still lives.
     fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>>;
 
+    /// From now on answers may be older than what this node was told before: its work has ended, and
+    /// others that could tell it more may all be gone.
+    fn make_do(&self) {}
+
     /// The few numbers that are watched, after each commit.
     fn standing(&self) -> watch::Receiver<Standing>;
 

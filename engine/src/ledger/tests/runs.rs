@@ -151,6 +151,9 @@ fn a_run_is_closed_only_when_it_is_over() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     assert_eq!(bench.apply(Command::Close { session }), Reply::Stale);
     let (mut bench, _) = closed();
+    let (told, reply) = reopen(&mut bench, 1, OpenMode::Continue);
+    assert_eq!(reply, Reply::Opened { continued: true }, "its end is still to be told");
+    bench.apply(Command::Leave { session: told });
     let (_, reply) = reopen(&mut bench, 1, OpenMode::Continue);
     assert_eq!(reply, Reply::Opened { continued: false }, "the next run begins anew");
     assert_eq!(bench.ledger.tables().output, []);

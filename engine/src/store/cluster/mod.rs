@@ -287,6 +287,10 @@ impl Store for ClusterStore {
         self.handle.there(self.handle.clone().renew(session))
     }
 
+    fn make_do(&self) {
+        self.handle.hub.index.store(0, Ordering::Release);
+    }
+
     fn standing(&self) -> watch::Receiver<Standing> {
         self.handle.standing.clone()
     }
