@@ -12,7 +12,7 @@ use super::machine::Request;
 use super::types::{Call, Message, Order, Response, Who, encode, raft_id, seat_of};
 use super::usher::put_forward;
 use super::wire::{Handler, Hello, Role};
-use super::{courier, status};
+use super::{courier, election, status};
 use crate::ledger::{Command, Reply, Seat, Standing};
 use crate::store::{Answer, Question, StoreError};
 
@@ -80,6 +80,7 @@ async fn answer(hub: &Arc<Hub>, from: &Hello, call: Call) -> Response {
             Response::Busy("this seat has a newer disk".to_owned())
         }
         Call::Raft { message, .. } => raft(hub, message).await,
+        Call::MayLead(last) => Response::MayLead(election::would_vote(hub, last)),
         Call::Submit(items) => submit(hub, items).await,
         Call::Renew(session) => match courier::renew_here(hub, session).await {
             Some(lives) if hub.leads().is_some() => Response::Renewed(lives),

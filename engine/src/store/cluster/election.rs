@@ -8,7 +8,9 @@ use std::time::Duration;
 use openraft::ServerState;
 use tokio::time::{Instant, sleep_until};
 
-use super::hub::{Hub, random_between};
+use super::courier;
+use super::hub::{Hub, Voter, random_between};
+use super::types::{Call, LogId, Response};
 
 /// A node that has heard its leader within this time votes for nobody else.
 pub(super) const LEASE: Duration = Duration::from_millis(500);
@@ -18,6 +20,10 @@ const SILENCE: (Duration, Duration) = (Duration::from_millis(900), Duration::fro
 const GONE: (Duration, Duration) = (Duration::from_millis(550), Duration::from_millis(850));
 /// Patience between two candidacies.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(700));
+/// Patience with the answers before an election.
+const ASKING: Duration = Duration::from_millis(200);
+/// A leader that more than half have confirmed within this time leads.
+const LED_MS: u64 = 1000;
 /// How often the connection to the leader is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -47,6 +53,12 @@ pub(super) async fn watch(hub: Arc<Hub>) {
         if since.elapsed() < if lost { gone } else { silence } {
             continue;
         }
+        if !is_wanted(&hub, voter).await {
+            since = std::time::Instant::now();
+            silence = random_between(AGAIN.0, AGAIN.1);
+            gone = silence;
+            continue;
+        }
         tracing::debug!("stands for election");
         if raft.trigger().elect().await.is_err() {
             return;
@@ -55,6 +67,28 @@ pub(super) async fn watch(hub: Arc<Hub>) {
         silence = random_between(AGAIN.0, AGAIN.1);
         gone = silence;
     }
+}
+
+/// Whether more than half would vote for this node. One that cannot win does not stand: it would only
+/// raise the term, and so put an end to a leader that the others have.
+async fn is_wanted(hub: &Arc<Hub>, voter: &Voter) -> bool {
+    let call = Call::MayLead(voter.log.last());
+    let asked = hub.others().map(|(seat, _)| courier::ask(hub, seat, &call, ASKING));
+    let answers = futures_util::future::join_all(asked).await;
+    let yes = |answer: &&Option<Response>| matches!(answer, Some(Response::MayLead(true)));
+    let votes = 1 + answers.iter().filter(yes).count();
+    votes >= hub.options.majority()
+}
+
+/// Whether this node would vote for one whose log ends at `last`: it hears of no leader, and its own
+/// log goes no further.
+pub(super) fn would_vote(hub: &Hub, last: Option<LogId>) -> bool {
+    let (Some(voter), Some(metrics)) = (&hub.voter, hub.metrics()) else { return false };
+    let hears = match metrics.state {
+        ServerState::Leader => metrics.millis_since_quorum_ack.is_some_and(|ms| ms < LED_MS),
+        _ => voter.heard.borrow().elapsed() < LEASE,
+    };
+    !hears && last >= voter.log.last()
 }
 
 fn draw() -> (Duration, Duration) {

@@ -185,6 +185,11 @@ impl Log {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
+    /// The last entry.
+    pub(super) fn last(&self) -> Option<LogId> {
+        locked(&self.recent).last
+    }
+
     /// Whether raft has ever written anything here.
     pub(super) fn is_empty(&self) -> bool {
         locked(&self.recent).last.is_none() && locked(&self.vote).is_none()

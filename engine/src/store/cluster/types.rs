@@ -104,6 +104,8 @@ pub(super) enum Call {
     },
     /// To any node with a vote: the few numbers, once they differ from these or some time has passed.
     Watch(Standing),
+    /// To any node with a vote: would you vote for a node whose log ends there?
+    MayLead(Option<LogId>),
     /// From an operator.
     Status,
     Order(Order),
@@ -141,6 +143,8 @@ pub(super) enum Response {
     Answer(Answer),
     Standing(Standing),
     Status(Box<super::status::ClusterStatus>),
+    /// Whether it would.
+    MayLead(bool),
     /// The order is carried out; or it makes no sense, in words.
     Ordered(Result<(), String>),
     /// The disk that is meant is not here any more.
