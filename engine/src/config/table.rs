@@ -208,7 +208,7 @@ pub(super) const TABLE: &[Key] = &[
         "How long to wait for those nodes."),
     row("cluster.quorum.lossExit", CLUSTER, with_unit(1000), is("10m"),
         "How long a node goes on trying when too few others are left."),
-    row("cluster.session.ttl", CLUSTER, with_unit(1000), is("3s"),
+    row("cluster.session.ttl", CLUSTER, with_unit(1000), is("3500ms"),
         "How long a node may be silent before its jobs go to others."),
     row("cluster.end.wait", CLUSTER, with_unit(0), is("20s"),
         "How long the end of a run waits for nodes that are away, so that they get its files too."),

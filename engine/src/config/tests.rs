@@ -83,7 +83,7 @@ fn defaults_are_those_the_engine_is_written_against() {
     Config { time_max: 2s, memory_bytes_max: 33554432 }, store: Store
     Config { data_dir: "data", persist_pages: true, keep_files: false, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, seen_memory: 134217728 }, run: Run
     Config { progress_interval: 30s, shutdown_timeout: 18s }, cluster: Cluster
-    Config { enable: false, node_id: None, listen: None, peers: None, votes: true, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
+    Config { enable: false, node_id: None, listen: None, peers: None, votes: true, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3.5s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
     "#);
 }
 

@@ -22,6 +22,9 @@ const ITEMS_MAX: usize = 256;
 const BYTES_MAX: usize = 512 << 10;
 /// Patience with one try.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Patience with one sign of life: a leader that beats answers within a quarter of a second, and one
+/// that is about to go may never do.
+const RENEWAL: Duration = Duration::from_millis(400);
 /// Pause between two tries, drawn anew each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
 
@@ -164,11 +167,11 @@ pub(super) async fn ask(
 /// Tells the leader that a session lives; answers once that is agreed on. One try.
 pub(super) async fn renew(hub: &Arc<Hub>, session: SessionId) -> Option<bool> {
     if hub.leads().is_some() {
-        return renew_here(hub, session).await;
+        return tokio::time::timeout(RENEWAL, renew_here(hub, session)).await.ok().flatten();
     }
     let mut tries = Tries::default();
     let seat = tries.whom(hub)?;
-    match ask(hub, seat, &Call::Renew(session), PATIENCE).await {
+    match ask(hub, seat, &Call::Renew(session), RENEWAL).await {
         Some(Response::Renewed(lives)) => {
             hub.believe(Some(seat));
             Some(lives)

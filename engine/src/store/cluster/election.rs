@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use openraft::ServerState;
 use tokio::time::{Instant, sleep_until};
 
@@ -74,9 +76,14 @@ pub(super) async fn watch(hub: Arc<Hub>) {
 async fn is_wanted(hub: &Arc<Hub>, voter: &Voter) -> bool {
     let call = Call::MayLead(voter.log.last());
     let asked = hub.others().map(|(seat, _)| courier::ask(hub, seat, &call, ASKING));
-    let answers = futures_util::future::join_all(asked).await;
-    let yes = |answer: &&Option<Response>| matches!(answer, Some(Response::MayLead(true)));
-    let votes = 1 + answers.iter().filter(yes).count();
+    let mut answers: FuturesUnordered<_> = asked.collect();
+    let mut votes = 1;
+    // Not all have to answer: the dead never do.
+    while votes < hub.options.majority()
+        && let Some(answer) = answers.next().await
+    {
+        votes += usize::from(matches!(answer, Some(Response::MayLead(true))));
+    }
     votes >= hub.options.majority()
 }
 
