@@ -4,6 +4,7 @@
 mod answer;
 mod cluster;
 mod fsck;
+mod journal;
 mod late;
 mod lock;
 mod mark;

@@ -1,0 +1,280 @@
+//! A file of numbered records that only grows: a record is durable with one write and one sync.
+//!
+//! The file is written ahead with zeros, so that a sync has bytes to bring to the disk and nothing to
+//! change about the file itself, which is half of its price. Each record vouches for itself and
+//! follows its number; the journal ends before the first that does not. Once its records are kept
+//! elsewhere it begins anew in the same place: what is left of before has older numbers, and ends it
+//! too.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::seal::{MARK, seal_numbered, unseal_numbered};
+
+/// What a journal begins with; the last byte is its format.
+const HEAD: [u8; 8] = *b"journal\x01";
+/// Before each record: the length of what follows its number, and its number.
+const LEAD: usize = 4 + 8;
+/// Bytes written ahead: as many as there are, between these bounds.
+const AHEAD: (u64, u64) = (64 << 10, 1 << 20);
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// A journal; the file is made with the first record.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: Option<File>,
+    /// The number of the next record.
+    next: u64,
+    /// Where it will be written.
+    end: u64,
+    /// Where the file ends.
+    ahead: u64,
+    /// Room to put a record together.
+    buffer: Vec<u8>,
+    /// Whether the file's name may not be on the disk yet.
+    is_new: bool,
+}
+
+/// A record that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub number: u64,
+    pub bytes: &'a [u8],
+}
+
+impl Journal {
+    /// The journal in a file, or none yet. Nothing is read of it: [`Journal::read`] comes first.
+    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
+        let mut journal = Self {
+            path: path.to_owned(),
+            file: None,
+            next: 1,
+            end: HEAD.len() as u64,
+            ahead: 0,
+            buffer: Vec::new(),
+            is_new: false,
+        };
+        match File::options().read(true).write(true).open(path) {
+            Ok(file) => {
+                journal.ahead = file.metadata().map_err(|error| journal.error(&error))?.len();
+                journal.file = Some(file);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(journal.error(&error)),
+        }
+        Ok(journal)
+    }
+
+    /// The number of the first record, if there is one.
+    pub(super) fn first(&self) -> Result<Option<u64>, StoreError> {
+        let mut first = None;
+        self.walk(|record| {
+            first = Some(record.number);
+            Ok(false)
+        })?;
+        Ok(first)
+    }
+
+    /// Reads all records, oldest first; what is added later follows them.
+    pub(super) fn read(
+        &mut self,
+        mut each: impl FnMut(Record<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (end, next) = self.walk(|record| each(record).map(|()| true))?;
+        (self.end, self.next) = (end, next.unwrap_or(self.next));
+        Ok(())
+    }
+
+    /// Goes through the records while `each` says so; gives the place and the number of the next.
+    fn walk(
+        &self,
+        mut each: impl FnMut(Record<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(u64, Option<u64>), StoreError> {
+        let (mut end, mut next) = (HEAD.len() as u64, None);
+        let Some(file) = &self.file else { return Ok((end, next)) };
+        let mut reader =
+            Reader { file: BufReader::with_capacity(256 << 10, file), left: self.ahead };
+        reader.rewind().map_err(|error| self.error(&error))?;
+        if !self.is_head(&mut reader)? {
+            return Ok((end, next));
+        }
+        let mut record = Vec::new();
+        loop {
+            let read = reader.record(&mut record).map_err(|error| self.error(&error))?;
+            match read {
+                Some((number, Some(bytes))) if next.is_none_or(|next| next == number) => {
+                    end += (LEAD + MARK + bytes.len()) as u64;
+                    next = Some(number + 1);
+                    if !each(Record { number, bytes })? {
+                        return Ok((end, next));
+                    }
+                }
+                // A record that is whole is written after the one before it was on the disk.
+                Some((number, None)) if next.is_none_or(|next| next == number) => {
+                    let after = reader.record(&mut record).map_err(|error| self.error(&error))?;
+                    match after {
+                        Some((after, Some(_))) if Some(after) == number.checked_add(1) => {
+                            return Err(
+                                self.damaged(&format!("record {number} is not what was written"))
+                            );
+                        }
+                        _ => return Ok((end, next)),
+                    }
+                }
+                _ => return Ok((end, next)),
+            }
+        }
+    }
+
+    /// Whether the file begins as a journal does; one that was never synced may begin with zeros.
+    fn is_head(&self, reader: &mut Reader<'_>) -> Result<bool, StoreError> {
+        let mut head = [0; HEAD.len()];
+        if !reader.exact(&mut head).map_err(|error| self.error(&error))? || head == [0; HEAD.len()]
+        {
+            return Ok(false);
+        }
+        let (format, known) = (i64::from(head[HEAD.len() - 1]), i64::from(HEAD[HEAD.len() - 1]));
+        if head[..HEAD.len() - 1] != HEAD[..HEAD.len() - 1] {
+            return Err(self.damaged("it does not begin as a journal does"));
+        }
+        StoreError::of_format(format, known, &self.path.display().to_string()).map_or(Ok(true), Err)
+    }
+
+    /// The number of the next record.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes of all records.
+    pub(super) fn size(&self) -> u64 {
+        self.end
+    }
+
+    /// Writes a record: it outlives the process, and after [`Journal::sync`] a power cut. The one
+    /// before it must be on the disk, so that a whole record vouches for all before it.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut record = std::mem::take(&mut self.buffer);
+        record.clear();
+        // The head is written with the first record.
+        let at = if self.end == HEAD.len() as u64 { 0 } else { self.end };
+        if at == 0 {
+            record.extend_from_slice(&HEAD);
+        }
+        let sealed = seal_numbered(self.next as i64, bytes);
+        record.extend_from_slice(&(sealed.len() as u32).to_le_bytes());
+        record.extend_from_slice(&self.next.to_le_bytes());
+        record.extend_from_slice(&sealed);
+        self.write_at(&record, at).map_err(|error| self.error(&error))?;
+        (self.end, self.next) = (at + record.len() as u64, self.next + 1);
+        self.buffer = record;
+        Ok(())
+    }
+
+    /// Waits until what was written is on the disk.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_data().map_err(|error| self.error(&error))?;
+        if std::mem::take(&mut self.is_new) {
+            sync_name(&self.path).map_err(|error| self.error(&error))?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, record: &[u8], at: u64) -> std::io::Result<()> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                self.is_new = true;
+                File::options().read(true).write(true).create_new(true).open(&self.path)?
+            }
+        };
+        let file = self.file.insert(file);
+        let end = at + record.len() as u64;
+        if end > self.ahead {
+            let ahead = end + end.clamp(AHEAD.0, AHEAD.1);
+            let mut from = self.ahead.max(at);
+            while from < ahead {
+                let length = (ahead - from).min(ZEROS.len() as u64);
+                file.write_all_at(&ZEROS[..length as usize], from)?;
+                from += length;
+            }
+            self.ahead = ahead;
+        }
+        file.write_all_at(record, at)
+    }
+
+    /// Begins anew: what was written so far is kept elsewhere, and the next record has this number.
+    pub(super) fn begin_at(&mut self, next: u64) {
+        (self.end, self.next) = (HEAD.len() as u64, next);
+    }
+
+    fn damaged(&self, words: &str) -> StoreError {
+        StoreError::Damaged(format!("`{}`: {words}", self.path.display()))
+    }
+
+    fn error(&self, error: &std::io::Error) -> StoreError {
+        let words = format!("`{}`: {error}", self.path.display());
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full(words),
+            _ => StoreError::Failed(words),
+        }
+    }
+}
+
+/// Makes the name of a file durable.
+pub(super) fn sync_name(path: &Path) -> std::io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(dir)?.sync_all()
+}
+
+/// Reads a file that ends where it says.
+struct Reader<'a> {
+    file: BufReader<&'a File>,
+    left: u64,
+}
+
+impl Reader<'_> {
+    fn rewind(&mut self) -> std::io::Result<()> {
+        std::io::Seek::rewind(&mut self.file)
+    }
+
+    /// Fills `bytes`, if there are as many.
+    fn exact(&mut self, bytes: &mut [u8]) -> std::io::Result<bool> {
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else { return Ok(false) };
+        self.left = left;
+        match self.file.read_exact(bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next record's number, and its bytes if they are what was written.
+    fn record<'a>(
+        &mut self,
+        buffer: &'a mut Vec<u8>,
+    ) -> std::io::Result<Option<(u64, Option<&'a [u8]>)>> {
+        let mut lead = [0; LEAD];
+        if !self.exact(&mut lead)? {
+            return Ok(None);
+        }
+        let (length, number) = lead.split_at(4);
+        let length = length.try_into().map_or(0, u32::from_le_bytes);
+        let number = number.try_into().map_or(0, u64::from_le_bytes);
+        if (length as usize) < MARK || u64::from(length) > self.left {
+            return Ok(None);
+        }
+        buffer.resize(length as usize, 0);
+        if !self.exact(buffer)? {
+            return Ok(None);
+        }
+        Ok(Some((number, unseal_numbered(number as i64, buffer))))
+    }
+}
+
+#[cfg(test)]
+mod tests;

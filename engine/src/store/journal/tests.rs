@@ -1,0 +1,144 @@
+//! Journals written, cut, damaged, begun anew and read again.
+
+use super::*;
+
+fn records(path: &Path) -> Vec<(u64, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut journal = Journal::of(path).unwrap();
+    journal
+        .read(|record| {
+            found.push((record.number, record.bytes.to_vec()));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(journal.first().unwrap(), found.first().map(|(number, _)| *number));
+    found
+}
+
+fn body(number: u64) -> Vec<u8> {
+    vec![number as u8; 3 + number as usize * 700 % 5000]
+}
+
+/// A journal of such records, each synced by itself.
+fn written(path: &Path, numbers: std::ops::RangeInclusive<u64>) -> Journal {
+    let mut journal = Journal::of(path).unwrap();
+    journal.begin_at(*numbers.start());
+    for number in numbers {
+        journal.append(&body(number)).unwrap();
+        journal.sync().unwrap();
+    }
+    journal
+}
+
+#[test]
+fn what_was_added_is_read_again_and_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    assert_eq!(records(&path), vec![]);
+    assert!(!path.exists(), "looking makes no file");
+    written(&path, 1..=99);
+    assert_eq!(records(&path), (1..=99).map(|n| (n, body(n))).collect::<Vec<_>>());
+    let mut journal = Journal::of(&path).unwrap();
+    journal.read(|_| Ok(())).unwrap();
+    assert_eq!(journal.next(), 100);
+    journal.append(&body(100)).unwrap();
+    journal.append(&[]).unwrap();
+    journal.sync().unwrap();
+    drop(journal);
+    let found = records(&path);
+    assert_eq!((found.len(), found[99].clone()), (101, (100, body(100))));
+    assert_eq!(found[100], (101, Vec::new()));
+}
+
+#[test]
+fn begun_anew_the_records_of_before_do_not_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    let mut journal = written(&path, 1..=20);
+    let size = std::fs::metadata(&path).unwrap().len();
+    for round in 0..5 {
+        let from = journal.next();
+        journal.begin_at(from);
+        for number in from..from + round {
+            journal.append(&body(number)).unwrap();
+            journal.sync().unwrap();
+        }
+        let found = records(&path);
+        if round > 0 {
+            assert_eq!(found, (from..from + round).map(|n| (n, body(n))).collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), size, "the same place serves again");
+}
+
+#[test]
+fn a_journal_cut_anywhere_ends_before_the_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    let end = written(&path, 5..=9).size() as usize;
+    let whole = std::fs::read(&path).unwrap();
+    let all = records(&path);
+    for at in (0..end).step_by(97) {
+        for zeros in [false, true] {
+            let mut cut = whole[..at].to_vec();
+            cut.resize(if zeros { whole.len() } else { at }, 0);
+            std::fs::write(&path, &cut).unwrap();
+            let mut journal = Journal::of(&path).unwrap();
+            let mut found = Vec::new();
+            let read = journal.read(|record| {
+                found.push((record.number, record.bytes.to_vec()));
+                Ok(())
+            });
+            // Less than the head is no journal, unless nothing is there.
+            assert!(read.is_ok() || (1..HEAD.len()).contains(&at), "cut at {at}: {read:?}");
+            assert!(all.starts_with(&found) && found.len() < all.len(), "cut at {at}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_ends_the_journal_or_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    let end = written(&path, 5..=9).size() as usize;
+    let whole = std::fs::read(&path).unwrap();
+    let all = records(&path);
+    let mut told = 0;
+    for at in (0..end).step_by(41) {
+        let mut bad = whole.clone();
+        bad[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bad).unwrap();
+        let mut found = Vec::new();
+        let read = Journal::of(&path).unwrap().read(|record| {
+            found.push((record.number, record.bytes.to_vec()));
+            Ok(())
+        });
+        told += u32::from(read.is_err());
+        assert!(all.starts_with(&found) && found.len() < all.len(), "bit at {at}");
+    }
+    assert!(told > 50, "a whole record behind a bad one gives it away: {told}");
+}
+
+#[test]
+fn another_format_and_another_file_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    std::fs::write(&path, b"journal\x09and more").unwrap();
+    let error = Journal::of(&path).unwrap().read(|_| Ok(())).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error}");
+    std::fs::write(&path, b"something else").unwrap();
+    let error = Journal::of(&path).unwrap().read(|_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("/j`: it does not begin"), "{error}");
+}
+
+#[test]
+fn a_length_that_lies_claims_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("j");
+    let mut bytes = HEAD.to_vec();
+    bytes.extend_from_slice(&u32::MAX.to_le_bytes());
+    bytes.extend_from_slice(&1_u64.to_le_bytes());
+    bytes.resize(200, 7);
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(records(&path), vec![]);
+}
