@@ -110,6 +110,7 @@ impl Node {
             commit_max: config.store.commit_max,
             queue_max: config.job.take_limit.max(64) * 4,
             seen_memory: config.store.seen_memory,
+            journal_max: config.store.journal_max,
         };
         let (handle, thread) = SoloHandle::open(&options)?;
         let module = SoloModule::builder()

@@ -11,6 +11,8 @@ pub const POINTS: [&str; 38] = [
     "store.apply.after",
     "store.commit.before",
     "store.commit.after",
+    "store.settle.before",
+    "store.settle.after",
     "store.answer.after",
     "run.folder.before",
     "run.folder.after",
@@ -40,8 +42,6 @@ pub const POINTS: [&str; 38] = [
     "report.write.before",
     "report.write.after",
     "run.close.before",
-    "store.checkpoint.before",
-    "store.checkpoint.after",
     "run.close.after",
 ];
 
@@ -110,10 +110,14 @@ mod armed {
             let died = signal_hook::low_level::raise(signal_hook::consts::SIGKILL);
             debug_assert!(died.is_err(), "nobody survives");
         }
-        if point == "store.commit.after"
-            && let Some((from, to)) = &orders.image
-        {
-            let copied = image(from, to);
+        // A commit brings the journal to the disk, and now and then the tables.
+        let synced: &[&str] = match point {
+            "store.commit.after" => &["journal"],
+            "store.settle.after" => &["journal", "db", "db-wal"],
+            _ => &[],
+        };
+        if let Some((from, to)) = orders.image.as_ref().filter(|_| !synced.is_empty()) {
+            let copied = image(from, to, synced);
             debug_assert!(copied.is_ok(), "{copied:?}");
         }
     }
@@ -130,15 +134,14 @@ mod armed {
         Orders { kill, image }
     }
 
-    /// Copies the database and its log; a file `copying` stands beside them meanwhile.
-    fn image(from: &Path, to: &Path) -> std::io::Result<()> {
+    /// Copies what was synced; a file `copying` stands beside the copies meanwhile.
+    fn image(from: &Path, to: &Path, synced: &[&str]) -> std::io::Result<()> {
         let mark = to.join("copying");
         std::fs::write(&mark, "")?;
-        for ending in ["", "-wal"] {
-            let mut name = from.file_name().unwrap_or_default().to_os_string();
-            name.push(ending);
-            let bytes = std::fs::read(from.with_file_name(&name)).unwrap_or_default();
-            std::fs::write(to.join(&name), bytes)?;
+        for ending in synced {
+            let file = from.with_extension(ending);
+            let name = file.file_name().unwrap_or_default();
+            std::fs::write(to.join(name), std::fs::read(&file).unwrap_or_default())?;
         }
         std::fs::remove_file(mark)
     }

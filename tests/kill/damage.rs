@@ -39,7 +39,9 @@ enum Harm {
 /// Harms a file at a random place; tells where.
 fn harm(file: &Path, kind: Harm, dice: &mut Dice) -> Option<usize> {
     let mut bytes = std::fs::read(file).ok().filter(|bytes| !bytes.is_empty())?;
-    let at = dice.below(bytes.len() as u64) as usize;
+    // A journal is zeros behind its records.
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
+    let at = dice.below(used as u64) as usize;
     match kind {
         Harm::Flip => bytes[at] ^= 1 << dice.below(8),
         Harm::Zero => {
@@ -82,7 +84,7 @@ fn damage(file: &str, seeds: std::ops::Range<u64>) -> Outcomes {
         if same {
             outcomes.right += 1;
         } else if output.status.code() == Some(1)
-            && said.contains("state.db")
+            && said.contains("data/state.")
             && !said.contains("panicked")
         {
             outcomes.refused += 1;
@@ -111,4 +113,11 @@ fn a_damaged_database_gives_the_right_rows_or_is_refused_by_name() {
 fn a_damaged_log_gives_the_right_rows_or_is_refused_by_name() {
     let outcomes = damage("state.db-wal", seeds(2000));
     assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+}
+
+#[test]
+fn a_damaged_journal_gives_the_right_rows_or_is_refused_by_name() {
+    let outcomes = damage("state.journal", seeds(4000));
+    assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
+    assert!(outcomes.refused > 0, "nothing was ever lost");
 }

@@ -9,8 +9,17 @@ use crate::harness::{Ending, Response, Running, Site, Workdir, wait_until};
 /// Pages that answer, and one that never does.
 const PAGES: usize = 12;
 
-/// A run killed after some pages, with everything still in the log.
+/// A run killed after some pages, with everything still in its journal.
 fn killed() -> (Site, Workdir) {
+    killed_with("4MiB")
+}
+
+/// A run killed after some pages, with all but the last in its tables.
+fn settled() -> (Site, Workdir) {
+    killed_with("2KiB")
+}
+
+fn killed_with(journal_max: &str) -> (Site, Workdir) {
     let site = Site::start();
     site.answer("/silent", Response::silence());
     let mut locators = vec![("silent".to_owned(), site.url("/silent"))];
@@ -22,7 +31,8 @@ fn killed() -> (Site, Workdir) {
     let locators: Vec<(&str, &str)> =
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let work = Workdir::with_defs(&job(&locators, TITLE));
-    let running: Running = work.start_run(&["loader.fetch.parallelism=4"]);
+    let journal_max = format!("store.journal.max={journal_max}");
+    let running: Running = work.start_run(&["loader.fetch.parallelism=4", &journal_max]);
     wait_until("every page is asked for", || site.log().len() > PAGES);
     wait_until("rows are written", || work.lines("output/latest/data.txt").len() == PAGES);
     running.signal("KILL");
@@ -33,7 +43,12 @@ fn killed() -> (Site, Workdir) {
 
 /// All commands that look at the ledger; each says what is wrong and changes nothing.
 fn refused_by_all(work: &Workdir, wanted: &str) {
-    let before = work.list("data");
+    let ledger = |work: &Workdir| {
+        let mut names = work.list("data");
+        names.retain(|name| name.starts_with("state."));
+        names
+    };
+    let before = ledger(work);
     let refused = |ending: Ending| {
         assert_eq!(ending.code, 1, "{ending:?}");
         let said = ending.stderr + &ending.stdout;
@@ -44,18 +59,20 @@ fn refused_by_all(work: &Workdir, wanted: &str) {
     refused(work.spoonbill(&["replay", "defs"]));
     refused(work.spoonbill(&["failed"]));
     refused(work.spoonbill(&["fsck"]));
-    assert_eq!(work.list("data"), before);
+    assert_eq!(ledger(work), before);
 }
 
 #[test]
 fn a_ledger_that_is_gone_is_missed() {
-    let (site, work) = killed();
+    let (site, work) = settled();
     let asked = site.log().len();
     for ending in ["", "-wal"] {
         fs::remove_file(work.path(&format!("data/state.db{ending}"))).unwrap();
     }
     refused_by_all(&work, "is gone, but `state.mark` beside it tells of a run");
     fs::remove_file(work.path("data/state.mark")).unwrap();
+    refused_by_all(&work, "is gone, but `state.journal` beside it tells of a run");
+    fs::remove_file(work.path("data/state.journal")).unwrap();
     refused_by_all(&work, "is gone, but `pages.db` beside it tells of a run");
     assert_eq!(site.log().len(), asked, "nobody was asked for anything");
     // The advice is good.
@@ -66,36 +83,73 @@ fn a_ledger_that_is_gone_is_missed() {
 
 #[test]
 fn a_ledger_that_was_emptied_is_missed() {
-    let (_site, work) = killed();
+    let (_site, work) = settled();
     fs::write(work.path("data/state.db"), "").unwrap();
     refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
 }
 
 #[test]
-fn a_log_that_is_gone_is_missed() {
+fn tables_that_a_journal_has_from_the_first_are_made_anew() {
+    for endings in [&["", "-wal"][..], &["-wal"], &[""]] {
+        let (site, work) = killed();
+        for ending in endings {
+            fs::remove_file(work.path(&format!("data/state.db{ending}"))).unwrap();
+        }
+        let ending = work.spoonbill(&["fsck"]);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        let asked = site.log().len();
+        assert_eq!(work.run(&[]).code, 0);
+        assert_eq!(work.latest().len(), PAGES + 1);
+        assert_eq!(site.log().len(), asked + 1, "only what was in hand is asked for again");
+    }
+}
+
+#[test]
+fn a_journal_or_a_log_that_is_gone_is_missed() {
     let (_site, work) = killed();
+    fs::remove_file(work.path("data/state.journal")).unwrap();
+    refused_by_all(&work, "ends at commit 0, but ");
+    let (_site, work) = settled();
     fs::remove_file(work.path("data/state.db-wal")).unwrap();
     refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
 }
 
 #[test]
-fn a_log_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
-    let (site, work) = killed();
+fn tables_older_than_their_journal_are_told() {
+    let (_site, work) = settled();
+    // Cut behind its first commits: SQLite takes what comes before for all.
     let log = fs::read(work.path("data/state.db-wal")).unwrap();
-    let asked = site.log().len();
-    // Cut or changed anywhere behind its first commits: SQLite takes what comes before for all.
-    for (at, flip) in [(log.len() * 2 / 3, false), (log.len() * 2 / 3, true), (log.len() - 9, true)]
-    {
-        let mut bad = log.clone();
+    fs::write(work.path("data/state.db-wal"), &log[..log.len() * 2 / 3]).unwrap();
+    refused_by_all(&work, "ends at commit ");
+    fs::remove_file(work.path("data/state.mark")).unwrap();
+    refused_by_all(&work, "but its journal `state.journal` begins with commit ");
+    fs::write(work.path("data/state.db-wal"), log).unwrap();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(work.latest().len(), PAGES + 1);
+}
+
+/// Where the records of a journal end and its zeros begin.
+fn length(journal: &[u8]) -> usize {
+    journal.iter().rposition(|byte| *byte != 0).unwrap() + 1
+}
+
+#[test]
+fn a_journal_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
+    let (site, work) = killed();
+    let journal = fs::read(work.path("data/state.journal")).unwrap();
+    let (asked, end) = (site.log().len(), length(&journal));
+    // Cut or changed anywhere behind its first commits: it ends before that.
+    for (at, flip) in [(end * 2 / 3, false), (end * 2 / 3, true), (end - 9, true)] {
+        let mut bad = journal.clone();
         if flip {
             bad[at] ^= 1;
         } else {
             bad.truncate(at);
         }
-        fs::write(work.path("data/state.db-wal"), bad).unwrap();
+        fs::write(work.path("data/state.journal"), bad).unwrap();
         let ending = work.run(&[]);
         assert_eq!(ending.code, 1, "{ending:?}");
-        let told = ["ends at commit ", "state.db-wal", "remove `data/state.mark` to go on"];
+        let told = ["ends at commit ", "state.journal", "remove `data/state.mark` to go on"];
         assert!(told.iter().all(|words| ending.stderr.contains(words)), "{}", ending.stderr);
         let ending = work.spoonbill(&["fsck"]);
         assert!(ending.code == 1 && ending.stdout.contains("ends at commit "), "{ending:?}");
@@ -108,12 +162,12 @@ fn a_log_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
 }
 
 #[test]
-fn a_log_that_is_put_back_is_good_again() {
+fn a_journal_that_is_put_back_is_good_again() {
     let (site, work) = killed();
-    let log = fs::read(work.path("data/state.db-wal")).unwrap();
-    fs::remove_file(work.path("data/state.db-wal")).unwrap();
+    let journal = fs::read(work.path("data/state.journal")).unwrap();
+    fs::remove_file(work.path("data/state.journal")).unwrap();
     assert_eq!(work.run(&[]).code, 1);
-    fs::write(work.path("data/state.db-wal"), log).unwrap();
+    fs::write(work.path("data/state.journal"), journal).unwrap();
     let asked = site.log().len();
     assert_eq!(work.run(&[]).code, 0);
     assert_eq!(work.latest().len(), PAGES + 1);

@@ -152,6 +152,8 @@ impl Place {
             "loader.fetch.parallelism=8",
             &format!("job.takeLimit={TAKE_LIMIT}"),
             &format!("output.order={order}"),
+            // Small enough that the tables are brought to the disk many times in a run.
+            "store.journal.max=12KiB",
         ] {
             command.args(["--set", setting]);
         }

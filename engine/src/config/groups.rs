@@ -199,6 +199,8 @@ pub struct StoreConfig {
     pub commit_interval: Duration,
     /// `store.commit.max`: commands committed together.
     pub commit_max: usize,
+    /// `store.journal.max`: bytes of the journal.
+    pub journal_max: u64,
     /// `store.seen.memory`: bytes for the set of known addresses.
     pub seen_memory: u64,
 }
@@ -319,6 +321,7 @@ impl Values<'_> {
             },
             commit_interval: self.duration("store.commit.interval"),
             commit_max: self.number("store.commit.max") as usize,
+            journal_max: self.number("store.journal.max"),
             seen_memory: self.number("store.seen.memory"),
         }
     }

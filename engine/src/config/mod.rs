@@ -204,7 +204,7 @@ impl Config {
 
 /// Whether a setting belongs to a machine and not to the run.
 fn is_local(name: &str) -> bool {
-    const LOCAL: [&str; 9] = [
+    const LOCAL: [&str; 10] = [
         "data.dir",
         "output.dir",
         "appender.file.baseDir",
@@ -213,6 +213,7 @@ fn is_local(name: &str) -> bool {
         "progress.interval",
         "pages.max",
         "store.durability",
+        "store.journal.max",
         "store.seen.memory",
     ];
     LOCAL.contains(&name) || name.starts_with("cluster.") || name.starts_with("shutdown.")

@@ -157,6 +157,8 @@ pub(super) const TABLE: &[Key] = &[
         "How long commands gather before they are committed together."),
     row("store.commit.max", STORE, integer(1, 1_000_000), is("1000"),
         "Commands committed together at most."),
+    row("store.journal.max", STORE, size(1), is("4MiB"),
+        "Size of the journal of commits; above it they are brought to the ledger's tables at once."),
     row("store.seen.memory", STORE, size(1 << 20), is("128MiB"),
         "Memory for the set of known addresses; the set itself lies on disk."),
     accepted("datastore.type", STORE, Kind::Text, is("jar:file:"),

@@ -81,7 +81,7 @@ fn defaults_are_those_the_engine_is_written_against() {
     Config { resources_dir: None, delay: 1s, parallelism: 1, retry_backoff: 500ms, retry_backoff_max: 60s, retry_after_max: 600s, connect_timeout: 10s, idle_timeout: 30s, total_timeout: 120s, redirects_max: 10, body_bytes_max: 16777216, user_agent: "spoonbill/0.1.0" }, parse: Parse
     Config { nodes_max: 500000, depth_max: 5000, rows_max: 100000, time_max: 30s, threads: 0 }, script: Script
     Config { time_max: 2s, memory_bytes_max: 33554432 }, store: Store
-    Config { data_dir: "data", persist_pages: true, keep_files: false, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, seen_memory: 134217728 }, run: Run
+    Config { data_dir: "data", persist_pages: true, keep_files: false, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, journal_max: 4194304, seen_memory: 134217728 }, run: Run
     Config { progress_interval: 30s, shutdown_timeout: 18s }, cluster: Cluster
     Config { enable: false, node_id: None, listen: None, peers: None, votes: true, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3.5s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
     "#);

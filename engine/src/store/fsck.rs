@@ -6,14 +6,18 @@ use rusqlite::{Connection, Row};
 
 use super::late::Late;
 use super::lock::DirLock;
-use super::mark::{LEDGER, Mark};
+use super::mark::{LEDGER, Mark, TRACES};
 use super::output::{ALL_OUTPUT, read_row, vouch};
+use super::restore::Restored;
 use super::seal::{unseal, unseal_bytes};
 use super::seen::Seen;
 use super::sqlite::{Extent, FORMAT, store_error};
 use super::sums::Sums;
 use super::{Fault, StoreError, cluster};
 use crate::ledger::{Core, FailedJob, Job, Lane, Run};
+
+/// Memory for the set of known keys while the journal is looked at.
+const SEEN_MEMORY: u64 = 1 << 20;
 
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
@@ -24,36 +28,52 @@ pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 fn examine_ledger(dir: &Path) -> Result<Vec<String>, StoreError> {
-    let mark = Mark::of(dir);
-    if let Err(StoreError::Damaged(words)) = mark.look_for_ledger() {
+    if let Err(StoreError::Damaged(words)) = Mark::of(dir).is_ledger_there() {
         return Ok(vec![words]);
     }
-    let path = dir.join(LEDGER);
+    let tables = examine_tables(&dir.join(LEDGER))?;
+    let (has_tables, found) = (tables.is_some(), tables.unwrap_or_default());
+    if !found.is_empty() || !TRACES.iter().any(|name| dir.join(name).exists()) {
+        return Ok(found);
+    }
+    match Restored::look(dir, has_tables, SEEN_MEMORY) {
+        Ok(_) => Ok(found),
+        Err(StoreError::Damaged(words)) => Ok(vec![words]),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is wrong with the tables as they were last brought to the disk; nothing if there are none.
+fn examine_tables(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
+    if !path.exists() {
+        return Ok(None);
+    }
     let name = path.display().to_string();
-    let look = || -> rusqlite::Result<Result<Vec<String>, StoreError>> {
-        let connection = Connection::open(&path)?;
+    let look = || -> rusqlite::Result<Result<Option<Vec<String>>, StoreError>> {
+        let connection = Connection::open(path)?;
         let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if let Some(error) = StoreError::of_format(format, FORMAT, &name) {
             return Ok(Err(error));
         }
+        if format == 0 {
+            return Ok(Ok(None));
+        }
         let mut found = damage(&connection, &name)?;
         if found.is_empty() {
-            let (found_so_far, mark) = (Vec::new(), &mark);
-            let connection = &connection;
-            let mut examiner = Examiner { connection, name: &name, mark, found: found_so_far };
+            let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };
             // What is still in the log goes to the tables for the time of the look.
             connection.execute_batch("BEGIN")?;
             examiner.records()?;
             found = examiner.found;
             connection.execute_batch("ROLLBACK")?;
         }
-        Ok(Ok(found))
+        Ok(Ok(Some(found)))
     };
     match look() {
         Ok(found) => found,
         Err(error) => match store_error(&name, &error) {
             // Damage so deep that it cannot be walked through is a finding too.
-            StoreError::Damaged(words) => Ok(vec![words]),
+            StoreError::Damaged(words) => Ok(Some(vec![words])),
             other => Err(other),
         },
     }
@@ -71,7 +91,6 @@ pub(crate) fn damage(connection: &Connection, name: &str) -> rusqlite::Result<Ve
 struct Examiner<'a> {
     connection: &'a Connection,
     name: &'a str,
-    mark: &'a Mark,
     found: Vec<String>,
 }
 
@@ -86,7 +105,6 @@ impl Examiner<'_> {
             Ok(())
         })?;
         if let Some((_, extent)) = &mut core {
-            self.found.extend(self.mark.is_short(extent.commits));
             let log = Late::load(self.connection, extent.late_rows, &mut extent.sums);
             self.note(log.map(drop))?;
         }

@@ -1,7 +1,7 @@
 //! The mark beside a ledger: the number of a commit that is on disk for certain.
 //!
-//! SQLite takes a log that ends early, or is not there, for one of which no more was ever written,
-//! and a missing file for a new one. The mark knows better. It is written after a commit is
+//! A journal that ends early, or is not there, looks like one of which no more was ever written, and
+//! so does the log of an SQLite file; a missing file looks like a new one. The mark knows better. It is written after a commit is
 //! durable and never waited for, so it costs next to nothing; a mark that is older than the ledger
 //! says nothing, and a ledger that is older than its mark has lost what was committed.
 
@@ -10,14 +10,20 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
+use super::journal::Journal;
 use super::seal::{seal_numbered, unseal_numbered};
 
-/// The ledger in a data directory, its log, and its mark.
+/// The ledger in a data directory, its journal, the log of its tables, and its mark.
 pub(super) const LEDGER: &str = "state.db";
+pub(super) const JOURNAL: &str = "state.journal";
 const LOG: &str = "state.db-wal";
+/// All files of the tables.
+pub(super) const TABLES: [&str; 3] = [LEDGER, LOG, "state.db-shm"];
 const NAME: &str = "state.mark";
 /// Traces of a run that has a ledger, beside the mark.
-const TRACES: [&str; 2] = [LOG, crate::documents::FILE];
+const LEFT: [&str; 3] = [JOURNAL, LOG, crate::documents::FILE];
+/// What a process that was alone leaves beside its tables.
+pub(super) const TRACES: [&str; 2] = [JOURNAL, NAME];
 /// Two places that are written in turn, each in a sector of its own: a torn one leaves the other.
 const SLOT: u64 = 512;
 const SLOTS: [u64; 2] = [0, SLOT];
@@ -63,7 +69,7 @@ impl Mark {
             _ => return Ok(()),
         };
         let trace = match self.read() {
-            0 => TRACES.into_iter().find(|name| length(name) > 0),
+            0 => LEFT.into_iter().find(|name| length(name) > 0),
             _ => Some(NAME),
         };
         let Some(trace) = trace else { return Ok(()) };
@@ -76,8 +82,12 @@ impl Mark {
         )))
     }
 
-    /// Whether there is a ledger; none where traces tell of one is an error.
+    /// Whether there is a ledger; none where traces tell of one is an error. A journal from the
+    /// first commit on is a whole one.
     pub(super) fn is_ledger_there(&self) -> Result<bool, StoreError> {
+        if Journal::of(&self.path.with_file_name(JOURNAL))?.first()? == Some(1) {
+            return Ok(true);
+        }
         self.look_for_ledger()?;
         Ok(self.path.with_file_name(LEDGER).exists())
     }
@@ -88,9 +98,9 @@ impl Mark {
         (held < made).then(|| {
             let ledger = self.path.with_file_name(LEDGER);
             format!(
-                "`{}` ends at commit {held}, but {made} were made: its log `{LOG}` is cut, changed \
-                 or gone; put it back, or remove `{}` to go on from commit {held} and do the rest \
-                 again",
+                "`{}` ends at commit {held}, but {made} were made: its journal `{JOURNAL}` or its \
+                 log `{LOG}` is cut, changed or gone; put it back, or remove `{}` to go on from \
+                 commit {held} and do the rest again",
                 ledger.display(),
                 self.path.display()
             )
@@ -109,15 +119,6 @@ impl Mark {
                 file.write_all_at(&seal_numbered(at as i64, &commit.to_le_bytes()), at)
         {
             tracing::debug!(%error, "the mark stays as it is");
-        }
-    }
-
-    /// Makes the mark itself durable.
-    pub(super) fn sync(&self) {
-        if let Some(file) = &self.file
-            && let Err(error) = file.sync_data()
-        {
-            tracing::debug!(%error, "the mark may be older after a power cut");
         }
     }
 }

@@ -9,6 +9,7 @@ mod late;
 mod lock;
 mod mark;
 mod output;
+mod restore;
 mod seal;
 mod seen;
 mod solo;

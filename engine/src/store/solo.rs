@@ -1,5 +1,7 @@
 //! The ledger of one process: a thread that owns the tables, applies commands in the order they
-//! come and makes many of them durable with one sync.
+//! come and makes many of them durable with one record of a journal. The tables themselves are
+//! brought to the disk when the journal is full; a process that comes later applies what it has
+//! beyond them.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,8 +15,10 @@ use shaku::Component;
 use tokio::sync::{oneshot, watch};
 
 use super::answer::answer;
+use super::journal::Journal;
 use super::lock::DirLock;
-use super::mark::{LEDGER, Mark};
+use super::mark::Mark;
+use super::restore::{Restored, put_down};
 use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
@@ -36,7 +40,14 @@ pub(crate) struct OpenOptions {
     pub queue_max: usize,
     /// Memory for the set of known keys, in bytes.
     pub seen_memory: u64,
+    /// Bytes of the journal, beyond which its commands are brought to the tables' file.
+    pub journal_max: u64,
 }
+
+/// Commits after which tables in memory are told of them.
+const UNSETTLED_MAX: u64 = 4096;
+/// Memory that is kept for the next record.
+const RECORD_ROOM: usize = 1 << 20;
 
 /// How long the end of a job waits for others to share its commit: less than a sync takes on
 /// many disks, and enough for pages that were loaded together.
@@ -91,17 +102,16 @@ impl SoloHandle {
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
         failpoint::pass("store.lock.after");
-        let file = options.dir.join(LEDGER);
-        let file = if options.in_memory { None } else { Some(file.as_path()) };
-        let mark = file.is_some().then(|| Mark::of(&options.dir));
-        mark.as_ref().map_or(Ok(()), Mark::look_for_ledger)?;
-        let mut tables = SqliteTables::open(file, options.seen_memory, Keeping::Alone)?;
-        let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
-        if let Some(words) = mark.as_ref().and_then(|mark| mark.is_short(tables.commits())) {
-            return Err(StoreError::Damaged(words));
-        }
+        let (ledger, keeping) = if options.in_memory {
+            let mut tables = SqliteTables::open(None, options.seen_memory, Keeping::Alone)?;
+            let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+            (Ledger::new(core, lanes, tables), None)
+        } else {
+            let Restored { ledger, journal, mark } =
+                Restored::open(&options.dir, options.seen_memory)?;
+            (ledger, Some((journal, mark)))
+        };
         failpoint::pass("store.open.after");
-        let ledger = Ledger::new(core, lanes, tables);
         let (requests, inbox) = queue(options.queue_max);
         let (publish, standing) = watch::channel(ledger.standing());
         let bells = Arc::new(Mutex::new(Vec::new()));
@@ -121,7 +131,10 @@ impl SoloHandle {
             changed: false,
             last: false,
             ending,
-            mark,
+            keeping,
+            record: Vec::new(),
+            unsettled: 0,
+            journal_max: options.journal_max,
             _lock: lock,
         };
         let thread = std::thread::Builder::new()
@@ -203,7 +216,13 @@ struct Keeper {
     last: bool,
     /// The exit code with which the process is to end then.
     ending: Arc<OnceLock<u8>>,
-    mark: Option<Mark>,
+    /// Where commits go, unless everything is kept in memory.
+    keeping: Option<(Journal, Mark)>,
+    /// The commands since the last commit.
+    record: Vec<u8>,
+    /// Commits that the tables' file does not have yet.
+    unsettled: u64,
+    journal_max: u64,
     /// Held as long as the thread lives.
     _lock: Option<DirLock>,
 }
@@ -237,7 +256,7 @@ impl Keeper {
             };
             next = self.inbox.recv_in_company(wanted, Instant::now() + patience);
         }
-        self.commit().map_err(|error| damaged_or_full(&error))?;
+        self.commit()?;
         Ok(open)
     }
 
@@ -248,17 +267,21 @@ impl Keeper {
                 // Whoever leaves a closed run has told its end: nothing is left to do.
                 let ends =
                     matches!(command, Command::Leave { .. }) && self.ledger.standing().closed;
-                if ends && let Err(error) = self.tidy() {
-                    return told(Err(error), respond).map(|_| true);
+                if ends && let Err(error) = self.commit() {
+                    respond(Err(error.clone()));
+                    return Err(error);
                 }
                 // With others in its company it is a commit like any other.
                 self.last = ends;
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
+                if self.keeping.is_some() {
+                    put_down(&mut self.record, self.stamp, &command)?;
+                }
                 failpoint::pass("store.apply.before");
                 let reply = self.ledger.apply(self.stamp, command);
                 failpoint::pass("store.apply.after");
-                match told(reply, respond)? {
+                match told(reply.map_err(|error| damaged_or_full(&error)), respond)? {
                     (reply, respond) if wait => {
                         self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
                     }
@@ -280,31 +303,16 @@ impl Keeper {
         }
     }
 
-    /// Moves everything into the database file while the end of the run is still to be told: a
-    /// process killed between its last word and its own end would have the next one begin another
-    /// run, so as little as possible is left to do then.
-    fn tidy(&mut self) -> Result<(), TableError> {
-        self.commit()?;
-        failpoint::pass("store.checkpoint.before");
-        self.ledger.tables_mut().checkpoint()?;
-        if let Some(mark) = &self.mark {
-            mark.sync();
-        }
-        failpoint::pass("store.checkpoint.after");
-        Ok(())
-    }
-
-    fn look(&mut self, question: &Question) -> Result<Answer, TableError> {
+    fn look(&mut self, question: &Question) -> Result<Answer, StoreError> {
         if matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. }) {
             self.commit()?;
         }
-        answer(&mut self.ledger, question)
+        answer(&mut self.ledger, question).map_err(|error| damaged_or_full(&error))
     }
 
-    fn commit(&mut self) -> Result<(), TableError> {
+    fn commit(&mut self) -> Result<(), StoreError> {
         if self.changed {
             self.changed = false;
-            self.ledger.save_lanes()?;
             failpoint::pass("store.commit.before");
             self.store()?;
         }
@@ -329,26 +337,48 @@ impl Keeper {
     /// waited for: from the moment it is written a kill would have the next process begin another
     /// run. So there is no sync, and no other thread is told: the process ends here. If the power
     /// goes before it is on the disk, the next process finds the run closed, and tells its end.
-    fn store(&mut self) -> Result<(), TableError> {
+    fn store(&mut self) -> Result<(), StoreError> {
         let last = std::mem::take(&mut self.last);
-        let (core, tables) = self.ledger.parts();
-        let last = last && tables.is_settled();
-        if last {
-            tables.wait_for_disk(false)?;
-        }
-        tables.commit(core)?;
-        failpoint::pass("store.commit.after");
+        self.unsettled += 1;
+        let Some((journal, mark)) = &mut self.keeping else {
+            return if self.unsettled < UNSETTLED_MAX { Ok(()) } else { self.settle() };
+        };
+        journal.append(&self.record)?;
+        self.record.clear();
+        self.record.shrink_to(RECORD_ROOM);
         if last {
             failpoint::pass("run.close.after");
             if let Some(code) = self.ending.get() {
                 leave(*code);
             }
-            return tables.wait_for_disk(true);
         }
-        let commits = tables.commits();
-        if let Some(mark) = &mut self.mark {
-            mark.note(commits);
+        journal.sync()?;
+        failpoint::pass("store.commit.after");
+        mark.note(journal.next() - 1);
+        if journal.size() < self.journal_max {
+            return Ok(());
         }
+        self.settle()
+    }
+
+    /// Brings the tables to the disk, so that the journal can begin anew.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        failpoint::pass("store.settle.before");
+        let mut bring = || {
+            self.ledger.save_lanes()?;
+            let (core, tables) = self.ledger.parts();
+            let commits = match &self.keeping {
+                Some((journal, _)) => journal.next() - 1,
+                None => tables.commits() + 1,
+            };
+            tables.commit(core, commits)
+        };
+        bring().map_err(|error| damaged_or_full(&error))?;
+        failpoint::pass("store.settle.after");
+        if let Some((journal, _)) = &mut self.keeping {
+            journal.begin_at(journal.next());
+        }
+        self.unsettled = 0;
         Ok(())
     }
 
@@ -372,13 +402,12 @@ impl Keeper {
 
 /// Passes a result on with its responder, or tells the caller why there is none.
 fn told<T>(
-    result: Result<T, TableError>,
+    result: Result<T, StoreError>,
     respond: Respond<T>,
 ) -> Result<(T, Respond<T>), StoreError> {
     match result {
         Ok(value) => Ok((value, respond)),
         Err(error) => {
-            let error = damaged_or_full(&error);
             respond(Err(error.clone()));
             Err(error)
         }

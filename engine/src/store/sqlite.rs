@@ -1,10 +1,12 @@
 //! The ledger's tables in an SQLite file, written by one thread in large transactions.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::journal::sync_name;
 use super::late::{self, Late};
 use super::output::seal_output;
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
@@ -16,7 +18,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; any other is refused.
-pub(super) const FORMAT: i64 = 4;
+pub(super) const FORMAT: i64 = 5;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -32,6 +34,8 @@ CREATE TABLE replica (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID
 #[derive(Debug)]
 pub(super) struct SqliteTables {
     pub(super) connection: Connection,
+    /// The file, as long as what this process or the one before made of it may not be on the disk.
+    unsynced: Option<PathBuf>,
     pub(super) name: String,
     in_transaction: bool,
     pub(super) canonical_ready: bool,
@@ -48,7 +52,7 @@ pub(super) struct Extent {
     pub(super) sums: Sums,
     pub(super) shelf: Shelf,
     pub(super) late_rows: u64,
-    /// Commits that were ever made to the file, this one included.
+    /// The number of the last commit that the file has; not each had one of its own.
     pub(super) commits: u64,
 }
 
@@ -89,8 +93,8 @@ impl SqliteTables {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let pragmas = match keeping {
             Keeping::Alone => {
-                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; \
-                               PRAGMA synchronous=FULL;"
+                // What is made here is synced with the first commit.
+                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"
             }
             Keeping::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         };
@@ -107,7 +111,12 @@ impl SqliteTables {
             let make = format!("BEGIN; {schema} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
+        if keeping == Keeping::Alone {
+            connection.execute_batch("PRAGMA synchronous=FULL;").map_err(failed)?;
+        }
+        let unsynced = path.filter(|_| keeping == Keeping::Alone);
         Ok(Self {
+            unsynced: unsynced.map(Path::to_owned),
             connection,
             name,
             in_transaction: false,
@@ -150,14 +159,19 @@ impl SqliteTables {
         Ok((core, lanes))
     }
 
-    /// Makes everything since the last commit durable, with the core.
-    pub(super) fn commit(&mut self, core: &Core) -> TableResult<()> {
+    /// Makes everything since the last commit durable, with the core, under the number of the last
+    /// change.
+    pub(super) fn commit(&mut self, core: &Core, commits: u64) -> TableResult<()> {
         self.begin()?;
+        if let Some(path) = self.unsynced.take() {
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.and_then(|()| sync_name(&path)).map_err(|error| self.odd(&error.to_string()))?;
+        }
         let saved =
             self.seen.save(&self.connection).and_then(|()| self.late.save(&self.connection));
         saved.map_err(|fault| self.fault(&fault))?;
         let shelf = self.seen.shelf().clone();
-        let (late_rows, commits) = (self.late.rows(), self.commits + 1);
+        let late_rows = self.late.rows();
         let extent = Extent { sums: self.sums, shelf, late_rows, commits };
         let record = seal(&(core, extent))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
@@ -167,20 +181,9 @@ impl SqliteTables {
         Ok(())
     }
 
-    /// Commits that were ever made to the file.
+    /// The number of the last commit that the file has.
     pub(super) fn commits(&self) -> u64 {
         self.commits
-    }
-
-    /// Whether nothing has changed in the tables since the last commit.
-    pub(super) fn is_settled(&self) -> bool {
-        !self.in_transaction
-    }
-
-    /// Whether commits wait for the disk from now on; nothing may have changed since the last one.
-    pub(super) fn wait_for_disk(&mut self, wait: bool) -> TableResult<()> {
-        let sql = if wait { "PRAGMA synchronous=FULL" } else { "PRAGMA synchronous=OFF" };
-        self.connection.execute_batch(sql).map_err(|error| self.error(&error))
     }
 
     /// Empties the log into the database file.

@@ -71,6 +71,13 @@ struct Pair<S> {
     ms: u64,
 }
 
+/// The files of a ledger, as a kill would leave them.
+fn copy_files(from: &std::path::Path, to: &std::path::Path) {
+    for name in ["state.db", "state.db-wal", "state.journal"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
 fn options(dir: &std::path::Path) -> OpenOptions {
     OpenOptions {
         dir: dir.to_path_buf(),
@@ -79,6 +86,7 @@ fn options(dir: &std::path::Path) -> OpenOptions {
         commit_max: 50,
         queue_max: 16,
         seen_memory: SEEN_MEMORY,
+        journal_max: 16 << 10,
     }
 }
 
@@ -102,9 +110,7 @@ impl Pair<Solo> {
     fn image(&mut self) {
         self.store().ask_blocking(Question::Flush).unwrap();
         let copy = tempfile::tempdir().unwrap();
-        for name in ["state.db", "state.db-wal"] {
-            std::fs::copy(self.subject.dir.path().join(name), copy.path().join(name)).unwrap();
-        }
+        copy_files(self.subject.dir.path(), copy.path());
         assert_eq!(super::examine(copy.path()).unwrap(), Vec::<String>::new());
         let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
         let standing = *self.store().standing().borrow();
@@ -405,9 +411,7 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
         outcome,
     });
     let copy = tempfile::tempdir().unwrap();
-    for name in ["state.db", "state.db-wal"] {
-        std::fs::copy(pair.subject.dir.path().join(name), copy.path().join(name)).unwrap();
-    }
+    copy_files(pair.subject.dir.path(), copy.path());
     let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
     let store = SoloStore { handle };
     assert_eq!(store.standing().borrow().done, 1);

@@ -521,7 +521,8 @@ impl Keeper {
         let (core, tables) = self.ledger.parts();
         tables.put_replica(MARK, &mark)?;
         failpoint::pass("replica.commit.before");
-        tables.commit(core)?;
+        let commits = tables.commits() + 1;
+        tables.commit(core, commits)?;
         failpoint::pass("replica.commit.after");
         Ok(())
     }

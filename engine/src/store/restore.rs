@@ -1,0 +1,130 @@
+//! A ledger as its files have it: the tables of `state.db`, and what `state.journal` has beyond them.
+
+use std::path::Path;
+
+use super::StoreError;
+use super::journal::{Journal, Record};
+use super::mark::{JOURNAL, LEDGER, Mark, TABLES};
+use super::solo::damaged_or_full;
+use super::sqlite::{Keeping, SqliteTables, Stored};
+use crate::ledger::{Command, Ledger, Stamp};
+
+/// A ledger that can go on where the last process ended.
+#[derive(Debug)]
+pub(super) struct Restored {
+    pub(super) ledger: Ledger<SqliteTables>,
+    pub(super) journal: Journal,
+    pub(super) mark: Mark,
+}
+
+/// Puts a command behind others of the same record.
+pub(super) fn put_down(
+    record: &mut Vec<u8>,
+    stamp: Stamp,
+    command: &Command,
+) -> Result<(), StoreError> {
+    let bytes = std::mem::take(record);
+    *record = postcard::to_extend(&(stamp, command), bytes)
+        .map_err(|error| StoreError::Failed(format!("a command could not be encoded: {error}")))?;
+    Ok(())
+}
+
+impl Restored {
+    /// Opens the files in a directory that is locked, or makes them. A journal from the first commit
+    /// on needs no tables: they were perhaps never synced, and are made anew if they are not whole.
+    pub(super) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
+        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
+        let is_whole = journal.first()? == Some(1);
+        if !is_whole {
+            mark.look_for_ledger()?;
+        }
+        let open = || {
+            let mut tables =
+                SqliteTables::open(Some(&dir.join(LEDGER)), seen_memory, Keeping::Alone)?;
+            let stored = tables.restore().map_err(|error| damaged_or_full(&error))?;
+            Ok((tables, stored))
+        };
+        let (tables, stored) = match open() {
+            Err(StoreError::Damaged(words)) if is_whole => {
+                tracing::info!("made anew from `{JOURNAL}`: {words}");
+                for name in TABLES {
+                    remove(&dir.join(name))?;
+                }
+                open()?
+            }
+            opened => opened?,
+        };
+        Self::apply(tables, stored, journal, mark)
+    }
+
+    /// The same without changing anything, to look at; tables that are not there are made in memory.
+    pub(super) fn look(dir: &Path, has_tables: bool, seen_memory: u64) -> Result<Self, StoreError> {
+        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
+        let file = dir.join(LEDGER);
+        let file = has_tables.then_some(file.as_path());
+        let mut tables = SqliteTables::open(file, seen_memory, Keeping::Alone)?;
+        let stored = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        Self::apply(tables, stored, journal, mark)
+    }
+
+    /// Applies what the journal has beyond the tables.
+    fn apply(
+        tables: SqliteTables,
+        (core, lanes): Stored,
+        mut journal: Journal,
+        mark: Mark,
+    ) -> Result<Self, StoreError> {
+        let (name, mut held) = (tables.name.clone(), tables.commits());
+        let mut ledger = Ledger::new(core, lanes, tables);
+        journal.read(|record| {
+            if record.number <= held {
+                return Ok(());
+            }
+            if record.number != held + 1 {
+                return Err(StoreError::Damaged(format!(
+                    "`{name}` ends at commit {held}, but its journal `{JOURNAL}` begins with commit \
+                     {}: an older copy, or its log `{name}-wal` is cut or gone; put it back, or \
+                     remove the data directory to begin anew",
+                    record.number
+                )));
+            }
+            replay(&mut ledger, &record, &name)?;
+            held = record.number;
+            Ok(())
+        })?;
+        if journal.next() != held + 1 {
+            journal.begin_at(held + 1);
+        }
+        match mark.is_short(held) {
+            Some(words) => Err(StoreError::Damaged(words)),
+            None => Ok(Self { ledger, journal, mark }),
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::Failed(format!("`{}`: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn replay(
+    ledger: &mut Ledger<SqliteTables>,
+    record: &Record<'_>,
+    name: &str,
+) -> Result<(), StoreError> {
+    let mut bytes = record.bytes;
+    while !bytes.is_empty() {
+        let ((stamp, command), rest): ((Stamp, Command), &[u8]) = postcard::take_from_bytes(bytes)
+            .map_err(|error| {
+                let number = record.number;
+                StoreError::Damaged(format!("`{name}`: commit {number} of its journal: {error}"))
+            })?;
+        ledger.apply(stamp, command).map_err(|error| damaged_or_full(&error))?;
+        bytes = rest;
+    }
+    Ok(())
+}
