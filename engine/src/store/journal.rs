@@ -108,15 +108,14 @@ impl Journal {
         let mut record = Vec::new();
         loop {
             let read = reader.record(&mut record).map_err(|error| self.error(&error))?;
-            match read {
-                Some((number, Some(bytes))) if next.is_none_or(|next| next == number) => {
-                    end += (LEAD + MARK + bytes.len()) as u64;
-                    next = Some(number + 1);
-                    if !each(Record { number, bytes })? {
-                        return Ok((end, next));
-                    }
-                }
-                _ => return Ok((end, next)),
+            let Some(record) = read.filter(|record| next.is_none_or(|next| next == record.number))
+            else {
+                return Ok((end, next));
+            };
+            end += (LEAD + MARK + record.bytes.len()) as u64;
+            next = Some(record.number + 1);
+            if !each(record)? {
+                return Ok((end, next));
             }
         }
     }
@@ -175,14 +174,13 @@ impl Journal {
     }
 
     fn write_at(&mut self, record: &[u8], at: u64) -> std::io::Result<()> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => {
-                self.is_new = true;
-                File::options().read(true).write(true).create_new(true).open(&self.path)?
-            }
+        let file = if let Some(file) = &self.file {
+            file
+        } else {
+            self.is_new = true;
+            let made = File::options().read(true).write(true).create_new(true).open(&self.path)?;
+            self.file.insert(made)
         };
-        let file = self.file.insert(file);
         if std::mem::take(&mut self.is_read) {
             // A record that is left there, whole, must never follow one that is written now.
             file.set_len(at)?;
@@ -248,11 +246,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The next record's number, and its bytes if they are what was written.
-    fn record<'a>(
-        &mut self,
-        buffer: &'a mut Vec<u8>,
-    ) -> std::io::Result<Option<(u64, Option<&'a [u8]>)>> {
+    /// The next record, if it is what was written.
+    fn record<'a>(&mut self, buffer: &'a mut Vec<u8>) -> std::io::Result<Option<Record<'a>>> {
         let mut lead = [0; LEAD];
         if !self.exact(&mut lead)? {
             return Ok(None);
@@ -267,7 +262,8 @@ impl Reader<'_> {
         if !self.exact(buffer)? {
             return Ok(None);
         }
-        Ok(Some((number, unseal_numbered(number as i64, buffer))))
+        let bytes = unseal_numbered(number as i64, buffer);
+        Ok(bytes.map(|bytes| Record { number, bytes }))
     }
 }
 
