@@ -57,7 +57,7 @@ pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems>
         Ok(date) => date,
         Err(problem) => {
             problems.push(problem);
-            RunDate(jiff::Zoned::now())
+            RunDate(spoonbill_plugins::dates::now())
         }
     };
     let found = match prepare::prepare(&published, config, &date, &sources) {

@@ -10,12 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Zoned;
-use jiff::tz::TimeZone;
 use spoonbill_defs::{
     DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task,
 };
 use spoonbill_plugins::converter::{self, ItemConverter};
-use spoonbill_plugins::dates::{DateSetup, Pattern};
+use spoonbill_plugins::dates::{self, DateSetup, Pattern};
 use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
@@ -137,12 +136,12 @@ impl RunDate {
         let problem = |message: String| Problem::error(&nowhere, Span::default(), message);
         let pattern = Pattern::compile(&config.dates.pattern)
             .map_err(|error| problem(format!("setting `dateTimePattern`: {error}")))?;
-        let now = Zoned::now();
+        let now = dates::now();
         let Some(text) = &config.dates.run_date_time_text else {
             let second = now.with().subsec_nanosecond(0).build().unwrap_or(now);
             return Ok(Self(second));
         };
-        let setup = DateSetup { zone: TimeZone::system(), run_year: now.year() };
+        let setup = DateSetup { zone: dates::system_zone(), run_year: now.year() };
         let date = pattern.parse(text, &setup).ok_or_else(|| {
             problem(format!(
                 "setting `runDateTimeText`: `{text}` does not fit the pattern `{}`",
@@ -161,7 +160,7 @@ impl RunDate {
 
     /// The date back from its ISO form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().map(Self)
+        dates::read_zoned(text).map(Self)
     }
 }
 

@@ -133,6 +133,7 @@ impl SoloHandle {
             ending,
             keeping,
             record: Vec::new(),
+            unsynced: false,
             unsettled: 0,
             journal_max: options.journal_max,
             _lock: lock,
@@ -208,7 +209,7 @@ struct Keeper {
     commit_max: usize,
     began: Instant,
     stamp: Stamp,
-    /// Answers that wait for the commit.
+    /// Answers that wait for the disk.
     held: Vec<Held>,
     /// Whether anything was applied since the last commit.
     changed: bool,
@@ -220,6 +221,8 @@ struct Keeper {
     keeping: Option<(Journal, Mark)>,
     /// The commands since the last commit.
     record: Vec<u8>,
+    /// Whether anything was written since the last sync.
+    unsynced: bool,
     /// Commits that the tables' file does not have yet.
     unsettled: u64,
     journal_max: u64,
@@ -257,6 +260,9 @@ impl Keeper {
             next = self.inbox.recv_in_company(wanted, Instant::now() + patience);
         }
         self.commit()?;
+        if !open {
+            self.sync()?;
+        }
         Ok(open)
     }
 
@@ -313,8 +319,10 @@ impl Keeper {
     fn commit(&mut self) -> Result<(), StoreError> {
         if self.changed {
             self.changed = false;
-            failpoint::pass("store.commit.before");
-            self.store()?;
+            self.write()?;
+        }
+        if !self.held.is_empty() {
+            self.sync()?;
         }
         let standing = self.ledger.standing();
         let grown = standing.output_seq != self.publish.borrow().output_seq;
@@ -333,17 +341,20 @@ impl Keeper {
         Ok(())
     }
 
-    /// Stores what has changed. The leave after the close of a run is the one thing that is not
-    /// waited for: from the moment it is written a kill would have the next process begin another
-    /// run. So there is no sync, and no other thread is told: the process ends here. If the power
-    /// goes before it is on the disk, the next process finds the run closed, and tells its end.
-    fn store(&mut self) -> Result<(), StoreError> {
+    /// Writes what has changed: it outlives the process. The leave after the close of a run is the one
+    /// thing that nobody may wait for: from the moment it is written a kill would have the next
+    /// process begin another run. So there is no sync, and no other thread is told: the process ends
+    /// here. If the power goes before it is on the disk, the next process finds the run closed, and
+    /// tells its end.
+    fn write(&mut self) -> Result<(), StoreError> {
         let last = std::mem::take(&mut self.last);
         self.unsettled += 1;
-        let Some((journal, mark)) = &mut self.keeping else {
+        let Some((journal, _)) = &mut self.keeping else {
             return if self.unsettled < UNSETTLED_MAX { Ok(()) } else { self.settle() };
         };
+        failpoint::pass("store.commit.before");
         journal.append(&self.record)?;
+        self.unsynced = true;
         self.record.clear();
         self.record.shrink_to(RECORD_ROOM);
         if last {
@@ -352,13 +363,24 @@ impl Keeper {
                 leave(*code);
             }
         }
-        journal.sync()?;
-        failpoint::pass("store.commit.after");
-        mark.note(journal.next() - 1);
         if journal.size() < self.journal_max {
             return Ok(());
         }
         self.settle()
+    }
+
+    /// Waits until what was written is on the disk; where nobody relies on it, it goes there with what
+    /// comes later.
+    fn sync(&mut self) -> Result<(), StoreError> {
+        if let Some((journal, mark)) = &mut self.keeping
+            && self.unsynced
+        {
+            journal.sync()?;
+            failpoint::pass("store.commit.after");
+            mark.note(journal.next() - 1);
+        }
+        self.unsynced = false;
+        Ok(())
     }
 
     /// Brings the tables to the disk, so that the journal can begin anew.
@@ -375,10 +397,11 @@ impl Keeper {
         };
         bring().map_err(|error| damaged_or_full(&error))?;
         failpoint::pass("store.settle.after");
-        if let Some((journal, _)) = &mut self.keeping {
+        if let Some((journal, mark)) = &mut self.keeping {
             journal.begin_at(journal.next());
+            mark.note(journal.next() - 1);
         }
-        self.unsettled = 0;
+        (self.unsettled, self.unsynced) = (0, false);
         Ok(())
     }
 

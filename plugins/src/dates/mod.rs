@@ -10,6 +10,7 @@ mod live;
 mod moment;
 mod names;
 mod parse;
+mod system;
 mod weeks;
 mod zones;
 
@@ -21,6 +22,7 @@ use jiff::tz::TimeZone;
 
 pub use live::{Live, live_until};
 pub(crate) use moment::Moment;
+pub use system::{now, read_zoned, system_zone};
 pub(crate) use weeks::{DayRule, Lenient, week_of_month, week_of_year, weekday};
 
 /// What a pattern cannot know by itself.

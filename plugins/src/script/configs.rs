@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::civil::{DateTime, date};
-use jiff::tz::TimeZone;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Error, Exception, Function, Object, Value};
 
@@ -64,7 +63,7 @@ fn high_date(run: &RunFacts) -> Zoned {
     let high: DateTime = text
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or_else(|| date(2037, 12, 31).at(23, 59, 59, 999_000_000));
-    high.to_zoned(TimeZone::system()).unwrap_or_else(|_| run.run_date_time.clone())
+    high.to_zoned(crate::dates::system_zone()).unwrap_or_else(|_| run.run_date_time.clone())
 }
 
 fn install_lookups(configs: &Object<'_>, run: &Arc<RunFacts>) -> rquickjs::Result<()> {

@@ -1,6 +1,5 @@
 //! Values between Rust and JavaScript: texts, dates and getters.
 
-use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use rquickjs::function::{Constructor, This};
 use rquickjs::object::{Accessor, Property};
@@ -63,7 +62,7 @@ pub(super) fn date_from_millis(millis: f64) -> Option<Zoned> {
         return None;
     }
     let moment = Timestamp::from_millisecond(millis as i64).ok()?;
-    Some(moment.to_zoned(TimeZone::system()))
+    Some(moment.to_zoned(crate::dates::system_zone()))
 }
 
 /// Adds a getter in both forms that Java objects have in scripts: `getName()` and `name`.
