@@ -3,6 +3,7 @@
 
 mod follow;
 mod queries;
+mod reading;
 mod records;
 mod sinks;
 
@@ -27,6 +28,7 @@ use crate::compose::Published;
 use crate::config::Config;
 
 pub(crate) use queries::Dialect;
+pub(crate) use reading::{forms, looked_up};
 pub(crate) use records::Expectations;
 pub(crate) use sinks::{AppenderSpec, Sink};
 

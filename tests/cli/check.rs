@@ -15,6 +15,33 @@ fn sound_definitions() {
     assert_eq!(work.list("."), [".logs", "defs"], "nothing is written");
 }
 
+#[test]
+fn how_pages_are_read() {
+    let work = Workdir::with_defs(
+        "groups:
+  list:
+    urls: https://example.com/
+    follow: { selector: a.item, group: item }
+  item:
+    fields:
+      title: h1
+      price: { xpath: //b }
+",
+    );
+    let ending = work.spoonbill(&["check", "defs", "--explain"]);
+    insta::assert_snapshot!(ending.shown(&work), @r#"
+    exit 0
+    --- stdout
+    group `item`: a page is read once, into a tree as the HTML standard says
+        task `item` looks up 2 fields
+    group `list`: a page is read once, into a tree as the HTML standard says
+        task `list` looks up links
+    selectors, patterns and scripts are compiled once a run; selectors look at lists of a page's elements by name, id and class
+    --- stderr
+    ok: 1 locator in 1 group, 2 tasks, 2 data definitions
+    "#);
+}
+
 const FIRST: &str = r#"locatorGroups:
   prices:
     locators:

@@ -2,12 +2,21 @@
 
 use std::path::Path;
 
+use spoonbill_defs::Sources;
+
 use super::problems::{self, Shown};
-use super::{LogArgs, SettingArgs};
-use crate::compose::compose;
+use super::{LogArgs, SettingArgs, print_out};
+use crate::compose::{Composed, compose};
+use crate::config::Config;
+use crate::prepare::{forms, looked_up, prepare};
 use crate::report::counted;
 
-pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) -> u8 {
+pub(super) fn check(
+    defs_dir: &Path,
+    explain: bool,
+    settings: &SettingArgs,
+    logging: &LogArgs,
+) -> u8 {
     logging.start();
     let config = match settings.resolve(Some(&defs_dir.to_path_buf()), None) {
         Ok(config) => config,
@@ -32,11 +41,37 @@ pub(super) fn check(defs_dir: &Path, settings: &SettingArgs, logging: &LogArgs) 
                 counted(tasks as u64, "task"),
                 counted(defs.data_defs.len() as u64, "data definition"),
             ));
-            0
+            if explain { told(&composed, &config) } else { 0 }
         }
         Err(found) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             3
         }
     }
+}
+
+/// Tells how pages are read. There is one way, whatever the definitions: all that is looked up in a
+/// page is looked up in one tree for each manner of reading, which is made once.
+fn told(composed: &Composed, config: &Config) -> u8 {
+    let Ok(prepared) = prepare(&composed.published, config, &composed.date, &Sources::default())
+    else {
+        return 3;
+    };
+    let mut text = String::new();
+    for (name, group) in &prepared.groups {
+        let forms = match forms(group) {
+            forms if forms.is_empty() => "nothing: it is loaded only".to_owned(),
+            forms => forms.join(", and "),
+        };
+        text += &format!("group `{name}`: a page is read once, into {forms}\n");
+        for task in &group.tasks {
+            let what = looked_up(task);
+            if !what.is_empty() {
+                text += &format!("    task `{}` looks up {}\n", task.name, what.join(" and "));
+            }
+        }
+    }
+    text += "selectors, patterns and scripts are compiled once a run; selectors look at lists of a \
+             page's elements by name, id and class\n";
+    u8::from(print_out(&text).is_err())
 }

@@ -48,6 +48,9 @@ enum Command {
     Check {
         /// Directory of definition files
         defs_dir: PathBuf,
+        /// Tell how the pages of each group are read, too
+        #[arg(long)]
+        explain: bool,
         #[command(flatten)]
         settings: SettingArgs,
         #[command(flatten)]
@@ -205,8 +208,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => run::run(&args, run::Which::All),
         Command::Retry(args) => run::run(&args, run::Which::Failed),
         Command::Replay(args) => run::run(&args, run::Which::Stored),
-        Command::Check { defs_dir, settings, logging } => {
-            check::check(&defs_dir, &settings, &logging)
+        Command::Check { defs_dir, explain, settings, logging } => {
+            check::check(&defs_dir, explain, &settings, &logging)
         }
         Command::Query(args) => query::query(&args),
         Command::Init(args) => init::init(&args),
