@@ -30,9 +30,9 @@ fn check(words: &[&str], reason: &str) {
 const GOOD: &str = "good|g|title|good";
 
 #[test]
-fn a_million_nodes() {
-    let page = "<p>x".repeat(600_000);
-    check(&["500000"], &reason(&page, TITLE, "", &[], GOOD));
+fn millions_of_nodes() {
+    let page = "<p>x".repeat(2_100_000);
+    check(&["4000000"], &reason(&page, TITLE, "", &[], GOOD));
     let xpath =
         "query: { block: //body, selector: //h1 }\nitems: [ item: { name: i, value: title } ]";
     check(
