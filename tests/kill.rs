@@ -1,6 +1,7 @@
 //! The real binary, killed at random instants and at every named point, its power cut, its files
 //! damaged, its disk full: the rows are those of an undisturbed run, or it is refused with words.
 
+mod again;
 mod damage;
 mod failpoints;
 mod full_disk;
