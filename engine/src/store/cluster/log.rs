@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Sender, bounded};
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, RaftLogReader, StorageIOError, Vote};
 use serde::Serialize;
@@ -20,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::types::{LogId, StorageError, Types, encode};
 use crate::failpoint;
+use crate::queue::{Sender, queue};
 use crate::store::StoreError;
 use writer::Writer;
 pub(in crate::store) use writer::examine;
@@ -135,7 +135,7 @@ impl Log {
         let vote: Option<Vote<u64>> = vote.map_err(odd)?;
         let last = writer.last()?.or(purged);
         let recent = Recent { purged, last, ..Recent::default() };
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         let log = Self {
             requests: requests.clone(),
             recent: Arc::new(Mutex::new(recent)),

@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Done, LogEntry, QUEUE, Request, name};
 use crate::failpoint;
+use crate::queue::Receiver;
 use crate::store::cluster::types::{LogId, encode};
 use crate::store::seal::{seal_numbered, unseal_numbered};
 use crate::store::sqlite::store_error;
@@ -113,14 +113,17 @@ impl Writer {
     pub(super) fn write(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
         let mut broken: Option<StoreError> = None;
         loop {
-            let first = match inbox.recv_timeout(LAZY) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) if self.lazy.is_empty() => continue,
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
+            // Nothing is due while nothing waits.
+            let first = if self.lazy.is_empty() {
+                inbox.recv()
+            } else {
+                inbox.recv_in_company(1, Instant::now() + LAZY)
             };
+            if first.is_none() && inbox.has_ended() {
+                return;
+            }
             let mut requests = Vec::from_iter(first);
-            requests.extend(inbox.try_iter().take(QUEUE));
+            requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(QUEUE));
             let closes = requests.iter().any(|request| matches!(request, Request::Close));
             let idle = requests.is_empty() || closes;
             if let Some(error) = &broken {
