@@ -300,11 +300,13 @@ impl JobMediator {
         let news = self.appetite.news || left.is_some_and(|left| left <= now);
         let called = due || self.appetite.keen || news && self.is_hungry();
         let mut asks = room && (self.ended.leads_on || standing.pending > 0 && called);
+        // While a request is on its way there can be no other, so nothing is lost by waiting for it.
+        let calm =
+            self.appetite.asking.is_some() || !self.ended.leads_on && !self.running.is_empty();
         let tells = !self.ended.waiting.is_empty()
             && (asks
-                || self.ended.leads_on
                 || self.bounds.ahead == 0
-                || self.running.is_empty() && self.appetite.asking.is_none()
+                || !calm
                 || self.ended.until.is_some_and(|until| until <= now));
         let vain = self.appetite.not_before > now && self.bounds.ahead > 0;
         let pause = (asks && vain && !tells && !due).then_some(self.appetite.not_before);

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
@@ -48,6 +48,9 @@ pub(crate) use status::{ClusterStatus, NodeState};
 
 /// Bytes of a command that travels whole.
 const WHOLE_MAX: usize = 192 << 10;
+
+/// How often a thread that waits looks whether this node has failed.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// An answer on its way.
 type Answered = BoxFuture<'static, Result<Reply, StoreError>>;
@@ -271,6 +274,23 @@ impl ClusterHandle {
         async move { task.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
     }
 
+    /// Has a thread ask the machine of this node and wait for its answer, past the threads of raft.
+    fn wait_for<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+    ) -> Result<T, StoreError> {
+        let (tell, told) = bounded(1);
+        ask(Box::new(move |answer| drop(tell.send(answer))));
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.closed()),
+                // What it waits for may never be agreed on.
+                Err(RecvTimeoutError::Timeout) => self.hub.failure().map_or(Ok(()), Err)?,
+            }
+        }
+    }
+
     fn block<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -319,10 +339,24 @@ impl Store for ClusterStore {
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
+        if let (Command::Ack { appender, position }, Some(voter)) =
+            (&command, &self.handle.hub.voter)
+        {
+            let (appender, position) = (*appender, *position);
+            return self.handle.wait_for(|respond| {
+                drop(voter.machine.requests.send(Request::Ack { appender, position, respond }));
+            });
+        }
         self.handle.block(self.handle.submit(command))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
+        if let Some(voter) = &self.handle.hub.voter {
+            let index = self.handle.hub.index.load(Ordering::Acquire);
+            return self.handle.wait_for(|respond| {
+                drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+            });
+        }
         self.handle.block(self.handle.clone().ask(question))
     }
 
