@@ -146,7 +146,7 @@ async fn open_run(
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
-            ahead: if node.place.alone { 0 } else { parallelism.min(AHEAD_MAX) },
+            ahead: if node.place.alone { 0 } else { parallelism.saturating_mul(2).min(AHEAD_MAX) },
             // One lane never fills the node, however parallel its host may be.
             lane_share_max: (take_limit / 4 * 3).max(1),
             attempts_max: config.job.attempts_max,

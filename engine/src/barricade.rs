@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep_until};
+
 use crate::error::RunError;
 use crate::ledger::{Command, Epoch, Reply, SessionId};
 use crate::store::Store;
@@ -10,6 +12,9 @@ use crate::tenancy::Tenancy;
 
 /// Pause of a waiting node between two looks when nothing wakes it before.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// What wakes a waiting node is mostly the work itself, and a moment later it is done.
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// Runs `work` on exactly one node and gives every node its result. In solo the barricade opens
 /// at once. A node that loses its session on the way begins again with its next one.
@@ -42,6 +47,7 @@ pub(crate) async fn cross(
             Reply::Wait => {
                 // Woken by any commit, or by patience: either way the ledger is asked again.
                 drop(tokio::time::timeout(LOOK_AGAIN, standing.changed()).await);
+                sleep_until(Instant::now() + MOMENT).await;
             }
             Reply::Stale => session = tenancy.replace(session).await?.session,
             other => return Err(RunError::unexpected("claim", &other)),

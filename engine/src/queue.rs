@@ -120,6 +120,12 @@ impl<T> Receiver<T> {
         self.0.take(&mut self.0.state())
     }
 
+    /// Whether nothing will ever come again.
+    pub(crate) fn has_ended(&self) -> bool {
+        let state = self.0.state();
+        state.senders == 0 && state.items.is_empty()
+    }
+
     /// The next item, if there is one once so many have gathered, no guest is awaited any more, or
     /// the time has come. For a queue with one receiver.
     pub(crate) fn recv_in_company(&self, wanted: usize, until: Instant) -> Option<T> {

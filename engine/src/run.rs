@@ -21,7 +21,7 @@ use crate::error::RunError;
 use crate::failpoint;
 use crate::folder;
 use crate::job::{Bounds, JobMediator, Share, Wires};
-use crate::ledger::{Command, OpenMode, Phase, Reply, Run};
+use crate::ledger::{Command, OpenMode, Phase, Policy, Reply, Run};
 use crate::monitor::Monitor;
 use crate::pace::Pace;
 use crate::parting;
@@ -190,7 +190,8 @@ pub(crate) async fn run(
     let expectations = plan.prepared.expectations();
     let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref(), &node.place)?);
     let share = Arc::new(Mutex::new(Share::default()));
-    let means = Means { tasks, broken: appenders.broken(), share: Arc::clone(&share) };
+    let (broken, policy) = (appenders.broken(), run.plan.policy);
+    let means = Means { tasks, broken, share: Arc::clone(&share), policy };
     let worked = work(store, &tenancy, &config, means, stop).await;
     let over = store.standing().borrow().over;
     store.make_do();
@@ -309,6 +310,7 @@ struct Means {
     tasks: Arc<TaskMediator>,
     broken: watch::Receiver<bool>,
     share: Arc<Mutex<Share>>,
+    policy: Policy,
 }
 
 /// Jobs and tasks under the eye of the monitor, until it says that all is done.
@@ -319,7 +321,7 @@ async fn work(
     means: Means,
     stop: watch::Receiver<Stop>,
 ) -> Result<(), RunError> {
-    let Means { tasks, broken, share } = means;
+    let Means { tasks, broken, share, policy } = means;
     let bounds = Bounds {
         jobs: config.job.take_limit,
         // Sorted output is written at the end alone: it may lag as far as the run goes.
@@ -328,6 +330,8 @@ async fn work(
             OutputOrder::Canonical => u64::MAX,
         },
         drain_time: config.run.shutdown_timeout,
+        ahead: if policy.delay_ms > 0 { 0 } else { policy.ahead as usize },
+        at_once: policy.slots as usize,
     };
     let (phase, phase_seen) = watch::channel(Phase::Ready);
     let (in_hand, in_hand_seen) = watch::channel(0);

@@ -40,6 +40,14 @@ pub trait Store: Interface {
     /// `Close` are answered once they are durable, every other command as soon as it is applied.
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>>;
 
+    /// [`Store::submit`] for several at a time: they travel together and are applied in this order.
+    fn submit_all(
+        &self,
+        commands: Vec<Command>,
+    ) -> Vec<BoxFuture<'static, Result<Reply, StoreError>>> {
+        commands.into_iter().map(|command| self.submit(command)).collect()
+    }
+
     /// Reads what has been applied; output only what is durable.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>>;
 

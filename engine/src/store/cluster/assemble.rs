@@ -2,12 +2,14 @@
 //! takes its seat in it, and starts everything that runs on the node's own account.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use openraft::{BasicNode, Config, SnapshotPolicy};
-use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, watch};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
@@ -20,9 +22,7 @@ use super::network::Network;
 use super::snapshot::Replica;
 use super::types::{Call, Raft, Response, Who, raft_id};
 use super::wire::{Door, Limits};
-use super::{
-    ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
-};
+use super::{ClusterHandle, ClusterOptions, courier, election, proposer, submit_once, usher};
 use crate::ledger::{Command, Reply, Seat, Standing};
 use crate::parting;
 use crate::store::StoreError;
@@ -43,13 +43,18 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const FAREWELL_ALONE: Duration = Duration::from_secs(3);
 /// The same with a run that was cancelled.
 const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
+/// Patience with what runs on while the node ends.
+const LAST_MOMENTS: Duration = Duration::from_secs(1);
 /// How often the size of the log is looked at.
 const WEIGH: Duration = Duration::from_secs(1);
 
 /// Everything behind a [`ClusterHandle`] that has to be ended.
 pub(crate) struct ClusterThread {
     hub: Arc<Hub>,
-    runtime: Runtime,
+    runtime: Handle,
+    /// Dropped to end the runtime, and its thread.
+    end: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
     stop: watch::Sender<bool>,
     voter: Option<(LogThread, MachineThread)>,
     _lock: Option<DirLock>,
@@ -65,7 +70,8 @@ impl ClusterThread {
                 drop(tokio::time::timeout(Duration::from_secs(5), raft.shutdown()).await);
             });
         }
-        self.runtime.shutdown_timeout(Duration::from_secs(1));
+        drop(self.end);
+        drop(self.thread.join());
         if let Some((log, machine)) = self.voter {
             machine.close();
             log.close();
@@ -77,14 +83,6 @@ impl ClusterHandle {
     /// Opens the data directory, listens, and comes into the cluster. Blocks until the node has a
     /// number in it, `quorum_timeout` at most.
     pub(crate) fn open(options: ClusterOptions) -> Result<(Self, ClusterThread), StoreError> {
-        let internal =
-            |what: &str, error: std::io::Error| StoreError::Failed(format!("{what}: {error}"));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("raft")
-            .enable_all()
-            .build()
-            .map_err(|error| internal("no runtime for the cluster", error))?;
         let lock = DirLock::take(&options.dir)?;
         if let Some(code) = parting::take(&options.dir) {
             return Err(StoreError::Ended(code));
@@ -93,13 +91,18 @@ impl ClusterHandle {
         let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
         let (hub, threads) = furnish(options, proposals, asking)?;
         let (stop, stopped) = watch::channel(false);
-        let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
+        let (errands, to_carry) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let (runtime, thread) = start_runtime(ended)
+            .map_err(|error| StoreError::Failed(format!("no runtime for the cluster: {error}")))?;
         let thread = ClusterThread {
             hub: Arc::clone(&hub),
+            runtime,
+            end,
+            thread,
             stop,
             voter: threads,
             _lock: Some(lock),
-            runtime,
         };
         let started = thread.runtime.block_on(async {
             tokio::spawn(courier::carry(Arc::clone(&hub), to_carry));
@@ -113,7 +116,7 @@ impl ClusterHandle {
         });
         match started {
             Ok(standing) => {
-                let runtime = thread.runtime.handle().clone();
+                let runtime = thread.runtime.clone();
                 Ok((Self { hub, errands, standing, runtime }, thread))
             }
             Err(error) => {
@@ -122,6 +125,18 @@ impl ClusterHandle {
             }
         }
     }
+}
+
+/// Starts the thread that carries everything of raft; it ends with its sender.
+fn start_runtime(ended: oneshot::Receiver<()>) -> io::Result<(Handle, JoinHandle<()>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let thread = std::thread::Builder::new().name("raft".to_owned()).spawn(move || {
+        // Whoever holds the other end says nothing, and goes.
+        let _gone = runtime.block_on(ended).is_err();
+        runtime.shutdown_timeout(LAST_MOMENTS);
+    })?;
+    Ok((handle, thread))
 }
 
 /// The threads of a node that has a vote.

@@ -13,10 +13,8 @@ use super::usher::put_forward;
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
-/// How long the first of a delivery waits for others while much is in hand.
-const COMPANY: Duration = Duration::from_millis(3);
-/// Deliveries under way at a time.
-const DELIVERIES_MAX: usize = 4;
+/// Deliveries under way at a time: what comes meanwhile goes together with the next.
+const DELIVERIES_MAX: usize = 2;
 /// Things in one delivery.
 const ITEMS_MAX: usize = 256;
 const BYTES_MAX: usize = 512 << 10;
@@ -35,19 +33,16 @@ pub(super) struct Errand {
 }
 
 /// Serves errands until their senders are gone.
-pub(super) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Errand>) {
+pub(super) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::UnboundedReceiver<Vec<Errand>>) {
     let places = Arc::new(Semaphore::new(DELIVERIES_MAX));
-    while let Some(first) = inbox.recv().await {
+    let size = |errands: &[Errand]| errands.iter().map(|one| one.item.size()).sum::<usize>();
+    while let Some(mut errands) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        if hub.is_busy() {
-            sleep_until(Instant::now() + COMPANY).await;
-        }
-        let mut bytes = first.item.size();
-        let mut errands = vec![first];
+        let mut bytes = size(&errands);
         while bytes < BYTES_MAX && errands.len() < ITEMS_MAX {
             let Ok(next) = inbox.try_recv() else { break };
-            bytes += next.item.size();
-            errands.push(next);
+            bytes += size(&next);
+            errands.extend(next);
         }
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {

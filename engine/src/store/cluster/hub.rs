@@ -18,8 +18,6 @@ use super::wire::{Hello, Introduce, Limits, Link, Role};
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
-/// Jobs in hand from which on more is likely to come soon.
-const BUSY: u64 = 8;
 /// Name of the identity among this node's records.
 pub(super) const IDENTITY: &str = "identity";
 /// What a disk drew when it was new: it tells the disk from another in the same place.
@@ -149,20 +147,17 @@ impl Hub {
         self.raft().map(|raft| raft.metrics().borrow().clone())
     }
 
-    /// Whether so much is in hand that more is likely to come soon.
-    pub(super) fn is_busy(&self) -> bool {
-        self.voter.as_ref().is_none_or(|voter| voter.machine.standing.borrow().taken >= BUSY)
-    }
-
     /// The term this node leads, if it leads.
     pub(super) fn leads(&self) -> Option<u64> {
-        let metrics = self.metrics()?;
+        let metrics = self.raft()?.metrics();
+        let metrics = metrics.borrow();
         (metrics.state == ServerState::Leader).then_some(metrics.current_term)
     }
 
     /// Who leads, as far as this node knows.
     pub(super) fn leader(&self) -> Option<Seat> {
-        let known = self.metrics().and_then(|metrics| metrics.current_leader).map(seat_of);
+        let known = self.raft().and_then(|raft| raft.metrics().borrow().current_leader);
+        let known = known.map(seat_of);
         known.or(*locked(&self.hint))
     }
 

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Sender, bounded};
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, RaftLogReader, StorageIOError, Vote};
 use serde::Serialize;
@@ -20,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::types::{LogId, StorageError, Types, encode};
 use crate::failpoint;
+use crate::queue::{Sender, queue};
 use crate::store::StoreError;
 use writer::Writer;
 pub(in crate::store) use writer::examine;
@@ -46,10 +46,13 @@ enum Request {
     Read(u64, u64, Done<Vec<LogEntry>>),
     Truncate(u64, Done<()>),
     Purge(LogId, Done<()>),
-    /// Kept under a name; answered once it is durable, if anybody waits.
-    Keep(&'static str, Vec<u8>, Option<Done<()>>),
+    /// Kept under a name; answered once it is durable.
+    Keep(&'static str, Vec<u8>, Done<()>),
     Close,
 }
+
+/// What may be lost: it waits here until something else is written, and wakes nobody.
+type Lazy = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
 
 /// The newest entries, and where the log begins and ends.
 #[derive(Debug, Default)]
@@ -93,6 +96,7 @@ pub(super) struct Log {
     vote: Arc<Mutex<Option<Vote<u64>>>>,
     committed: Arc<Mutex<Option<LogId>>>,
     local: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    lazy: Lazy,
     bytes: Arc<AtomicU64>,
 }
 
@@ -135,13 +139,14 @@ impl Log {
         let vote: Option<Vote<u64>> = vote.map_err(odd)?;
         let last = writer.last()?.or(purged);
         let recent = Recent { purged, last, ..Recent::default() };
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         let log = Self {
             requests: requests.clone(),
             recent: Arc::new(Mutex::new(recent)),
             vote: Arc::new(Mutex::new(vote)),
             committed: Arc::new(Mutex::new(committed)),
             local: Arc::new(Mutex::new(local)),
+            lazy: writer.lazy(),
             bytes: Arc::default(),
         };
         let thread = std::thread::Builder::new()
@@ -165,14 +170,14 @@ impl Log {
     ) -> Result<(), StoreError> {
         let bytes = encode(value);
         locked(&self.local).insert(name.to_owned(), bytes.clone());
-        self.ask(|done| Request::Keep(name, bytes, Some(done))).await
+        self.ask(|done| Request::Keep(name, bytes, done)).await
     }
 
     /// Keeps something that may be lost in a crash.
     pub(super) fn keep_lightly<T: Serialize>(&self, name: &'static str, value: &T) {
         let bytes = encode(value);
         locked(&self.local).insert(name.to_owned(), bytes.clone());
-        drop(self.requests.send(Request::Keep(name, bytes, None)));
+        locked(&self.lazy).insert(name, bytes);
     }
 
     /// Bytes appended since the last look at a snapshot.
@@ -298,7 +303,7 @@ impl RaftLogStorage<Types> for Log {
         *locked(&self.vote) = Some(*vote);
         let bytes = encode(vote);
         failpoint::pass("raft.vote.before");
-        let kept = self.ask(|done| Request::Keep(name::VOTE, bytes, Some(done))).await;
+        let kept = self.ask(|done| Request::Keep(name::VOTE, bytes, done)).await;
         failpoint::pass("raft.vote.after");
         kept.map_err(|error| StorageIOError::write_vote(openraft::AnyError::error(&error)).into())
     }
@@ -311,7 +316,7 @@ impl RaftLogStorage<Types> for Log {
         *locked(&self.committed) = committed;
         if let Some(committed) = committed {
             // May be lost: it only saves waiting for the leader's word after a restart.
-            drop(self.requests.send(Request::Keep(name::COMMITTED, encode(&committed), None)));
+            locked(&self.lazy).insert(name::COMMITTED, encode(&committed));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::Sender as Bell;
 use openraft::EntryPayload;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
@@ -19,6 +19,7 @@ use super::status::Roster;
 use super::types::{Batch, Check, Item, LogId, Membership, Replies, SnapshotMeta, Types, encode};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Position, Reply, Run, Seat, Stamp, Standing, TableError};
+use crate::queue::{Receiver, Sender, queue};
 use crate::store::answer::answer;
 use crate::store::solo::damaged_or_full;
 use crate::store::sqlite::{Keeping, SqliteTables};
@@ -93,7 +94,7 @@ pub(super) struct Machine {
     pub incarnations: watch::Receiver<BTreeMap<Seat, u32>>,
     /// The name of the cluster, once it has one.
     pub cluster: watch::Receiver<Option<u128>>,
-    pub bells: Arc<Mutex<Vec<Sender<()>>>>,
+    pub bells: Arc<Mutex<Vec<Bell<()>>>>,
     pub dir: PathBuf,
 }
 
@@ -127,7 +128,7 @@ impl Machine {
         fatal: impl Fn(StoreError) + Send + 'static,
     ) -> Result<(Self, MachineThread), StoreError> {
         let (ledger, mark) = restore(dir, seen_memory)?;
-        let (requests, inbox) = bounded(QUEUE);
+        let (requests, inbox) = queue(QUEUE);
         let bells = Arc::new(Mutex::new(Vec::new()));
         let positions = log.local(POSITIONS).unwrap_or_default();
         let mut keeper = Keeper {
@@ -217,7 +218,7 @@ struct Keeper {
     summed: watch::Sender<Option<Check>>,
     incarnations: watch::Sender<BTreeMap<Seat, u32>>,
     cluster: watch::Sender<Option<u128>>,
-    bells: Arc<Mutex<Vec<Sender<()>>>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
     /// Questions about what is not applied yet.
     waiting: Vec<Waiting>,
     committed: Instant,
@@ -229,16 +230,16 @@ impl Keeper {
     fn keep(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
         let error = loop {
             let patience = if self.uncommitted > 0 { COMMIT_EVERY } else { Duration::from_mins(1) };
-            let served = match inbox.recv_timeout(patience) {
-                Ok(Request::Close) => {
+            let served = match inbox.recv_in_company(1, Instant::now() + patience) {
+                Some(Request::Close) => {
                     if let Err(error) = self.settle() {
                         tracing::warn!(error = %error.message, "the ledger could not be closed");
                     }
                     return;
                 }
-                Ok(request) => self.serve(request),
-                Err(RecvTimeoutError::Timeout) => self.commit(),
-                Err(RecvTimeoutError::Disconnected) => return,
+                Some(request) => self.serve(request),
+                None if inbox.has_ended() => return,
+                None => self.commit(),
             };
             if let Err(error) = served.and_then(|()| self.commit_if_due()) {
                 break damaged_or_full(&error);
@@ -249,7 +250,7 @@ impl Keeper {
         for waiting in self.waiting {
             (waiting.respond)(Err(error.clone()));
         }
-        while let Ok(request) = inbox.recv() {
+        while let Some(request) = inbox.recv() {
             match request {
                 Request::Apply(_, respond) => drop(respond.send(Err(error.clone()))),
                 Request::Ask { respond, .. } => respond(Err(error.clone())),

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
@@ -48,8 +48,12 @@ pub(crate) use status::{ClusterStatus, NodeState};
 
 /// Bytes of a command that travels whole.
 const WHOLE_MAX: usize = 192 << 10;
-/// Commands that may wait to be carried.
-const ERRANDS_MAX: usize = 1024;
+
+/// How often a thread that waits looks whether this node has failed.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// An answer on its way.
+type Answered = BoxFuture<'static, Result<Reply, StoreError>>;
 
 /// How a node takes part in a cluster.
 #[derive(Clone)]
@@ -105,7 +109,8 @@ impl fmt::Debug for ClusterOptions {
 #[derive(Clone)]
 pub(crate) struct ClusterHandle {
     hub: Arc<Hub>,
-    errands: mpsc::Sender<Errand>,
+    /// Bounded by those who wait for answers: a node has so many jobs in hand, and no more.
+    errands: mpsc::UnboundedSender<Vec<Errand>>,
     standing: watch::Receiver<Standing>,
     runtime: tokio::runtime::Handle,
 }
@@ -124,19 +129,63 @@ pub(crate) struct ClusterStore {
 }
 
 impl ClusterHandle {
-    async fn submit(self, command: Command) -> Result<Reply, StoreError> {
-        match command {
-            Command::Ack { appender, position } => return self.ack(appender, position).await,
-            Command::Take { session, number, limit } => {
-                return self.send(Item::Take { session, number, limit }).await;
+    /// Commands are on their way, in this order and together, before anybody awaits their answers.
+    fn submit_all(&self, commands: Vec<Command>) -> Vec<Answered> {
+        let mut errands = Vec::with_capacity(commands.len());
+        let answers = commands.into_iter().map(|command| self.prepare(command, &mut errands));
+        let answers = answers.collect();
+        self.hand_over(errands);
+        answers
+    }
+
+    fn prepare(&self, command: Command, errands: &mut Vec<Errand>) -> Answered {
+        let item = match command {
+            Command::Ack { appender, position } => {
+                let handle = self.clone();
+                return async move { handle.ack(appender, position).await }.boxed();
             }
-            _ => {}
+            Command::Take { session, number, limit } => Item::Take { session, number, limit },
+            command => Item::Command(encode(&command).into()),
+        };
+        if let Item::Command(bytes) = &item
+            && bytes.len() > WHOLE_MAX
+        {
+            let (handle, bytes) = (self.clone(), bytes.clone());
+            return async move { handle.send_in_parts(bytes).await }.boxed();
         }
-        let bytes: Bytes = encode(&command).into();
-        drop(command);
-        if bytes.len() <= WHOLE_MAX {
-            return self.send(Item::Command(bytes)).await;
+        let (errand, answer) = self.errand(item);
+        errands.push(errand);
+        answer
+    }
+
+    fn errand(&self, item: Item) -> (Errand, Answered) {
+        let (respond, answer) = oneshot::channel();
+        let handle = self.clone();
+        let answer = async move { answer.await.unwrap_or_else(|_| Err(handle.closed())) };
+        (Errand { item, respond }, answer.boxed())
+    }
+
+    /// A courier that is gone drops them, and whoever waits for an answer is told.
+    fn hand_over(&self, errands: Vec<Errand>) {
+        if !errands.is_empty() {
+            drop(self.errands.send(errands));
         }
+    }
+
+    async fn send(&self, item: Item) -> Result<Reply, StoreError> {
+        let (errand, answer) = self.errand(item);
+        self.hand_over(vec![errand]);
+        answer.await
+    }
+
+    fn submit(&self, command: Command) -> Answered {
+        let mut errands = Vec::with_capacity(1);
+        let answer = self.prepare(command, &mut errands);
+        self.hand_over(errands);
+        answer
+    }
+
+    async fn send_in_parts(&self, bytes: Bytes) -> Result<Reply, StoreError> {
         let parcel = random();
         let mut number = 0;
         let mut rest = bytes;
@@ -146,13 +195,6 @@ impl ClusterHandle {
             number += 1;
         }
         self.send(Item::Parcel { parcel, parts: number }).await
-    }
-
-    async fn send(&self, item: Item) -> Result<Reply, StoreError> {
-        let (respond, answer) = oneshot::channel();
-        let sent = self.errands.send(Errand { item, respond }).await;
-        sent.map_err(|_| self.closed())?;
-        answer.await.unwrap_or_else(|_| Err(self.closed()))
     }
 
     fn closed(&self) -> StoreError {
@@ -232,6 +274,23 @@ impl ClusterHandle {
         async move { task.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
     }
 
+    /// Has a thread ask the machine of this node and wait for its answer, past the threads of raft.
+    fn wait_for<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+    ) -> Result<T, StoreError> {
+        let (tell, told) = bounded(1);
+        ask(Box::new(move |answer| drop(tell.send(answer))));
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.closed()),
+                // What it waits for may never be agreed on.
+                Err(RecvTimeoutError::Timeout) => self.hub.failure().map_or(Ok(()), Err)?,
+            }
+        }
+    }
+
     fn block<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -265,7 +324,11 @@ async fn submit_once(hub: &Arc<Hub>, command: &Command) -> Result<Reply, StoreEr
 impl Store for ClusterStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
         // Only handed over to the courier, so any thread will do.
-        self.handle.clone().submit(command).boxed()
+        self.handle.submit(command)
+    }
+
+    fn submit_all(&self, commands: Vec<Command>) -> Vec<Answered> {
+        self.handle.submit_all(commands)
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
@@ -276,10 +339,24 @@ impl Store for ClusterStore {
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        self.handle.block(self.handle.clone().submit(command))
+        if let (Command::Ack { appender, position }, Some(voter)) =
+            (&command, &self.handle.hub.voter)
+        {
+            let (appender, position) = (*appender, *position);
+            return self.handle.wait_for(|respond| {
+                drop(voter.machine.requests.send(Request::Ack { appender, position, respond }));
+            });
+        }
+        self.handle.block(self.handle.submit(command))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
+        if let Some(voter) = &self.handle.hub.voter {
+            let index = self.handle.hub.index.load(Ordering::Acquire);
+            return self.handle.wait_for(|respond| {
+                drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+            });
+        }
         self.handle.block(self.handle.clone().ask(question))
     }
 

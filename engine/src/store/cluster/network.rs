@@ -1,6 +1,7 @@
 //! Raft's messages over the links between nodes.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openraft::error::{
@@ -11,14 +12,21 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
     VoteRequest, VoteResponse,
 };
-use openraft::{AnyError, BasicNode};
+use openraft::{AnyError, BasicNode, Vote};
+use tokio::time::{Instant, sleep_until};
 
-use super::hub::Hub;
-use super::types::{Call, Message, Response, Types, encode, seat_of};
+use super::hub::{Hub, locked};
+use super::types::{Call, LogId, Message, Response, Types, encode, seat_of};
 use super::wire::{Link, LinkError};
 
 /// Pause before a node that cannot be reached is tried again.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the word that entries are committed waits for the next entries while jobs are out.
+const LATER: Duration = Duration::from_millis(10);
+/// A node that was heard within this time need not hear from us at once: less than a heartbeat, so
+/// that a silent leader is still noticed in time.
+const FRESH: Duration = Duration::from_millis(50);
 
 /// Makes the ways to other nodes.
 pub(super) struct Network {
@@ -30,7 +38,8 @@ impl RaftNetworkFactory<Types> for Network {
 
     async fn new_client(&mut self, target: u64, _node: &BasicNode) -> Way {
         let own = self.hub.hello().raft_id;
-        Way { link: self.hub.link(seat_of(target)), own, target }
+        let hub = Arc::clone(&self.hub);
+        Way { link: hub.link(seat_of(target)), own, target, hub, heard: None, late: Arc::default() }
     }
 }
 
@@ -39,6 +48,24 @@ pub(super) struct Way {
     link: Option<Link>,
     own: u64,
     target: u64,
+    hub: Arc<Hub>,
+    heard: Option<Heard>,
+    late: Arc<Late>,
+}
+
+/// What the other node has last agreed to.
+struct Heard {
+    vote: Vote<u64>,
+    matching: Option<LogId>,
+    at: Instant,
+}
+
+/// How far entries are committed, to be told along with the next ones or, if none come, a little
+/// later: each message of its own costs as much as an entry.
+#[derive(Default)]
+struct Late {
+    word: Mutex<Option<(AppendEntriesRequest<Types>, Instant)>>,
+    under_way: AtomicBool,
 }
 
 type Failure<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
@@ -72,6 +99,48 @@ impl Way {
         }
     }
 
+    /// Whether a message brings no entries, the other node has just agreed to all before it, and more
+    /// is likely to come soon.
+    fn can_wait(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
+        let busy = || {
+            let voter = self.hub.voter.as_ref();
+            voter.is_some_and(|voter| voter.machine.standing.borrow().taken > 0)
+        };
+        rpc.entries.is_empty()
+            && self.heard.as_ref().is_some_and(|heard| {
+                heard.vote == rpc.vote
+                    && heard.matching == rpc.prev_log_id
+                    && heard.at.elapsed() < FRESH
+            })
+            && busy()
+    }
+
+    /// Says it after a while, unless something newer is said before.
+    fn tell_later(&self, rpc: AppendEntriesRequest<Types>) {
+        let Some(link) = self.link.clone() else { return };
+        *locked(&self.late.word) = Some((rpc, Instant::now() + LATER));
+        if self.late.under_way.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (late, from, to) = (Arc::clone(&self.late), self.own, self.target);
+        tokio::spawn(async move {
+            loop {
+                let due = locked(&late.word).as_ref().map(|(_, due)| *due);
+                match due {
+                    Some(due) if due > Instant::now() => sleep_until(due).await,
+                    _ => break,
+                }
+            }
+            late.under_way.store(false, Ordering::Relaxed);
+            let word = locked(&late.word).take();
+            if let Some((rpc, _)) = word {
+                let call = Call::Raft { from, to, message: Message::Append(rpc) };
+                // Raft hears of whatever is wrong with its next heartbeat.
+                drop(link.call(encode(&call), FRESH).await);
+            }
+        });
+    }
+
     #[expect(clippy::result_large_err, reason = "the size of the errors is raft's")]
     fn unwrap<T, E: std::error::Error>(
         &self,
@@ -93,8 +162,20 @@ impl RaftNetwork<Types> for Way {
         rpc: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+        if self.can_wait(&rpc) {
+            self.tell_later(rpc);
+            return Ok(AppendEntriesResponse::Success);
+        }
+        // What is said now is newer.
+        *locked(&self.late.word) = None;
+        let last = rpc.entries.last().map(|entry| entry.log_id).or(rpc.prev_log_id);
+        let heard = Heard { vote: rpc.vote, matching: last, at: Instant::now() };
+        self.heard = None;
         let answer = self.call(Message::Append(rpc), &option).await?;
         let answer = if let Response::Append(answer) = answer { Some(answer) } else { None };
+        if matches!(answer, Some(Ok(AppendEntriesResponse::Success))) {
+            self.heard = Some(heard);
+        }
         self.unwrap(answer)
     }
 

@@ -8,17 +8,15 @@ use std::time::{Duration, Instant};
 use openraft::BasicNode;
 use openraft::error::{ClientWriteError, RaftError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::hub::{Hub, Proposal, Proposed, Refusal, Voter, locked, random};
 use super::types::{Batch, Call, Check, Entry, Item, Response, encode, raft_id, seat_of};
 use crate::ledger::{Command, SessionId, Stamp};
 
-/// How long the first of an entry waits for others while much is in hand: an entry costs every node
-/// a sync and a message, whatever it holds.
-const COMPANY: Duration = Duration::from_millis(4);
-/// Entries under way at a time: while one is written, the next gathers.
-const ENTRIES_MAX: usize = 2;
+/// Entries under way at a time: while one is written, the next gathers. An entry costs every node a
+/// sync and a message, whatever it holds.
+const ENTRIES_MAX: usize = 1;
 /// Things to be done in one entry.
 const ITEMS_MAX: usize = 512;
 /// Bytes of one entry, but for a single large thing.
@@ -45,9 +43,6 @@ pub(super) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Proposal>) 
     let mut checked = (Instant::now(), None);
     while let Some(first) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        if hub.is_busy() {
-            sleep_until(tokio::time::Instant::now() + COMPANY).await;
-        }
         let proposals = gather(first, &mut inbox);
         let Some(term) = hub.leads() else {
             let refusal = Refusal::NotLeader(hub.leader());

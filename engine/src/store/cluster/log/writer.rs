@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Done, LogEntry, QUEUE, Request, name};
+use super::{Done, Lazy, LogEntry, QUEUE, Request, locked, name};
 use crate::failpoint;
+use crate::queue::Receiver;
 use crate::store::cluster::types::{LogId, encode};
 use crate::store::seal::{seal_numbered, unseal_numbered};
 use crate::store::sqlite::store_error;
@@ -51,7 +51,7 @@ pub(super) struct Writer {
     connection: Connection,
     name: String,
     /// What may be lost, until it is written in company.
-    lazy: BTreeMap<&'static str, Vec<u8>>,
+    lazy: Lazy,
     /// When that was written last.
     lazy_since: Instant,
 }
@@ -78,7 +78,11 @@ impl Writer {
             let make = format!("BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
-        Ok(Self { connection, name, lazy: BTreeMap::new(), lazy_since: Instant::now() })
+        Ok(Self { connection, name, lazy: Lazy::default(), lazy_since: Instant::now() })
+    }
+
+    pub(super) fn lazy(&self) -> Lazy {
+        Lazy::clone(&self.lazy)
     }
 
     pub(super) fn local(&self) -> Result<BTreeMap<String, Vec<u8>>, StoreError> {
@@ -113,14 +117,14 @@ impl Writer {
     pub(super) fn write(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
         let mut broken: Option<StoreError> = None;
         loop {
-            let first = match inbox.recv_timeout(LAZY) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) if self.lazy.is_empty() => continue,
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
+            let first = inbox.recv_in_company(1, Instant::now() + LAZY);
+            match &first {
+                None if inbox.has_ended() => return,
+                None if locked(&self.lazy).is_empty() => continue,
+                _ => {}
+            }
             let mut requests = Vec::from_iter(first);
-            requests.extend(inbox.try_iter().take(QUEUE));
+            requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(QUEUE));
             let closes = requests.iter().any(|request| matches!(request, Request::Close));
             let idle = requests.is_empty() || closes;
             if let Some(error) = &broken {
@@ -138,10 +142,8 @@ impl Writer {
     /// Does everything in one transaction, then answers everybody. What may be lost is written in
     /// company, or when there is nothing else to do.
     fn serve(&mut self, requests: Vec<Request>, idle: bool) -> Result<(), StoreError> {
-        let waits = |request: &Request| {
-            !matches!(request, Request::Read(..) | Request::Keep(_, _, None) | Request::Close)
-        };
-        let lazily = !self.lazy.is_empty() && (idle || self.lazy_since.elapsed() >= LAZY);
+        let waits = |request: &Request| !matches!(request, Request::Read(..) | Request::Close);
+        let lazily = !locked(&self.lazy).is_empty() && (idle || self.lazy_since.elapsed() >= LAZY);
         let writes = requests.iter().any(waits) || lazily;
         let mut after: Vec<Told> = Vec::new();
         let mut result = if writes { self.execute("BEGIN IMMEDIATE") } else { Ok(()) };
@@ -168,14 +170,9 @@ impl Writer {
                     self.run("DELETE FROM log WHERE idx <= ?1", params![upto.index as i64])
                         .and_then(|()| self.put(name::PURGED, &encode(&upto)))
                 }
-                Request::Keep(name, bytes, Some(done)) => {
+                Request::Keep(name, bytes, done) => {
                     after.push(told(done));
-                    self.lazy.remove(name);
                     self.put(name, &bytes)
-                }
-                Request::Keep(name, bytes, None) => {
-                    self.lazy.insert(name, bytes);
-                    Ok(())
                 }
                 Request::Close => Ok(()),
             };
@@ -184,7 +181,8 @@ impl Writer {
         if writes {
             if lazily {
                 self.lazy_since = Instant::now();
-                for (name, bytes) in std::mem::take(&mut self.lazy) {
+                let lazy = std::mem::take(&mut *locked(&self.lazy));
+                for (name, bytes) in lazy {
                     result = result.and_then(|()| self.put(name, &bytes));
                 }
             }
@@ -267,8 +265,8 @@ fn refuse(requests: Vec<Request>, error: &StoreError) {
             Request::Truncate(_, done) | Request::Purge(_, done) => {
                 drop(done.send(Err(error.clone())));
             }
-            Request::Keep(_, _, Some(done)) => drop(done.send(Err(error.clone()))),
-            Request::Keep(_, _, None) | Request::Close => {}
+            Request::Keep(_, _, done) => drop(done.send(Err(error.clone()))),
+            Request::Close => {}
         }
     }
 }
