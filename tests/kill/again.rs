@@ -32,7 +32,7 @@ fn failed_at_first() -> (Site, Workdir) {
         match number % 3 {
             0 => site.answer(&path(number), Response::status(404)),
             _ => site.page(&path(number), titled(&format!("title {number}"))),
-        };
+        }
     }
     let locators: Vec<_> =
         (0..PAGES).map(|number| (format!("n{number:02}"), site.url(&path(number)))).collect();

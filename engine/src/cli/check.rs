@@ -57,21 +57,22 @@ fn told(composed: &Composed, config: &Config) -> u8 {
     else {
         return 3;
     };
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (name, group) in &prepared.groups {
         let forms = match forms(group) {
             forms if forms.is_empty() => "nothing: it is loaded only".to_owned(),
             forms => forms.join(", and "),
         };
-        text += &format!("group `{name}`: a page is read once, into {forms}\n");
+        lines.push(format!("group `{name}`: a page is read once, into {forms}\n"));
         for task in &group.tasks {
             let what = looked_up(task);
             if !what.is_empty() {
-                text += &format!("    task `{}` looks up {}\n", task.name, what.join(" and "));
+                lines.push(format!("    task `{}` looks up {}\n", task.name, what.join(" and ")));
             }
         }
     }
-    text += "selectors, patterns and scripts are compiled once a run; selectors look at lists of a \
-             page's elements by name, id and class\n";
-    u8::from(print_out(&text).is_err())
+    let always = "selectors, patterns and scripts are compiled once a run; selectors look at lists of a \
+                  page's elements by name, id and class\n";
+    lines.push(always.to_owned());
+    u8::from(print_out(&lines.concat()).is_err())
 }

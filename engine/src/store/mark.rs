@@ -15,7 +15,7 @@ use super::seal::{seal_numbered, unseal_numbered};
 
 /// The ledger in a data directory, its journal, the log of its tables, and its mark.
 pub(super) const LEDGER: &str = "state.db";
-pub(super) const JOURNAL: &str = "state.journal";
+pub(in crate::store) const JOURNAL: &str = "state.journal";
 const LOG: &str = "state.db-wal";
 /// All files of the tables.
 pub(super) const TABLES: [&str; 3] = [LEDGER, LOG, "state.db-shm"];

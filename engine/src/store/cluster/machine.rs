@@ -21,6 +21,7 @@ use crate::failpoint;
 use crate::ledger::{Command, Ledger, Position, Reply, Run, Seat, Stamp, Standing, TableError};
 use crate::queue::{Receiver, Sender, queue};
 use crate::store::answer::answer;
+use crate::store::mark::JOURNAL;
 use crate::store::solo::damaged_or_full;
 use crate::store::sqlite::{Keeping, SqliteTables};
 use crate::store::{Answer, Question, StoreError};
@@ -187,7 +188,9 @@ fn restore(dir: &Path, seen_memory: u64) -> Result<(Tables, Mark), StoreError> {
         Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| {
             StoreError::Damaged(format!("`{}`: its mark: {error}", path.display()))
         })?,
-        None if core == crate::ledger::Core::default() => Mark::default(),
+        None if core == crate::ledger::Core::default() && !dir.join(JOURNAL).exists() => {
+            Mark::default()
+        }
         None => {
             return Err(StoreError::Excluded(format!(
                 "`{}` holds the run of a node that was alone: a cluster needs a data directory of \
