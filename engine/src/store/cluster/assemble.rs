@@ -22,7 +22,9 @@ use super::network::Network;
 use super::snapshot::Replica;
 use super::types::{Call, Raft, Response, Who, raft_id};
 use super::wire::{Door, Limits};
-use super::{ClusterHandle, ClusterOptions, courier, election, proposer, submit_once, usher};
+use super::{
+    ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
+};
 use crate::ledger::{Command, Reply, Seat, Standing};
 use crate::parting;
 use crate::store::StoreError;
@@ -91,7 +93,7 @@ impl ClusterHandle {
         let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
         let (hub, threads) = furnish(options, proposals, asking)?;
         let (stop, stopped) = watch::channel(false);
-        let (errands, to_carry) = mpsc::unbounded_channel();
+        let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
         let (end, ended) = oneshot::channel();
         let (runtime, thread) = start_runtime(ended)
             .map_err(|error| StoreError::Failed(format!("no runtime for the cluster: {error}")))?;

@@ -33,7 +33,7 @@ pub(super) struct Errand {
 }
 
 /// Serves errands until their senders are gone.
-pub(super) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::UnboundedReceiver<Vec<Errand>>) {
+pub(super) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Vec<Errand>>) {
     let places = Arc::new(Semaphore::new(DELIVERIES_MAX));
     let size = |errands: &[Errand]| errands.iter().map(|one| one.item.size()).sum::<usize>();
     while let Some(mut errands) = inbox.recv().await {

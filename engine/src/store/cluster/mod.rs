@@ -29,6 +29,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Answer, Question, Store, StoreError};
@@ -49,6 +50,8 @@ pub(crate) use status::{ClusterStatus, NodeState};
 /// Bytes of a command that travels whole.
 const WHOLE_MAX: usize = 192 << 10;
 
+/// Errands that may wait to be carried, those that were handed over together counted as one.
+const ERRANDS_MAX: usize = 1024;
 /// How often a thread that waits looks whether this node has failed.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -109,8 +112,7 @@ impl fmt::Debug for ClusterOptions {
 #[derive(Clone)]
 pub(crate) struct ClusterHandle {
     hub: Arc<Hub>,
-    /// Bounded by those who wait for answers: a node has so many jobs in hand, and no more.
-    errands: mpsc::UnboundedSender<Vec<Errand>>,
+    errands: mpsc::Sender<Vec<Errand>>,
     standing: watch::Receiver<Standing>,
     runtime: tokio::runtime::Handle,
 }
@@ -165,10 +167,15 @@ impl ClusterHandle {
         (Errand { item, respond }, answer.boxed())
     }
 
-    /// A courier that is gone drops them, and whoever waits for an answer is told.
+    /// A courier that is gone drops them, and whoever waits for an answer is told. With too many
+    /// before them they wait outside: no order is lost that anything but speed rests on.
     fn hand_over(&self, errands: Vec<Errand>) {
-        if !errands.is_empty() {
-            drop(self.errands.send(errands));
+        if errands.is_empty() {
+            return;
+        }
+        if let Err(TrySendError::Full(errands)) = self.errands.try_send(errands) {
+            let courier = self.errands.clone();
+            self.runtime.spawn(async move { drop(courier.send(errands).await) });
         }
     }
 
