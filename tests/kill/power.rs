@@ -114,6 +114,12 @@ fn after_a_power_cut_the_rows_are_those_of_an_undisturbed_run() {
             in_doubt += u64::from(cut_ledger(&place, &images, &mut dice) > 0);
             cut_tail(&place.data().join("pages.db-wal"), &mut dice);
             std::fs::remove_file(place.data().join("pages.db-shm")).ok();
+            for entry in std::fs::read_dir(place.data()).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|end| end == "pack") {
+                    cut_tail(&path, &mut dice);
+                }
+            }
             for folder in place.folders() {
                 cut_tail(&folder.join("data.txt"), &mut dice);
             }

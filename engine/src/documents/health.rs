@@ -2,11 +2,16 @@
 //! it; but nobody should find out by chance, and nothing is thrown away unasked.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{FILE, FORMAT, LABEL, mark_with};
+use super::mark::mark_of;
+use super::packer::Packer;
+use super::packs::Packs;
+use super::records::{COLUMNS, Damage, Record, damaged_row};
+use super::{FILE, FORMAT};
 use crate::store::{StoreError, store_error};
 
 /// Tells once that a file is damaged.
@@ -22,13 +27,14 @@ impl Alarm {
         Self { name, told: Cell::new(false) }
     }
 
-    /// Says that a saved page is not what was written.
-    pub(super) fn ring(&self, what: &str) {
+    /// Says that a saved page is not what was written; the file is `pages.db` unless it is named.
+    pub(super) fn ring(&self, file: Option<&str>, what: &str) {
         if !self.told.replace(true) {
             tracing::warn!(
                 "`{}` is damaged: {what}; what cannot be read counts as not saved, and no row is \
-                 lost by it: `spoonbill fsck` lists the damage, and removing the file ends it",
-                self.name
+                 lost by it: `spoonbill fsck` lists the damage, and removing `{FILE}` and all \
+                 packs beside it ends it",
+                file.unwrap_or(&self.name)
             );
         }
     }
@@ -44,7 +50,7 @@ impl Alarm {
     pub(super) fn look_at(&self, error: &rusqlite::Error) {
         let code = error.sqlite_error_code();
         if matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
-            self.ring(&error.to_string());
+            self.ring(None, &error.to_string());
         }
     }
 }
@@ -71,27 +77,49 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
     if !path.exists() {
         return Vec::new();
     }
-    let look = || -> rusqlite::Result<Vec<String>> {
-        let connection = Connection::open(&path)?;
-        let mut found = crate::store::damage(&connection, &name)?;
-        for (table, sql) in [
-            ("pages", format!("SELECT mark, body, url, {LABEL} FROM pages")),
-            ("parsed", "SELECT mark, data, '', '' FROM parsed".to_owned()),
-            ("models", "SELECT mark, body, '', '' FROM models".to_owned()),
-        ] {
-            let mut statement = connection.prepare(&sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (mark, bytes): (Vec<u8>, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                if mark_with(&row.get::<_, String>(3)?, &bytes) != mark[..] {
-                    let url: String = row.get(2)?;
-                    found.push(format!("`{name}`: a record of `{table}` is damaged {url}"));
-                }
+    let look = || -> Result<Vec<String>, String> {
+        let words = |error: rusqlite::Error| error.to_string();
+        let connection = Connection::open(&path).map_err(words)?;
+        let mut found = crate::store::damage(&connection, &name).map_err(words)?;
+        found.extend(examine_pages(&connection, dir)?);
+        let sql = "SELECT mark, data FROM parsed";
+        let mut statement = connection.prepare(sql).map_err(words)?;
+        let mut rows = statement.query([]).map_err(words)?;
+        while let Some(row) = rows.next().map_err(words)? {
+            let read = || Ok((row.get(0)?, row.get(1)?));
+            let (mark, data): (Vec<u8>, Vec<u8>) = read().map_err(words)?;
+            if mark_of(&[&data]) != mark[..] {
+                found.push(format!("`{name}`: a record of `parsed` is damaged"));
             }
         }
         Ok(found)
     };
     look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
+}
+
+/// Reads every page as a replay would. A pack that is gone is told once.
+fn examine_pages(connection: &Connection, dir: &Path) -> Result<Vec<String>, String> {
+    let packs = Packs::open(Some(dir), u64::MAX).map_err(|error| error.to_string())?;
+    let packer = Packer::new().map_err(|error| error.to_string())?;
+    let words = |error: rusqlite::Error| error.to_string();
+    let mut gone: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut found = Vec::new();
+    let sql = format!("SELECT {COLUMNS} FROM pages ORDER BY id");
+    let mut statement = connection.prepare(&sql).map_err(words)?;
+    let mut rows = statement.query([]).map_err(words)?;
+    while let Some(row) = rows.next().map_err(words)? {
+        let record = Record::read(row).map_err(|_| damaged_row(packs.path_beside(FILE), ""));
+        match record.and_then(|record| record.load(&packs, &packer)) {
+            Ok(_) => {}
+            Err(Damage { missing: Some(pack), .. }) => *gone.entry(pack).or_default() += 1,
+            Err(Damage { file, what, .. }) => found.push(format!("`{file}`: {what}")),
+        }
+    }
+    let gone = gone.into_iter();
+    found.extend(
+        gone.map(|(pack, pages)| format!("`{}` is gone (pages: {pages})", packs.path_of(pack))),
+    );
+    Ok(found)
 }
 
 /// Sees that the saved pages of a data directory, if there are any, can be read at all.
