@@ -76,6 +76,8 @@ pub(super) enum Request {
         position: Position,
         respond: Respond<Reply>,
     },
+    /// From now on what is asked is answered with what is known: the rest may never come.
+    MakeDo,
     Roster(oneshot::Sender<Roster>),
     State(oneshot::Sender<Mark>),
     /// Makes everything on disk whole, so that a copy can be taken; answers its size in bytes.
@@ -146,6 +148,7 @@ impl Machine {
             cluster: watch::Sender::default(),
             bells: Arc::clone(&bells),
             waiting: Vec::new(),
+            makes_do: false,
             committed: Instant::now(),
             uncommitted: 0,
         };
@@ -224,6 +227,8 @@ struct Keeper {
     bells: Arc<Mutex<Vec<Bell<()>>>>,
     /// Questions about what is not applied yet.
     waiting: Vec<Waiting>,
+    /// Whether nobody waits for that any more.
+    makes_do: bool,
     committed: Instant,
     /// Commands applied since the last commit.
     uncommitted: usize,
@@ -260,7 +265,7 @@ impl Keeper {
                 Request::Ack { respond, .. } => respond(Err(error.clone())),
                 Request::Settle(respond) => drop(respond.send(Err(error.clone()))),
                 Request::Install(_, _, respond) => drop(respond.send(Err(error.clone()))),
-                Request::Roster(_) | Request::State(_) => {}
+                Request::Roster(_) | Request::State(_) | Request::MakeDo => {}
                 Request::Close => return,
             }
         }
@@ -284,7 +289,7 @@ impl Keeper {
                 }
             }
             Request::Ask { question, index, respond } => {
-                if index > self.index() {
+                if index > self.index() && !self.makes_do {
                     self.waiting.push(Waiting { index, question, respond });
                     return Ok(());
                 }
@@ -295,6 +300,10 @@ impl Keeper {
                 self.publish();
                 respond(Ok(reply));
                 Ok(())
+            }
+            Request::MakeDo => {
+                self.makes_do = true;
+                self.answer_waiting()
             }
             Request::Roster(respond) => {
                 drop(respond.send(Roster::of(&self.ledger, &self.mark)));
@@ -426,7 +435,7 @@ impl Keeper {
     }
 
     fn answer_waiting(&mut self) -> Result<(), TableError> {
-        let index = self.index();
+        let index = if self.makes_do { u64::MAX } else { self.index() };
         if self.waiting.iter().all(|waiting| waiting.index > index) {
             return Ok(());
         }

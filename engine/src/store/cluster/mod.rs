@@ -373,6 +373,9 @@ impl Store for ClusterStore {
 
     fn make_do(&self) {
         self.handle.hub.index.store(0, Ordering::Release);
+        if let Some(voter) = &self.handle.hub.voter {
+            drop(voter.machine.requests.send(Request::MakeDo));
+        }
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {
