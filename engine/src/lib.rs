@@ -14,6 +14,7 @@ mod append;
 mod barricade;
 mod bench;
 mod bootstrap;
+mod checksum;
 mod compose;
 mod differ;
 mod documents;

@@ -1,37 +1,15 @@
-//! Marks by which damage to saved pages is found: against accidents only, and much quicker than a
-//! hash that withstands malice.
+//! Marks by which damage to saved pages is found.
+
+use crate::checksum::{kept, sum};
 
 /// Bytes of a mark.
 pub(super) const MARK: usize = 8;
-
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Before the first part; anything will do, as long as it stays.
+const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A mark over parts, each with its length.
 pub(super) fn mark_of(parts: &[&[u8]]) -> [u8; MARK] {
-    let mark = parts.iter().fold(ODD, |mark, part| sum(mark, part));
-    (mark ^ (mark >> 32)).to_le_bytes()
-}
-
-/// Whatever changes one word changes the sum.
-fn stir(sum: u64, word: u64) -> u64 {
-    (sum ^ word).wrapping_mul(ODD).rotate_left(29)
-}
-
-/// Four sums side by side, put together at the end.
-fn sum(before: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let (fours, few) = words.as_chunks::<4>();
-    let mut sums = [1_u64, 2, 3, 4];
-    for four in fours {
-        for (sum, word) in sums.iter_mut().zip(four) {
-            *sum = stir(*sum, u64::from_le_bytes(*word));
-        }
-    }
-    let mut sum = stir(before, bytes.len() as u64);
-    for word in sums.into_iter().chain(few.iter().map(|word| u64::from_le_bytes(*word))) {
-        sum = stir(sum, word);
-    }
-    rest.iter().fold(sum, |sum, byte| stir(sum, u64::from(*byte)))
+    kept(parts.iter().fold(FIRST, |before, part| sum(before, part)))
 }
 
 #[cfg(test)]

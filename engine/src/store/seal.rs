@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::checksum::{kept, sum};
 use crate::ledger::{TableError, TableResult};
 
 /// Bytes of a mark.
@@ -63,24 +64,8 @@ pub(super) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
     (own == mark_numbered(number, bytes)).then_some(bytes)
 }
 
-/// Four sums side by side, each of which any change of one of its words changes.
 fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let stir = |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let (fours, few) = words.as_chunks::<4>();
-    let mut sums = [1_u64, 2, 3, 4];
-    for four in fours {
-        for (sum, word) in sums.iter_mut().zip(four) {
-            *sum = stir(*sum, u64::from_le_bytes(*word));
-        }
-    }
-    let mut mark = stir(number as u64, bytes.len() as u64);
-    for word in sums.into_iter().chain(few.iter().map(|word| u64::from_le_bytes(*word))) {
-        mark = stir(mark, word);
-    }
-    mark = rest.iter().fold(mark, |mark, byte| stir(mark, u64::from(*byte)));
-    (mark ^ (mark >> 32)).to_le_bytes()
+    kept(sum(number as u64, bytes))
 }
 
 /// Puts a mark before bytes.
