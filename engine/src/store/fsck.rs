@@ -11,11 +11,14 @@ use super::output::{ALL_OUTPUT, read_row, vouch};
 use super::restore::Restored;
 use super::seal::{unseal, unseal_bytes};
 use super::seen::Seen;
-use super::sqlite::{Extent, FORMAT, store_error};
+use super::solo::damaged_or_full;
+use super::sqlite::{Extent, FORMAT, SqliteTables, store_error};
 use super::sums::Sums;
 use super::{Fault, StoreError, cluster};
-use crate::ledger::{Core, FailedJob, Job, Lane, Run};
+use crate::ledger::{Core, FailedJob, Job, Lane, Ledger, Run, TableResult, violations};
 
+/// Jobs and blocks of output of a ledger that is looked at as a whole.
+const IN_MEMORY_MAX: u64 = 1_000_000;
 /// Memory for the set of known keys while the journal is looked at.
 const SEEN_MEMORY: u64 = 1 << 20;
 
@@ -36,11 +39,29 @@ fn examine_ledger(dir: &Path) -> Result<Vec<String>, StoreError> {
     if !found.is_empty() || !TRACES.iter().any(|name| dir.join(name).exists()) {
         return Ok(found);
     }
-    match Restored::look(dir, has_tables, SEEN_MEMORY) {
-        Ok(_) => Ok(found),
+    let looked = Restored::look(dir, has_tables, SEEN_MEMORY).and_then(|mut restored| {
+        broken(&mut restored.ledger).map_err(|error| damaged_or_full(&error))
+    });
+    match looked {
+        Ok(broken) => Ok(broken),
         Err(StoreError::Damaged(words)) => Ok(vec![words]),
         Err(error) => Err(error),
     }
+}
+
+/// What of a ledger, its journal applied, is not as it must be after every command. One too large for
+/// memory is vouched for by its records and counts alone.
+fn broken(ledger: &mut Ledger<SqliteTables>) -> TableResult<Vec<String>> {
+    let sizes = ledger.core().run.as_ref().map_or(0, |run| run.known + run.output_seq);
+    if sizes > IN_MEMORY_MAX {
+        return Ok(Vec::new());
+    }
+    ledger.save_lanes()?;
+    let (core, tables) = ledger.parts();
+    let (core, name, memory) = (core.clone(), tables.name.clone(), tables.in_memory()?);
+    let lanes: Vec<_> = ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
+    let broken = violations(&Ledger::new(core, lanes, memory));
+    Ok(broken.into_iter().map(|words| format!("`{name}`: it does not hold that {words}")).collect())
 }
 
 /// What is wrong with the tables as they were last brought to the disk; nothing if there are none.
@@ -213,4 +234,23 @@ impl Examiner<'_> {
 
 fn id_and_record(row: &Row<'_>) -> rusqlite::Result<(i64, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sqlite::Keeping;
+    use super::*;
+    use crate::ledger::{JobId, LaneId, Tables};
+
+    #[test]
+    fn what_must_always_hold_is_looked_at() {
+        let mut tables = SqliteTables::open(None, SEEN_MEMORY, Keeping::Alone).unwrap();
+        let (core, lanes) = tables.restore().unwrap();
+        let mut ledger = Ledger::new(core, lanes, tables);
+        assert_eq!(broken(&mut ledger).unwrap(), Vec::<String>::new());
+        ledger.tables_mut().enqueue(LaneId(1), 0, JobId(1)).unwrap();
+        let found = broken(&mut ledger).unwrap().join("\n");
+        assert!(found.contains("a job that has not ended is queued or taken"), "{found}");
+        assert!(found.contains("every lane in use is there"), "{found}");
+    }
 }

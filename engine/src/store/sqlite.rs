@@ -8,13 +8,14 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::journal::sync_name;
 use super::late::{self, Late};
-use super::output::seal_output;
+use super::output::{ALL_OUTPUT, read_row, seal_output, vouch};
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
 use super::seen::{self, Seen, Shelf};
 use super::sums::Sums;
 use super::{Fault, StoreError};
 use crate::ledger::{
-    Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, OutputBlock, TableError, TableResult, Tables,
+    Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, MemoryTables, OutputBlock, TableError,
+    TableResult, Tables,
 };
 
 /// Format of the file; any other is refused.
@@ -184,6 +185,41 @@ impl SqliteTables {
     /// The number of the last commit that the file has.
     pub(super) fn commits(&self) -> u64 {
         self.commits
+    }
+
+    /// A copy of everything, to be looked at; of known keys only their number. Nothing of it must be
+    /// committed.
+    pub(super) fn in_memory(&mut self) -> TableResult<MemoryTables> {
+        self.begin()?;
+        let filed = self.seen.save(&self.connection);
+        let filed = filed.and_then(|()| self.late.file(&self.connection, &mut self.sums));
+        filed.map_err(|fault| self.fault(&fault))?;
+        let mut memory = MemoryTables::default();
+        let number =
+            |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).map(|number| number as u64);
+        let jobs = self.many("SELECT id, record FROM jobs", [], |row| {
+            Ok((number(row, 0)?, row.get::<_, Vec<u8>>(1)?))
+        })?;
+        for (id, record) in jobs {
+            memory
+                .put_job(JobId(id), &unseal(&record, &format!("job {id} of `{}`", self.name))?)?;
+        }
+        let queue = self.many("SELECT lane, ready_at, id FROM queue", [], |row| {
+            Ok((LaneId(row.get(0)?), number(row, 1)?, JobId(number(row, 2)?)))
+        })?;
+        for (lane, ready_at, id) in queue {
+            memory.enqueue(lane, ready_at, id)?;
+        }
+        for (id, failed) in self.failed(None, i64::MAX as usize)? {
+            memory.put_failed(id, &failed)?;
+        }
+        for output in self.many(&format!("{ALL_OUTPUT} ORDER BY seq"), [], read_row)? {
+            memory.append_output(&vouch(output, &self.name)?)?;
+        }
+        for key in 0..self.seen.shelf().keys() {
+            memory.mark_seen(JobKey(u128::from(key).to_le_bytes()))?;
+        }
+        Ok(memory)
     }
 
     /// Empties the log into the database file.
