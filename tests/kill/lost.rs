@@ -128,6 +128,18 @@ fn tables_older_than_their_journal_are_told() {
     assert_eq!(work.latest().len(), PAGES + 1);
 }
 
+#[test]
+fn a_journal_of_another_directory_is_told() {
+    let (_site, work) = settled();
+    let (_other_site, other) = settled();
+    let own = fs::read(work.path("data/state.journal")).unwrap();
+    fs::copy(other.path("data/state.journal"), work.path("data/state.journal")).unwrap();
+    refused_by_all(&work, "it belongs to another data directory");
+    fs::write(work.path("data/state.journal"), own).unwrap();
+    assert_eq!(work.run(&[]).code, 0);
+    assert_eq!(work.latest().len(), PAGES + 1);
+}
+
 /// Where the records of a journal end and its zeros begin.
 fn length(journal: &[u8]) -> usize {
     journal.iter().rposition(|byte| *byte != 0).unwrap() + 1

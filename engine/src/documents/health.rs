@@ -75,7 +75,9 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
     let path = dir.join(FILE);
     let name = path.display().to_string();
     if !path.exists() {
-        return Vec::new();
+        let packs = Packs::open(Some(dir), u64::MAX).map_or(0, |packs| packs.numbers().len());
+        let words = format!("`{name}` is gone, and with it all pages in the packs beside it");
+        return if packs > 0 { vec![words] } else { Vec::new() };
     }
     let look = || -> Result<Vec<String>, String> {
         let words = |error: rusqlite::Error| error.to_string();

@@ -342,3 +342,14 @@ async fn a_new_file_is_sorted_when_somebody_looks_and_an_old_one_from_the_start(
     assert_eq!((number(pages), number(indexes)), (2, 1));
     assert_eq!(documents.find([1; 16]).await.unwrap().0, page("two"));
 }
+
+#[tokio::test]
+async fn packs_without_their_labels_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let documents = Documents::open(Some(dir.path()), 1 << 30).unwrap();
+    documents.keep([1; 16], kind(), page("one"), None).await.unwrap();
+    assert!(examine(dir.path()).is_empty());
+    drop(documents);
+    std::fs::remove_file(dir.path().join(FILE)).unwrap();
+    assert!(examine(dir.path()).join("").contains("pages.db` is gone"));
+}

@@ -7,15 +7,17 @@
 //! too.
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::seal::{MARK, seal_numbered, unseal_numbered};
 
-/// What a journal begins with; the last byte is its format.
-const HEAD: [u8; 8] = *b"journal\x01";
+/// What a journal begins with: a word whose last byte is its format, and whose journal it is.
+const WORD: [u8; 8] = *b"journal\x01";
+const HEAD: usize = WORD.len() + 8;
 /// Before each record: the length of what follows its number, and its number.
 const LEAD: usize = 4 + 8;
 /// Bytes written ahead: as many as there are, between these bounds.
@@ -27,6 +29,9 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 pub(super) struct Journal {
     path: PathBuf,
     file: Option<File>,
+    /// Drawn when it was made; whoever keeps its records elsewhere keeps it too, and knows its own
+    /// journal by it.
+    id: u64,
     /// The number of the next record.
     next: u64,
     /// Where it will be written.
@@ -54,8 +59,9 @@ impl Journal {
         let mut journal = Self {
             path: path.to_owned(),
             file: None,
+            id: RandomState::new().build_hasher().finish(),
             next: 1,
-            end: HEAD.len() as u64,
+            end: HEAD as u64,
             ahead: 0,
             buffer: Vec::new(),
             is_new: false,
@@ -65,6 +71,9 @@ impl Journal {
             Ok(file) => {
                 journal.ahead = file.metadata().map_err(|error| journal.error(&error))?.len();
                 journal.file = Some(file);
+                if let Some(id) = journal.head()? {
+                    journal.id = id;
+                }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(journal.error(&error)),
@@ -97,14 +106,14 @@ impl Journal {
         &self,
         mut each: impl FnMut(Record<'_>) -> Result<bool, StoreError>,
     ) -> Result<(u64, Option<u64>), StoreError> {
-        let (mut end, mut next) = (HEAD.len() as u64, None);
+        let (mut end, mut next) = (HEAD as u64, None);
         let Some(file) = &self.file else { return Ok((end, next)) };
         let mut reader =
             Reader { file: BufReader::with_capacity(256 << 10, file), left: self.ahead };
-        reader.rewind().map_err(|error| self.error(&error))?;
-        if !self.is_head(&mut reader)? {
+        if self.head()?.is_none() {
             return Ok((end, next));
         }
+        reader.begin().map_err(|error| self.error(&error))?;
         let mut record = Vec::new();
         loop {
             let read = reader.record(&mut record).map_err(|error| self.error(&error))?;
@@ -120,18 +129,45 @@ impl Journal {
         }
     }
 
-    /// Whether the file begins as a journal does; one that was never synced may begin with zeros.
-    fn is_head(&self, reader: &mut Reader<'_>) -> Result<bool, StoreError> {
-        let mut head = [0; HEAD.len()];
-        if !reader.exact(&mut head).map_err(|error| self.error(&error))? || head == [0; HEAD.len()]
-        {
-            return Ok(false);
+    /// Whose journal the file is, if it begins as one; a file that was never synced may begin with
+    /// zeros.
+    fn head(&self) -> Result<Option<u64>, StoreError> {
+        let mut head = [0; HEAD];
+        let read = match &self.file {
+            Some(file) if self.ahead >= HEAD as u64 => file.read_exact_at(&mut head, 0),
+            _ => return Ok(None),
+        };
+        read.map_err(|error| self.error(&error))?;
+        if head == [0; HEAD] {
+            return Ok(None);
         }
-        let (format, known) = (i64::from(head[HEAD.len() - 1]), i64::from(HEAD[HEAD.len() - 1]));
-        if head[..HEAD.len() - 1] != HEAD[..HEAD.len() - 1] {
+        let (word, id) = head.split_at(WORD.len());
+        if word[..WORD.len() - 1] != WORD[..WORD.len() - 1] {
             return Err(self.damaged("it does not begin as a journal does"));
         }
-        StoreError::of_format(format, known, &self.path.display().to_string()).map_or(Ok(true), Err)
+        let (format, known) = (i64::from(head[WORD.len() - 1]), i64::from(WORD[WORD.len() - 1]));
+        match StoreError::of_format(format, known, &self.path.display().to_string()) {
+            Some(error) => Err(error),
+            None if format == 0 => Err(self.damaged("its format is not what was written")),
+            None => Ok(id.try_into().ok().map(u64::from_le_bytes)),
+        }
+    }
+
+    /// Whose journal it is.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Sees that it is this one's journal; one without records becomes it.
+    pub(super) fn belong_to(&mut self, owner: u64) -> Result<(), StoreError> {
+        if self.head()?.is_some_and(|id| id != owner) {
+            return Err(self.damaged(
+                "it belongs to another data directory than the `state.db` beside it; put the right \
+                 one back, or remove the data directory to begin anew",
+            ));
+        }
+        self.id = owner;
+        Ok(())
     }
 
     /// The number of the next record.
@@ -149,9 +185,10 @@ impl Journal {
         let mut record = std::mem::take(&mut self.buffer);
         record.clear();
         // The head is written with the first record.
-        let at = if self.end == HEAD.len() as u64 { 0 } else { self.end };
+        let at = if self.end == HEAD as u64 { 0 } else { self.end };
         if at == 0 {
-            record.extend_from_slice(&HEAD);
+            record.extend_from_slice(&WORD);
+            record.extend_from_slice(&self.id.to_le_bytes());
         }
         let sealed = seal_numbered(self.next as i64, bytes);
         record.extend_from_slice(&(sealed.len() as u32).to_le_bytes());
@@ -202,7 +239,7 @@ impl Journal {
 
     /// Begins anew: what was written so far is kept elsewhere, and the next record has this number.
     pub(super) fn begin_at(&mut self, next: u64) {
-        (self.end, self.next) = (HEAD.len() as u64, next);
+        (self.end, self.next) = (HEAD as u64, next);
     }
 
     fn damaged(&self, words: &str) -> StoreError {
@@ -231,8 +268,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn rewind(&mut self) -> std::io::Result<()> {
-        std::io::Seek::rewind(&mut self.file)
+    /// Goes to the first record.
+    fn begin(&mut self) -> std::io::Result<()> {
+        self.left = self.left.saturating_sub(HEAD as u64);
+        self.file.seek(SeekFrom::Start(HEAD as u64)).map(drop)
     }
 
     /// Fills `bytes`, if there are as many.

@@ -69,11 +69,15 @@ impl Restored {
 
     /// Applies what the journal has beyond the tables.
     fn apply(
-        tables: SqliteTables,
+        mut tables: SqliteTables,
         (core, lanes): Stored,
         mut journal: Journal,
         mark: Mark,
     ) -> Result<Self, StoreError> {
+        match tables.journal {
+            0 => tables.journal = journal.id(),
+            owner => journal.belong_to(owner)?,
+        }
         let (name, mut held) = (tables.name.clone(), tables.commits());
         let mut ledger = Ledger::new(core, lanes, tables);
         journal.read(|record| {

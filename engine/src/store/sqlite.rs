@@ -45,6 +45,8 @@ pub(super) struct SqliteTables {
     seen_memory: u64,
     late: Late,
     commits: u64,
+    /// Whose journal goes on from here.
+    pub(super) journal: u64,
 }
 
 /// What is stored beside the core: sums and sizes of what lies in other tables.
@@ -55,6 +57,8 @@ pub(super) struct Extent {
     pub(super) late_rows: u64,
     /// The number of the last commit that the file has; not each had one of its own.
     pub(super) commits: u64,
+    /// The journal that goes on from there; 0 for none.
+    pub(super) journal: u64,
 }
 
 /// What a commit has to outlive, and who else reads the file.
@@ -127,6 +131,7 @@ impl SqliteTables {
             seen_memory,
             late: Late::default(),
             commits: 0,
+            journal: 0,
         })
     }
 
@@ -139,7 +144,7 @@ impl SqliteTables {
             None => Default::default(),
         };
         let known = extent.shelf.keys();
-        (self.sums, self.commits) = (extent.sums, extent.commits);
+        (self.sums, self.commits, self.journal) = (extent.sums, extent.commits, extent.journal);
         self.seen = Seen::load(&self.connection, extent.shelf, self.seen_memory)
             .map_err(|fault| self.fault(&fault))?;
         self.begin()?;
@@ -173,7 +178,8 @@ impl SqliteTables {
         saved.map_err(|fault| self.fault(&fault))?;
         let shelf = self.seen.shelf().clone();
         let late_rows = self.late.rows();
-        let extent = Extent { sums: self.sums, shelf, late_rows, commits };
+        let journal = self.journal;
+        let extent = Extent { sums: self.sums, shelf, late_rows, commits, journal };
         let record = seal(&(core, extent))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
