@@ -3,18 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::RunError;
-use crate::ledger::{Command, Epoch, Reply, SessionId};
+use crate::ledger::{Command, Epoch, Reply, SessionId, Standing};
 use crate::store::Store;
 use crate::tenancy::Tenancy;
 
 /// Pause of a waiting node between two looks when nothing wakes it before.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What wakes a waiting node is mostly the work itself, and a moment later it is done.
-const MOMENT: Duration = Duration::from_millis(5);
+/// Pause of a node that is told to wait though nobody is crossing: it has not heard of all that the
+/// ledger knows, or those who have crossed are to give a sign of life first.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// Runs `work` on exactly one node and gives every node its result. In solo the barricade opens
 /// at once. A node that loses its session on the way begins again with its next one.
@@ -26,6 +28,7 @@ pub(crate) async fn cross(
 ) -> Result<(), RunError> {
     let mut standing = store.standing();
     let mut session = tenancy.lease().await?.session;
+    others_cross(&mut standing).await;
     loop {
         let claim = Command::Claim { session, name: name.to_owned() };
         match store.submit(claim).await? {
@@ -44,13 +47,18 @@ pub(crate) async fn cross(
                 return result;
             }
             Reply::Crossed(result) => return result.map_err(RunError::Elsewhere),
-            Reply::Wait => {
-                // Woken by any commit, or by patience: either way the ledger is asked again.
-                drop(tokio::time::timeout(LOOK_AGAIN, standing.changed()).await);
+            Reply::Wait if standing.borrow().crossings == 0 => {
                 sleep_until(Instant::now() + MOMENT).await;
             }
+            Reply::Wait => others_cross(&mut standing).await,
             Reply::Stale => session = tenancy.replace(session).await?.session,
             other => return Err(RunError::unexpected("claim", &other)),
         }
     }
+}
+
+/// Waits until nobody is crossing, as far as this node has heard, or for as long as it has patience:
+/// either way the ledger is asked.
+async fn others_cross(standing: &mut watch::Receiver<Standing>) {
+    drop(timeout(LOOK_AGAIN, standing.wait_for(|now| now.crossings == 0)).await);
 }

@@ -11,7 +11,7 @@ use crate::ledger::Seat;
 use crate::store::{
     ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
     OpenOptions, SoloControl, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store,
-    StoreError,
+    StoreError, has_log,
 };
 
 /// Time between two beats of a cluster's leader.
@@ -91,7 +91,7 @@ impl Node {
             return Self::cluster(config);
         }
         let dir = &config.store.data_dir;
-        if dir.join("raft.db").exists() {
+        if has_log(dir) {
             return Err(StoreError::Excluded(format!(
                 "`{}` belongs to a node of a cluster: go on with `--cluster`, or name another \
                  directory with `--data-dir`",

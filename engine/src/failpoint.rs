@@ -46,7 +46,7 @@ pub const POINTS: [&str; 38] = [
 ];
 
 /// The points that only a node of a cluster comes to.
-pub const CLUSTER_POINTS: [&str; 20] = [
+pub const CLUSTER_POINTS: [&str; 23] = [
     "raft.vote.before",
     "raft.vote.after",
     "raft.append.before",
@@ -60,6 +60,9 @@ pub const CLUSTER_POINTS: [&str; 20] = [
     "raft.truncate.after",
     "raft.purge.before",
     "raft.purge.after",
+    "raft.part.before",
+    "raft.drop.before",
+    "raft.drop.after",
     "snapshot.copy.before",
     "snapshot.rename.before",
     "snapshot.rename.after",

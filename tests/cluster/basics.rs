@@ -73,6 +73,8 @@ fn a_worker_without_a_vote_comes_works_and_goes() {
             nodes.iter().any(|node| node["role"] == "worker" && node["jobs"].as_u64() > Some(0))
         })
     });
+    // What it has not begun yet it gives back.
+    std::thread::sleep(Duration::from_millis(50));
     cluster.signal(9, "TERM");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");

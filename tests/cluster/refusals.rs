@@ -23,7 +23,7 @@ fn beyond_loopback_a_secret_is_needed() {
     let ending = cluster.end(1);
     assert_eq!(ending.code, 2, "{ending:?}");
     assert!(ending.stderr.contains("cluster.secretFile"), "{}", ending.stderr);
-    assert!(!cluster.work.exists("d1/raft.db"), "nothing was begun");
+    assert!(!cluster.work.exists("d1/raft-000001.journal"), "nothing was begun");
 }
 
 #[test]

@@ -92,7 +92,9 @@ fn cancel_ends_all_nodes_and_the_same_command_continues() {
 fn a_node_that_waits_for_the_others_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.start(1);
-    crate::harness::wait_until("the node is there", || cluster.work.exists("d1/raft.db"));
+    crate::harness::wait_until("the node is there", || {
+        cluster.work.exists("d1/raft-000001.journal")
+    });
     let asked = Instant::now();
     cluster.signal(1, "TERM");
     let ending = cluster.end(1);

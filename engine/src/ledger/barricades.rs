@@ -86,6 +86,12 @@ impl<T: Tables> Ledger<T> {
         self.core.barricades.values().any(|gate| *gate == crossing)
     }
 
+    /// How many barricades are being crossed.
+    pub(super) fn crossings(&self) -> u32 {
+        let gates = self.core.barricades.values();
+        gates.filter(|gate| matches!(gate, Barricade::Crossing { .. })).count() as u32
+    }
+
     /// Who leaves in order leaves what it knows to those that are there: they may be on their way to
     /// ask, and a failure, or the end of a run, is theirs too.
     pub(super) fn bequeath_crossings(&mut self, session: SessionId) {

@@ -185,6 +185,8 @@ pub struct Standing {
     pub voters: u32,
     /// Nodes without a vote that have one.
     pub workers: u32,
+    /// Barricades that a node is crossing.
+    pub crossings: u32,
 }
 
 /// The state machine.
@@ -290,8 +292,9 @@ impl<T: Tables> Ledger<T> {
     pub fn standing(&self) -> Standing {
         let votes = |wanted| self.core.sessions.values().filter(|one| one.votes == wanted).count();
         let (voters, workers) = (votes(true) as u32, votes(false) as u32);
+        let crossings = self.crossings();
         let Some(run) = &self.core.run else {
-            return Standing { voters, workers, ..Standing::default() };
+            return Standing { voters, workers, crossings, ..Standing::default() };
         };
         Standing {
             pending: run.pending,
@@ -306,6 +309,7 @@ impl<T: Tables> Ledger<T> {
             cancelled: run.cancelled,
             voters,
             workers,
+            crossings,
         }
     }
 

@@ -25,7 +25,7 @@ const SEEN_MEMORY: u64 = 1 << 20;
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
-    let mut found = cluster::examine_log(&dir.join("raft.db"))?;
+    let mut found = cluster::examine_log(dir)?;
     found.extend(examine_ledger(dir)?);
     Ok(found)
 }

@@ -51,6 +51,8 @@ pub(super) struct Journal {
 pub(super) struct Record<'a> {
     pub number: u64,
     pub bytes: &'a [u8],
+    /// Where it is.
+    pub place: u64,
 }
 
 impl Journal {
@@ -116,7 +118,7 @@ impl Journal {
         reader.begin().map_err(|error| self.error(&error))?;
         let mut record = Vec::new();
         loop {
-            let read = reader.record(&mut record).map_err(|error| self.error(&error))?;
+            let read = reader.record(end, &mut record).map_err(|error| self.error(&error))?;
             let Some(record) = read.filter(|record| next.is_none_or(|next| next == record.number))
             else {
                 return Ok((end, next));
@@ -153,6 +155,10 @@ impl Journal {
         }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whose journal it is.
     pub(super) fn id(&self) -> u64 {
         self.id
@@ -180,12 +186,33 @@ impl Journal {
         self.end
     }
 
-    /// Writes a record: it outlives the process, and after [`Journal::sync`] a power cut.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+    /// Whether it has no record.
+    pub(super) fn is_empty(&self) -> bool {
+        self.end == HEAD as u64
+    }
+
+    /// Reads one record again, from its place.
+    pub(super) fn read_at(&self, place: u64) -> Result<Vec<u8>, StoreError> {
+        let file = self.file.as_ref().ok_or_else(|| self.damaged("it is gone"))?;
+        let mut reader =
+            Reader { file: BufReader::new(file), left: self.end.saturating_sub(place) };
+        let mut record = Vec::new();
+        let read = reader.file.seek(SeekFrom::Start(place));
+        let read = read.and_then(|_| reader.record(place, &mut record).map(|read| read.is_some()));
+        if read.map_err(|error| self.error(&error))? {
+            record.drain(..MARK);
+            return Ok(record);
+        }
+        Err(self.damaged(&format!("the record at {place} is not what was written")))
+    }
+
+    /// Writes a record and tells its place: it outlives the process, and after [`Journal::sync`] a
+    /// power cut.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
         let mut record = std::mem::take(&mut self.buffer);
         record.clear();
         // The head is written with the first record.
-        let at = if self.end == HEAD as u64 { 0 } else { self.end };
+        let (at, place) = (if self.is_empty() { 0 } else { self.end }, self.end);
         if at == 0 {
             record.extend_from_slice(&WORD);
             record.extend_from_slice(&self.id.to_le_bytes());
@@ -197,7 +224,7 @@ impl Journal {
         self.write_at(&record, at).map_err(|error| self.error(&error))?;
         (self.end, self.next) = (at + record.len() as u64, self.next + 1);
         self.buffer = record;
-        Ok(())
+        Ok(place)
     }
 
     /// Waits until what was written is on the disk.
@@ -285,8 +312,12 @@ impl Reader<'_> {
         }
     }
 
-    /// The next record, if it is what was written.
-    fn record<'a>(&mut self, buffer: &'a mut Vec<u8>) -> std::io::Result<Option<Record<'a>>> {
+    /// The next record, which is at this place, if it is what was written.
+    fn record<'a>(
+        &mut self,
+        place: u64,
+        buffer: &'a mut Vec<u8>,
+    ) -> std::io::Result<Option<Record<'a>>> {
         let mut lead = [0; LEAD];
         if !self.exact(&mut lead)? {
             return Ok(None);
@@ -302,7 +333,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         let bytes = unseal_numbered(number as i64, buffer);
-        Ok(bytes.map(|bytes| Record { number, bytes }))
+        Ok(bytes.map(|bytes| Record { number, bytes, place }))
     }
 }
 

@@ -41,11 +41,16 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn of(dir: &Path) -> Self {
-        Self { path: dir.join(NAME), file: None }
+        Self::in_file(dir.join(NAME))
+    }
+
+    /// The mark of something else that is numbered.
+    pub(super) fn in_file(path: PathBuf) -> Self {
+        Self { path, file: None }
     }
 
     /// The last commit that is known to be durable; 0 if none is.
-    fn read(&self) -> u64 {
+    pub(super) fn read(&self) -> u64 {
         let Ok(file) = File::open(&self.path) else { return 0 };
         let slots = SLOTS.iter().filter_map(|at| {
             let mut sealed = [0; SIZE];

@@ -28,7 +28,7 @@ use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionI
 
 pub(crate) use cluster::{
     Address, ClusterHandle, ClusterOptions, ClusterStatus, ClusterStore, ClusterStoreParameters,
-    ClusterThread, Controlled, NodeState, SoloControl, serve_control, withdraw_control,
+    ClusterThread, Controlled, NodeState, SoloControl, has_log, serve_control, withdraw_control,
 };
 pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};

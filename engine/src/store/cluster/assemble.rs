@@ -49,6 +49,8 @@ const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 /// How often the size of the log is looked at.
 const WEIGH: Duration = Duration::from_secs(1);
+/// Bytes of a file of the log, at least and at most.
+const PART_BYTES: (u64, u64) = (16 << 10, 8 << 20);
 
 /// Everything behind a [`ClusterHandle`] that has to be ended.
 pub(crate) struct ClusterThread {
@@ -162,7 +164,9 @@ fn furnish(
     };
     let (mut voter, mut threads) = (None, None);
     if options.votes {
-        let (log, log_thread) = Log::open(&options.dir.join("raft.db"), fatal(&told))?;
+        // So that a snapshot makes some of them superfluous.
+        let part_bytes = (options.snapshot_bytes / 4).clamp(PART_BYTES.0, PART_BYTES.1);
+        let (log, log_thread) = Log::open(&options.dir, part_bytes, fatal(&told))?;
         let (machine, machine_thread) =
             Machine::open(&options.dir, options.seen_memory, log.clone(), fatal(&told))?;
         threads = Some((log_thread, machine_thread));
@@ -194,11 +198,15 @@ async fn see_others_off(hub: &Hub) {
     };
     let gone = async {
         let (mut tick, mut led) = (interval(LOOK), Instant::now());
+        let mut changes = voter.machine.standing.clone();
         while let Ok(roster) = voter.machine.ask(Request::Roster).await
             && (!roster.sessions.is_empty() || roster.owed)
             && led.elapsed() < FAREWELL_ALONE
         {
-            tick.tick().await;
+            tokio::select! {
+                _ = tick.tick() => {}
+                Ok(()) = changes.changed() => {}
+            }
             if hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some()) {
                 led = Instant::now();
             }
@@ -206,8 +214,13 @@ async fn see_others_off(hub: &Hub) {
     };
     drop(tokio::time::timeout(patience, gone).await);
     if hub.leads().is_some() {
-        // That the last one has left is heard with the next heartbeat.
-        tokio::time::sleep_until(tokio::time::Instant::now() + 2 * HEARTBEAT).await;
+        // That the last one has left is heard with the next heartbeat, and who has heard it goes.
+        let parted = async {
+            for link in hub.others().filter_map(|(seat, _)| hub.link(seat)) {
+                drop(link.peer().wait_for(Option::is_none).await);
+            }
+        };
+        drop(tokio::time::timeout(2 * HEARTBEAT, parted).await);
     }
 }
 

@@ -1,6 +1,7 @@
-//! Raft's log and vote in `raft.db`, and what this node alone knows: its number, the cluster's name,
-//! how far its files are written. One thread writes, in the order it is asked, and syncs.
+//! Raft's log and vote, and what this node alone knows: its number, the cluster's name, how far its
+//! files are written. One thread writes, in the order it is asked, and syncs.
 
+mod parts;
 mod writer;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,8 @@ use super::types::{LogId, StorageError, Types, encode};
 use crate::failpoint;
 use crate::queue::{Sender, queue};
 use crate::store::StoreError;
+use parts::Parts;
+pub(crate) use parts::is_there;
 use writer::Writer;
 pub(in crate::store) use writer::examine;
 
@@ -122,23 +125,20 @@ impl LogThread {
 }
 
 impl Log {
-    /// Opens or makes the file in a data directory that is locked. An error of the disk goes to
-    /// `fatal`: nothing after it is certain.
+    /// Opens the log in a data directory that is locked; a file of it has so many bytes. An error of
+    /// the disk goes to `fatal`: nothing after it is certain.
     pub(super) fn open(
-        path: &Path,
+        dir: &Path,
+        part_bytes: u64,
         fatal: impl Fn(StoreError) + Send + 'static,
     ) -> Result<(Self, LogThread), StoreError> {
-        let writer = Writer::open(path)?;
-        let local = writer.local()?;
-        let read = |name: &str| local.get(name);
-        let odd = |_| StoreError::Damaged(format!("`{}`: its records", path.display()));
-        let decode = |name: &str| read(name).map(|bytes| postcard::from_bytes(bytes)).transpose();
-        let purged: Option<LogId> = decode(name::PURGED).map_err(odd)?;
-        let committed: Option<LogId> = decode(name::COMMITTED).map_err(odd)?;
-        let vote = read(name::VOTE).map(|bytes| postcard::from_bytes(bytes)).transpose();
-        let vote: Option<Vote<u64>> = vote.map_err(odd)?;
-        let last = writer.last()?.or(purged);
+        let parts = Parts::open(dir, part_bytes)?;
+        let purged = parts.purged()?;
+        let last = parts.last()?.or(purged);
         let recent = Recent { purged, last, ..Recent::default() };
+        let (vote, committed) = (parts.kept(name::VOTE)?, parts.kept(name::COMMITTED)?);
+        let (local, lazy) = (parts.local().clone(), Lazy::default());
+        let writer = Writer::new(parts, Lazy::clone(&lazy));
         let (requests, inbox) = queue(QUEUE);
         let log = Self {
             requests: requests.clone(),
@@ -146,7 +146,7 @@ impl Log {
             vote: Arc::new(Mutex::new(vote)),
             committed: Arc::new(Mutex::new(committed)),
             local: Arc::new(Mutex::new(local)),
-            lazy: writer.lazy(),
+            lazy,
             bytes: Arc::default(),
         };
         let thread = std::thread::Builder::new()

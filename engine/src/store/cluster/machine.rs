@@ -17,6 +17,7 @@ use super::parcels::Parcels;
 use super::snapshot;
 use super::status::Roster;
 use super::types::{Batch, Check, Item, LogId, Membership, Replies, SnapshotMeta, Types, encode};
+use crate::checksum::sum;
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Position, Reply, Run, Seat, Stamp, Standing, TableError};
 use crate::queue::{Receiver, Sender, queue};
@@ -28,9 +29,9 @@ use crate::store::{Answer, Question, StoreError};
 
 /// Requests that may wait for the thread.
 const QUEUE: usize = 1024;
-/// Longest time between a change and its commit.
-const COMMIT_EVERY: Duration = Duration::from_millis(250);
-/// Commands in one commit at most.
+/// Longest time between a change and its commit: until then it is in raft's log.
+const COMMIT_EVERY: Duration = Duration::from_secs(5);
+/// Commands in one commit at most, and so to be applied again after a crash.
 const COMMIT_MAX: usize = 4000;
 /// Entries whose sums are kept for comparison.
 const SUMS_KEPT: usize = 1 << 15;
@@ -45,7 +46,7 @@ pub(super) struct Mark {
     /// The voters as of then.
     pub membership: Membership,
     /// A sum over everything applied, the same on every node.
-    pub digest: [u8; 16],
+    pub digest: u64,
 }
 
 /// Name of the mark among the replica's records.
@@ -151,6 +152,7 @@ impl Machine {
             makes_do: false,
             committed: Instant::now(),
             uncommitted: 0,
+            encoded: Vec::new(),
         };
         keeper.publish();
         let machine = Self {
@@ -232,6 +234,8 @@ struct Keeper {
     committed: Instant,
     /// Commands applied since the last commit.
     uncommitted: usize,
+    /// Room to put replies together.
+    encoded: Vec<u8>,
 }
 
 impl Keeper {
@@ -240,7 +244,7 @@ impl Keeper {
             let patience = if self.uncommitted > 0 { COMMIT_EVERY } else { Duration::from_mins(1) };
             let served = match inbox.recv_in_company(1, Instant::now() + patience) {
                 Some(Request::Close) => {
-                    if let Err(error) = self.settle() {
+                    if let Err(error) = self.commit() {
                         tracing::warn!(error = %error.message, "the ledger could not be closed");
                     }
                     return;
@@ -402,15 +406,15 @@ impl Keeper {
     }
 
     fn sum_up(&mut self, index: u64, batch: &[u8], replies: &Replies) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.mark.digest);
-        hasher.update(&index.to_le_bytes());
-        hasher.update(batch);
-        hasher.update(&encode(replies));
+        let mut digest = sum(self.mark.digest ^ index, batch);
+        self.encoded.clear();
+        let encoded = postcard::to_extend(replies, std::mem::take(&mut self.encoded));
+        self.encoded = encoded.unwrap_or_default();
+        digest = sum(digest, &self.encoded);
         if index.is_multiple_of(CORE_SUMMED_EVERY) {
-            hasher.update(&encode(self.ledger.core()));
+            digest = sum(digest, &encode(self.ledger.core()));
         }
-        self.mark.digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        self.mark.digest = digest;
         self.sums.push_back(Check { index, digest: self.mark.digest });
         if self.sums.len() > SUMS_KEPT {
             self.sums.pop_front();

@@ -45,6 +45,7 @@ pub(crate) use control::{
     Address, Controlled, SoloControl, serve as serve_control, withdraw as withdraw_control,
 };
 pub(in crate::store) use log::examine as examine_log;
+pub(crate) use log::is_there as has_log;
 pub(crate) use status::{ClusterStatus, NodeState};
 
 /// Bytes of a command that travels whole.

@@ -34,7 +34,7 @@ pub(super) type SnapshotMeta = openraft::SnapshotMeta<u64, BasicNode>;
 pub(super) type StorageError = openraft::StorageError<u64>;
 
 /// A [`Batch`] as bytes: encoded once by the leader, decoded once by each node that applies it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(PartialEq, Eq, Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Entry(pub Bytes);
 
 /// What one entry of the log holds.
@@ -52,7 +52,7 @@ pub(super) struct Batch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Check {
     pub index: u64,
-    pub digest: [u8; 16],
+    pub digest: u64,
 }
 
 /// One thing to be done. Commands are bytes until they are applied; those that are too large for an
