@@ -189,6 +189,7 @@ pub struct Standing {
 
 /// The state machine.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Ledger<T> {
     core: Core,
     lanes: Lanes,

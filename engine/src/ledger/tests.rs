@@ -5,6 +5,7 @@ mod deaths;
 mod failing;
 mod finishing;
 mod levels;
+mod model;
 mod moving;
 mod runs;
 mod sequence;
