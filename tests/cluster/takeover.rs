@@ -11,6 +11,8 @@ use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 /// Bounds with room for a machine that does something else besides.
 const LEADER_MOST: Duration = Duration::from_secs(5);
 const JOBS_MOST: Duration = Duration::from_secs(12);
+/// Less than a session lives without a sign of life: the closed connections of a dead node are a hint.
+const SHARED_MOST: Duration = Duration::from_secs(3);
 
 fn rounds(otherwise: usize) -> usize {
     std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -133,7 +135,7 @@ fn jobs_of_a_dead_node_are_taken_over() {
         }
     }
     let longest = tell("job takeover, shared host", shared);
-    assert!(longest < JOBS_MOST, "{longest:?}");
+    assert!(longest < SHARED_MOST, "{longest:?}");
     if !polite.is_empty() {
         let longest = tell("job takeover, polite host", polite);
         assert!(longest < JOBS_MOST, "{longest:?}");

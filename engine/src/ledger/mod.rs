@@ -239,6 +239,7 @@ impl<T: Tables> Ledger<T> {
             Command::Mint { seat, nonce } => Ok(self.mint(seat, nonce)),
             Command::Fence { seat } => self.fence(seat),
             Command::Admit { seat } => Ok(self.admit(seat)),
+            Command::Doubt { session } => Ok(self.doubt(session)),
         }
     }
 

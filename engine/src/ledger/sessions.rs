@@ -20,6 +20,8 @@ pub struct Session {
     pub seen: u64,
     /// Ledger time at which it expires without a beat.
     pub deadline: u64,
+    /// Since when its process seems to be gone; a beat of its own proves the contrary.
+    pub doubted: Option<u64>,
     /// Number of its latest take.
     pub last_take: u64,
     /// What that take was given.
@@ -73,6 +75,7 @@ impl<T: Tables> Ledger<T> {
             joined: clock,
             seen: clock,
             deadline: clock + self.policy().session_ttl_ms,
+            doubted: None,
             last_take: 0,
             last_grants: Vec::new(),
         };
@@ -87,6 +90,7 @@ impl<T: Tables> Ledger<T> {
             if let Some(session) = self.core.sessions.get_mut(id) {
                 session.deadline = clock + policy.session_ttl_ms;
                 session.seen = clock;
+                session.doubted = None;
                 self.core.seats.entry(session.seat).or_default().proven = true;
             }
         }
@@ -103,8 +107,41 @@ impl<T: Tables> Ledger<T> {
                 self.core.seats.entry(seat).or_default().fenced = true;
             }
         }
+        self.return_what_is_in_doubt()?;
         self.close_when_written();
         Ok(Reply::Ok)
+    }
+
+    pub(super) fn doubt(&mut self, session: SessionId) -> Reply {
+        match self.core.sessions.get_mut(&session) {
+            Some(session) => {
+                session.doubted.get_or_insert(self.core.clock);
+                Reply::Ok
+            }
+            None => Reply::Stale,
+        }
+    }
+
+    /// Jobs of sessions that have been in doubt for a while go to others, where two may work on one
+    /// by mistake: tokens see to it that one result counts. A lane with a pause, and a job that has
+    /// to be alone, wait for proof.
+    fn return_what_is_in_doubt(&mut self) -> TableResult<()> {
+        let (policy, clock) = (self.policy(), self.core.clock);
+        let sessions = &self.core.sessions;
+        let in_doubt = |id| {
+            let since = sessions.get(id).and_then(|session: &Session| session.doubted);
+            since.is_some_and(|since| since + policy.doubt_ms <= clock)
+        };
+        if !sessions.keys().any(in_doubt) {
+            return Ok(());
+        }
+        let held = self.core.taken.iter().filter(|(_, taken)| {
+            in_doubt(&taken.session) && !taken.alone && self.lanes.is_shared(taken.lane, &policy)
+        });
+        for id in held.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.put_back(id, true, clock)?;
+        }
+        Ok(())
     }
 
     pub(super) fn leave(&mut self, session: SessionId) -> TableResult<Reply> {

@@ -2,6 +2,7 @@
 
 mod barricades;
 mod deaths;
+mod doubts;
 mod failing;
 mod finishing;
 mod levels;

@@ -62,9 +62,11 @@ enum Bug {
     AnyLevel,
     /// A restart forgets how much a rule has added.
     QuotaForgotten,
+    /// Whoever seems to be gone is taken for dead.
+    DoubtIsProof,
 }
 
-const BUGS: [Bug; 18] = [
+const BUGS: [Bug; 19] = [
     Bug::NoTokenCheck,
     Bug::NoDedupe,
     Bug::SplitCommit,
@@ -83,6 +85,7 @@ const BUGS: [Bug; 18] = [
     Bug::EndForgotten,
     Bug::AnyLevel,
     Bug::QuotaForgotten,
+    Bug::DoubtIsProof,
 ];
 
 /// How often things happened: a run that did not exercise its faults is no proof.
@@ -180,6 +183,9 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         ("away at the end", 120),
         ("ended on every seat", 500),
         ("session expired", 1500),
+        ("hint with reason", 300),
+        ("hint without reason", 600),
+        ("jobs returned on a hint", 300),
         ("session replaced", 1500),
         ("late finish accepted", 20),
         ("late finish refused", 200),

@@ -6,6 +6,7 @@ mod control;
 mod courier;
 mod desk;
 mod election;
+mod guests;
 mod hub;
 mod log;
 mod machine;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::steps::{Node, State};
+use super::steps::{Node, State, TICK_MS};
 use crate::ledger::{Command, Core, Job, JobId, Lane, Session, SessionId, Token};
 
 /// Stands for every number that can never be met again.
@@ -146,6 +146,9 @@ impl Names {
     fn rename_session(&self, id: SessionId, session: &mut Session, nodes: &[Node]) {
         self.nonces.put(&mut session.nonce);
         self.wait(&mut session.deadline);
+        // Since when matters until it is long enough.
+        let since = |since: u64| self.clock.saturating_sub(since).min(TICK_MS);
+        session.doubted = session.doubted.map(since);
         (session.joined, session.seen) = (0, 0);
         // How far its node is ahead of it.
         let node = nodes.iter().find(|node| node.session == Some(id));

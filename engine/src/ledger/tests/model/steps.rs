@@ -37,6 +37,8 @@ pub(super) enum Action {
     Crash(usize, Option<usize>),
     /// A node is not heard any more until its session has expired; it knows nothing of it.
     Silence(usize),
+    /// The leader finds the connections of a node gone, whatever that means.
+    Doubt(usize),
     /// Time goes by, and who is heard gives a sign of life.
     Beat,
     /// The last join or result of a node arrives again, or at last.
@@ -87,6 +89,7 @@ fn policy() -> Policy {
         slots: 1,
         attempts_max: 2,
         session_ttl_ms: 2 * TICK_MS,
+        doubt_ms: TICK_MS,
         deaths_before_isolation: 1,
         poison_max: 1,
         on_error: OnError::Fail,
@@ -152,6 +155,9 @@ impl State {
             }
             if self.lives(number) && !node.silent {
                 add(Action::Silence(number));
+            }
+            if self.lives(number) {
+                add(Action::Doubt(number));
             }
             add(Action::Leave(number));
             if node.unheard {
@@ -251,6 +257,10 @@ impl State {
                 self.nodes[node] = Node { letter, ..Node::default() };
             }
             Action::Silence(node) => self.nodes[node].silent = true,
+            Action::Doubt(node) => {
+                let session = self.session(node);
+                self.apply(Command::Doubt { session })?;
+            }
             Action::Beat => self.beat()?,
             Action::Again(node) => {
                 if let Some(letter) = self.nodes[node].letter.clone() {

@@ -16,7 +16,7 @@ use crate::store::sqlite::store_error;
 use crate::store::{StoreError, seal};
 
 /// Format of the file; any other is refused.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 const SCHEMA: &str = "
 CREATE TABLE log (idx INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE local (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
