@@ -143,6 +143,27 @@ fn jobs_of_a_dead_node_are_taken_over() {
 }
 
 #[test]
+fn a_job_that_hangs_on_a_living_node_is_given_to_another() {
+    let (site, defs) = hanging_site(3);
+    let more = ["loader.fetch.parallelism=8", "task.timeout=2s"];
+    let settings: Vec<&str> = QUICK.iter().chain(&more).copied().collect();
+    let mut cluster = Cluster::of(3, &defs, &settings);
+    cluster.start_all();
+    wait_until("all pages are asked for twice", || site.log().len() >= 6);
+    for path in ["/000", "/001", "/002"] {
+        let log = site.log();
+        let asked: Vec<Instant> =
+            log.iter().filter(|hit| hit.path == path).map(|hit| hit.at).collect();
+        let held = asked[1] - asked[0];
+        assert!(held > Duration::from_millis(1800), "{path}: {held:?}");
+        assert!(held < Duration::from_secs(8), "{path}: {held:?}");
+    }
+    cluster.all_end_with(0);
+    super::same_everywhere(&cluster);
+    assert_eq!(super::rows_of(&cluster, 1), super::all_rows(3));
+}
+
+#[test]
 fn a_dead_worker_without_a_vote_is_replaced_as_soon() {
     let (site, defs) = slow_site(40, Duration::from_millis(400));
     let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();

@@ -180,6 +180,8 @@ pub struct Policy {
     pub session_ttl_ms: u64,
     /// How long a session in doubt keeps what others could do as well.
     pub doubt_ms: u64,
+    /// How long a job may be in hand from when its turn has come.
+    pub task_timeout_ms: u64,
     /// Deaths of its worker before a job is granted only by itself.
     pub deaths_before_isolation: u32,
     /// Deaths in isolation before it is failed.
@@ -213,6 +215,7 @@ impl Default for Policy {
             attempts_max: 4,
             session_ttl_ms: 5000,
             doubt_ms: 1000,
+            task_timeout_ms: 30 * 60 * 1000,
             deaths_before_isolation: 3,
             poison_max: 5,
             end_wait_ms: 20_000,

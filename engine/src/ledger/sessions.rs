@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::{Arrival, JobId, Reply, Seat, SessionId};
+use super::jobs::Taken;
 use super::{Ledger, TableResult, Tables};
 
 /// One life of one process.
@@ -108,6 +109,7 @@ impl<T: Tables> Ledger<T> {
             }
         }
         self.return_what_is_in_doubt()?;
+        self.return_what_takes_too_long()?;
         self.close_when_written();
         Ok(Reply::Ok)
     }
@@ -140,6 +142,23 @@ impl<T: Tables> Ledger<T> {
         });
         for id in held.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.put_back(id, true, clock)?;
+        }
+        Ok(())
+    }
+
+    /// A job that its node has had for too long goes to another, for what works on it may be stuck.
+    /// The node goes on with all others.
+    fn return_what_takes_too_long(&mut self) -> TableResult<()> {
+        let (patience, clock) = (self.policy().task_timeout_ms, self.core.clock);
+        let is_late = |taken: &Taken| taken.since.saturating_add(patience) <= clock;
+        let late = self.core.taken.iter().filter(|(_, taken)| is_late(taken));
+        let mut late: Vec<_> = late.map(|(id, taken)| (taken.grant, *id)).collect();
+        late.sort_unstable();
+        for (_, id) in late {
+            // One that has waited for another has its turn when that is gone.
+            if self.core.taken.get(&id).is_some_and(is_late) {
+                self.put_back(id, true, clock)?;
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod runs;
 mod sequence;
 mod sharing;
 mod taking;
+mod timeouts;
 
 use super::*;
 

@@ -104,7 +104,11 @@ impl World {
         let Some(session) = own.map(|(id, _)| *id).next() else { return Ok(()) };
         let lives = self.workers[seat].believes_in(session, self.now);
         self.note(if lives { "hint without reason" } else { "hint with reason" });
-        self.keeper.apply(self.now, Command::Doubt { session }).map(drop)
+        self.keeper.apply(self.now, Command::Doubt { session })?;
+        if lives && !self.keeper.live.core().sessions.contains_key(&session) {
+            return Err(String::from("T6: a hint ended a session that its worker believes in"));
+        }
+        Ok(())
     }
 
     /// Once the faults are over: the operator admits who is fenced, and who was away comes back
