@@ -268,6 +268,12 @@ impl ClusterHandle {
         assemble::absent(&self.hub, silent)
     }
 
+    /// Whether this node leads.
+    #[cfg(test)]
+    pub(in crate::store) fn leads(&self) -> bool {
+        self.hub.leads().is_some()
+    }
+
     /// The life of this process, as the others know it.
     pub(crate) fn life(&self) -> u64 {
         self.hub.life
