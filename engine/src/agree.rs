@@ -151,6 +151,7 @@ async fn open_run(
             lane_share_max: (take_limit / 4 * 3).max(1),
             attempts_max: config.job.attempts_max,
             session_ttl_ms: config.cluster.session_ttl.as_millis() as u64,
+            task_timeout_ms: config.job.task_timeout.as_millis() as u64,
             end_wait_ms: config.cluster.end_wait.as_millis() as u64,
             auto_fence: config.cluster.auto_fence,
             on_error: config.job.on_error,

@@ -18,6 +18,8 @@ const HOSTS_MAX: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Pace {
     delay: Duration,
+    /// Who has waited for its turn for so long does not start any more.
+    patience: Duration,
     /// When each lane may start next. Held for a look, never across a wait.
     next: Mutex<HashMap<String, Instant>>,
     /// Requests to one lane at a time, where jobs are granted ahead.
@@ -32,6 +34,7 @@ impl Pace {
     pub(crate) fn new(delay: Duration) -> Self {
         Self {
             delay,
+            patience: Duration::MAX,
             next: Mutex::default(),
             places: None,
             rooms: Mutex::default(),
@@ -42,6 +45,11 @@ impl Pace {
     /// The same with so many requests to one lane at a time.
     pub(crate) fn with_places(self, places: usize) -> Self {
         Self { places: Some(places.max(1)), ..self }
+    }
+
+    /// The same where a job may be somebody else's after so long.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Waits for a place among the requests to a lane; it is free again when this is dropped.
@@ -61,11 +69,15 @@ impl Pace {
     /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.
     pub(crate) async fn turn(&self, lane: &str) -> Option<Instant> {
         let mut closed = self.closed.subscribe();
+        let began = Instant::now();
         loop {
             if *closed.borrow_and_update() {
                 return None;
             }
             let now = Instant::now();
+            if now - began > self.patience {
+                return None;
+            }
             let Err(at) = self.start(lane, now) else { return Some(now) };
             // Who wakes late starts late, and the next one counts from then.
             tokio::select! {
@@ -165,6 +177,14 @@ mod tests {
         pace.close();
         assert_eq!(waiting.await.unwrap(), None);
         assert_eq!(pace.turn("b").await, None);
+    }
+
+    #[tokio::test]
+    async fn who_has_waited_for_too_long_does_not_start() {
+        let pace = Pace::new(Duration::from_millis(40)).with_patience(Duration::from_millis(20));
+        assert!(pace.turn("a").await.is_some());
+        assert!(pace.turn("a").await.is_none());
+        assert!(pace.turn("a").await.is_some());
     }
 
     #[test]

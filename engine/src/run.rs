@@ -357,7 +357,12 @@ fn task_mediator(
         .map_err(|error| internal(format!("no worker threads: {error}")))?;
     let shop = Workshop::of(prepared, &config);
     let pace = Pace::new(fetch.delay);
-    let pace = if place.alone { pace } else { pace.with_places(fetch.parallelism) };
+    let pace = if place.alone {
+        pace
+    } else {
+        // Half of the time in which a job has to end is left for the page.
+        pace.with_places(fetch.parallelism).with_patience(config.job.task_timeout / 2)
+    };
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,

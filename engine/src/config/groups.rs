@@ -70,6 +70,8 @@ pub struct JobConfig {
     pub take_limit: usize,
     /// `job.attempts.max`: tries of a failing job.
     pub attempts_max: u32,
+    /// `task.timeout`: how long a job may be in hand from when its turn has come.
+    pub task_timeout: Duration,
     /// `job.onError`: what a failed job means for the others.
     pub on_error: OnError,
 }
@@ -254,6 +256,7 @@ impl Values<'_> {
         JobConfig {
             take_limit: self.number("job.takeLimit") as usize,
             attempts_max: self.number("job.attempts.max") as u32,
+            task_timeout: self.duration("task.timeout"),
             on_error: match self.text("job.onError").as_str() {
                 "halt" => OnError::Halt,
                 "quarantine" => OnError::Quarantine,

@@ -69,6 +69,10 @@ pub(super) const TABLE: &[Key] = &[
     row("job.onError", JOBS, Kind::Choice(&["fail", "quarantine", "halt"]), is("fail"),
         "What a failed job means for the others: nothing; no more jobs of its host, and those that \
          wait are failed too; or the end of the run, which the next `run` continues."),
+    row("task.timeout", JOBS, with_unit(1000), is("30m"),
+        "How long a node of a cluster may have a job in hand from when its turn has come, before it is \
+         given to another as well: what works on it may be stuck. The first result counts. Longer than \
+         any page takes with all its tasks, and far above `loader.total.timeout`."),
     row("links.depth.max", JOBS, integer(0, 1_000_000_000), is("10000"),
         "Links followed one after the other from one locator."),
     row("links.page.max", JOBS, integer(0, 1_000_000_000), is("1000000"),

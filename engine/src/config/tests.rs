@@ -76,7 +76,7 @@ fn defaults_are_those_the_engine_is_written_against() {
     Config { blank_replace: true, blank_replace_with: "-", not_found_replace_with: "not found" }, dates: Dates
     Config { run_date_time_text: None, pattern: "yyyy-MM-dd'T'HH:mm:ss.SSSZ", high_date: "2037-12-31T23:59:59.999" }, output: Output
     Config { dir: "output", dir_timestamp_pattern: "yyyyMMMdd-HHmmss", order: Arrival, lag_bytes_max: 1073741824 }, job: Job
-    Config { take_limit: 64, attempts_max: 4, on_error: Fail }, links: Links
+    Config { take_limit: 64, attempts_max: 4, task_timeout: 1800s, on_error: Fail }, links: Links
     Config { depth_max: 10000, page_max: 1000000, drop_params: "utm_*, gclid, fbclid, msclkid, dclid, yclid, mc_cid, mc_eid, _ga, igshid", urls_max: 10000000, sitemap_urls_max: 100000, sitemap_files_max: 50000 }, fetch: Fetch
     Config { resources_dir: None, delay: 1s, parallelism: 1, retry_backoff: 500ms, retry_backoff_max: 60s, retry_after_max: 600s, connect_timeout: 10s, idle_timeout: 30s, total_timeout: 120s, redirects_max: 10, body_bytes_max: 16777216, user_agent: "spoonbill/0.1.0" }, parse: Parse
     Config { nodes_max: 4000000, depth_max: 5000, rows_max: 1000000, time_max: 30s, threads: 0 }, script: Script

@@ -92,6 +92,9 @@ pub enum Command {
     Fence { seat: Seat },
     /// Lets a fenced seat in again.
     Admit { seat: Seat },
+    /// The connections of a session's process are gone. That is a hint and no proof: it may come
+    /// back.
+    Doubt { session: SessionId },
 }
 
 /// A process that asks for a session.
@@ -175,6 +178,10 @@ pub struct Policy {
     pub attempts_max: u32,
     /// How long a session lives without a beat.
     pub session_ttl_ms: u64,
+    /// How long a session in doubt keeps what others could do as well.
+    pub doubt_ms: u64,
+    /// How long a job may be in hand from when its turn has come.
+    pub task_timeout_ms: u64,
     /// Deaths of its worker before a job is granted only by itself.
     pub deaths_before_isolation: u32,
     /// Deaths in isolation before it is failed.
@@ -207,6 +214,8 @@ impl Default for Policy {
             lane_share_max: 32,
             attempts_max: 4,
             session_ttl_ms: 5000,
+            doubt_ms: 1000,
+            task_timeout_ms: 30 * 60 * 1000,
             deaths_before_isolation: 3,
             poison_max: 5,
             end_wait_ms: 20_000,

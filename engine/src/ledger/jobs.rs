@@ -44,6 +44,9 @@ pub(crate) struct Taken {
     pub begun: bool,
     /// Number of the grant.
     pub grant: u64,
+    /// Ledger time at which its turn may have come: its grant, or the end of one before it that the
+    /// same session has of the same lane.
+    pub since: u64,
     /// When its lane could have started before this grant.
     pub start_before: u64,
 }
@@ -292,8 +295,16 @@ impl<T: Tables> Ledger<T> {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
-        let taken =
-            Taken { session, token, lane, alone, begun: false, grant: grants, start_before };
+        let taken = Taken {
+            session,
+            token,
+            lane,
+            alone,
+            begun: false,
+            grant: grants,
+            since: clock,
+            start_before,
+        };
         self.core.taken.insert(id, taken);
         grant(id, taken, job)
     }
@@ -429,6 +440,12 @@ impl<T: Tables> Ledger<T> {
         self.core.taken.remove(&id);
         let policy = self.policy();
         self.lanes.let_go(taken.lane, taken.session, &policy);
+        let behind = self.core.taken.values_mut().filter(|other| {
+            (other.session, other.lane) == (taken.session, taken.lane) && other.grant > taken.grant
+        });
+        for other in behind {
+            other.since = self.core.clock;
+        }
     }
 }
 

@@ -245,6 +245,11 @@ impl Lanes {
         })
     }
 
+    /// Whether several sessions may hold jobs of a lane.
+    pub(super) fn is_shared(&self, id: LaneId, policy: &Policy) -> bool {
+        self.all.get(&id).is_some_and(|lane| !lane.is_exclusive(policy))
+    }
+
     /// When a session may start a job on a lane that is ready at `ready_at`; `None` while the lane
     /// is full or somebody else's.
     pub(super) fn start_at(

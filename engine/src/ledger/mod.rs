@@ -191,6 +191,7 @@ pub struct Standing {
 
 /// The state machine.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Ledger<T> {
     core: Core,
     lanes: Lanes,
@@ -240,6 +241,7 @@ impl<T: Tables> Ledger<T> {
             Command::Mint { seat, nonce } => Ok(self.mint(seat, nonce)),
             Command::Fence { seat } => self.fence(seat),
             Command::Admit { seat } => Ok(self.admit(seat)),
+            Command::Doubt { session } => Ok(self.doubt(session)),
         }
     }
 

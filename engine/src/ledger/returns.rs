@@ -87,7 +87,8 @@ impl<T: Tables> Ledger<T> {
         job.ready_at = 0;
         if died && self.mourn(&mut job, taken) {
             let deaths = job.lone_deaths;
-            let reason = format!("its worker died {deaths} times while working on nothing else");
+            let reason =
+                format!("its worker died or hung {deaths} times while working on nothing else");
             return self.fail(id, job, vec![reason]);
         }
         self.queue(id, &job)

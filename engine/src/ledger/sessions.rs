@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::{Arrival, JobId, Reply, Seat, SessionId};
+use super::jobs::Taken;
 use super::{Ledger, TableResult, Tables};
 
 /// One life of one process.
@@ -20,6 +21,8 @@ pub struct Session {
     pub seen: u64,
     /// Ledger time at which it expires without a beat.
     pub deadline: u64,
+    /// Since when its process seems to be gone; a beat of its own proves the contrary.
+    pub doubted: Option<u64>,
     /// Number of its latest take.
     pub last_take: u64,
     /// What that take was given.
@@ -73,6 +76,7 @@ impl<T: Tables> Ledger<T> {
             joined: clock,
             seen: clock,
             deadline: clock + self.policy().session_ttl_ms,
+            doubted: None,
             last_take: 0,
             last_grants: Vec::new(),
         };
@@ -87,6 +91,7 @@ impl<T: Tables> Ledger<T> {
             if let Some(session) = self.core.sessions.get_mut(id) {
                 session.deadline = clock + policy.session_ttl_ms;
                 session.seen = clock;
+                session.doubted = None;
                 self.core.seats.entry(session.seat).or_default().proven = true;
             }
         }
@@ -103,8 +108,59 @@ impl<T: Tables> Ledger<T> {
                 self.core.seats.entry(seat).or_default().fenced = true;
             }
         }
+        self.return_what_is_in_doubt()?;
+        self.return_what_takes_too_long()?;
         self.close_when_written();
         Ok(Reply::Ok)
+    }
+
+    pub(super) fn doubt(&mut self, session: SessionId) -> Reply {
+        match self.core.sessions.get_mut(&session) {
+            Some(session) => {
+                session.doubted.get_or_insert(self.core.clock);
+                Reply::Ok
+            }
+            None => Reply::Stale,
+        }
+    }
+
+    /// Jobs of sessions that have been in doubt for a while go to others, where two may work on one
+    /// by mistake: tokens see to it that one result counts. A lane with a pause, and a job that has
+    /// to be alone, wait for proof.
+    fn return_what_is_in_doubt(&mut self) -> TableResult<()> {
+        let (policy, clock) = (self.policy(), self.core.clock);
+        let sessions = &self.core.sessions;
+        let in_doubt = |id| {
+            let since = sessions.get(id).and_then(|session: &Session| session.doubted);
+            since.is_some_and(|since| since + policy.doubt_ms <= clock)
+        };
+        if !sessions.keys().any(in_doubt) {
+            return Ok(());
+        }
+        let held = self.core.taken.iter().filter(|(_, taken)| {
+            in_doubt(&taken.session) && !taken.alone && self.lanes.is_shared(taken.lane, &policy)
+        });
+        for id in held.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.put_back(id, true, clock)?;
+        }
+        Ok(())
+    }
+
+    /// A job that its node has had for too long goes to another, for what works on it may be stuck.
+    /// The node goes on with all others.
+    fn return_what_takes_too_long(&mut self) -> TableResult<()> {
+        let (patience, clock) = (self.policy().task_timeout_ms, self.core.clock);
+        let is_late = |taken: &Taken| taken.since.saturating_add(patience) <= clock;
+        let late = self.core.taken.iter().filter(|(_, taken)| is_late(taken));
+        let mut late: Vec<_> = late.map(|(id, taken)| (taken.grant, *id)).collect();
+        late.sort_unstable();
+        for (_, id) in late {
+            // One that has waited for another has its turn when that is gone.
+            if self.core.taken.get(&id).is_some_and(is_late) {
+                self.put_back(id, true, clock)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn leave(&mut self, session: SessionId) -> TableResult<Reply> {

@@ -2,14 +2,17 @@
 
 mod barricades;
 mod deaths;
+mod doubts;
 mod failing;
 mod finishing;
 mod levels;
+mod model;
 mod moving;
 mod runs;
 mod sequence;
 mod sharing;
 mod taking;
+mod timeouts;
 
 use super::*;
 

@@ -2,6 +2,8 @@
 //! with the store closed and opened again between, and what is read back is the same.
 
 mod cluster;
+mod histories;
+mod wing_gong;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -22,6 +22,7 @@ impl World {
                 Ok(())
             }
             32..=34 if !self.solo && self.may_harm(seat) => self.fence(seat),
+            88..=147 if !self.solo => self.hint(seat),
             45..=79 if !self.solo && self.may_harm(seat) => {
                 self.note("worker paused");
                 self.workers[seat].back_at = self.now + self.dice.between(100, 1200);

@@ -97,6 +97,20 @@ impl World {
         self.keeper.apply(self.now, command).map(drop)
     }
 
+    /// The leader finds a seat's connections gone: its process is dead, or it is not.
+    pub(super) fn hint(&mut self, seat: usize) -> Result<(), String> {
+        let sessions = self.keeper.live.core().sessions.iter();
+        let own = sessions.filter(|(_, session)| session.seat == Seat(seat as u32));
+        let Some(session) = own.map(|(id, _)| *id).next() else { return Ok(()) };
+        let lives = self.workers[seat].believes_in(session, self.now);
+        self.note(if lives { "hint without reason" } else { "hint with reason" });
+        self.keeper.apply(self.now, Command::Doubt { session })?;
+        if lives && !self.keeper.live.core().sessions.contains_key(&session) {
+            return Err(String::from("T6: a hint ended a session that its worker believes in"));
+        }
+        Ok(())
+    }
+
     /// Once the faults are over: the operator admits who is fenced, and who was away comes back
     /// when the others have ended the run without it.
     pub(super) fn let_in(&mut self) -> Result<(), String> {

@@ -62,9 +62,13 @@ enum Bug {
     AnyLevel,
     /// A restart forgets how much a rule has added.
     QuotaForgotten,
+    /// Whoever seems to be gone is taken for dead.
+    DoubtIsProof,
+    /// A worker asks a host for a job that may have been taken away from it.
+    LateStart,
 }
 
-const BUGS: [Bug; 18] = [
+const BUGS: [Bug; 20] = [
     Bug::NoTokenCheck,
     Bug::NoDedupe,
     Bug::SplitCommit,
@@ -83,6 +87,8 @@ const BUGS: [Bug; 18] = [
     Bug::EndForgotten,
     Bug::AnyLevel,
     Bug::QuotaForgotten,
+    Bug::DoubtIsProof,
+    Bug::LateStart,
 ];
 
 /// How often things happened: a run that did not exercise its faults is no proof.
@@ -180,6 +186,10 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         ("away at the end", 120),
         ("ended on every seat", 500),
         ("session expired", 1500),
+        ("hint with reason", 300),
+        ("hint without reason", 400),
+        ("jobs returned on a hint", 40),
+        ("job taken away", 40),
         ("session replaced", 1500),
         ("late finish accepted", 20),
         ("late finish refused", 200),

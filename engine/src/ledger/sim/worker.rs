@@ -41,6 +41,8 @@ pub(super) struct Call {
 
 struct Work {
     grant: Grant,
+    /// When it was asked for.
+    asked: u64,
     /// Its host is asked then, at the earliest.
     starts: u64,
     /// When its host was asked.
@@ -222,6 +224,11 @@ impl Worker {
         } else if now >= self.deadline {
             self.abandon();
         }
+        if !self.solo && self.bug != Bug::LateStart {
+            // They may be somebody else's by now.
+            let patience = order.policy.task_timeout_ms / 2;
+            self.works.retain(|work| work.started.is_some() || now < work.asked + patience);
+        }
         self.start_works(now, order.policy.delay_ms, &mut deeds);
         if self.session.is_some() && !self.solo && now >= self.renew_at {
             self.renew_at = now + TTL_MS / 4;
@@ -398,13 +405,15 @@ impl Worker {
             | (Command::Release { name, .. }, _) => {
                 self.stage = if name == "setup" { Stage::ClaimSeed } else { Stage::Working };
             }
-            (_, Reply::Granted { jobs, wait_ms }) => self.accept(now, jobs, wait_ms, dice),
+            (_, Reply::Granted { jobs, wait_ms }) => {
+                self.take_at = now + wait_ms.unwrap_or(100).min(100);
+                self.accept(now, call.first, jobs, dice);
+            }
             _ => {}
         }
     }
 
-    fn accept(&mut self, now: u64, jobs: Vec<Grant>, wait_ms: Option<u64>, dice: &mut Dice) {
-        self.take_at = now + wait_ms.unwrap_or(100).min(100);
+    fn accept(&mut self, now: u64, asked: u64, jobs: Vec<Grant>, dice: &mut Dice) {
         for grant in jobs {
             // Most jobs are quick; some outlive their session.
             let slow = dice.chance(30);
@@ -412,7 +421,7 @@ impl Worker {
             let lag = dice.pick(&[0, 0, 0, 0, 150, 150, 600]);
             let starts = now + dice.between(0, lag);
             let begun = !grant.alone;
-            self.works.push(Work { grant, starts, started: None, lasts, begun });
+            self.works.push(Work { grant, asked, starts, started: None, lasts, begun });
         }
     }
 

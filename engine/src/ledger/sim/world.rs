@@ -70,6 +70,8 @@ impl World {
             lane_share_max: dice.pick(&[2, 32]),
             attempts_max: 4,
             session_ttl_ms: TTL_MS,
+            doubt_ms: TTL_MS / 20,
+            task_timeout_ms: dice.pick(&[300, 2000, 60_000]),
             deaths_before_isolation: dice.between(1, 3) as u32,
             poison_max: if deadly { dice.between(1, 3) as u32 } else { u32::MAX },
             end_wait_ms: 1500,
@@ -252,7 +254,17 @@ impl World {
             let due = std::mem::take(&mut self.renewals);
             let renewals = due.iter().map(|(session, _)| *session).collect();
             let before: Vec<_> = self.keeper.live.core().sessions.keys().copied().collect();
+            let held = self.keeper.live.core().held();
+            let mut sessions = self.keeper.live.core().sessions.values();
+            let doubted = sessions.any(|session| session.doubted.is_some());
             self.keeper.apply(self.now, Command::Beat { renewals })?;
+            let (now, core) = (self.keeper.live.core().held(), self.keeper.live.core());
+            let fewer = |(id, count): (&SessionId, &u64)| {
+                core.sessions.contains_key(id) && now.get(id).is_none_or(|now| now < count)
+            };
+            if held.iter().any(fewer) {
+                self.note(if doubted { "jobs returned on a hint" } else { "job taken away" });
+            }
             for session in before {
                 if self.keeper.live.core().sessions.contains_key(&session) {
                     continue;

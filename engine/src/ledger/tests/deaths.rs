@@ -29,7 +29,10 @@ fn a_job_that_kills_its_workers_is_isolated_and_then_failed() {
     assert_eq!(bench.ledger.standing().rows, 3);
     let failed = bench.ledger.tables_mut().failed(None, 9).unwrap();
     assert_eq!(failed.len(), 1);
-    assert_eq!(failed[0].1.reasons, ["its worker died 5 times while working on nothing else"]);
+    assert_eq!(
+        failed[0].1.reasons,
+        ["its worker died or hung 5 times while working on nothing else"]
+    );
 }
 
 #[test]

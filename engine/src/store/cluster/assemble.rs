@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::desk::Desk;
+use super::guests::Guests;
 use super::hub::{
     DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Proposal, Voter, locked, random,
 };
@@ -177,6 +178,7 @@ fn furnish(
             asking,
             raft: OnceLock::new(),
             renewals: Mutex::default(),
+            guests: Guests::default(),
             heard: watch::Sender::new(Instant::now()),
         });
     }

@@ -55,10 +55,17 @@ impl Handler for Desk {
         if hello.role == Role::Voter && !self.hub.peers().contains_key(&Seat(hello.seat)) {
             return Err(format!("node {} is not among the peers", hello.seat));
         }
+        if let Some(voter) = &self.hub.voter {
+            voter.guests.came(hello);
+        }
         Ok(())
     }
 
-    fn gone(&self, _hello: &Hello) {}
+    fn gone(&self, hello: &Hello) {
+        if let Some(voter) = &self.hub.voter {
+            voter.guests.went(hello);
+        }
+    }
 }
 
 /// Whether raft may hear this disk: the present one of its seat, and no other.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::ClusterOptions;
+use super::guests::Guests;
 use super::log::Log;
 use super::machine::Machine;
 use super::types::{Item, Peers, Raft, VERSION, seat_of};
@@ -62,6 +63,8 @@ pub(super) struct Voter {
     pub raft: OnceLock<Raft>,
     /// Sessions that have given a sign of life since the last beat, and who waits for the next.
     pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,
+    /// Whose connections are there, and whose are gone.
+    pub guests: Guests,
     /// When the leader was last heard.
     pub heard: watch::Sender<Instant>,
 }

@@ -6,6 +6,7 @@ mod control;
 mod courier;
 mod desk;
 mod election;
+mod guests;
 mod hub;
 mod log;
 mod machine;
@@ -266,6 +267,12 @@ impl ClusterHandle {
             .copied()
             .filter(|seat| *seat != self.hub.options.seat && !connected(*seat));
         assemble::absent(&self.hub, silent)
+    }
+
+    /// Whether this node leads.
+    #[cfg(test)]
+    pub(in crate::store) fn leads(&self) -> bool {
+        self.hub.leads().is_some()
     }
 
     /// The life of this process, as the others know it.

@@ -160,6 +160,7 @@ pub(super) async fn beat(hub: Arc<Hub>) {
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
             let Some(voter) = &hub.voter else { return };
+            super::guests::doubt(voter).await;
             if !propose_one(voter, &Command::Beat { renewals }).await {
                 return;
             }

@@ -109,6 +109,7 @@ mod tests {
             joined: 0,
             seen: 0,
             deadline: 0,
+            doubted: None,
             last_take: 0,
             last_grants: Vec::new(),
         };

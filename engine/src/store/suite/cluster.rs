@@ -19,7 +19,7 @@ impl Node {
 }
 
 /// So many nodes in one process; the first is asked.
-struct Cluster<const NODES: usize> {
+pub(super) struct Cluster<const NODES: usize> {
     _dir: tempfile::TempDir,
     nodes: Vec<Node>,
 }
@@ -63,6 +63,23 @@ impl<const NODES: usize> Cluster<NODES> {
         });
         cluster
     }
+
+    pub(super) fn handles(&self) -> Vec<Option<ClusterHandle>> {
+        self.nodes.iter().map(|node| node.open.as_ref().map(|(handle, _)| handle.clone())).collect()
+    }
+
+    /// The place of the node that leads, if one does.
+    pub(super) fn leader(&self) -> Option<usize> {
+        self.handles().iter().position(|handle| handle.as_ref().is_some_and(ClusterHandle::leads))
+    }
+
+    /// Closes one node and opens it again.
+    pub(super) fn reopen_one(&mut self, place: usize) {
+        let (handle, thread) = self.nodes[place].open.take().unwrap();
+        drop(handle);
+        thread.close();
+        self.nodes[place].open();
+    }
 }
 
 impl<const NODES: usize> Subject for Cluster<NODES> {
@@ -76,10 +93,7 @@ impl<const NODES: usize> Subject for Cluster<NODES> {
 
     fn reopen(&mut self, dice: &mut Dice) {
         let place = dice.below(self.nodes.len() as u64) as usize;
-        let (handle, thread) = self.nodes[place].open.take().unwrap();
-        drop(handle);
-        thread.close();
-        self.nodes[place].open();
+        self.reopen_one(place);
     }
 }
 

@@ -1,0 +1,121 @@
+//! Whose connections have gone: a process that is killed closes them at once, long before its session
+//! runs out. It is a hint and no proof, and the ledger takes it for no more.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::hub::{Voter, locked};
+use super::machine::Request;
+use super::proposer::propose_one;
+use super::wire::Hello;
+use crate::ledger::{Command, Seat};
+
+/// Processes that are remembered as gone.
+const GONE_MAX: usize = 256;
+
+/// A process: its seat and its life.
+type Process = (Seat, u64);
+
+/// Who is connected with this node, and who was.
+#[derive(Debug, Default)]
+pub(super) struct Guests {
+    /// Connections that each has open.
+    open: Mutex<BTreeMap<Process, usize>>,
+}
+
+impl Guests {
+    /// A process has one connection more.
+    pub(super) fn came(&self, hello: &Hello) {
+        *locked(&self.open).entry(process(hello)).or_default() += 1;
+    }
+
+    /// It has one less.
+    pub(super) fn went(&self, hello: &Hello) {
+        let mut open = locked(&self.open);
+        if let Some(own) = open.get_mut(&process(hello)) {
+            *own = own.saturating_sub(1);
+        }
+        let gone = without_any(&open);
+        for process in gone.iter().take(gone.len().saturating_sub(GONE_MAX)) {
+            open.remove(process);
+        }
+    }
+
+    fn gone(&self) -> Vec<Process> {
+        without_any(&locked(&self.open))
+    }
+
+    /// Nothing more is to be said of it, unless it comes back.
+    fn forget(&self, process: Process) {
+        let mut open = locked(&self.open);
+        if open.get(&process) == Some(&0) {
+            open.remove(&process);
+        }
+    }
+}
+
+fn without_any(open: &BTreeMap<Process, usize>) -> Vec<Process> {
+    open.iter().filter(|(_, own)| **own == 0).map(|(process, _)| *process).collect()
+}
+
+fn process(hello: &Hello) -> Process {
+    (Seat(hello.seat), hello.life)
+}
+
+/// Tells the ledger whose connections are gone, as far as they have a session.
+pub(super) async fn doubt(voter: &Voter) {
+    let gone = voter.guests.gone();
+    if gone.is_empty() {
+        return;
+    }
+    let Ok(roster) = voter.machine.ask(Request::Roster).await else { return };
+    for (seat, life) in gone {
+        let present = roster.seats.get(&seat).is_some_and(|record| record.life == life);
+        let own = roster.sessions.iter().find(|(_, session)| present && session.seat == seat);
+        let told = match own {
+            Some((session, _)) => propose_one(voter, &Command::Doubt { session: *session }).await,
+            None => true,
+        };
+        if told {
+            voter.guests.forget((seat, life));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::cluster::wire::Role;
+
+    fn hello(seat: u32, life: u64) -> Hello {
+        Hello { version: 0, role: Role::Voter, seat, raft_id: 0, cluster_id: None, life }
+    }
+
+    #[test]
+    fn who_has_no_connection_left_is_gone_until_it_comes_back() {
+        let guests = Guests::default();
+        guests.came(&hello(1, 7));
+        guests.came(&hello(1, 7));
+        guests.went(&hello(1, 7));
+        assert_eq!(guests.gone(), []);
+        guests.went(&hello(1, 7));
+        guests.came(&hello(1, 8));
+        assert_eq!(guests.gone(), [(Seat(1), 7)]);
+        guests.forget((Seat(1), 8));
+        guests.went(&hello(1, 8));
+        assert_eq!(guests.gone(), [(Seat(1), 7), (Seat(1), 8)]);
+        guests.came(&hello(1, 7));
+        guests.forget((Seat(1), 8));
+        assert_eq!(guests.gone(), []);
+    }
+
+    #[test]
+    fn not_all_that_are_gone_are_remembered() {
+        let guests = Guests::default();
+        for life in 0..1000 {
+            guests.came(&hello(1, life));
+            guests.went(&hello(1, life));
+        }
+        assert_eq!(guests.gone().len(), GONE_MAX);
+    }
+}
