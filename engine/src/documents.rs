@@ -19,6 +19,7 @@ use std::path::Path;
 use bytes::Bytes;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use health::Alarm;
@@ -94,9 +95,10 @@ impl Documents {
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
         let file = dir.map(|dir| dir.join(FILE));
         let (requests, inbox) = queue(QUEUE);
+        let runtime = Handle::try_current().ok();
         std::thread::Builder::new()
             .name("documents".to_owned())
-            .spawn(move || keep(file.as_deref(), bytes_max, &inbox))
+            .spawn(move || keep(file.as_deref(), bytes_max, &inbox, runtime))
             .map_err(|error| StoreError::Failed(format!("no thread for saved pages: {error}")))?;
         Ok(Self { requests })
     }
@@ -124,17 +126,17 @@ impl Documents {
 
     /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
     /// are likely to look alike.
-    pub(crate) async fn keep(
+    pub(crate) fn keep(
         &self,
         fingerprint: Fingerprint,
         kind: String,
         page: StoredPage,
         expected: Option<Expected>,
-    ) -> Result<(), String> {
+    ) -> impl Future<Output = Result<(), String>> + use<> {
         let (answer, kept) = oneshot::channel();
         self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
         drop(expected);
-        kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
+        async { kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned())) }
     }
 
     /// Saves data parsed from a page.
@@ -155,10 +157,10 @@ impl Documents {
 }
 
 /// The thread: waits for the first request, opens the file, and serves.
-fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>) {
+fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>, runtime: Option<Handle>) {
     let Some(first) = inbox.recv() else { return };
     let opened = open_files(file, bytes_max).and_then(|files| {
-        Keeper::new(files, Alarm::of(file), inbox, bytes_max)
+        Keeper::new(files, Alarm::of(file), (inbox, runtime), bytes_max)
             .map_err(|error| format!("`{}`: {error}", name_of(file)))
     });
     match opened {

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::queue::{Sender, queue};
@@ -48,8 +49,12 @@ impl<W: 'static> Pool<W> {
     }
 
     /// Runs `job` on a thread and waits for its answer. The caller bounds how many are under way,
-    /// so that the channel never makes an async thread wait.
-    pub(crate) async fn run<R, F>(&self, job: F) -> Result<R, PoolError>
+    /// so that the channel never makes an async thread wait. The work is sent at once: a future
+    /// that held it would be moved about with all of it.
+    pub(crate) fn run<R, F>(
+        &self,
+        job: F,
+    ) -> impl Future<Output = Result<R, PoolError>> + use<W, R, F>
     where
         R: Send + 'static,
         F: FnOnce(&mut W) -> R + Send + 'static,
@@ -66,8 +71,18 @@ impl<W: 'static> Pool<W> {
                 }
             }
         });
-        self.work.send(work).map_err(|_work| PoolError::Closed)?;
-        result.await.unwrap_or(Err(PoolError::Closed))
+        // Threads that are gone drop the work, and with it the sender of the answer.
+        drop(self.work.send(work));
+        async { result.await.unwrap_or(Err(PoolError::Closed)) }
+    }
+}
+
+/// Gives answers to tasks of a runtime: there, so that one wake serves all of them and they go on
+/// together.
+pub(crate) fn answer_together(runtime: Option<&Handle>, answers: impl FnOnce() + Send + 'static) {
+    match runtime {
+        Some(runtime) => drop(runtime.spawn(async { answers() })),
+        None => answers(),
     }
 }
 

@@ -28,9 +28,11 @@ struct State<T> {
     items: VecDeque<T>,
     senders: usize,
     receivers: usize,
-    /// Receivers asleep, and how many items one of them wants to find.
+    /// Receivers asleep whom nobody has called yet, and how many items one of them wants to find.
     asleep: usize,
     wanted: usize,
+    /// Receivers called that are not awake yet: to call them again would cost as much and do nothing.
+    called: usize,
     /// Those who will send soon, if anybody ever said so.
     guests: Option<usize>,
     /// Senders asleep.
@@ -45,6 +47,7 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
         receivers: 1,
         asleep: 0,
         wanted: 1,
+        called: 0,
         guests: None,
         shut_out: 0,
     };
@@ -55,6 +58,30 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
         bound: bound.max(1),
     });
     (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+impl<T> State<T> {
+    /// Whether a receiver is to be called now; it counts as called from here on.
+    fn calls(&mut self, due: bool) -> bool {
+        let calls = due && self.asleep > 0;
+        if calls {
+            (self.asleep, self.called) = (self.asleep - 1, self.called + 1);
+        }
+        calls
+    }
+
+    /// A receiver goes to sleep until there are so many items.
+    fn sleep(&mut self, wanted: usize) {
+        (self.asleep, self.wanted) = (self.asleep + 1, wanted);
+    }
+
+    /// A receiver is awake again, called or not.
+    fn wake(&mut self) {
+        match self.called.checked_sub(1) {
+            Some(left) => self.called = left,
+            None => self.asleep -= 1,
+        }
+    }
 }
 
 impl<T> Shared<T> {
@@ -85,7 +112,11 @@ impl<T> Sender<T> {
             return Err(item);
         }
         state.items.push_back(item);
-        if state.asleep > 0 && state.items.len() >= state.wanted.min(self.0.bound) {
+        let due = state.items.len() >= state.wanted.min(self.0.bound);
+        let calls = state.calls(due);
+        // Who is called finds the lock free.
+        drop(state);
+        if calls {
             self.0.filled.notify_one();
         }
         Ok(())
@@ -109,9 +140,9 @@ impl<T> Receiver<T> {
             if state.senders == 0 {
                 return None;
             }
-            (state.asleep, state.wanted) = (state.asleep + 1, 1);
+            state.sleep(1);
             state = self.0.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.asleep -= 1;
+            state.wake();
         }
     }
 
@@ -136,10 +167,10 @@ impl<T> Receiver<T> {
             if left.is_zero() {
                 break;
             }
-            (state.asleep, state.wanted) = (state.asleep + 1, wanted);
+            state.sleep(wanted);
             let woken = self.0.filled.wait_timeout(state, left);
             state = woken.map_or_else(|broken| broken.into_inner().0, |woken| woken.0);
-            state.asleep -= 1;
+            state.wake();
         }
         self.0.take(&mut state)
     }
@@ -180,7 +211,10 @@ impl<T> Drop for Guest<T> {
         let mut state = self.0.state();
         let left = state.guests.map_or(0, |guests| guests - 1);
         state.guests = Some(left);
-        if left == 0 && state.asleep > 0 && state.wanted > 1 {
+        let due = left == 0 && state.wanted > 1;
+        let calls = state.calls(due);
+        drop(state);
+        if calls {
             self.0.filled.notify_one();
         }
     }
@@ -242,6 +276,23 @@ mod tests {
         assert!(giver.join().unwrap());
         let rest = (0..3).filter_map(|_| receiver.recv_in_company(3, much_later));
         assert_eq!(rest.count(), 3);
+    }
+
+    #[test]
+    fn a_sleeper_is_called_once() {
+        let (sender, _receiver) = queue::<i32>(8);
+        let mut state = sender.0.state();
+        state.sleep(1);
+        state.sleep(1);
+        assert!(!state.calls(false));
+        assert_eq!([(); 3].map(|()| state.calls(true)), [true, true, false]);
+        state.wake();
+        assert!(!state.calls(true));
+        state.wake();
+        // One that wakes by itself is not called any more.
+        state.sleep(5);
+        state.wake();
+        assert!(!state.calls(true));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::agree::{Agreed, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
@@ -339,8 +339,14 @@ async fn work(
         Monitor { standing: store.standing(), stop: stop.clone(), in_hand: in_hand_seen, phase };
     let wires = Wires { phase: phase_seen, stop, in_hand, broken, share };
     let jobs = JobMediator::new(Arc::clone(store), tenancy.clone(), tasks, bounds, wires);
-    let ((), worked) = tokio::join!(monitor.watch(), jobs.run());
-    worked
+    // A task of its own: it is woken with every page, and who runs the runtime is woken by a system
+    // call.
+    let mut working = JoinSet::new();
+    working.spawn(async { tokio::join!(monitor.watch(), jobs.run()).1 });
+    match working.join_next().await {
+        Some(Ok(worked)) => worked,
+        broken => Err(RunError::Internal(format!("work broke off: {broken:?}"))),
+    }
 }
 
 fn task_mediator(
@@ -376,6 +382,7 @@ fn task_mediator(
         keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         pace,
+        date_text: date.0.to_string(),
         date,
         pattern: Pattern::compile(&config.dates.pattern)
             .map_err(|error| internal(error.to_string()))?,

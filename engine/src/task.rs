@@ -64,8 +64,9 @@ pub(crate) struct TaskMediator {
     pub patience: Patience,
     /// The pause between two loads from one host.
     pub pace: Pace,
-    /// When the run takes place.
+    /// When the run takes place, and the same as saved pages have it.
     pub date: RunDate,
+    pub date_text: String,
     /// The pattern of absolute dates in `live`.
     pub pattern: Pattern,
 }
@@ -143,12 +144,16 @@ impl TaskMediator {
         begin().await;
         let kind = format!("{} {}", grant.job.lane, grant.job.group);
         // Saving goes on while the threads work; both are done before the job ends.
+        let saving = match (&self.documents, save) {
+            (Some(documents), Some(page)) => {
+                Some(documents.keep(fingerprint, kind, page, expected))
+            }
+            _ => None,
+        };
         let saved = async {
-            match (&self.documents, save) {
-                (Some(documents), Some(page)) => {
-                    documents.keep(fingerprint, kind, page, expected).await
-                }
-                _ => Ok(()),
+            match saving {
+                Some(saving) => saving.await,
+                None => Ok(()),
             }
         };
         let shop = Arc::clone(&self.shop);
@@ -200,14 +205,14 @@ impl TaskMediator {
         }
         let target = Target::of(&job.url)?;
         let web = matches!(target, Target::Http(_));
-        let (fetched, mut tally) = match target {
+        let (mut fetched, mut tally) = match target {
             Target::Http(url) => self.fetch(&url, grant, started).await?,
             Target::Path(path) => (self.read(path).await?, Tally::default()),
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
         let keep = self.documents.is_some() && (web || lives || self.keep_files);
-        let save = keep.then(|| self.to_store(job, web, &fetched));
+        let save = keep.then(|| self.to_store(job, web, &mut fetched));
         let base = if web { &fetched.final_url } else { &job.url };
         let page = page(job, base, fetched.body, fetched.content_type, self.date.0.clone());
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
@@ -286,16 +291,14 @@ impl TaskMediator {
         live_until(from, live, &self.pattern).until > self.date.0
     }
 
-    fn to_store(&self, job: &NewJob, web: bool, fetched: &Fetched) -> StoredPage {
-        let headers: Vec<String> =
-            fetched.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    fn to_store(&self, job: &NewJob, web: bool, fetched: &mut Fetched) -> StoredPage {
         StoredPage {
             url: job.url.clone(),
             base: if web { fetched.final_url.clone() } else { job.url.clone() },
-            from_date: self.date.0.to_string(),
+            from_date: self.date_text.clone(),
             status: fetched.status,
             content_type: fetched.content_type.clone(),
-            headers: headers.join("\n"),
+            headers: std::mem::take(&mut fetched.headers),
             body: fetched.body.clone(),
         }
     }

@@ -22,6 +22,9 @@ use crate::store::{Answer, Question, serve_control, withdraw_control};
 
 /// From when on a run can be asked how it is.
 const ASKED_AFTER: Duration = Duration::from_millis(150);
+/// A timer that is always due sooner than a request runs out of time. A request that set the next
+/// timer of all would wake its own thread for it, by a system call.
+const NEXT_TIMER: Duration = Duration::from_secs(1);
 /// So many cores are kept busy by pages that one thread loads; more threads would wake each other.
 const FEW_CORES: usize = 4;
 
@@ -288,6 +291,12 @@ impl Engine {
             // Nobody asks after a run that is over by then.
             tokio::time::sleep_until(tokio::time::Instant::now() + ASKED_AFTER).await;
             serve_control(&dir, control, ended).await;
+        });
+        self.runtime.spawn(async {
+            let mut next = tokio::time::interval(NEXT_TIMER);
+            loop {
+                next.tick().await;
+            }
         });
         let result = self.runtime.block_on(async {
             let running = crate::run::run(node, offer, errand, self.stop.clone());

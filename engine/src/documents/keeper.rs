@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::health::Alarm;
@@ -14,6 +15,7 @@ use super::packs::Packs;
 use super::records::{self, COLUMNS, Record};
 use super::{Fingerprint, Found, QUEUE, Request, StoredPage};
 use crate::failpoint;
+use crate::pool::answer_together;
 use crate::queue::Receiver;
 
 /// How long a saved page waits for others to share its commit, and how many share one. The job
@@ -42,6 +44,8 @@ pub(super) struct Keeper<'a> {
     packer: RefCell<Packer>,
     alarm: Alarm,
     inbox: &'a Receiver<Request>,
+    /// Where those who ask wait for their answers.
+    runtime: Option<Handle>,
     bytes_max: u64,
     /// Bytes since the bound was looked at.
     grown: Cell<u64>,
@@ -54,7 +58,7 @@ impl<'a> Keeper<'a> {
     pub(super) fn new(
         (connection, packs, packer): (Connection, Packs, Packer),
         alarm: Alarm,
-        inbox: &'a Receiver<Request>,
+        (inbox, runtime): (&'a Receiver<Request>, Option<Handle>),
         bytes_max: u64,
     ) -> rusqlite::Result<Self> {
         let is_so = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
@@ -69,6 +73,7 @@ impl<'a> Keeper<'a> {
             packer: RefCell::new(packer),
             alarm,
             inbox,
+            runtime,
             bytes_max,
             grown: Cell::new(bytes_max),
         };
@@ -111,10 +116,15 @@ impl<'a> Keeper<'a> {
             if committed.is_err() {
                 self.begin_anew();
             }
-            for (answer, result) in waiting {
-                // A caller that no longer waits needs no answer.
-                drop(answer.send(result.and_then(|()| committed.clone())));
+            if waiting.is_empty() {
+                continue;
             }
+            answer_together(self.runtime.as_ref(), move || {
+                for (answer, result) in waiting {
+                    // A caller that no longer waits needs no answer.
+                    drop(answer.send(result.and_then(|()| committed.clone())));
+                }
+            });
         }
     }
 

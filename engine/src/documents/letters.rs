@@ -11,7 +11,7 @@ const KNOWN: usize = 24;
 pub(super) struct Letters {
     known: [u8; KNOWN],
     /// By byte: its bits, and above them how many those are.
-    codes: Vec<u16>,
+    codes: [u16; 256],
 }
 
 impl Letters {
@@ -25,7 +25,7 @@ impl Letters {
         bytes.sort_by_key(|byte| std::cmp::Reverse(counts[usize::from(*byte)]));
         let mut known = [0; KNOWN];
         known.copy_from_slice(&bytes[..KNOWN]);
-        let mut codes: Vec<u16> = (0..256).map(|byte| 10 << 12 | byte << 2 | 3).collect();
+        let mut codes = std::array::from_fn(|byte| 10 << 12 | (byte as u16) << 2 | 3);
         for (rank, byte) in known.iter().enumerate() {
             codes[usize::from(*byte)] = match rank {
                 0..FREQUENT => 4 << 12 | (rank as u16) << 1,
@@ -38,19 +38,22 @@ impl Letters {
     /// Appends the frequent letters and the text in their bits.
     pub(super) fn write(&self, text: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&self.known);
-        out.reserve(text.len() * 10 / 8 + 8);
+        let mut end = out.len();
+        out.resize(end + text.len() * 10 / 8 + 8, 0);
         let (mut bits, mut count) = (0_u64, 0);
-        for byte in text {
-            let code = self.codes[usize::from(*byte)];
-            bits |= u64::from(code & 0xfff) << count;
-            count += u32::from(code >> 12);
-            if count >= 32 {
-                out.extend_from_slice(&(bits as u32).to_le_bytes());
-                bits >>= 32;
-                count -= 32;
+        for four in text.chunks(4) {
+            for byte in four {
+                let code = self.codes[usize::from(*byte)];
+                bits |= u64::from(code & 0xfff) << count;
+                count += u32::from(code >> 12);
             }
+            // All of them are written, and those that fill no byte once more with the next.
+            out[end..end + 8].copy_from_slice(&bits.to_le_bytes());
+            end += (count / 8) as usize;
+            bits >>= count & !7;
+            count &= 7;
         }
-        out.extend_from_slice(&bits.to_le_bytes()[..count.div_ceil(8) as usize]);
+        out.truncate(end + count.div_ceil(8) as usize);
     }
 }
 

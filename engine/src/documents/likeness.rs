@@ -173,21 +173,31 @@ fn spread(word: u64) -> (usize, u32) {
 
 /// How many bytes are the same from the start.
 fn alike(one: &[u8], other: &[u8]) -> usize {
-    let (ones, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    let (ones, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
     for (number, (one, other)) in ones.iter().zip(others).enumerate() {
-        let differing = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        let differing = u128::from_le_bytes(*one) ^ u128::from_le_bytes(*other);
         if differing != 0 {
-            return number * 8 + (differing.trailing_zeros() / 8) as usize;
+            return number * 16 + (differing.trailing_zeros() / 8) as usize;
         }
     }
-    let whole = ones.len().min(others.len()) * 8;
+    let whole = ones.len().min(others.len()) * 16;
     let tails = one[whole..].iter().zip(&other[whole..]);
     whole + tails.take_while(|(one, other)| one == other).count()
 }
 
 /// How many bytes are the same up to the end.
 fn alike_before(one: &[u8], other: &[u8]) -> usize {
-    one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count()
+    let (ones, others) = (one.as_rchunks::<8>().1, other.as_rchunks::<8>().1);
+    for (number, (one, other)) in ones.iter().rev().zip(others.iter().rev()).enumerate() {
+        let differing = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        if differing != 0 {
+            return number * 8 + (differing.leading_zeros() / 8) as usize;
+        }
+    }
+    let whole = ones.len().min(others.len()) * 8;
+    let heads =
+        one[..one.len() - whole].iter().rev().zip(other[..other.len() - whole].iter().rev());
+    whole + heads.take_while(|(one, other)| one == other).count()
 }
 
 #[cfg(test)]

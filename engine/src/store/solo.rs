@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender as Bell, bounded};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
+use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
 use super::answer::answer;
@@ -23,6 +24,7 @@ use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
+use crate::pool::answer_together;
 use crate::queue::{self, Sender, queue};
 
 /// How a solo store is opened.
@@ -56,14 +58,16 @@ const GATHER_TIME: Duration = Duration::from_millis(1);
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// An answer that waits for the commit.
 type Held = Respond<()>;
+/// Who asks: a task of a runtime, or a thread that can do nothing else meanwhile.
+type Asker = Option<Handle>;
 
 #[expect(
     clippy::large_enum_variant,
     reason = "commands are moved once; a box each would cost more"
 )]
 enum Request {
-    Submit(Command, Respond<Reply>),
-    Ask(Question, Respond<Answer>),
+    Submit(Command, Asker, Respond<Reply>),
+    Ask(Question, Asker, Respond<Answer>),
     Close,
 }
 
@@ -210,7 +214,7 @@ struct Keeper {
     began: Instant,
     stamp: Stamp,
     /// Answers that wait for the disk.
-    held: Vec<Held>,
+    held: Vec<(Asker, Held)>,
     /// Whether anything was applied since the last commit.
     changed: bool,
     /// Whether the next commit is the last act of a run that is durable already.
@@ -257,7 +261,8 @@ impl Keeper {
                 _ if self.held.is_empty() => (1, self.interval),
                 out => (out, GATHER_TIME.min(self.interval)),
             };
-            next = self.inbox.recv_in_company(wanted, Instant::now() + patience);
+            let wait = || self.inbox.recv_in_company(wanted, Instant::now() + patience);
+            next = self.inbox.try_recv().or_else(wait);
         }
         self.commit()?;
         if !open {
@@ -268,7 +273,7 @@ impl Keeper {
 
     fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
         match request {
-            Request::Submit(command, respond) => {
+            Request::Submit(command, asker, respond) => {
                 let wait = is_relied_on(&command);
                 // Whoever leaves a closed run has told its end: nothing is left to do.
                 let ends =
@@ -289,17 +294,20 @@ impl Keeper {
                 failpoint::pass("store.apply.after");
                 match told(reply.map_err(|error| damaged_or_full(&error)), respond)? {
                     (reply, respond) if wait => {
-                        self.held.push(Box::new(|durable| respond(durable.map(|()| reply))));
+                        let held =
+                            Box::new(|durable: Result<_, _>| respond(durable.map(|()| reply)));
+                        self.held.push((asker, held));
                     }
                     (reply, respond) => respond(Ok(reply)),
                 }
                 Ok(true)
             }
-            Request::Ask(Question::Flush, respond) => {
-                self.held.push(Box::new(|durable| respond(durable.map(|()| Answer::Flushed))));
+            Request::Ask(Question::Flush, asker, respond) => {
+                let held = |durable: Result<_, _>| respond(durable.map(|()| Answer::Flushed));
+                self.held.push((asker, Box::new(held)));
                 Ok(true)
             }
-            Request::Ask(question, respond) => {
+            Request::Ask(question, _, respond) => {
                 let answer = self.look(&question);
                 let (answer, respond) = told(answer, respond)?;
                 respond(Ok(answer));
@@ -334,11 +342,24 @@ impl Keeper {
             }
         }
         // Who waits for a commit finds it published.
-        for respond in self.held.drain(..) {
-            respond(Ok(()));
-        }
+        self.answer_held();
         failpoint::pass("store.answer.after");
         Ok(())
+    }
+
+    /// Tells everybody who waits for the commit.
+    fn answer_held(&mut self) {
+        let (tasks, threads): (Vec<_>, Vec<_>) =
+            self.held.drain(..).partition(|(asker, _)| asker.is_some());
+        for (_, respond) in threads {
+            respond(Ok(()));
+        }
+        let Some((Some(runtime), _)) = tasks.first() else { return };
+        answer_together(Some(&runtime.clone()), move || {
+            for (_, respond) in tasks {
+                respond(Ok(()));
+            }
+        });
     }
 
     /// Writes what has changed: it outlives the process. The leave after the close of a run is the one
@@ -409,14 +430,14 @@ impl Keeper {
     /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
     /// ever.
     fn give_up(mut self, error: &StoreError) {
-        for respond in self.held.drain(..) {
+        for (_, respond) in self.held.drain(..) {
             respond(Err(error.clone()));
         }
         drop(self.publish);
         while let Some(request) = self.inbox.recv() {
             match request {
-                Request::Submit(_, respond) => respond(Err(error.clone())),
-                Request::Ask(_, respond) => respond(Err(error.clone())),
+                Request::Submit(_, _, respond) => respond(Err(error.clone())),
+                Request::Ask(_, _, respond) => respond(Err(error.clone())),
                 Request::Close => return,
             }
         }
@@ -440,39 +461,40 @@ fn told<T>(
 impl SoloHandle {
     fn await_answer<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Respond<T>) -> Request,
+        request: impl FnOnce(Asker, Respond<T>) -> Request,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let (answer, question) = oneshot::channel();
         // A caller that no longer waits needs no answer.
-        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        let respond = Box::new(move |result| drop(answer.send(result)));
+        self.send(request(Handle::try_current().ok(), respond));
         question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
     }
 
     fn block_on_answer<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Respond<T>) -> Request,
+        request: impl FnOnce(Asker, Respond<T>) -> Request,
     ) -> Result<T, StoreError> {
         let (answer, question) = bounded(1);
-        self.send(request(Box::new(move |result| drop(answer.send(result)))));
+        self.send(request(None, Box::new(move |result| drop(answer.send(result)))));
         question.recv().unwrap_or(Err(StoreError::Closed))
     }
 }
 
 impl Store for SoloStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        self.handle.await_answer(|respond| Request::Submit(command, respond))
+        self.handle.await_answer(|asker, respond| Request::Submit(command, asker, respond))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        self.handle.await_answer(|respond| Request::Ask(question, respond))
+        self.handle.await_answer(|asker, respond| Request::Ask(question, asker, respond))
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        self.handle.block_on_answer(|respond| Request::Submit(command, respond))
+        self.handle.block_on_answer(|asker, respond| Request::Submit(command, asker, respond))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        self.handle.block_on_answer(|respond| Request::Ask(question, respond))
+        self.handle.block_on_answer(|asker, respond| Request::Ask(question, asker, respond))
     }
 
     fn renew(&self, _session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {

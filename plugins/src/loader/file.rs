@@ -91,7 +91,7 @@ impl FileLoader {
             status: 0,
             final_url: place.to_string_lossy().into_owned(),
             content_type: None,
-            headers: Vec::new(),
+            headers: String::new(),
         })
     }
 }

@@ -248,7 +248,8 @@ impl Hop<'_> {
         let status = response.status();
         self.judge(status, response.headers())
             .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
-        let headers = response.headers().clone();
+        let content_type = text_of(response.headers(), &header::CONTENT_TYPE);
+        let headers = lines_of(response.headers());
         let body = self
             .body(response)
             .await
@@ -256,11 +257,8 @@ impl Hop<'_> {
         Ok(Fetched {
             status: status.as_u16(),
             final_url: self.way.here.to_string(),
-            content_type: text_of(&headers, &header::CONTENT_TYPE),
-            headers: headers
-                .iter()
-                .map(|(name, value)| (name.as_str().to_owned(), lossy(value)))
-                .collect(),
+            content_type,
+            headers,
             wire_bytes: body.len() as u64,
             body,
         })
@@ -324,17 +322,27 @@ impl Hop<'_> {
         if announced > body_max {
             return Err(self.never(too_large(body_max)));
         }
-        let mut body = BytesMut::with_capacity(announced as usize);
+        // Most bodies come in one piece, and that is kept as it is.
+        let (mut first, mut body) = (Bytes::new(), BytesMut::new());
         while let Some(chunk) = self.patiently(response.chunk()).await? {
-            if (body.len() + chunk.len()) as u64 > body_max {
+            if (first.len() + body.len() + chunk.len()) as u64 > body_max {
                 return Err(self.never(too_large(body_max)));
+            }
+            if first.is_empty() && body.is_empty() {
+                first = chunk;
+                continue;
+            }
+            if body.is_empty() {
+                body.reserve(announced as usize);
+                body.extend_from_slice(&std::mem::take(&mut first));
             }
             body.extend_from_slice(&chunk);
         }
+        let body = if body.is_empty() { first } else { body.freeze() };
         if body.is_empty() {
             return Err(self.never("the body is empty"));
         }
-        Ok(body.freeze())
+        Ok(body)
     }
 }
 
@@ -370,7 +378,9 @@ fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<C
         builder = builder.no_proxy();
     }
     if !secure {
-        builder = builder.tls_certs_only([]);
+        // What the client would ask again by itself is of HTTP/2, and every request would be copied.
+        let never = reqwest::retry::never().max_retries_per_request(0);
+        builder = builder.tls_certs_only([]).retry(never);
     }
     builder.build().map_err(|error| {
         let mut cause: &dyn std::error::Error = &error;
@@ -390,6 +400,20 @@ fn shown(url: &Url) -> String {
     // Fails only for addresses that cannot hold a password in the first place.
     url.set_password(None).ok();
     url.to_string()
+}
+
+/// Headers as text, one a line.
+fn lines_of(headers: &HeaderMap) -> String {
+    let mut lines = String::with_capacity(headers.len() * 40);
+    for (name, value) in headers {
+        if !lines.is_empty() {
+            lines.push('\n');
+        }
+        lines.push_str(name.as_str());
+        lines.push_str(": ");
+        lines.push_str(String::from_utf8_lossy(value.as_bytes()).trim());
+    }
+    lines
 }
 
 fn lossy(value: &HeaderValue) -> String {

@@ -32,8 +32,8 @@ pub struct Fetched {
     pub final_url: String,
     /// `Content-Type` as sent, if there was one.
     pub content_type: Option<String>,
-    /// All headers in the order they came, names in lower case.
-    pub headers: Vec<(String, String)>,
+    /// All headers in the order they came, one a line, names in lower case.
+    pub headers: String,
     /// Bytes read. The client decompresses before we see them, so they are the decoded ones.
     pub wire_bytes: u64,
 }

@@ -5,6 +5,7 @@
 //! here does I/O or recurses with the depth of a page, and what a page says never fails the page:
 //! a value that does not fit is told as a [`Misfit`].
 
+mod cut;
 mod dates;
 mod explain;
 mod extract;

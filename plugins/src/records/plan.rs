@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use fancy_regex::Regex;
 use spoonbill_defs::{Column, Field, FieldType, Query, Record, Text, TextKind};
 
+use super::cut::Cut;
 use super::dates::DateForm;
 use super::json::JsonPath;
 use super::jsonld::LdPath;
@@ -53,7 +53,7 @@ pub(super) struct FieldPlan {
     pub(super) value: Option<Box<str>>,
     pub(super) text: TextKind,
     pub(super) all: Option<Box<str>>,
-    pub(super) regex: Option<Regex>,
+    pub(super) regex: Option<Cut>,
     pub(super) script: Option<Box<str>>,
     pub(super) form: Form,
     pub(super) default: Option<Box<str>>,

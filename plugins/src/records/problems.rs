@@ -1,8 +1,8 @@
 //! Reads the texts of a record and gathers what is wrong with them.
 
-use fancy_regex::Regex;
 use spoonbill_defs::{Field, Record, Separators, Text};
 
+use super::cut::Cut;
 use super::dates::{DateForm, slip};
 use super::json::JsonPath;
 use super::jsonld::LdPath;
@@ -11,7 +11,6 @@ use super::plan::{Form, Place};
 use super::value::{Base, Misfits, fit, shown};
 use crate::css::Selector;
 use crate::dates::{DateSetup, Pattern, PatternError};
-use crate::java_regex;
 use crate::options::OptionProblem;
 use crate::script::{ScriptError, check_expression};
 use crate::xpath::XPath;
@@ -180,8 +179,8 @@ impl Problems {
         Some(name.to_ascii_lowercase().into())
     }
 
-    pub(super) fn regex(&mut self, place: &str, text: &Text) -> Option<Regex> {
-        match java_regex::compile_find(&text.text) {
+    pub(super) fn regex(&mut self, place: &str, text: &Text) -> Option<Cut> {
+        match Cut::compile(&text.text) {
             Ok(regex) => Some(regex),
             Err(error) => {
                 let place_inside = error.place_in(&text.text);

@@ -174,12 +174,8 @@ fn by_regex(field: &FieldPlan, text: String) -> Result<String, Why> {
     let Some(regex) = &field.regex else {
         return Ok(text);
     };
-    match regex.captures(&text) {
-        Ok(Some(captures)) => {
-            let group = captures.iter().skip(1).flatten().next();
-            let meant = if captures.len() > 1 { group } else { captures.get(0) };
-            meant.map(|it| it.as_str().to_owned()).ok_or_else(|| Why::NoRegexMatch(shown(&text)))
-        }
+    match regex.find(&text) {
+        Ok(Some(found)) => Ok(found.to_owned()),
         Ok(None) => Err(Why::NoRegexMatch(shown(&text))),
         Err(error) => Err(Why::Misfit {
             value: shown(&text),
