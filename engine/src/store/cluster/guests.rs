@@ -14,7 +14,7 @@ use crate::ledger::{Command, Seat};
 const GONE_MAX: usize = 256;
 
 /// A process: its seat and its life.
-type Process = (Seat, u64);
+pub(super) type Process = (Seat, u64);
 
 /// Who is connected with this node, and who was.
 #[derive(Debug, Default)]
@@ -41,7 +41,8 @@ impl Guests {
         }
     }
 
-    fn gone(&self) -> Vec<Process> {
+    /// Who was connected and is not any more.
+    pub(super) fn gone(&self) -> Vec<Process> {
         without_any(&locked(&self.open))
     }
 
@@ -63,8 +64,7 @@ fn process(hello: &Hello) -> Process {
 }
 
 /// Tells the ledger whose connections are gone, as far as they have a session.
-pub(super) async fn doubt(voter: &Voter) {
-    let gone = voter.guests.gone();
+pub(super) async fn doubt(voter: &Voter, gone: Vec<Process>) {
     if gone.is_empty() {
         return;
     }

@@ -152,6 +152,8 @@ pub(super) async fn beat(hub: Arc<Hub>) {
             continue;
         }
         let standing = *voter.machine.standing.borrow();
+        // Looked at first: whoever is gone has its last sign of life among those of this beat.
+        let gone = voter.guests.gone();
         let waiting = std::mem::take(&mut *locked(&voter.renewals));
         if standing.voters + standing.workers == 0 && waiting.is_empty() {
             continue;
@@ -160,7 +162,6 @@ pub(super) async fn beat(hub: Arc<Hub>) {
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
             let Some(voter) = &hub.voter else { return };
-            super::guests::doubt(voter).await;
             if !propose_one(voter, &Command::Beat { renewals }).await {
                 return;
             }
@@ -171,6 +172,7 @@ pub(super) async fn beat(hub: Arc<Hub>) {
                     let _heard = respond.send(living.contains(&session)).is_ok();
                 }
             }
+            super::guests::doubt(voter, gone).await;
         });
     }
 }
