@@ -44,8 +44,8 @@ pub(crate) struct Taken {
     pub begun: bool,
     /// Number of the grant.
     pub grant: u64,
-    /// Ledger time at which its turn may have come: its grant, or the end of one before it that the
-    /// same session has of the same lane.
+    /// Ledger time at which its turn may have come: its grant, or the last beat at which the same
+    /// session had an older one of the same lane.
     pub since: u64,
     /// When its lane could have started before this grant.
     pub start_before: u64,
@@ -440,12 +440,6 @@ impl<T: Tables> Ledger<T> {
         self.core.taken.remove(&id);
         let policy = self.policy();
         self.lanes.let_go(taken.lane, taken.session, &policy);
-        let behind = self.core.taken.values_mut().filter(|other| {
-            (other.session, other.lane) == (taken.session, taken.lane) && other.grant > taken.grant
-        });
-        for other in behind {
-            other.since = self.core.clock;
-        }
     }
 }
 

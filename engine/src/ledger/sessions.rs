@@ -1,9 +1,10 @@
 //! Sessions: one life of one process, kept alive by beats, ended by leaving or by silence.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::command::{Arrival, JobId, Reply, Seat, SessionId};
-use super::jobs::Taken;
 use super::{Ledger, TableResult, Tables};
 
 /// One life of one process.
@@ -147,20 +148,24 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// A job that its node has had for too long goes to another, for what works on it may be stuck.
-    /// The node goes on with all others.
+    /// The node goes on with all others. Only the oldest that a session has of a lane is timed: the
+    /// others may be waiting for it, and have their time when it is gone.
     fn return_what_takes_too_long(&mut self) -> TableResult<()> {
         let (patience, clock) = (self.policy().task_timeout_ms, self.core.clock);
-        let is_late = |taken: &Taken| taken.since.saturating_add(patience) <= clock;
-        let late = self.core.taken.iter().filter(|(_, taken)| is_late(taken));
-        let mut late: Vec<_> = late.map(|(id, taken)| (taken.grant, *id)).collect();
-        late.sort_unstable();
-        for (_, id) in late {
-            // One that has waited for another has its turn when that is gone.
-            if self.core.taken.get(&id).is_some_and(is_late) {
-                self.put_back(id, true, clock)?;
+        let mut oldest = BTreeMap::new();
+        for taken in self.core.taken.values() {
+            let grant = oldest.entry((taken.session, taken.lane)).or_insert(taken.grant);
+            *grant = taken.grant.min(*grant);
+        }
+        let mut late = Vec::new();
+        for (id, taken) in &mut self.core.taken {
+            if oldest.get(&(taken.session, taken.lane)) != Some(&taken.grant) {
+                taken.since = clock;
+            } else if taken.since.saturating_add(patience) <= clock {
+                late.push(*id);
             }
         }
-        Ok(())
+        late.into_iter().try_for_each(|id| self.put_back(id, true, clock))
     }
 
     pub(super) fn leave(&mut self, session: SessionId) -> TableResult<Reply> {
