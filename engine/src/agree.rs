@@ -37,12 +37,14 @@ pub(crate) struct Agreed {
     pub date: RunDate,
 }
 
-/// Has the run set up and seeded, by this node or another.
+/// Has the run set up and seeded, by this node or another. A process before this one that was killed
+/// while `parting` may have had its run ended by the others.
 pub(crate) async fn agree(
     node: &Node,
     offer: &Offer,
     errand: &Errand,
     tenancy: &mut Tenancy,
+    parting: Option<u8>,
 ) -> Result<Agreed, RunError> {
     let store = &node.store;
     let Answer::Run(last) = store.ask(Question::Run).await? else {
@@ -52,6 +54,11 @@ pub(crate) async fn agree(
     if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
         // The run ended while this node was away: its files and its end are still to be had here.
         return agreed(store, offer).await;
+    }
+    if let Some(code) = parting.filter(|_| !is_owed)
+        && last.as_ref().is_some_and(|run| run.closed)
+    {
+        return Err(StoreError::Ended(code).into());
     }
     gather(node, last.is_some_and(|run| !run.closed)).await?;
     cross(store, tenancy, "setup", async |session, epoch| {

@@ -1,9 +1,8 @@
-//! The last moments of a node among others: its run has ended everywhere, it says goodbye, and stays a
-//! little for those who have not heard. Killed then, it has nothing left to do, and nobody to do it
-//! with; a mark in its data directory says so to the next process.
+//! The last moments of a node among others: everything is written here, it says so and goodbye, and
+//! stays a little for those who have not heard. Killed then, it may have nothing left to do, and nobody
+//! to do it with; a mark in its data directory says so to the next process.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 fn mark(dir: &Path) -> PathBuf {
@@ -11,13 +10,9 @@ fn mark(dir: &Path) -> PathBuf {
 }
 
 /// Begins: everything is written, and the exit code is known. Without the mark, the next process
-/// waits for the others in vain.
+/// waits for the others in vain; after a power cut it may, for nothing is synced here.
 pub(crate) fn begin(dir: &Path, code: u8) {
-    let kept = File::create(mark(dir)).and_then(|mut file| {
-        write!(file, "{code}")?;
-        file.sync_all()
-    });
-    if let Err(error) = kept {
+    if let Err(error) = fs::write(mark(dir), code.to_string()) {
         tracing::debug!(%error, "no mark of the end");
     }
 }
@@ -28,8 +23,6 @@ pub(crate) fn end(dir: &Path) {
 }
 
 /// What the process before this one would have ended with, if it was killed then.
-pub(crate) fn take(dir: &Path) -> Option<u8> {
-    let text = fs::read_to_string(mark(dir)).ok()?;
-    end(dir);
-    text.parse().ok()
+pub(crate) fn code(dir: &Path) -> Option<u8> {
+    fs::read_to_string(mark(dir)).ok()?.parse().ok()
 }

@@ -10,6 +10,7 @@ use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
 
 use crate::agree::{Agreed, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
@@ -105,6 +106,9 @@ impl Ended {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
         let closed = async {
+            if let Some(dir) = self.parts_from.as_ref().filter(|_| self.whole) {
+                parting::begin(dir, code);
+            }
             if self.whole {
                 let mut standing = store.standing();
                 let mut tenancy = self.tenancy.clone();
@@ -117,9 +121,6 @@ impl Ended {
             }
             if let Some(mark) = self.mark.as_ref().filter(|_| self.whole) {
                 drop(std::fs::remove_file(mark));
-            }
-            if let Some(dir) = self.parts_from.as_ref().filter(|_| self.whole) {
-                parting::begin(dir, code);
             }
             self.tenancy.leave(store).await
         };
@@ -143,6 +144,18 @@ async fn asked_to_stop(node: &Node, mut stop: watch::Receiver<Stop>) -> Signal {
         return signal;
     }
     std::future::pending().await
+}
+
+/// Waits for as long as others may need to answer; then they have ended, as the process before this
+/// one was about to.
+async fn nobody_is_left(parting: Option<u8>) -> u8 {
+    match parting {
+        Some(code) => {
+            sleep_until(Instant::now() + FAREWELL).await;
+            code
+        }
+        None => std::future::pending().await,
+    }
 }
 
 /// Says that everything is written here, until it is closed everywhere.
@@ -230,14 +243,16 @@ async fn enter(
 ) -> Result<(Tenancy, JoinHandle<()>, Agreed), RunError> {
     let store = &node.store;
     let asked = asked_to_stop(node, stop.clone());
+    let parting = parting::code(&offer.config.store.data_dir).filter(|_| !node.place.alone);
     let entered = tokio::select! {
         entered = Tenancy::enter(node) => entered,
         signal = asked => Err(RunError::Stopped(signal)),
+        code = nobody_is_left(parting) => Err(StoreError::Ended(code).into()),
     };
     let (mut tenancy, renewing) = entered?;
     let asked = asked_to_stop(node, stop.clone());
     let plan = tokio::select! {
-        plan = agree(node, offer, errand, &mut tenancy) => plan,
+        plan = agree(node, offer, errand, &mut tenancy, parting) => plan,
         signal = asked => Err(RunError::Stopped(signal)),
     };
     let plan = match plan {

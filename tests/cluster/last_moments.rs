@@ -3,10 +3,19 @@
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, three};
-use crate::harness::wait_until;
+use crate::harness::{Cluster, wait_until};
 use crate::kill::shop::Dice;
 
 const PAGES: usize = 12;
+
+/// Whether a node was killed after its last act: it has taken its mark away, and nobody waits for it.
+fn was_too_late(cluster: &mut Cluster, node: usize) -> bool {
+    if cluster.work.exists(&format!("d{node}/ended")) {
+        return false;
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    (1..=3).filter(|other| *other != node).all(|other| cluster.has_ended(other))
+}
 
 /// Kills so many nodes in the last moments of a run; gives how many were still there.
 fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
@@ -16,15 +25,23 @@ fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
     let victims: Vec<usize> = (0..victims).map(|more| 1 + (first + more) % 3).collect();
     let report = format!("r{}.json", victims[0]);
     wait_until("a node has told its end", || !cluster.work.read(&report).is_empty());
-    std::thread::sleep(Duration::from_millis(dice.below(500)));
-    let mut killed = 0;
+    std::thread::sleep(Duration::from_micros(dice.below(25_000)));
+    let (mut killed, mut late) = (0, Vec::new());
     for node in victims {
-        if cluster.kill(node) {
-            killed += 1;
-            cluster.start(node);
+        if !cluster.kill(node) {
+            continue;
         }
+        if was_too_late(&mut cluster, node) {
+            late.push(node);
+            continue;
+        }
+        killed += 1;
+        cluster.start(node);
     }
-    cluster.all_end_with(0);
+    for (ending, node) in cluster.ends().into_iter().zip(1..) {
+        let code = if late.contains(&node) { 137 } else { 0 };
+        assert_eq!(ending.code, code, "node {node}: {ending:?}");
+    }
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
     assert_eq!(site.log().len(), PAGES, "another run was begun");

@@ -18,7 +18,7 @@ use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
 use crate::run::{Ended, Errand, Offer};
 use crate::shutdown::{self, Signal, Stop};
-use crate::store::{Answer, Question, serve_control, withdraw_control};
+use crate::store::{Answer, Question, StoreError, leave, serve_control, withdraw_control};
 
 /// From when on a run can be asked how it is.
 const ASKED_AFTER: Duration = Duration::from_millis(150);
@@ -173,10 +173,14 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
         let closed = ended.close(&node.store, engine.stop.clone(), code);
         engine.runtime.block_on(closed).map(|()| code)
     });
+    let alone = node.place.alone;
     node.close();
-    parting::end(&offer.config.store.data_dir);
     engine.runtime.shutdown_background();
-    code
+    parting::end(&offer.config.store.data_dir);
+    match code {
+        Ok(code) if !alone => leave(code),
+        code => code,
+    }
 }
 
 /// Says at the start that an unfinished run is gone on with, and what is left of it.
@@ -312,7 +316,11 @@ impl Engine {
                 }
             }
         });
-        if let (Err(error), Some(path)) = (&result, &args.report) {
+        // One that had ended before has its report.
+        let has_failed =
+            |error: &&RunError| !matches!(error, RunError::Store(StoreError::Ended(_)));
+        if let (Some(error), Some(path)) = (result.as_ref().err().filter(has_failed), &args.report)
+        {
             let standing = *node.store.standing().borrow();
             report_to(path, &Report::failed(start, standing, error.to_string()));
         }

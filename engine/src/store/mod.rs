@@ -31,7 +31,7 @@ pub(crate) use cluster::{
     ClusterThread, Controlled, NodeState, SoloControl, has_log, serve_control, withdraw_control,
 };
 pub(crate) use fsck::{damage, examine};
-pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread};
+pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, leave};
 pub(crate) use sqlite::store_error;
 
 /// Where the ledger is kept.

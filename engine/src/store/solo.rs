@@ -168,8 +168,9 @@ impl SoloThread {
     }
 }
 
+/// Ends the process now: killed later, it would seem to have been asked for another run.
 #[expect(clippy::exit, reason = "all is stored and told; what is left would only take time")]
-fn leave(code: u8) -> ! {
+pub(crate) fn leave(code: u8) -> ! {
     std::process::exit(code.into())
 }
 

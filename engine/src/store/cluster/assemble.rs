@@ -27,7 +27,6 @@ use super::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
 };
 use crate::ledger::{Command, Reply, Seat, Standing};
-use crate::parting;
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
 
@@ -89,9 +88,6 @@ impl ClusterHandle {
     /// number in it, `quorum_timeout` at most.
     pub(crate) fn open(options: ClusterOptions) -> Result<(Self, ClusterThread), StoreError> {
         let lock = DirLock::take(&options.dir)?;
-        if let Some(code) = parting::take(&options.dir) {
-            return Err(StoreError::Ended(code));
-        }
         let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
         let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
         let (hub, threads) = furnish(options, proposals, asking)?;
