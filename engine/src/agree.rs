@@ -37,25 +37,36 @@ pub(crate) struct Agreed {
     pub date: RunDate,
 }
 
-/// Has the run set up and seeded, by this node or another. A process before this one that was killed
-/// while `parting` may have had its run ended by the others.
+/// What a node knew before it was in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    /// The exit code of the process before this one, if that was killed in its last moments: the
+    /// others may have ended its run.
+    pub parting: Option<u8>,
+    /// The run that it came to, and that may have ended meanwhile.
+    pub came_for: Option<u64>,
+}
+
+/// Has the run set up and seeded, by this node or another.
 pub(crate) async fn agree(
     node: &Node,
     offer: &Offer,
     errand: &Errand,
     tenancy: &mut Tenancy,
-    parting: Option<u8>,
+    before: Before,
 ) -> Result<Agreed, RunError> {
     let store = &node.store;
     let Answer::Run(last) = store.ask(Question::Run).await? else {
         return Err(RunError::Internal("the store does not tell its run".to_owned()));
     };
     let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
+    let has_missed = |run: &Run| run.closed && Some(run.number) == before.came_for;
+    let is_owed = is_owed || last.as_ref().is_some_and(|run| has_missed(run));
     if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
         // The run ended while this node was away: its files and its end are still to be had here.
         return agreed(store, offer).await;
     }
-    if let Some(code) = parting.filter(|_| !is_owed)
+    if let Some(code) = before.parting.filter(|_| !is_owed)
         && last.as_ref().is_some_and(|run| run.closed)
     {
         return Err(StoreError::Ended(code).into());

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use crate::agree::{Agreed, agree, current};
+use crate::agree::{Agreed, Before, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
 use crate::bootstrap::{Node, Place};
 use crate::compose::Composed;
@@ -146,6 +146,18 @@ async fn asked_to_stop(node: &Node, mut stop: watch::Receiver<Stop>) -> Signal {
     std::future::pending().await
 }
 
+/// The run that a node without a vote comes to: it may end before the node is in.
+async fn under_way(node: &Node) -> Option<u64> {
+    if node.place.votes {
+        return None;
+    }
+    let run = tokio::time::timeout(node.place.patience, node.store.ask(Question::Run)).await;
+    match run {
+        Ok(Ok(Answer::Run(Some(run)))) if !run.closed => Some(run.number),
+        _ => None,
+    }
+}
+
 /// Waits for as long as others may need to answer; then they have ended, as the process before this
 /// one was about to.
 async fn nobody_is_left(parting: Option<u8>) -> u8 {
@@ -244,15 +256,16 @@ async fn enter(
     let store = &node.store;
     let asked = asked_to_stop(node, stop.clone());
     let parting = parting::code(&offer.config.store.data_dir).filter(|_| !node.place.alone);
-    let entered = tokio::select! {
-        entered = Tenancy::enter(node) => entered,
-        signal = asked => Err(RunError::Stopped(signal)),
-        code = nobody_is_left(parting) => Err(StoreError::Ended(code).into()),
+    let entering = async { tokio::join!(Tenancy::enter(node), under_way(node)) };
+    let (entered, came_for) = tokio::select! {
+        entered = entering => entered,
+        signal = asked => (Err(RunError::Stopped(signal)), None),
+        code = nobody_is_left(parting) => (Err(StoreError::Ended(code).into()), None),
     };
     let (mut tenancy, renewing) = entered?;
     let asked = asked_to_stop(node, stop.clone());
     let plan = tokio::select! {
-        plan = agree(node, offer, errand, &mut tenancy, parting) => plan,
+        plan = agree(node, offer, errand, &mut tenancy, Before { parting, came_for }) => plan,
         signal = asked => Err(RunError::Stopped(signal)),
     };
     let plan = match plan {
