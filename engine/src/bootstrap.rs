@@ -186,6 +186,12 @@ impl Node {
         }
     }
 
+    /// Nobody has come within the time there is for it.
+    pub(crate) fn not_formed(&self) -> StoreError {
+        let (patience, absent) = (self.place.patience.as_secs(), self.absent());
+        StoreError::NoQuorum(format!("the cluster was not formed within {patience} s: {absent}"))
+    }
+
     /// What an operator can ask of this node; `stop` ends a run that is alone.
     pub(crate) fn control(&self, stop: impl Fn() + Send + Sync + 'static) -> Arc<dyn Controlled> {
         match &self.behind {

@@ -85,11 +85,7 @@ impl Tenancy {
         } else {
             match timeout(node.place.patience, joined).await {
                 Ok(lease) => lease,
-                Err(_) => Err(Ending::Store(StoreError::NoQuorum(format!(
-                    "the cluster was not formed within {} s: {}",
-                    node.place.patience.as_secs(),
-                    node.absent()
-                )))),
+                Err(_) => Err(Ending::Store(node.not_formed())),
             }
         };
         let lease = lease.map_err(Ending::into_error)?;

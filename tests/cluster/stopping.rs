@@ -103,6 +103,22 @@ fn a_node_that_waits_for_the_others_can_be_stopped() {
 }
 
 #[test]
+fn a_worker_that_finds_nobody_can_be_stopped_and_gives_up() {
+    let (_site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
+    let start = Instant::now();
+    cluster.start(9);
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    assert!(ending.stderr.contains("not formed within 4 s: no answer from node 1"), "{ending:?}");
+    assert!(start.elapsed() < Duration::from_secs(25), "it took {:?}", start.elapsed());
+    cluster.start(9);
+    std::thread::sleep(Duration::from_secs(1));
+    cluster.signal(9, "TERM");
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 143, "{ending:?}");
+}
+
+#[test]
 fn a_node_that_is_left_alone_can_be_stopped() {
     let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
     cluster.start_all();

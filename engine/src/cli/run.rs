@@ -157,6 +157,10 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
         parting::end(&offer.config.store.data_dir);
     }
     let node = engine.open(&offer.config)?;
+    if let Err(error) = engine.hear(&node) {
+        node.close();
+        return Err(error);
+    }
     // The jobs of an earlier run may hold values that were secret then.
     failed::keep_secrets(&node)?;
     if !args.logging.quiet {
@@ -264,19 +268,43 @@ impl Engine {
         opening
             .spawn(move || drop(tell.send(Node::open(&config))))
             .map_err(|error| RunError::Internal(format!("no thread: {error}")))?;
-        let mut stop = self.stop.clone();
         self.runtime.block_on(async {
             tokio::select! {
                 node = told => match node {
                     Ok(node) => Ok(node?),
                     Err(_) => Err(RunError::Internal("the node could not be opened".to_owned())),
                 },
-                Ok(asked) = stop.wait_for(|stop| *stop != Stop::No) => match *asked {
-                    Stop::Drain(signal) | Stop::Now(signal) => Err(RunError::Stopped(signal)),
-                    Stop::No => Err(RunError::Internal("nobody asked".to_owned())),
-                },
+                stopped = self.stopped() => Err(stopped),
             }
         })
+    }
+
+    /// A node without a vote knows nothing until one that has it answers; it, too, can be stopped
+    /// meanwhile, and does not wait for ever.
+    fn hear(&self, node: &Node) -> Result<(), RunError> {
+        if node.place.votes {
+            return Ok(());
+        }
+        self.runtime.block_on(async {
+            let heard = tokio::time::timeout(node.place.patience, node.store.ask(Question::Run));
+            tokio::select! {
+                heard = heard => match heard {
+                    Ok(answer) => Ok(answer.map(drop)?),
+                    Err(_) => Err(node.not_formed().into()),
+                },
+                stopped = self.stopped() => Err(stopped),
+            }
+        })
+    }
+
+    /// Somebody asks to stop before there is anything to end.
+    async fn stopped(&self) -> RunError {
+        let mut stop = self.stop.clone();
+        let asked = stop.wait_for(|stop| *stop != Stop::No).await.map(|asked| *asked);
+        match asked {
+            Ok(Stop::Drain(signal) | Stop::Now(signal)) => RunError::Stopped(signal),
+            _ => std::future::pending().await,
+        }
     }
 
     /// Runs to the end with progress shown; a run that could not go on has its report too.

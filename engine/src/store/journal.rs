@@ -164,13 +164,13 @@ impl Journal {
         self.id
     }
 
-    /// Sees that it is this one's journal; one without records becomes it.
-    pub(super) fn belong_to(&mut self, owner: u64) -> Result<(), StoreError> {
+    /// Sees that it is the journal of what is beside it; one without records becomes it.
+    pub(super) fn belong_to(&mut self, owner: u64, beside: &str) -> Result<(), StoreError> {
         if self.head()?.is_some_and(|id| id != owner) {
-            return Err(self.damaged(
-                "it belongs to another data directory than the `state.db` beside it; put the right \
-                 one back, or remove the data directory to begin anew",
-            ));
+            return Err(self.damaged(&format!(
+                "it belongs to another data directory than the `{beside}` beside it; put the right \
+                 one back, or remove the data directory to begin anew"
+            )));
         }
         self.id = owner;
         Ok(())

@@ -76,7 +76,7 @@ impl Restored {
     ) -> Result<Self, StoreError> {
         match tables.journal {
             0 => tables.journal = journal.id(),
-            owner => journal.belong_to(owner)?,
+            owner => journal.belong_to(owner, LEDGER)?,
         }
         let (name, mut held) = (tables.name.clone(), tables.commits());
         let mut ledger = Ledger::new(core, lanes, tables);

@@ -161,13 +161,13 @@ fn a_journal_knows_whose_it_is() {
     written(&other, 1..=3);
     let mut journal = Journal::of(&one).unwrap();
     assert_eq!(journal.id(), owner);
-    journal.belong_to(owner).unwrap();
-    let error = Journal::of(&other).unwrap().belong_to(owner).unwrap_err().to_string();
+    journal.belong_to(owner, "state.db").unwrap();
+    let error = Journal::of(&other).unwrap().belong_to(owner, "state.db").unwrap_err().to_string();
     assert!(error.contains("/other`: it belongs to another data directory"), "{error}");
     // One that was never written, or whose first bytes never came to the disk, is anybody's.
     std::fs::write(&other, [0; 4096]).unwrap();
     let mut journal = Journal::of(&other).unwrap();
-    journal.belong_to(owner).unwrap();
+    journal.belong_to(owner, "state.db").unwrap();
     journal.append(&body(1)).unwrap();
     assert_eq!(Journal::of(&other).unwrap().id(), owner);
 }

@@ -53,6 +53,15 @@ struct Part {
     reach: u64,
 }
 
+impl Part {
+    /// Sees that a journal is of the same log; gives the number of its first record.
+    fn lead_to(&self, journal: &mut Journal) -> Result<u64, StoreError> {
+        let name = format!("{}{:06}{}", NAME.0, self.number, NAME.1);
+        journal.belong_to(self.journal.id(), &name)?;
+        Ok(self.journal.next())
+    }
+}
+
 /// What a record says.
 fn decode(record: &[u8], path: &Path) -> Result<Vec<Change>, StoreError> {
     let damaged = |words: String| StoreError::Damaged(format!("`{}`: {words}", path.display()));
@@ -134,11 +143,11 @@ impl Parts {
 
     fn read_part(&mut self, number: u64, path: &Path) -> Result<(), StoreError> {
         let mut journal = Journal::of(path)?;
-        let before = self.files.back().map(|part| (part.journal.id(), part.journal.next()));
-        if let Some((id, _)) = before {
-            journal.belong_to(id)?;
-        }
-        let (mut expected, mut reach) = (before.map(|(_, next)| next), self.next());
+        let before = match self.files.back() {
+            Some(last) => Some(last.lead_to(&mut journal)?),
+            None => None,
+        };
+        let (mut expected, mut reach) = (before, self.next());
         journal.read(|record| {
             let changes = decode(record.bytes, path)?;
             if expected.replace(record.number + 1) != Some(record.number) {
@@ -150,7 +159,7 @@ impl Parts {
             Ok(())
         })?;
         if journal.is_empty()
-            && let Some((_, next)) = before
+            && let Some(next) = before
         {
             journal.begin_at(next);
         }
@@ -307,8 +316,8 @@ impl Parts {
         if let Some(last) = self.files.back_mut() {
             // What follows must not be there without it.
             last.journal.sync()?;
-            journal.belong_to(last.journal.id())?;
-            journal.begin_at(last.journal.next());
+            let next = last.lead_to(&mut journal)?;
+            journal.begin_at(next);
         }
         failpoint::pass("raft.part.before");
         self.files.push_back(Part { number, journal, reach: self.next() });
