@@ -198,7 +198,8 @@ fn connect(file: Option<&Path>) -> rusqlite::Result<Result<Connection, String>> 
     // The log is good as it is: moving it into the file is work for a run that fills it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.execute_batch(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;",
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000; \
+         PRAGMA cache_size=-1024;",
     )?;
     if format == 0 {
         connection.execute_batch(&format!("PRAGMA user_version={FORMAT};"))?;

@@ -276,6 +276,7 @@ impl Keeper {
         match request {
             Request::Submit(command, asker, respond) => {
                 let wait = is_relied_on(&command);
+                let released = matches!(command, Command::Release { .. });
                 // Whoever leaves a closed run has told its end: nothing is left to do.
                 let ends =
                     matches!(command, Command::Leave { .. }) && self.ledger.standing().closed;
@@ -299,7 +300,13 @@ impl Keeper {
                             Box::new(|durable: Result<_, _>| respond(durable.map(|()| reply)));
                         self.held.push((asker, held));
                     }
-                    (reply, respond) => respond(Ok(reply)),
+                    (reply, respond) => {
+                        // The next barricade is waited for until this one is seen to be free.
+                        if released {
+                            self.commit()?;
+                        }
+                        respond(Ok(reply));
+                    }
                 }
                 Ok(true)
             }

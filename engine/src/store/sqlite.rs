@@ -103,7 +103,7 @@ impl SqliteTables {
             }
             Keeping::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         };
-        let sizes = "PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-8192; \
+        let sizes = "PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-2048; \
                      PRAGMA busy_timeout=5000;";
         connection.execute_batch(&[pragmas, sizes].concat()).map_err(failed)?;
         let format: i64 =

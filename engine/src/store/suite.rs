@@ -422,6 +422,20 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
 }
 
 #[test]
+fn who_has_left_a_barricade_finds_it_free() {
+    // Else the way to the next one is a wait for the commit, with each run.
+    let mut pair = Pair::<Solo>::new(5);
+    pair.both(join(1, true));
+    let session = SessionId(1);
+    for epoch in (1..=20).map(Epoch) {
+        let name = format!("gate {}", epoch.0);
+        pair.both(Command::Claim { session, name: name.clone() });
+        pair.both(Command::Release { session, name, epoch, result: Ok(()) });
+        assert_eq!(pair.store().standing().borrow().crossings, 0);
+    }
+}
+
+#[test]
 fn a_second_store_on_the_same_directory_is_refused() {
     let pair = Pair::<Solo>::new(0);
     let second = SoloHandle::open(&options(pair.subject.dir.path()));
