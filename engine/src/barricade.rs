@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::RunError;
 use crate::ledger::{Command, Epoch, Reply, SessionId, Standing};
-use crate::store::Store;
+use crate::store::{Answer, Question, Store};
 use crate::tenancy::Tenancy;
 
 /// Pause of a waiting node between two looks when nothing wakes it before.
@@ -28,8 +28,13 @@ pub(crate) async fn cross(
 ) -> Result<(), RunError> {
     let mut standing = store.standing();
     let mut session = tenancy.lease().await?.session;
-    others_cross(&mut standing).await;
+    let mut has_waited = others_cross(&mut standing).await;
     loop {
+        // Who has waited for another one's crossing need not cross to know what came of it.
+        let question = Question::Crossed { session, name: name.to_owned() };
+        if has_waited && let Answer::Crossed(Some(result)) = store.ask(question).await? {
+            return result.map_err(RunError::Elsewhere);
+        }
         let claim = Command::Claim { session, name: name.to_owned() };
         match store.submit(claim).await? {
             Reply::Cross(epoch) => {
@@ -50,7 +55,7 @@ pub(crate) async fn cross(
             Reply::Wait if standing.borrow().crossings == 0 => {
                 sleep_until(Instant::now() + MOMENT).await;
             }
-            Reply::Wait => others_cross(&mut standing).await,
+            Reply::Wait => has_waited = others_cross(&mut standing).await,
             Reply::Stale => session = tenancy.replace(session).await?.session,
             other => return Err(RunError::unexpected("claim", &other)),
         }
@@ -58,7 +63,9 @@ pub(crate) async fn cross(
 }
 
 /// Waits until nobody is crossing, as far as this node has heard, or for as long as it has patience:
-/// either way the ledger is asked.
-async fn others_cross(standing: &mut watch::Receiver<Standing>) {
+/// either way the ledger is asked. Tells whether there was anybody.
+async fn others_cross(standing: &mut watch::Receiver<Standing>) -> bool {
+    let others = standing.borrow().crossings > 0;
     drop(timeout(LOOK_AGAIN, standing.wait_for(|now| now.crossings == 0)).await);
+    others
 }

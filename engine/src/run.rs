@@ -274,9 +274,13 @@ async fn enter(
             let stays = !matches!(error, RunError::Store(_) | RunError::Stopped(_));
             let mut standing = store.standing();
             if stays && !node.place.alone {
-                // Whoever is still on its way has to find enough nodes to hear of it.
-                let seats = node.place.seats.len() as u32;
-                let all = standing.wait_for(|now| now.voters >= seats);
+                // Whoever is still on its way has to find enough nodes to hear of it; where one
+                // leaves, all have come.
+                let (seats, mut most) = (node.place.seats.len() as u32, node.place.quorum);
+                let all = standing.wait_for(|now| {
+                    most = most.max(now.voters);
+                    now.voters >= seats || now.voters < most
+                });
                 drop(tokio::time::timeout(FAREWELL / 2, all).await);
             }
             // The others need not wait until the session expires.

@@ -21,8 +21,8 @@ pub enum Barricade {
     Crossed {
         /// What came of it.
         result: Result<(), String>,
-        /// Who knows. With the last of them the result is forgotten: whoever comes then begins
-        /// from the beginning.
+        /// Whom it concerns: who was there, and who has asked since. With the last of them the
+        /// result is forgotten: whoever comes then begins from the beginning.
         by: BTreeSet<SessionId>,
     },
 }
@@ -73,10 +73,22 @@ impl<T: Tables> Ledger<T> {
                 if let Some(own) = self.core.sessions.get_mut(&session) {
                     own.seen = clock;
                 }
-                *gate = Barricade::Crossed { result, by: [session].into() };
+                // Whoever is there can read it without asking the others.
+                let by = self.core.sessions.keys().copied().chain([session]).collect();
+                *gate = Barricade::Crossed { result, by };
                 Reply::Ok
             }
             _ => Reply::Stale,
+        }
+    }
+
+    /// What came of a crossing that concerns this session.
+    pub(crate) fn crossed(&self, session: SessionId, name: &str) -> Option<Result<(), String>> {
+        match self.core.barricades.get(name) {
+            Some(Barricade::Crossed { result, by }) if by.contains(&session) => {
+                Some(result.clone())
+            }
+            _ => None,
         }
     }
 

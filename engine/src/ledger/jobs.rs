@@ -183,6 +183,7 @@ impl<T: Tables> Ledger<T> {
             self.sweep()?;
         }
         if let Some(own) = self.core.sessions.get_mut(&session) {
+            own.seen = clock;
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
         }

@@ -11,8 +11,12 @@ pub(super) fn answer(
 ) -> TableResult<Answer> {
     let run = ledger.core().run.as_ref();
     let extent = run.map_or((0, 0), |run| (run.output_seq, run.plan.appenders));
-    if let Question::Run = question {
-        return Ok(Answer::Run(ledger.core().run.clone().map(Box::new)));
+    match question {
+        Question::Run => return Ok(Answer::Run(ledger.core().run.clone().map(Box::new))),
+        Question::Crossed { session, name } => {
+            return Ok(Answer::Crossed(ledger.crossed(*session, name)));
+        }
+        _ => {}
     }
     let tables = ledger.tables_mut();
     Ok(match *question {
@@ -24,6 +28,6 @@ pub(super) fn answer(
             Answer::Output(tables.canonical_output(appender, after, bytes_max, extent)?)
         }
         Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
-        Question::Run | Question::Flush => Answer::Flushed,
+        Question::Run | Question::Crossed { .. } | Question::Flush => Answer::Flushed,
     })
 }

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::seal::{MARK, seal_numbered, unseal_numbered};
+use super::seal::{MARK, mark_numbered, unseal_numbered};
 
 /// What a journal begins with: a word whose last byte is its format, and whose journal it is.
 const WORD: [u8; 8] = *b"journal\x01";
@@ -217,10 +217,10 @@ impl Journal {
             record.extend_from_slice(&WORD);
             record.extend_from_slice(&self.id.to_le_bytes());
         }
-        let sealed = seal_numbered(self.next as i64, bytes);
-        record.extend_from_slice(&(sealed.len() as u32).to_le_bytes());
+        record.extend_from_slice(&((MARK + bytes.len()) as u32).to_le_bytes());
         record.extend_from_slice(&self.next.to_le_bytes());
-        record.extend_from_slice(&sealed);
+        record.extend_from_slice(&mark_numbered(self.next as i64, bytes));
+        record.extend_from_slice(bytes);
         self.write_at(&record, at).map_err(|error| self.error(&error))?;
         (self.end, self.next) = (at + record.len() as u64, self.next + 1);
         self.buffer = record;

@@ -86,6 +86,8 @@ pub enum Question {
     CanonicalOutput { appender: u32, after: u64, bytes_max: usize },
     /// Failed jobs after one, at most so many.
     Failed { after: Option<JobId>, limit: usize },
+    /// What came of the crossing of a barricade, if it concerns this session.
+    Crossed { session: SessionId, name: String },
     /// Nothing; answered once everything before it is durable.
     Flush,
 }
@@ -101,6 +103,8 @@ pub enum Answer {
     Output(Vec<OutputBlock>),
     /// Failed jobs.
     Failed(Vec<(JobId, FailedJob)>),
+    /// What came of it, if it is over.
+    Crossed(Option<Result<(), String>>),
     /// Everything is durable.
     Flushed,
 }

@@ -64,7 +64,7 @@ pub(super) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
     (own == mark_numbered(number, bytes)).then_some(bytes)
 }
 
-fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
+pub(super) fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
     kept(sum(number as u64, bytes))
 }
 

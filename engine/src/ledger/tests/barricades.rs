@@ -149,6 +149,35 @@ fn a_sign_of_life_vouches_for_a_crossing() {
 }
 
 #[test]
+fn asking_for_jobs_is_a_sign_of_life_too() {
+    let (mut bench, a) = Bench::with(unhurried(), locals(1));
+    let epoch = bench.cross(a, "gate");
+    bench.apply(Command::Release { session: a, name: "gate".to_owned(), epoch, result: Ok(()) });
+    let b = bench.join(false);
+    let claim = Command::Claim { session: b, name: "gate".to_owned() };
+    assert_eq!(bench.apply(claim.clone()), Reply::Wait);
+    bench.ms += 1;
+    bench.take(a, 1);
+    assert_eq!(bench.apply(claim), Reply::Crossed(Ok(())));
+}
+
+#[test]
+fn who_was_there_can_read_what_came_of_a_crossing() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.join(false), bench.join(false));
+    let epoch = bench.cross(a, "setup");
+    assert_eq!(bench.ledger.crossed(b, "setup"), None);
+    bench.apply(release(a, epoch, Err("bad".to_owned())));
+    let late = bench.join(false);
+    assert_eq!(bench.ledger.crossed(b, "setup"), Some(Err("bad".to_owned())));
+    assert_eq!(bench.ledger.crossed(late, "setup"), None);
+    // It outlives the one who crossed.
+    bench.ms += 1;
+    bench.expire(&[b, late]);
+    assert_eq!(bench.apply(claim(late)), Reply::Crossed(Err("bad".to_owned())));
+}
+
+#[test]
 fn who_has_no_vote_never_crosses() {
     let mut bench = Bench::new();
     let worker = Arrival { votes: false, ..newcomer(50, 70_000) };

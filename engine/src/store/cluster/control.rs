@@ -63,7 +63,7 @@ impl Address {
             Self::Node { address, .. } => format!("no node answers at `{address}`"),
         };
         let Some(link) = self.link() else { return Err(nobody) };
-        match link.call(encode(call), PATIENCE).await {
+        match link.call(call.encode(), PATIENCE).await {
             Ok(bytes) => postcard::from_bytes(&bytes)
                 .map_err(|_| "the node's answer cannot be read: is it of another version?".into()),
             // What is left of a process that was killed may be the address of another by now.

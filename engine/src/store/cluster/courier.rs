@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::hub::{Hub, Refusal, random_between};
-use super::types::{Call, Item, Response, encode};
+use super::types::{Call, Item, Response};
 use super::usher::put_forward;
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
@@ -150,7 +150,7 @@ pub(super) async fn ask(
     patience: Duration,
 ) -> Option<Response> {
     let link = hub.link(seat)?;
-    match link.call(encode(call), patience).await {
+    match link.call(call.encode(), patience).await {
         Ok(bytes) => postcard::from_bytes(&bytes).ok(),
         Err(error) => {
             tracing::debug!(seat = seat.0, %error, "no answer");

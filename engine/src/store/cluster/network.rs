@@ -16,7 +16,7 @@ use openraft::{AnyError, BasicNode, Vote};
 use tokio::time::{Instant, sleep_until};
 
 use super::hub::{Hub, locked};
-use super::types::{Call, LogId, Message, Response, Types, encode, seat_of};
+use super::types::{Call, LogId, Message, Response, Types, seat_of};
 use super::wire::{Link, LinkError};
 
 /// Pause before a node that cannot be reached is tried again.
@@ -84,7 +84,7 @@ impl Way {
             return Err(away(format!("node {} is not among the peers", self.target)));
         };
         let call = Call::Raft { from: self.own, to: self.target, message };
-        match link.call(encode(&call), option.hard_ttl()).await {
+        match link.call(call.encode(), option.hard_ttl()).await {
             Ok(bytes) => match postcard::from_bytes(&bytes) {
                 Ok(Response::Gone) => {
                     Err(away(format!("node {} is not there any more", self.target)))
@@ -136,7 +136,7 @@ impl Way {
             if let Some((rpc, _)) = word {
                 let call = Call::Raft { from, to, message: Message::Append(rpc) };
                 // Raft hears of whatever is wrong with its next heartbeat.
-                drop(link.call(encode(&call), FRESH).await);
+                drop(link.call(call.encode(), FRESH).await);
             }
         });
     }

@@ -11,7 +11,9 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::hub::{Hub, Proposal, Proposed, Refusal, Voter, locked, random};
-use super::types::{Batch, Call, Check, Entry, Item, Response, encode, raft_id, seat_of};
+use super::types::{
+    Batch, Call, Check, Entry, Item, Response, encode, encode_with_room, raft_id, seat_of,
+};
 use crate::ledger::{Command, SessionId, Stamp};
 
 /// Entries under way at a time: while one is written, the next gathers. An entry costs every node a
@@ -58,8 +60,9 @@ pub(super) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Proposal>) 
         let counts: Vec<usize> = proposals.iter().map(|one| one.items.len()).collect();
         let (items, responders): (Vec<_>, Vec<_>) =
             proposals.into_iter().map(|one| (one.items, one.respond)).unzip();
-        let batch = Batch { stamp, check, items: items.into_iter().flatten().collect() };
-        let entry = Entry(encode(&batch).into());
+        let items: Vec<Item> = items.into_iter().flatten().collect();
+        let bytes = items.iter().map(Item::size).sum::<usize>() + 64;
+        let entry = Entry(encode_with_room(&Batch { stamp, check, items }, bytes).into());
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
             let written = write(&hub, entry).await;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use openraft::BasicNode;
 use openraft::error::{InstallSnapshotError, RaftError};
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
     VoteRequest, VoteResponse,
 };
+use openraft::{BasicNode, EntryPayload};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
@@ -111,6 +111,26 @@ pub(super) enum Call {
     Order(Order),
 }
 
+impl Call {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let bytes: usize = match self {
+            Self::Submit(items) => items.iter().map(Item::size).sum(),
+            Self::Raft { message: Message::Append(append), .. } => {
+                append.entries.iter().map(|entry| size_of_entry(&entry.payload)).sum()
+            }
+            _ => 0,
+        };
+        encode_with_room(self, bytes + 128)
+    }
+}
+
+fn size_of_entry(payload: &EntryPayload<Types>) -> usize {
+    match payload {
+        EntryPayload::Normal(entry) => entry.0.len() + 32,
+        EntryPayload::Blank | EntryPayload::Membership(_) => 32,
+    }
+}
+
 /// A message of raft.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
@@ -184,6 +204,11 @@ pub(super) fn seat_of(raft_id: u64) -> Seat {
 pub(super) type Peers = BTreeMap<Seat, String>;
 
 pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    encode_with_room(value, 128)
+}
+
+/// The same where the size is known about: a text that grows while it is written is copied each time.
+pub(super) fn encode_with_room<T: Serialize>(value: &T, bytes: usize) -> Vec<u8> {
     // Plain data: encoding cannot fail but by a mistake of ours, and an empty text decodes to nothing.
-    postcard::to_stdvec(value).unwrap_or_default()
+    postcard::to_extend(value, Vec::with_capacity(bytes)).unwrap_or_default()
 }

@@ -21,6 +21,8 @@ const FORMAT: u8 = 2;
 const NAME: (&str, &str) = ("raft-", ".journal");
 /// Knows how many records there were, whatever the parts say.
 const MARK: &str = "raft.mark";
+/// Memory that is kept for the next record.
+const ROOM: usize = 256 << 10;
 /// The log as it was before there were parts.
 const OLD: &str = "raft.db";
 
@@ -89,6 +91,8 @@ pub(super) struct Parts {
     places: VecDeque<Place>,
     local: BTreeMap<String, Vec<u8>>,
     mark: Mark,
+    /// Room to put a record together.
+    room: Vec<u8>,
 }
 
 /// The parts in a directory, by number.
@@ -131,6 +135,7 @@ impl Parts {
             places: VecDeque::new(),
             local: BTreeMap::new(),
             mark: Mark::in_file(dir.join(MARK)),
+            room: Vec::new(),
         };
         let names = names(dir)
             .map_err(|error| StoreError::Failed(format!("`{}`: {error}", dir.display())))?;
@@ -294,9 +299,15 @@ impl Parts {
         }
         let Some(part) = self.files.back_mut() else { return Err(StoreError::Closed) };
         let number = part.journal.next();
-        let record = postcard::to_extend(&changes, vec![FORMAT])
+        let mut record = std::mem::take(&mut self.room);
+        record.clear();
+        record.push(FORMAT);
+        let mut record = postcard::to_extend(&changes, record)
             .map_err(|error| StoreError::Failed(format!("a record of the log: {error}")))?;
         let place = Place { part: part.number, at: part.journal.append(&record)? };
+        record.clear();
+        record.shrink_to(ROOM);
+        self.room = record;
         if is_lasting {
             part.journal.sync()?;
             self.mark.note(number);
