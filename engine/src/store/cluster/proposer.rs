@@ -60,7 +60,12 @@ pub(super) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Proposal>) 
         let counts: Vec<usize> = proposals.iter().map(|one| one.items.len()).collect();
         let (items, responders): (Vec<_>, Vec<_>) =
             proposals.into_iter().map(|one| (one.items, one.respond)).unzip();
-        let items: Vec<Item> = items.into_iter().flatten().collect();
+        let mut items: Vec<Item> = items.into_iter().flatten().collect();
+        if voter.machine.cluster.borrow().is_none() {
+            // A new cluster gets its name along with the first thing it is asked.
+            let cluster = u128::from(random()) << 64 | u128::from(random());
+            items.push(Item::Command(encode(&Command::Found { cluster }).into()));
+        }
         let bytes = items.iter().map(Item::size).sum::<usize>() + 64;
         let entry = Entry(encode_with_room(&Batch { stamp, check, items }, bytes).into());
         let hub = Arc::clone(&hub);
@@ -185,7 +190,7 @@ async fn living(voter: &Voter) -> BTreeSet<SessionId> {
     roster.map(|roster| roster.sessions.keys().copied().collect()).unwrap_or_default()
 }
 
-/// Names a new cluster, and gives the vote of a seat to its present disk, one seat at a time.
+/// Gives the vote of a seat to its present disk, one seat at a time.
 pub(super) async fn tend_members(hub: Arc<Hub>) {
     let Some(voter) = &hub.voter else { return };
     let mut tick = interval(LOOK);
@@ -195,10 +200,6 @@ pub(super) async fn tend_members(hub: Arc<Hub>) {
         let (Some(_), Some(raft), Some(metrics)) = (hub.leads(), hub.raft(), hub.metrics()) else {
             continue;
         };
-        if voter.machine.cluster.borrow().is_none() {
-            let cluster = u128::from(random()) << 64 | u128::from(random());
-            propose_one(voter, &Command::Found { cluster }).await;
-        }
         let voters: BTreeSet<u64> = metrics.membership_config.membership().voter_ids().collect();
         let incarnations = voter.machine.incarnations.borrow().clone();
         let wanted = incarnations.into_iter().map(|(seat, count)| (seat, raft_id(seat, count)));
