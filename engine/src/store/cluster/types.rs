@@ -15,7 +15,7 @@ use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
 use crate::store::{Answer, Question};
 
 /// Version of requests, answers and log entries.
-pub(super) const VERSION: u16 = 2;
+pub(super) const VERSION: u16 = 3;
 
 openraft::declare_raft_types!(
     /// The types of our log.
