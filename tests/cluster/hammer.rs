@@ -385,6 +385,8 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
         &format!("job.takeLimit={TAKE_LIMIT}"),
         &format!("output.order={order}"),
         "cluster.quorum.timeout=25s",
+        // One without a vote that slept while the others ended has nobody to hear it from.
+        "cluster.quorum.lossExit=30s",
         "cluster.snapshot.bytes=16KiB",
     ];
     let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());

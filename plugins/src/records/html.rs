@@ -1,6 +1,6 @@
 //! The inner HTML of an element, and the path to it for people.
 
-use crate::html::{Document, NodeId, NodeKind};
+use crate::html::{Document, Namespace, NodeId, NodeKind};
 
 /// Levels a path shows; the innermost ones tell most.
 const LEVELS_MAX: usize = 12;
@@ -20,7 +20,8 @@ pub(super) fn inner_html(document: &Document, element: NodeId) -> String {
             }
             NodeKind::Text => {
                 let words = document.text(node).unwrap_or_default();
-                if document.parent(node).is_some_and(|parent| is_raw(document, parent)) {
+                let is_code = |parent| is_html(document, parent) && is_raw(document, parent);
+                if document.parent(node).is_some_and(is_code) {
                     out.push_str(words);
                 } else {
                     escape(words, false, &mut out);
@@ -81,23 +82,19 @@ fn name(document: &Document, node: NodeId) -> &str {
     document.name(node).map_or("", |name| &**name)
 }
 
+/// Not of SVG or MathML: there, names mean other things.
+fn is_html(document: &Document, node: NodeId) -> bool {
+    document.namespace(node) == Some(&Namespace::HTML)
+}
+
+/// Elements without an end tag, those that are no more among them.
+const VOID: [&str; 18] = [
+    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input",
+    "keygen", "link", "meta", "param", "source", "track", "wbr",
+];
+
 fn is_void(document: &Document, node: NodeId) -> bool {
-    matches!(
-        name(document, node),
-        "area"
-            | "base"
-            | "br"
-            | "col"
-            | "embed"
-            | "hr"
-            | "img"
-            | "input"
-            | "link"
-            | "meta"
-            | "source"
-            | "track"
-            | "wbr"
-    )
+    is_html(document, node) && VOID.contains(&name(document, node))
 }
 
 /// Elements whose text is code.

@@ -79,6 +79,12 @@ fn the_kind_of_text_can_be_chosen() {
         "<div><a href='?a&amp;b=\"'>1 &lt; 2&nbsp;</a><!--c--><script>a<b</script><img src=x></div>",
         "<a href=\"?a&amp;b=&quot;\">1 &lt; 2&nbsp;</a><!--c--><script>a<b</script><img src=\"x\">",
     );
+    // Elements that are no more have no end tag either; in SVG and MathML names mean other things.
+    check(
+        kind(TextKind::Html, css("div")),
+        "<div><param>x<svg><link>e</link><style>&amp;</style></svg></div>",
+        "<param>x<svg><link>e</link><style>&amp;</style></svg>",
+    );
 }
 
 #[test]
