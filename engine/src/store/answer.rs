@@ -11,23 +11,20 @@ pub(super) fn answer(
 ) -> TableResult<Answer> {
     let run = ledger.core().run.as_ref();
     let extent = run.map_or((0, 0), |run| (run.output_seq, run.plan.appenders));
-    match question {
-        Question::Run => return Ok(Answer::Run(ledger.core().run.clone().map(Box::new))),
-        Question::Crossed { session, name } => {
-            return Ok(Answer::Crossed(ledger.crossed(*session, name)));
-        }
-        _ => {}
-    }
-    let tables = ledger.tables_mut();
-    Ok(match *question {
-        Question::Blob(hash) => Answer::Blob(tables.blob(hash)?),
+    Ok(match question {
+        Question::Run => Answer::Run(run.cloned().map(Box::new)),
+        Question::Crossed { session, name } => Answer::Crossed(ledger.crossed(*session, name)),
+        Question::Flush => Answer::Flushed,
+        Question::Blob(hash) => Answer::Blob(ledger.tables_mut().blob(*hash)?),
         Question::Output { appender, after, bytes_max } => {
-            Answer::Output(tables.output(appender, after, bytes_max, extent)?)
+            Answer::Output(ledger.tables_mut().output(*appender, *after, *bytes_max, extent)?)
         }
         Question::CanonicalOutput { appender, after, bytes_max } => {
-            Answer::Output(tables.canonical_output(appender, after, bytes_max, extent)?)
+            let tables = ledger.tables_mut();
+            Answer::Output(tables.canonical_output(*appender, *after, *bytes_max, extent)?)
         }
-        Question::Failed { after, limit } => Answer::Failed(tables.failed(after, limit)?),
-        Question::Run | Question::Crossed { .. } | Question::Flush => Answer::Flushed,
+        Question::Failed { after, limit } => {
+            Answer::Failed(ledger.tables_mut().failed(*after, *limit)?)
+        }
     })
 }
