@@ -82,7 +82,7 @@ impl Desk {
     fn work(&mut self) -> u64 {
         let (session, mut ended) = (self.session, 0);
         for number in 1.. {
-            let take = Command::Take { session, number, limit: AT_ONCE };
+            let take = Command::Take { session, number, limit: AT_ONCE, ahead: u32::MAX };
             let Reply::Granted { jobs, .. } = self.apply(take) else { panic!("not granted") };
             if jobs.is_empty() {
                 break;

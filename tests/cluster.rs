@@ -1,12 +1,20 @@
 //! Several nodes share a run: the rows are those of one node alone, whoever dies, whoever listens in.
 
+mod afterwards;
 mod basics;
+mod damage;
+mod full_disk;
 mod hammer;
 mod last_moments;
+mod on_error;
 mod operator;
 mod partitions;
+mod placement;
 mod points;
+mod poison;
+mod power;
 mod refusals;
+mod rolling;
 mod schedule;
 mod stopping;
 mod stranger;

@@ -4,11 +4,11 @@
 mod again;
 mod damage;
 mod failpoints;
-mod full_disk;
+pub(crate) mod full_disk;
 mod judged;
 mod kills;
 mod lost;
-mod power;
+pub(crate) mod power;
 pub(crate) mod sets;
 pub(crate) mod shop;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
@@ -237,4 +238,20 @@ fn a_signal_after_the_last_page_changes_nothing() {
     assert_eq!(work.latest(), ["a|g|title|x"]);
     assert_eq!(work.run(&[]).code, 0);
     assert_eq!(site.hits("/"), 2, "the next run is a new one");
+}
+
+#[test]
+fn a_signal_while_settings_and_definitions_are_read_has_its_exit_code() {
+    for (signal, code) in [("TERM", 143), ("INT", 130)] {
+        let (site, work) = slow_site(Duration::ZERO);
+        // Settings that come from a pipe to which nobody writes take for ever to be read.
+        let made = Command::new("mkfifo").arg(work.path("settings.yml")).status().unwrap();
+        assert!(made.success());
+        let mut running = work.start(&["run", "defs", "--config", "settings.yml"]);
+        wait_until("signals are heard", || running.hears_term());
+        running.signal(signal);
+        assert!(running.ends_within(Duration::from_secs(10)), "it reads on");
+        assert_eq!((running.code(), running.was_killed()), (Some(code), false));
+        assert!(site.log().is_empty() && !work.exists("data"), "nothing was begun");
+    }
 }

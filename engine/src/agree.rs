@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spoonbill_defs::Sources;
 
-use crate::barricade::cross;
+use crate::barricade::Barricades;
 use crate::bootstrap::Node;
 use crate::compose::{Composed, Published, encode, identity};
 use crate::config::Config;
@@ -64,6 +64,12 @@ pub(crate) async fn agree(
     let is_owed = is_owed || last.as_ref().is_some_and(|run| has_missed(run));
     if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
         // The run ended while this node was away: its files and its end are still to be had here.
+        if node.place.votes {
+            tracing::warn!(
+                "the last run ended without this node: it completes the files of that run now, and has \
+                 to be started again to take part in the next one"
+            );
+        }
         return agreed(store, offer).await;
     }
     if let Some(code) = before.parting.filter(|_| !is_owed)
@@ -71,32 +77,48 @@ pub(crate) async fn agree(
     {
         return Err(StoreError::Ended(code).into());
     }
-    gather(node, last.is_some_and(|run| !run.closed)).await?;
-    cross(store, tenancy, "setup", async |session, epoch| {
+    let mut barricades = Barricades::before(node, tenancy);
+    gather(node, &mut barricades, last.is_some_and(|run| !run.closed)).await?;
+    let set_up = barricades.cross("setup", async |session, epoch| {
         let composed = offer.composed.as_ref();
         let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
-        open_run(node, session, epoch, composed, errand).await
-    })
-    .await?;
+        open_run(node, session, epoch, composed, errand).await.map(|()| Vec::new())
+    });
+    set_up.await?;
     let plan = agreed(store, offer).await?;
-    if !node.place.alone
-        && let Ok(composed) = &offer.composed
-        && identity(composed) != current(store).await?.plan.identity
-    {
-        tracing::warn!(
-            "the definitions on this node differ from those of the run; it goes by the run's"
-        );
+    if !node.place.alone {
+        warn_of_differences(offer, errand, &current(store).await?);
     }
     let dir = offer.dir.as_path();
-    cross(store, tenancy, "seed", async |session, epoch| {
-        seed_once(store, session, epoch, &plan, dir).await
-    })
-    .await?;
+    let seeded = barricades
+        .cross("seed", async |session, epoch| seed_once(store, session, epoch, &plan, dir).await);
+    seeded.await?;
+    barricades.leave().await?;
     Ok(plan)
 }
 
+/// Says where this node was told otherwise than the one that set the run up.
+fn warn_of_differences(offer: &Offer, errand: &Errand, run: &Run) {
+    if offer.composed.as_ref().is_ok_and(|composed| identity(composed) != run.plan.identity) {
+        tracing::warn!(
+            "the definitions on this node, or settings that decide the rows, differ from those of the run; \
+             it goes by the run's"
+        );
+    }
+    if errand.mode == OpenMode::Fresh && run.opened.1 {
+        tracing::warn!(
+            "the node that set up the run goes on with the unfinished one: `--fresh` has to be given on \
+             all nodes"
+        );
+    }
+}
+
 /// Waits until enough nodes are there; who comes to a run that is under way need not wait.
-async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
+async fn gather(
+    node: &Node,
+    barricades: &mut Barricades<'_>,
+    under_way: bool,
+) -> Result<(), RunError> {
     if node.place.alone {
         return Ok(());
     }
@@ -104,21 +126,28 @@ async fn gather(node: &Node, under_way: bool) -> Result<(), RunError> {
     let enough = |now: &Standing| {
         now.voters >= node.place.quorum || under_way && now.voters + now.workers > 1
     };
-    match tokio::time::timeout(node.place.patience, standing.wait_for(enough)).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err(StoreError::Closed.into()),
-        Err(_) => {
-            let there = node.store.standing().borrow().voters;
-            Err(StoreError::NoQuorum(format!(
-                "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed; {}",
-                node.place.patience.as_secs(),
-                node.place.seats.len(),
-                node.place.quorum,
-                node.absent()
-            ))
-            .into())
+    let gathered = async {
+        loop {
+            let has_come = enough(&standing.borrow_and_update());
+            // They may have come, failed and gone before this node saw them.
+            if has_come || barricades.is_crossed("setup").await? {
+                return Ok(());
+            }
+            standing.changed().await.map_err(|_| StoreError::Closed)?;
         }
+    };
+    if let Ok(gathered) = tokio::time::timeout(node.place.patience, gathered).await {
+        return gathered;
     }
+    let there = node.store.standing().borrow().voters;
+    Err(StoreError::NoQuorum(format!(
+        "the cluster was not formed within {} s: {there} of {} nodes are there, {} are needed; {}",
+        node.place.patience.as_secs(),
+        node.place.seats.len(),
+        node.place.quorum,
+        node.absent()
+    ))
+    .into())
 }
 
 /// Publishes the definitions and settings and opens the run.
@@ -263,17 +292,18 @@ async fn blob(store: &Arc<dyn Store>, hash: [u8; 32]) -> Result<Vec<u8>, RunErro
     }
 }
 
+/// Has all locators in the ledger but the last of each group, whose commands are returned.
 async fn seed_once(
     store: &Arc<dyn Store>,
     session: SessionId,
     epoch: Epoch,
     plan: &Agreed,
     dir: &Path,
-) -> Result<(), RunError> {
+) -> Result<Vec<Command>, RunError> {
     let run = current(store).await?;
-    if run.seeded.len() < run.plan.groups.len() {
-        let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
-        seed(store, session, epoch, &plan.published.defs, seeding).await?;
+    if run.seeded.len() == run.plan.groups.len() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
+    seed(store, session, epoch, &plan.published.defs, seeding).await
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, select};
+use crossbeam_channel::{Receiver, RecvError, Sender, bounded, select};
 use spoonbill_plugins::appender::{FileAppender, Mark};
 use tokio::sync::watch;
 
@@ -25,9 +25,14 @@ const READ_BYTES: usize = 4 << 20;
 /// Folders above a file that a run may have made: two of its own, the output's, and where that lies.
 const FOLDERS: usize = 4;
 
-/// The end-of-stream mark: everything committed by now is the last.
+/// How appenders are brought to their end.
 #[derive(Debug, Clone, Copy)]
-struct End;
+enum Word {
+    /// Read no more until it is known how far.
+    Hold,
+    /// The end-of-stream mark: that is the last of what was committed.
+    End(u64),
+}
 
 /// One appender's end.
 #[derive(Debug)]
@@ -59,7 +64,7 @@ pub(crate) struct AppendOrder {
 #[derive(Debug)]
 pub(crate) struct AppenderMediator {
     broken: watch::Receiver<bool>,
-    threads: Vec<(Sender<End>, JoinHandle<Appended>)>,
+    threads: Vec<(Sender<Word>, JoinHandle<Appended>)>,
 }
 
 impl AppenderMediator {
@@ -68,7 +73,8 @@ impl AppenderMediator {
         let mut threads = Vec::new();
         let (breaks, broken) = watch::channel(false);
         for order in orders {
-            let (end, ended) = bounded(1);
+            // Handed over, not left: whoever has said `Hold` knows that it was heard.
+            let (end, ended) = bounded(0);
             let pen = Pen {
                 store: Arc::clone(store),
                 position: order.position,
@@ -97,14 +103,18 @@ impl AppenderMediator {
         self.broken.clone()
     }
 
-    /// Sends the end-of-stream mark and waits until everything committed is written.
-    pub(crate) fn close(self) -> Vec<Appended> {
-        let ended = self.threads.into_iter().filter_map(|(end, thread)| {
+    /// Asks for the last of what is to be written while nobody writes, so that what is told of the run
+    /// is what the files hold, whatever others commit meanwhile; and waits until it is written.
+    pub(crate) fn close(self, last: impl FnOnce() -> u64) -> Vec<Appended> {
+        for (word, _) in &self.threads {
             // A thread that has given up listens no more; its report says why.
-            let _gone = end.send(End).is_err();
-            thread.join().ok()
-        });
-        ended.collect()
+            let _gone = word.send(Word::Hold).is_err();
+        }
+        let last = last();
+        for (word, _) in &self.threads {
+            let _gone = word.send(Word::End(last)).is_err();
+        }
+        self.threads.into_iter().filter_map(|(_, thread)| thread.join().ok()).collect()
     }
 }
 
@@ -136,11 +146,11 @@ impl From<StoreError> for Broken {
 }
 
 impl Pen {
-    fn write(mut self, bell: &Receiver<()>, ended: &Receiver<End>) -> Appended {
+    fn write(mut self, bell: &Receiver<()>, ended: &Receiver<Word>) -> Appended {
         let result = if self.order.canonical {
             // Nothing to do before the end; a bell that nobody answers holds one ring only.
-            let _gone = ended.recv().is_err();
-            self.write_sorted()
+            let last = last_of(ended, ended.recv());
+            self.write_sorted(last)
         } else {
             self.write_as_it_comes(bell, ended)
         };
@@ -161,22 +171,24 @@ impl Pen {
     fn write_as_it_comes(
         &mut self,
         bell: &Receiver<()>,
-        ended: &Receiver<End>,
+        ended: &Receiver<Word>,
     ) -> Result<(), Broken> {
         self.file = Some(self.open()?);
-        loop {
-            self.catch_up()?;
+        let last = loop {
+            self.catch_up(u64::MAX)?;
             let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_hours(1) };
             select! {
-                recv(ended) -> _ => break,
-                recv(bell) -> _ => if ended.recv_timeout(BREATH).is_ok() { break },
+                recv(ended) -> word => break last_of(ended, word),
+                recv(bell) -> _ => if let Ok(word) = ended.recv_timeout(BREATH) {
+                    break last_of(ended, Ok(word));
+                },
                 default(wake) => {}
             }
             if self.unsynced && self.synced.elapsed() >= SYNC_EVERY {
                 self.acknowledge()?;
             }
-        }
-        self.catch_up()?;
+        };
+        self.catch_up(last)?;
         self.acknowledge()?;
         if self.is_in_place() {
             return Ok(());
@@ -185,7 +197,7 @@ impl Pen {
         tracing::warn!(%path, "output file was removed or changed meanwhile, writing it again");
         self.position = Position::default();
         self.file = Some(create(&self.order.path, &self.order.header)?);
-        self.catch_up()?;
+        self.catch_up(last)?;
         self.acknowledge()
     }
 
@@ -228,15 +240,17 @@ impl Pen {
         }
     }
 
-    fn catch_up(&mut self) -> Result<(), Broken> {
+    /// Writes what is committed, up to a last block.
+    fn catch_up(&mut self, last: u64) -> Result<(), Broken> {
         loop {
-            let blocks = self.read(false, self.position.seq)?;
-            let Some(last) = blocks.last() else {
+            let mut blocks = self.read(false, self.position.seq)?;
+            blocks.retain(|output| output.seq <= last);
+            let Some(newest) = blocks.last() else {
                 // Whoever follows the file sees rows as soon as they are committed.
                 return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
             };
             failpoint::pass("append.write.before");
-            self.position.seq = last.seq;
+            self.position.seq = newest.seq;
             for output in &blocks {
                 if let Some(file) = &mut self.file {
                     file.append(&output.block.bytes)?;
@@ -279,8 +293,9 @@ impl Pen {
         Ok(())
     }
 
-    /// Writes everything in canonical order beside the file, then puts it in its place.
-    fn write_sorted(&mut self) -> Result<(), Broken> {
+    /// Writes everything up to a last block in canonical order beside the file, then puts it in its
+    /// place.
+    fn write_sorted(&mut self, last: u64) -> Result<(), Broken> {
         let part = part_of(&self.order.path);
         let mut file = create(&part, &self.order.header)?;
         let (mut count, mut seq) = (0, 0);
@@ -291,7 +306,7 @@ impl Pen {
             }
             failpoint::pass("append.write.before");
             count += blocks.len() as u64;
-            for output in &blocks {
+            for output in blocks.iter().filter(|output| output.seq <= last) {
                 seq = seq.max(output.seq);
                 file.append(&output.block.bytes)?;
             }
@@ -306,6 +321,15 @@ impl Pen {
         std::fs::rename(&part, &self.order.path)?;
         failpoint::pass("append.rename.after");
         self.acknowledge()
+    }
+}
+
+/// How far is to be written; waits until that is known. Who says nothing and goes wants everything.
+fn last_of(ended: &Receiver<Word>, word: Result<Word, RecvError>) -> u64 {
+    match word {
+        Ok(Word::Hold) => last_of(ended, ended.recv()),
+        Ok(Word::End(last)) => last,
+        Err(RecvError) => u64::MAX,
     }
 }
 

@@ -224,7 +224,8 @@ impl Crowd {
 
     async fn take(&mut self, limit: u32) -> Result<(), RunError> {
         self.takes += 1;
-        let take = Command::Take { session: self.session, number: self.takes, limit };
+        let take =
+            Command::Take { session: self.session, number: self.takes, limit, ahead: u32::MAX };
         match self.node.store.submit(take).await? {
             Reply::Granted { jobs, .. } => self.granted.extend(jobs),
             other => return Err(RunError::unexpected("take", &other)),

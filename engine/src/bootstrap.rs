@@ -10,8 +10,8 @@ use crate::config::{Config, Durability, Seating};
 use crate::ledger::Seat;
 use crate::store::{
     ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
-    OpenOptions, SoloControl, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store,
-    StoreError, has_log,
+    OpenOptions, Resting, RestingStore, RestingStoreParameters, SoloControl, SoloHandle, SoloStore,
+    SoloStoreParameters, SoloThread, Store, StoreError, has_log,
 };
 
 /// Time between two beats of a cluster's leader.
@@ -48,9 +48,18 @@ module! {
     }
 }
 
+module! {
+    pub RestingModule {
+        components = [RestingStore, SystemClock],
+        providers = []
+    }
+}
+
 /// What has to be ended with a node.
 enum Behind {
     Solo(SoloThread),
+    /// Nothing: it is only read.
+    Nobody,
     Cluster(Box<ClusterThread>, ClusterHandle),
 }
 
@@ -82,6 +91,23 @@ pub(crate) struct Place {
     pub quorum: u32,
     /// How long to wait for them.
     pub patience: Duration,
+    /// Whether strangers can take part.
+    pub exposed: bool,
+}
+
+impl Place {
+    fn alone(life: u64) -> Self {
+        Self {
+            seat: Seat(1),
+            seats: vec![Seat(1)],
+            votes: true,
+            alone: true,
+            life,
+            quorum: 1,
+            patience: Duration::ZERO,
+            exposed: false,
+        }
+    }
 }
 
 impl Node {
@@ -101,6 +127,20 @@ impl Node {
         Self::solo(config)
     }
 
+    /// Opens the data directory to look at its last run, whoever's it is.
+    pub(crate) fn read(config: &Config) -> Result<Self, StoreError> {
+        let dir = &config.store.data_dir;
+        if !has_log(dir) {
+            return Self::solo(config);
+        }
+        let resting = Resting::open(dir, config.store.seen_memory)?;
+        let module = RestingModule::builder()
+            .with_component_parameters::<RestingStore>(RestingStoreParameters { resting })
+            .build();
+        let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
+        Ok(Self { store, clock, place: Place::alone(0), behind: Behind::Nobody })
+    }
+
     /// Opens the data directory and wires a solo node.
     pub(crate) fn solo(config: &Config) -> Result<Self, StoreError> {
         let options = OpenOptions {
@@ -118,21 +158,12 @@ impl Node {
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
         let life = clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
-        let place = Place {
-            seat: Seat(1),
-            seats: vec![Seat(1)],
-            votes: true,
-            alone: true,
-            life,
-            quorum: 1,
-            patience: Duration::ZERO,
-        };
-        Ok(Self { store, clock, place, behind: Behind::Solo(thread) })
+        Ok(Self { store, clock, place: Place::alone(life), behind: Behind::Solo(thread) })
     }
 
     /// Opens the data directory, comes into the cluster and wires a node of it.
     fn cluster(config: &Config) -> Result<Self, StoreError> {
-        let Seating { seat, listen, peers, secret, quorum } =
+        let Seating { seat, listen, peers, secret, quorum, exposed } =
             config.cluster.seating().map_err(StoreError::Unfit)?;
         let peers: std::collections::BTreeMap<Seat, String> =
             peers.into_iter().map(|(seat, address)| (Seat(seat), address)).collect();
@@ -163,6 +194,7 @@ impl Node {
             life: handle.life(),
             quorum: quorum as u32,
             patience: config.cluster.quorum_timeout,
+            exposed,
         };
         let parameters = ClusterStoreParameters { handle: handle.clone() };
         let module =
@@ -181,8 +213,16 @@ impl Node {
     /// Which other nodes with a vote do not answer, in words.
     pub(crate) fn absent(&self) -> String {
         match &self.behind {
-            Behind::Solo(_) => String::new(),
+            Behind::Solo(_) | Behind::Nobody => String::new(),
             Behind::Cluster(_, handle) => handle.absent(),
+        }
+    }
+
+    /// Whether another node with a vote is there.
+    pub(crate) fn hears_others(&self) -> bool {
+        match &self.behind {
+            Behind::Solo(_) | Behind::Nobody => false,
+            Behind::Cluster(_, handle) => handle.hears_others(),
         }
     }
 
@@ -192,13 +232,18 @@ impl Node {
         StoreError::NoQuorum(format!("the cluster was not formed within {patience} s: {absent}"))
     }
 
-    /// What an operator can ask of this node; `stop` ends a run that is alone.
-    pub(crate) fn control(&self, stop: impl Fn() + Send + Sync + 'static) -> Arc<dyn Controlled> {
+    /// What an operator can ask of a node that is alone, which `stop` ends; the nodes of a cluster
+    /// answer by themselves.
+    pub(crate) fn control(
+        &self,
+        stop: impl Fn() + Send + Sync + 'static,
+    ) -> Option<Arc<dyn Controlled>> {
         match &self.behind {
-            Behind::Solo(_) => {
-                Arc::new(SoloControl { standing: self.store.standing(), stop: Box::new(stop) })
+            Behind::Solo(_) | Behind::Nobody => {
+                let standing = self.store.standing();
+                Some(Arc::new(SoloControl { standing, stop: Box::new(stop) }))
             }
-            Behind::Cluster(_, handle) => Arc::new(handle.clone()),
+            Behind::Cluster(..) => None,
         }
     }
 
@@ -208,6 +253,7 @@ impl Node {
         drop(store);
         match behind {
             Behind::Solo(thread) => thread.close(),
+            Behind::Nobody => {}
             Behind::Cluster(thread, _) => thread.close(),
         }
     }

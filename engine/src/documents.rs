@@ -201,10 +201,14 @@ fn connect(file: Option<&Path>) -> rusqlite::Result<Result<Connection, String>> 
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000; \
          PRAGMA cache_size=-1024;",
     )?;
+    let schema = records::SCHEMA;
     if format == 0 {
-        connection.execute_batch(&format!("PRAGMA user_version={FORMAT};"))?;
+        // In one stroke: a format without its tables would be damage to whoever looks.
+        let make = format!("BEGIN; {schema} PRAGMA user_version={FORMAT}; COMMIT;");
+        connection.execute_batch(&make)?;
+    } else {
+        connection.execute_batch(schema)?;
     }
-    connection.execute_batch(records::SCHEMA)?;
     Ok(Ok(connection))
 }
 

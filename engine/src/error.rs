@@ -63,6 +63,15 @@ impl RunError {
         }
     }
 
+    /// What another node's crossing failed with, from its words; that there is nothing to do is no
+    /// failure.
+    pub(crate) fn elsewhere(words: String) -> Self {
+        if words == Self::NothingToRetry.words() {
+            return Self::NothingToRetry;
+        }
+        Self::Elsewhere(words)
+    }
+
     /// The ledger gave an answer that fits no question of ours.
     pub(crate) fn unexpected(asked: &str, reply: &Reply) -> Self {
         Self::Internal(format!("the ledger answered a {asked} with {reply:?}"))

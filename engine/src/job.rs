@@ -39,6 +39,8 @@ pub(crate) struct JobMediator {
     /// Ends that are on their way, so many each.
     telling: JoinSet<Result<usize, StoreError>>,
     appetite: Appetite,
+    /// How long a page takes from the start of its request to its end, more or less.
+    page_time: Option<Duration>,
 }
 
 /// Ends of jobs that wait to be told together.
@@ -151,6 +153,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// to go on with.
 const COMPANY: Duration = Duration::from_millis(20);
 
+/// Jobs that are granted ahead of their turn are begun within this time.
+const MOMENT: Duration = Duration::from_millis(150);
+
 /// How long jobs that others have found are left to them.
 const COURTESY: Duration = Duration::from_millis(15);
 
@@ -233,6 +238,7 @@ impl JobMediator {
             held: HashMap::new(),
             ended: Ended::default(),
             telling: JoinSet::new(),
+            page_time: None,
             appetite: Appetite {
                 asking: None,
                 news: true,
@@ -332,9 +338,19 @@ impl JobMediator {
 
     /// Whether so few jobs are in hand, or so many of them have ended, that others are wanted.
     fn is_hungry(&self) -> bool {
-        let Bounds { ahead, at_once, .. } = self.bounds;
+        let (ahead, at_once) = (self.ahead(), self.bounds.at_once);
         let (working, full) = (self.running.len(), self.appetite.full);
         ahead == 0 || working < at_once + ahead / 2 || working + ahead / 2 <= full
+    }
+
+    /// How many jobs of a host to have ahead of their turn: as many as are begun in a moment. Slow pages
+    /// leave time to ask, and another node may be idle. Before anything is known there are none.
+    fn ahead(&self) -> usize {
+        let Bounds { ahead, at_once, .. } = self.bounds;
+        let begun = |page: Duration| {
+            MOMENT.as_millis() as usize * at_once / page.as_millis().max(1) as usize
+        };
+        self.page_time.map_or(0, begun).min(ahead)
     }
 
     fn tell_in_hand(&self) {
@@ -374,7 +390,8 @@ impl JobMediator {
         failpoint::pass("job.take.before");
         (self.appetite.news, self.appetite.keen) = (false, false);
         (self.appetite.heard, self.appetite.due) = (None, None);
-        Command::Take { session: self.session, number: self.takes, limit: limit as u32 }
+        let (session, number, ahead) = (self.session, self.takes, self.ahead() as u32);
+        Command::Take { session, number, limit: limit as u32, ahead }
     }
 
     async fn granted(&mut self, reply: Reply) -> Result<(), RunError> {
@@ -473,6 +490,10 @@ impl JobMediator {
         };
         self.appetite.news = true;
         let Some(end) = end else { return Ok(()) };
+        if let Command::Finish { since_start_ms: Some(ms), .. } = &end {
+            let took = Duration::from_millis(*ms);
+            self.page_time = Some(self.page_time.map_or(took, |known| (known * 3 + took) / 4));
+        }
         let lone = matches!(&end, Command::Finish { outcome, .. } if is_lone(outcome));
         self.ended.leads_on |= !lone;
         self.ended.until.get_or_insert_with(|| Instant::now() + COMPANY);

@@ -63,7 +63,15 @@ impl Pace {
             let room = rooms.entry(lane.to_owned());
             Arc::clone(room.or_insert_with(|| Arc::new(Semaphore::new(places))))
         };
-        room.acquire_owned().await.ok()
+        if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
+            return Some(place);
+        }
+        let mut closed = self.closed.subscribe();
+        tokio::select! {
+            place = room.acquire_owned() => place.ok(),
+            // There is no turn any more, either.
+            _ = closed.wait_for(|closed| *closed) => None,
+        }
     }
 
     /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.

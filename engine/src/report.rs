@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::bootstrap::Place;
 use crate::job::Share;
 use crate::ledger::Standing;
 use crate::quality::{FieldReport, Unmet};
@@ -72,9 +73,15 @@ pub(crate) struct Report {
     pub peak_memory_bytes: u64,
     /// Which node this is.
     pub node: u32,
+    /// Whether other machines could reach the nodes of its cluster, and nobody had to prove anything.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
     /// Set for a node of a cluster: what it did itself; all other numbers are the cluster's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<NodeShare>,
+    /// Whether this node was stopped alone: the others are enough to go on.
+    #[serde(skip)]
+    pub is_left_to_others: bool,
 }
 
 /// What one node of a cluster did itself.
@@ -186,7 +193,12 @@ pub(crate) struct Output {
 
 impl Report {
     /// The report of a run that could not go on: what is known of it without its store.
-    pub(crate) fn failed(start: Timestamp, standing: Standing, error: String) -> Self {
+    pub(crate) fn failed(
+        start: Timestamp,
+        standing: Standing,
+        place: &Place,
+        error: String,
+    ) -> Self {
         let end = Timestamp::now();
         Self {
             finish_reason: FinishReason::Failed,
@@ -212,8 +224,10 @@ impl Report {
             replay: None,
             outputs: Vec::new(),
             peak_memory_bytes: peak_memory(),
-            node: 1,
+            node: place.seat.0,
+            insecure: place.exposed,
             share: None,
+            is_left_to_others: false,
         }
     }
 
@@ -301,6 +315,11 @@ impl Report {
                 ),
             );
         }
+        if self.insecure {
+            let words =
+                "without a secret, whoever reached the nodes could read and change all this";
+            line("insecure", words.to_owned());
+        }
         line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
         lines.concat()
     }
@@ -318,6 +337,13 @@ impl Report {
             }
             FinishReason::Cancelled if self.replay.is_some() => {
                 format!("cancelled after {time}; a replay begins anew, the last run is as it was")
+            }
+            FinishReason::Cancelled if self.is_left_to_others => {
+                let left = counted(pending, "job");
+                format!(
+                    "this node has left after {time}, and the others go on with {left} to go; run \
+                     again to take part"
+                )
             }
             FinishReason::Cancelled if pending == 0 => format!("cancelled after {time}"),
             FinishReason::Cancelled => {

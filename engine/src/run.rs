@@ -10,7 +10,7 @@ use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::agree::{Agreed, Before, agree, current};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
@@ -40,6 +40,8 @@ const NOBODY: &str =
     "no node with a vote answers, so there is no report; what this node did is kept";
 /// How long a node whose set-up failed stays for the others to hear of it.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// A node that waits for others at the end says so after this time.
+const UNTOLD: Duration = Duration::from_secs(1);
 /// Failed jobs named in a report; `spoonbill failed` lists them all.
 const FAILURES_SHOWN: usize = 100;
 
@@ -84,6 +86,8 @@ impl Offer {
 pub(crate) struct Ended {
     /// What happened.
     pub report: Report,
+    /// Which run it was.
+    number: u64,
     tenancy: Tenancy,
     renewing: JoinHandle<()>,
     whole: bool,
@@ -115,7 +119,7 @@ impl Ended {
                 // Known to be closed is closed, even if there is nobody left to agree with.
                 tokio::select! {
                     biased;
-                    told = tell_written(store, &mut tenancy) => told?,
+                    told = tell_written(store, &mut tenancy, self.number) => told?,
                     _ = standing.wait_for(|now| now.closed) => {}
                 }
             }
@@ -151,7 +155,7 @@ async fn under_way(node: &Node) -> Option<u64> {
     if node.place.votes {
         return None;
     }
-    let run = tokio::time::timeout(node.place.patience, node.store.ask(Question::Run)).await;
+    let run = timeout(node.place.patience, node.store.ask(Question::Run)).await;
     match run {
         Ok(Ok(Answer::Run(Some(run)))) if !run.closed => Some(run.number),
         _ => None,
@@ -160,28 +164,56 @@ async fn under_way(node: &Node) -> Option<u64> {
 
 /// Waits for as long as others may need to answer; then they have ended, as the process before this
 /// one was about to.
-async fn nobody_is_left(parting: Option<u8>) -> u8 {
-    match parting {
-        Some(code) => {
-            sleep_until(Instant::now() + FAREWELL).await;
-            code
+async fn nobody_is_left(node: &Node, parting: Option<u8>) -> u8 {
+    let Some(code) = parting else { return std::future::pending().await };
+    loop {
+        sleep_until(Instant::now() + FAREWELL).await;
+        // Those who are there may need this node to agree with.
+        if !node.hears_others() {
+            return code;
         }
-        None => std::future::pending().await,
     }
 }
 
-/// Says that everything is written here, until it is closed everywhere.
-async fn tell_written(store: &Arc<dyn Store>, tenancy: &mut Tenancy) -> Result<(), RunError> {
+/// Says that everything is written here, until it is closed everywhere: where another run has begun,
+/// this one is.
+async fn tell_written(
+    store: &Arc<dyn Store>,
+    tenancy: &mut Tenancy,
+    number: u64,
+) -> Result<(), RunError> {
     let mut session = tenancy.lease().await?.session;
     let mut standing = store.standing();
+    if current(store).await?.number != number {
+        return Ok(());
+    }
     while !matches!(store.submit(Command::Close { session }).await?, Reply::Ok) {
-        if standing.borrow().closed {
+        if standing.borrow().closed || current(store).await?.number != number {
             return Ok(());
         }
         session = tenancy.replace(session).await?.session;
     }
+    if timeout(UNTOLD, standing.wait_for(|now| now.closed)).await.is_err() {
+        tell_who_is_awaited(store).await?;
+    }
     // Nobody tells any more: then nobody waits for us either.
     drop(standing.wait_for(|now| now.closed).await);
+    Ok(())
+}
+
+/// Says for whom a node waits that has nothing left to do.
+async fn tell_who_is_awaited(store: &Arc<dyn Store>) -> Result<(), RunError> {
+    let run = current(store).await?;
+    let missing = run.plan.seats.iter().filter(|seat| !run.written.contains(seat));
+    let missing: Vec<String> = missing.map(|seat| seat.0.to_string()).collect();
+    if !run.closed && !missing.is_empty() {
+        tracing::warn!(
+            "everything is written here; waiting for node {} to come back and write its files, {} s at \
+             most (`cluster.end.wait`)",
+            missing.join(", "),
+            run.plan.policy.end_wait_ms / 1000
+        );
+    }
     Ok(())
 }
 
@@ -216,15 +248,16 @@ pub(crate) async fn run(
     let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref(), &node.place)?);
     let share = Arc::new(Mutex::new(Share::default()));
     let (broken, policy) = (appenders.broken(), run.plan.policy);
+    let number = run.number;
     let means = Means { tasks, broken, share: Arc::clone(&share), policy };
     let worked = work(store, &tenancy, &config, means, stop).await;
     let over = store.standing().borrow().over;
     store.make_do();
     let told = async {
-        let appended = close_appenders(store, appenders).await?;
+        let (appended, run) = close_appenders(store, appenders).await?;
         worked?;
         let whole = over && appended.iter().all(|end| end.error.is_none());
-        let mut report = report(node, over, start, appended).await?;
+        let mut report = report(node, over, start, run, appended).await?;
         if over {
             report.unmet = quality::unmet(&expectations, &current(store).await?.tally);
         }
@@ -234,7 +267,7 @@ pub(crate) async fn run(
         told.await?
     } else {
         // What it would tell lies with others, who may all be gone.
-        let told = tokio::time::timeout(FAREWELL, told).await;
+        let told = timeout(FAREWELL, told).await;
         told.unwrap_or_else(|_| Err(StoreError::NoQuorum(String::from(NOBODY)).into()))?
     };
     if !node.place.alone {
@@ -243,7 +276,7 @@ pub(crate) async fn run(
     }
     let whole = whole && node.place.votes;
     let parts_from = (!node.place.alone).then(|| config.store.data_dir.clone());
-    Ok(Ended { report, tenancy, renewing, whole, mark, parts_from })
+    Ok(Ended { report, number, tenancy, renewing, whole, mark, parts_from })
 }
 
 /// Joins the ledger and agrees with the others on the run.
@@ -260,7 +293,7 @@ async fn enter(
     let (entered, came_for) = tokio::select! {
         entered = entering => entered,
         signal = asked => (Err(RunError::Stopped(signal)), None),
-        code = nobody_is_left(parting) => (Err(StoreError::Ended(code).into()), None),
+        code = nobody_is_left(node, parting) => (Err(StoreError::Ended(code).into()), None),
     };
     let (mut tenancy, renewing) = entered?;
     let asked = asked_to_stop(node, stop.clone());
@@ -281,7 +314,7 @@ async fn enter(
                     most = most.max(now.voters);
                     now.voters >= seats || now.voters < most
                 });
-                drop(tokio::time::timeout(FAREWELL / 2, all).await);
+                drop(timeout(FAREWELL / 2, all).await);
             }
             // The others need not wait until the session expires.
             drop(tenancy.leave(store).await);
@@ -289,7 +322,7 @@ async fn enter(
             if stays {
                 // And they may need this node's vote.
                 let gone = standing.wait_for(|now| now.voters + now.workers == 0);
-                drop(tokio::time::timeout(FAREWELL, gone).await);
+                drop(timeout(FAREWELL, gone).await);
             }
             return Err(error);
         }
@@ -424,30 +457,43 @@ fn task_mediator(
 async fn close_appenders(
     store: &Arc<dyn Store>,
     appenders: AppenderMediator,
-) -> Result<Vec<Appended>, RunError> {
+) -> Result<(Vec<Appended>, Run), RunError> {
     let flushed = store.ask(Question::Flush).await;
+    let asked = Arc::clone(store);
+    let close = move || {
+        let mut run = Ok(None);
+        let appended = appenders.close(|| {
+            run = asked.ask_blocking(Question::Run).map(|answer| match answer {
+                Answer::Run(run) => run,
+                _ => None,
+            });
+            run.as_ref().ok().and_then(Option::as_ref).map_or(u64::MAX, |run| run.output_seq)
+        });
+        (appended, run)
+    };
     // Joining threads blocks: off the async threads with it.
-    let appended = tokio::task::spawn_blocking(|| appenders.close())
+    let (appended, run) = tokio::task::spawn_blocking(close)
         .await
         .map_err(|error| RunError::Internal(format!("appenders ended: {error}")))?;
     flushed?;
-    Ok(appended)
+    let run = run?.ok_or_else(|| RunError::Internal("there is no run to tell of".to_owned()))?;
+    Ok((appended, *run))
 }
 
 async fn report(
     node: &Node,
     over: bool,
     start: jiff::Timestamp,
+    run: Run,
     appended: Vec<Appended>,
 ) -> Result<Report, RunError> {
-    let run = current(&node.store).await?;
     let failed = Question::Failed { after: None, limit: FAILURES_SHOWN };
     let failures = match node.store.ask(failed).await? {
         Answer::Failed(failed) => failed,
         _ => Vec::new(),
     };
-    let taken = node.store.standing().borrow().taken;
     let fields = quality::fields(&run.tally);
+    let is_left_to_others = !over && !run.cancelled && are_others_enough(node);
     let end = node.clock.now();
     let finish_reason = match &run.halted {
         _ if over => FinishReason::Finished,
@@ -471,7 +517,11 @@ async fn report(
         retries: run.tally.retries,
         bytes: run.tally.bytes,
         rows: run.tally.rows,
-        jobs: Jobs { done: run.done, failed: run.failed, pending: run.pending + taken },
+        jobs: Jobs {
+            done: run.done,
+            failed: run.failed,
+            pending: run.known - run.done - run.failed,
+        },
         failures: failures
             .into_iter()
             .map(|(_, failed)| Failure {
@@ -491,6 +541,15 @@ async fn report(
             .collect(),
         peak_memory_bytes: peak_memory(),
         node: node.place.seat.0,
+        insecure: node.place.exposed,
         share: None,
+        is_left_to_others,
     })
+}
+
+/// Whether nodes with a vote are there without this one that can go on.
+fn are_others_enough(node: &Node) -> bool {
+    let Place { alone, votes, seats, .. } = &node.place;
+    let others = node.store.standing().borrow().voters.saturating_sub(u32::from(*votes));
+    !alone && others as usize > seats.len() / 2
 }

@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use crate::compose::Published;
 use crate::config::Config;
 use crate::error::RunError;
-use crate::failpoint;
 use crate::ledger::{Command, Epoch, JobKey, NewJob, Quota, Reply, SessionId};
 use crate::lists::ListFiles;
 use crate::prepare::Prepared;
@@ -58,14 +57,15 @@ impl Seeding {
     }
 }
 
-/// Seeds all groups side by side and waits until the last of them is in.
+/// Seeds all groups side by side, but for the last command of each, which is returned: with all of them
+/// the run is seeded, and not before.
 pub(crate) async fn seed(
     store: &Arc<dyn Store>,
     session: SessionId,
     epoch: Epoch,
     defs: &Defs,
     seeding: Seeding,
-) -> Result<(), RunError> {
+) -> Result<Vec<Command>, RunError> {
     let mut latch = JoinSet::new();
     let seeding = Arc::new(seeding);
     for group in defs.locator_groups.clone() {
@@ -73,10 +73,11 @@ pub(crate) async fn seed(
         // Files are read on the way: off the async threads with it.
         latch.spawn_blocking(move || seed_group(&*store, session, epoch, &group, &seeding));
     }
+    let mut last = Vec::new();
     while let Some(seeded) = latch.join_next().await {
-        seeded.map_err(|error| RunError::Internal(format!("seeding ended: {error}")))??;
+        last.push(seeded.map_err(|error| RunError::Internal(format!("seeding ended: {error}")))??);
     }
-    Ok(())
+    Ok(last)
 }
 
 fn seed_group(
@@ -85,19 +86,13 @@ fn seed_group(
     epoch: Epoch,
     group: &LocatorGroup,
     seeding: &Seeding,
-) -> Result<(), RunError> {
+) -> Result<Command, RunError> {
     let name = &group.name.text;
-    let send = |jobs: Vec<NewJob>, last: bool| {
-        let seed = Command::Seed { session, epoch, group: name.clone(), jobs, last };
-        failpoint::pass("seed.before");
-        match store.submit_blocking(seed)? {
-            Reply::Ok => {
-                failpoint::pass("seed.after");
-                Ok(())
-            }
-            Reply::Stale => Err(RunError::Stale),
-            other => Err(RunError::unexpected("seed", &other)),
-        }
+    let seed = |jobs, last| Command::Seed { session, epoch, group: name.clone(), jobs, last };
+    let send = |jobs: Vec<NewJob>| match store.submit_blocking(seed(jobs, false))? {
+        Reply::Ok => Ok(()),
+        Reply::Stale => Err(RunError::Stale),
+        other => Err(RunError::unexpected("seed", &other)),
     };
     let mut jobs = Vec::new();
     for locator in locators(group, seeding) {
@@ -106,10 +101,10 @@ fn seed_group(
         })?;
         jobs.push(seeding.job(name, &locator));
         if jobs.len() >= CHUNK {
-            send(std::mem::take(&mut jobs), false)?;
+            send(std::mem::take(&mut jobs))?;
         }
     }
-    send(jobs, true)
+    Ok(seed(jobs, true))
 }
 
 /// The locators of a group: those that are written down, then those of its sources.

@@ -1,4 +1,8 @@
 //! Signals to one token that everybody watches; the first asks to drain, the second to stop now.
+//! Before there is anything to drain, the first one ends the process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -35,17 +39,42 @@ impl Signal {
     }
 }
 
-/// The token, fed by the process's signals; whoever else may stop the run has the sender.
-pub(crate) fn on_signals() -> std::io::Result<watch::Sender<Stop>> {
-    let token = watch::Sender::new(Stop::No);
-    let tell = token.clone();
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for number in signals.forever() {
-            ask(&tell, if number == SIGINT { Signal::Interrupt } else { Signal::Terminate });
-        }
-    })?;
-    Ok(token)
+/// The process's signals are heard.
+#[derive(Debug)]
+pub(crate) struct Ears {
+    token: watch::Sender<Stop>,
+    begun: Arc<AtomicBool>,
+}
+
+impl Ears {
+    /// Hears signals from here on.
+    pub(crate) fn open() -> std::io::Result<Self> {
+        let ears = Self { token: watch::Sender::new(Stop::No), begun: Arc::default() };
+        let (tell, begun) = (ears.token.clone(), Arc::clone(&ears.begun));
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for number in signals.forever() {
+                let signal = if number == SIGINT { Signal::Interrupt } else { Signal::Terminate };
+                if !begun.load(Ordering::Acquire) {
+                    end(signal);
+                }
+                ask(&tell, signal);
+            }
+        })?;
+        Ok(ears)
+    }
+
+    /// From here on there is something to be ended in order: the token, fed by the signals. Whoever
+    /// else may stop the run has the sender.
+    pub(crate) fn begin(self) -> watch::Sender<Stop> {
+        self.begun.store(true, Ordering::Release);
+        self.token
+    }
+}
+
+#[expect(clippy::exit, reason = "definitions are being read: nothing has begun, nothing is held")]
+fn end(signal: Signal) -> ! {
+    std::process::exit(signal.exit_code().into())
 }
 
 /// Asks to stop, or, asked before, to stop now.

@@ -158,7 +158,10 @@ impl TaskMediator {
         };
         let shop = Arc::clone(&self.shop);
         let delivery = Delivery { grant, page, parsed, keep_data: lives, tally: tally.clone() };
-        let worked = self.pool.run(move |worker| shop.work(worker, &delivery));
+        let worked = self.pool.run(move |worker| {
+            failpoint::read(&delivery.page.body);
+            shop.work(worker, &delivery)
+        });
         let (saved, worked) = tokio::join!(saved, worked);
         let made = match worked {
             Ok(made) => made,
@@ -167,7 +170,8 @@ impl TaskMediator {
             }
         };
         let mut harvest = made.harvest;
-        let (rows, links) = (harvest.tally.rows.values().sum::<u64>(), harvest.children.len());
+        let rows: u64 = harvest.blocks.iter().map(|block| u64::from(block.rows)).sum();
+        let links = harvest.children.len();
         tracing::debug!(%url, rows, links, failed = harvest.failures.len(), "page worked on");
         let kept = match (&self.documents, saved) {
             (Some(documents), Ok(())) if !made.parsed.is_empty() => {

@@ -15,6 +15,8 @@ use crate::store::{Answer, Question, Store, StoreError};
 
 /// Pause before a fenced node asks again.
 const FENCED_PAUSE: Duration = Duration::from_secs(1);
+/// How often a fenced node says that it is.
+const FENCED_REMINDER: Duration = Duration::from_mins(1);
 /// Patience with the last word to the others.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -63,6 +65,8 @@ pub(crate) struct Tenant {
     store: Arc<dyn Store>,
     place: Place,
     joins: u64,
+    /// Whether it has had a session: then its files are written to the end, whatever comes.
+    has_been_in: bool,
     tenure: watch::Sender<Tenure>,
     doubt: Arc<Notify>,
 }
@@ -76,6 +80,7 @@ impl Tenancy {
             store: Arc::clone(&node.store),
             place: node.place.clone(),
             joins: 0,
+            has_been_in: false,
             tenure,
             doubt: Arc::clone(&doubt),
         };
@@ -89,6 +94,7 @@ impl Tenancy {
             }
         };
         let lease = lease.map_err(Ending::into_error)?;
+        tenant.has_been_in = true;
         tenant.tenure.send_replace(Tenure::Held(lease));
         let task = tokio::spawn(tenant.renew(lease));
         Ok((Self { tenure: seen, doubt }, task))
@@ -156,6 +162,7 @@ impl Ending {
 
 impl Tenant {
     async fn join(&mut self) -> Result<Lease, Ending> {
+        let (mut said, mut under_way) = (None::<Instant>, false);
         loop {
             self.joins += 1;
             let Place { seat, votes, alone, life, .. } = self.place;
@@ -168,12 +175,15 @@ impl Tenant {
                     return Ok(Lease { session, until });
                 }
                 Reply::Fenced => {
-                    tracing::warn!(
-                        "node {} is fenced: it stays out until `spoonbill admit {}`",
-                        seat.0,
-                        seat.0
-                    );
-                    sleep_until(Instant::now() + FENCED_PAUSE).await;
+                    if said.is_none_or(|at| at.elapsed() >= FENCED_REMINDER) {
+                        tracing::warn!(
+                            "node {} is fenced: it stays out until `spoonbill admit {}`",
+                            seat.0,
+                            seat.0
+                        );
+                        said = Some(Instant::now());
+                    }
+                    self.stay_out(&mut under_way).await?;
                 }
                 // Another process has asked for the place: it is alive, or it will be forgotten.
                 Reply::Wait => sleep_until(Instant::now() + FENCED_PAUSE).await,
@@ -183,6 +193,22 @@ impl Tenant {
                     return Err(Ending::Store(StoreError::Failed(words)));
                 }
             }
+        }
+    }
+
+    /// Pauses before the next question of a fenced node, unless the run it came for ends meanwhile.
+    async fn stay_out(&self, under_way: &mut bool) -> Result<(), Ending> {
+        let mut standing = self.store.standing();
+        *under_way |= !self.has_been_in && !standing.borrow().closed;
+        let ended = standing.wait_for(|now| *under_way && now.closed);
+        match timeout(FENCED_PAUSE, ended).await {
+            Ok(Ok(_)) => Err(Ending::Store(StoreError::NoQuorum(format!(
+                "the run ended while this node was fenced, and its files are not complete; start it \
+                 again after `spoonbill admit {}` to have them",
+                self.place.seat.0
+            )))),
+            // A store that has ended tells why when it is asked.
+            _ => Ok(()),
         }
     }
 

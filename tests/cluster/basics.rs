@@ -1,5 +1,6 @@
 //! Undisturbed nodes: their rows are those of a run alone.
 
+use std::process::Command;
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, slow_site, three};
@@ -49,6 +50,16 @@ fn share_of(cluster: &Cluster, node: usize) -> u64 {
 }
 
 #[test]
+fn slow_pages_are_shared_by_nodes_that_have_nothing_else_to_do() {
+    let settings = ["loader.fetch.parallelism=2", "cluster.quorum.size=3"];
+    let (site, mut cluster) = three(6, Duration::from_millis(2500), &settings);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!([1, 2, 3].map(|node| share_of(&cluster, node)), [2, 2, 2]);
+    assert_eq!(site.log().len(), 6);
+}
+
+#[test]
 fn five_nodes_work_as_one() {
     let (site, defs) = slow_site(80, Duration::from_millis(20));
     let settings: Vec<&str> =
@@ -78,6 +89,7 @@ fn a_worker_without_a_vote_comes_works_and_goes() {
     cluster.signal(9, "TERM");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(!ending.stderr.contains("of this data directory"), "it has no run: {ending:?}");
     assert!(share_of(&cluster, 9) > 0, "the worker did nothing");
     cluster.all_end_with(0);
     same_everywhere(&cluster);
@@ -94,6 +106,36 @@ fn a_worker_stays_to_the_end_and_ends_with_the_others() {
     let ending = cluster.end(9);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
+}
+
+#[test]
+fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
+    let own = ["unshare", "--pid", "--fork", "--kill-child"];
+    let allowed = Command::new(own[0]).args(&own[1..]).arg("true").status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        println!("skipped: this machine does not let a test make process namespaces");
+        return;
+    }
+    let (_site, mut cluster) = three(80, Duration::from_millis(150), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(1);
+    for worker in [8, 9] {
+        cluster.put_behind(worker, &own);
+        cluster.start(worker);
+    }
+    let at_work = |cluster: &Cluster| {
+        let status = cluster.status(1).unwrap_or_default();
+        let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.iter().filter(|node| node["role"] == "worker" && node["jobs"] != 0).count()
+    };
+    wait_until("both have jobs", || at_work(&cluster) == 2);
+    cluster.all_end_with(0);
+    for worker in [8, 9] {
+        let ending = cluster.end(worker);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        assert!(share_of(&cluster, worker) > 0, "worker {worker} did nothing");
+    }
+    assert_eq!(rows_of(&cluster, 1), all_rows(80));
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! What an operator asks and orders.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::nodes::within;
 use crate::harness::wait_until;
 
 #[test]
@@ -17,6 +20,7 @@ fn status_tells_the_same_story_on_every_node() {
         assert_eq!(status["mode"], "cluster");
         assert!(status["term"].as_u64() > Some(0), "{status}");
         assert!(status["index"].as_u64() > Some(0), "{status}");
+        assert!(status["heardMs"].as_u64().is_some_and(|ms| ms < 3000), "{status}");
         assert_eq!(status["nodes"].as_array().unwrap().len(), 3);
         let run = &status["run"];
         assert_eq!(run["state"], "running", "{status}");
@@ -31,7 +35,9 @@ fn status_tells_the_same_story_on_every_node() {
     });
     let (code, text, _) = cluster.ask(leader, &["status"]).expect("an answer");
     assert_eq!(code, 0);
-    for word in ["run  running", "in hand", &format!("{leader}: running, voter, leads")] {
+    for word in
+        ["run  running", "in hand", "as of  change", &format!("{leader}: running, voter, leads")]
+    {
         assert!(text.contains(word), "no `{word}` in:\n{text}");
     }
     // Over the socket of the data directory as well.
@@ -41,6 +47,82 @@ fn status_tells_the_same_story_on_every_node() {
     cluster.all_end_with(0);
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d2"]);
     assert_eq!(ending.code, 1, "{ending:?}");
+}
+
+#[test]
+fn a_node_that_waits_for_others_tells_for_whom() {
+    let (_site, mut cluster) = three(20, Duration::from_millis(20), &[]);
+    cluster.start(1);
+    let states = |status: &Value| -> Vec<String> {
+        let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
+    };
+    wait_until("it answers", || cluster.status(1).is_some());
+    let status = cluster.status(1).unwrap();
+    assert_eq!(states(&status), ["checking", "silent", "silent"], "{status}");
+    assert!(status["leader"].is_null() && status["heardMs"].is_null(), "{status}");
+    // On its own machine as well.
+    let ending = cluster.work.spoonbill(&["status", "--data-dir", "d1"]);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    for words in ["1: checking, voter", "2: silent, voter", "no leader is heard"] {
+        assert!(ending.stdout.contains(words), "no `{words}` in:\n{}", ending.stdout);
+    }
+    let ending = cluster.work.spoonbill(&["status", "--ready", "--data-dir", "d1"]);
+    assert_eq!((ending.code, ending.stderr.as_str()), (1, "not ready: it has not joined yet\n"));
+    // A worker that finds nobody tells the same of itself.
+    cluster.start(9);
+    wait_until("the worker answers", || {
+        let ending = cluster.work.spoonbill(&["status", "--data-dir", "d9", "--json"]);
+        let status = serde_json::from_str(&ending.stdout).unwrap_or_default();
+        ending.code == 0 && states(&status) == ["checking", "silent", "silent", "checking"]
+    });
+    // What is left on the disks is not taken for what is.
+    cluster.start(2);
+    cluster.start(3);
+    cluster.done(2);
+    for node in cluster.seats() {
+        cluster.kill(node);
+    }
+    cluster.start(3);
+    wait_until("it answers again", || cluster.status(3).is_some());
+    let status = cluster.status(3).unwrap();
+    assert_eq!(states(&status)[..3], ["silent", "silent", "checking"], "{status}");
+    cluster.start(1);
+    cluster.start(2);
+    cluster.all_end_with(0);
+    assert_eq!(cluster.end(9).code, 0);
+}
+
+#[test]
+fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
+    let settings = ["job.takeLimit=2", "cluster.session.ttl=60s"];
+    let (_site, mut cluster) = three(100, Duration::from_millis(200), &settings);
+    cluster.start_all();
+    cluster.start(9);
+    let ready = |cluster: &crate::harness::Cluster, node: usize| {
+        let dir = format!("d{node}");
+        cluster.work.spoonbill(&["status", "--ready", "--data-dir", &dir])
+    };
+    for node in [1, 2, 3, 9] {
+        wait_until("it is ready", || ready(&cluster, node).code == 0);
+        assert_eq!(ready(&cluster, node).stdout, "ready\n");
+    }
+    let stopped = [1, 2];
+    for node in stopped {
+        cluster.signal(node, "STOP");
+    }
+    wait_until("it says what it misses", || {
+        let ending = ready(&cluster, 3);
+        ending.code == 1 && ending.stderr.contains("leader")
+    });
+    // And it is alive: whoever looks at the process alone has nothing to complain of.
+    assert_eq!(cluster.work.spoonbill(&["status", "--data-dir", "d3"]).code, 0);
+    for node in stopped {
+        cluster.signal(node, "CONT");
+    }
+    wait_until("it is ready again", || ready(&cluster, 3).code == 0);
+    cluster.all_end_with(0);
+    assert_eq!(cluster.end(9).code, 0);
 }
 
 #[test]
@@ -90,6 +172,55 @@ fn a_fenced_node_stays_out_until_it_is_admitted() {
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, victim), all_rows(100));
+}
+
+#[test]
+fn a_leader_that_is_left_alone_does_not_call_itself_one() {
+    let settings = ["job.takeLimit=2", "cluster.session.ttl=60s"];
+    let (_site, mut cluster) = three(100, Duration::from_millis(200), &settings);
+    cluster.start_all();
+    cluster.done(3);
+    let leader = cluster.led();
+    for other in cluster.seats().filter(|node| *node != leader) {
+        cluster.kill(other);
+    }
+    let alone = within(Duration::from_secs(5), || {
+        let status = cluster.status(leader).expect("an answer");
+        let nodes = status["nodes"].as_array().unwrap();
+        let silent = nodes.iter().filter(|node| node["state"] == "silent").count();
+        status["leader"].is_null() && silent == 2
+    });
+    println!("it knows after {:?}", alone.expect("it thinks that it leads"));
+    let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
+    assert_eq!((code, why.as_str()), (1, "not ready: it hears no leader\n"));
+}
+
+#[test]
+fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
+    let settings = ["job.takeLimit=2", "cluster.end.wait=60s"];
+    let (_site, mut cluster) = three(60, Duration::from_millis(150), &settings);
+    cluster.start_all();
+    cluster.done(3);
+    let leader = cluster.led();
+    let victim = 1 + leader % 3;
+    let (code, _, stderr) =
+        cluster.ask(leader, &["fence", &victim.to_string()]).expect("an answer");
+    assert_eq!(code, 0, "{stderr}");
+    // Started anew, it comes to a run that goes on without it.
+    cluster.kill(victim);
+    cluster.start(victim);
+    let start = Instant::now();
+    for node in cluster.seats().filter(|node| *node != victim) {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, 0, "node {node}: {ending:?}");
+        assert_eq!(rows_of(&cluster, node), all_rows(60));
+    }
+    assert!(start.elapsed() < Duration::from_secs(40), "it took {:?}", start.elapsed());
+    let ending = cluster.end(victim);
+    println!("{}", ending.stderr);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    assert!(ending.stderr.contains("the run ended while this node was fenced"), "{ending:?}");
+    assert_eq!(ending.stderr.matches("it stays out until").count(), 1, "{ending:?}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Nodes that cannot hear each other, with real network namespaces. A wrong neighbour entry loses
 //! packets one way and in silence, as a broken switch would.
 
+use std::net::IpAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{QUICK, all_rows, rows_of, same_everywhere};
 use crate::harness::nodes::within;
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+use crate::harness::{Cluster, Response, Site, TITLE, haste, job, titled};
 use crate::kill::shop::Dice;
 
 /// Set for the process inside the namespaces.
@@ -14,6 +15,12 @@ const INSIDE: &str = "SPOONBILL_TEST_INSIDE";
 const SITE: &str = "10.99.0.254";
 const PAGES: usize = 70;
 const PAUSE: Duration = Duration::from_millis(200);
+/// What a request may be on its way longer than the next one, on a busy machine.
+const NOISE: Duration = Duration::from_millis(100);
+/// The node without a vote, where there is one.
+const WORKER: usize = 4;
+/// `cluster.session.ttl` as it is unless told otherwise.
+const SESSION: Duration = Duration::from_millis(3500);
 
 fn ip(words: &str) {
     let output = Command::new("ip").args(words.split_whitespace()).output().unwrap();
@@ -55,7 +62,7 @@ fn inside() {
     }
     ip("link set hub up");
     ip(&format!("addr add {SITE}/24 dev hub"));
-    for node in 1..=3 {
+    for node in 1..=WORKER {
         ip(&format!("netns add node{node}"));
         ip(&format!("link add to{node} type veth peer name eth0 netns node{node}"));
         ip(&format!("link set to{node} master hub up"));
@@ -70,6 +77,9 @@ fn inside() {
         scenario("the leader hears and is not heard", |cluster| one_way(cluster, true));
         scenario("a bridge: two nodes hear only the third", bridge);
         scenario("wires that come and go", |cluster| flapping(cluster, 100 + round));
+        if is_wanted("cut off but not from the web") {
+            cut_off_but_not_from_the_web();
+        }
     }
 }
 
@@ -87,8 +97,8 @@ fn heal(from: usize, to: usize) {
 }
 
 fn heal_all() {
-    for from in 1..=3 {
-        for to in (1..=3).filter(|to| *to != from) {
+    for from in 1..=WORKER {
+        for to in (1..=WORKER).filter(|to| *to != from) {
             heal(from, to);
         }
     }
@@ -98,31 +108,44 @@ fn others(node: usize) -> impl Iterator<Item = usize> {
     (1..=3).filter(move |other| *other != node)
 }
 
-fn scenario(name: &str, faults: impl Fn(&Cluster)) {
-    let start = Instant::now();
+/// Three nodes, each with its own wires, for a site of pages that each take a while.
+fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (Site, Cluster) {
     let site = Site::start_on(SITE);
-    site.otherwise(|request, _| {
+    site.otherwise(move |request, _| {
         let page = titled(&request.path.replace('/', "page "));
-        Response::html(page).delay(Duration::from_millis(40))
+        Response::html(page).delay(takes)
     });
     let locators: Vec<(String, String)> =
-        (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
+        (0..pages).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
     let locators: Vec<(&str, &str)> =
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
-    let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
-    let mut settings = QUICK.to_vec();
-    settings.extend([pause.as_str(), "loader.fetch.parallelism=1"]);
-    settings.retain(|setting| *setting != "loader.fetch.delay=0");
+    let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
     let peers = (1..=3).map(|node| format!("10.99.0.{node}:7400")).collect();
     let mut cluster = Cluster::at(peers, &job(&locators, TITLE), &settings);
     cluster.share_secret();
-    for node in 1..=3 {
+    for node in 1..=WORKER {
         cluster.put_behind(
             node,
             &["/bin/sh", "-c", "exec ip netns exec \"$@\"", "-", &format!("node{node}")],
         );
     }
     cluster.start_all();
+    (site, cluster)
+}
+
+/// Whether a scene is to be played: `SCENE=bridge` plays that one alone.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("SCENE").map_or(true, |wanted| name.contains(&wanted))
+}
+
+fn scenario(name: &str, faults: impl Fn(&Cluster)) {
+    if !is_wanted(name) {
+        return;
+    }
+    let start = Instant::now();
+    let pause = format!("loader.fetch.delay={}ms", PAUSE.as_millis());
+    let own = [pause.as_str(), "loader.fetch.parallelism=1"];
+    let (site, mut cluster) = stage(PAGES, Duration::from_millis(40), &own);
     cluster.done(5);
     faults(&cluster);
     heal_all();
@@ -132,14 +155,90 @@ fn scenario(name: &str, faults: impl Fn(&Cluster)) {
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
     cluster.fsck();
-    let gap = site.shortest_gap().unwrap();
-    let asked = site.log().len();
+    let starts: Vec<Instant> = site.log().iter().map(|hit| hit.at).collect();
+    let (gap, asked) = (site.shortest_gap().unwrap(), starts.len());
     println!(
         "{name}: {end:.1?}, {rest:.1?} after it healed, {asked} requests, shortest gap {gap:?}"
     );
     // Nobody was stopped here, so there is no excuse.
-    assert!(gap >= PAUSE / 2, "{name}: two requests {gap:?} apart");
+    let haste = haste(&starts, PAUSE);
+    assert!(haste < NOISE, "{name}: requests came {haste:?} too soon, the nearest after {gap:?}");
+    assert_eq!(site.max_parallel(), 1, "{name}: two requests at the same time");
     assert!(asked < PAGES + 8, "{name}: {asked} requests for {PAGES} pages");
+}
+
+/// When a node asked the site.
+fn asked_by(site: &Site, node: usize) -> Vec<Instant> {
+    let own = Some(IpAddr::from([10, 99, 0, node as u8]));
+    site.log().iter().filter(|hit| hit.from == own).map(|hit| hit.at).collect()
+}
+
+/// A follower and a worker that only the site hears: they have jobs in hand for longer than their
+/// sessions live, and stop all the same. The others do what they had, and both come back.
+fn cut_off_but_not_from_the_web() {
+    const PAGES: usize = 160;
+    /// One is loaded and two wait for it: the last would be asked for when the session has ended.
+    const TAKES: Duration = Duration::from_millis(2500);
+    let start = Instant::now();
+    let slow = |site: &Site, delay| {
+        site.otherwise(move |request, _| {
+            Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+        });
+    };
+    // Jobs are taken ahead of their turn while pages are quick.
+    let quick = Duration::from_millis(50);
+    let (site, mut cluster) = stage(PAGES, quick, &["loader.fetch.parallelism=1"]);
+    cluster.start(WORKER);
+    let works = || !asked_by(&site, WORKER).is_empty();
+    within(Duration::from_secs(20), works).expect("the worker has come");
+    slow(&site, TAKES);
+    let leader = cluster.led();
+    let follower = 1 + leader % 3;
+    let lost = [follower, WORKER];
+    within(Duration::from_secs(20), || {
+        cluster.status(leader).is_some_and(|status| {
+            let nodes = status["nodes"].as_array().unwrap();
+            nodes.iter().filter(|node| node["jobs"].as_u64() > Some(2)).count() == 4
+        })
+    })
+    .expect("all have jobs in hand");
+    for node in lost {
+        for other in (1..=WORKER).filter(|other| *other != node) {
+            cut(node, other);
+            cut(other, node);
+        }
+    }
+    let (cut_at, before) = (Instant::now(), jobs_done(&cluster, leader));
+    let goes_on = || {
+        cut_at.elapsed() > TAKES * 2 + Duration::from_millis(500)
+            && jobs_done(&cluster, leader) > before + 3
+    };
+    within(Duration::from_secs(20), goes_on).expect("the others go on");
+    assert_eq!(cluster.led(), leader, "nobody else is needed");
+    let healing = Instant::now();
+    slow(&site, Duration::from_millis(100));
+    heal_all();
+    cluster.all_end_with(0);
+    assert_eq!(cluster.end(WORKER).code, 0);
+    for node in lost {
+        let asked = asked_by(&site, node);
+        let meanwhile = asked.iter().filter(|at| **at > cut_at && **at < healing);
+        let after: Vec<Duration> = meanwhile.map(|at| *at - cut_at).collect();
+        let back = asked.iter().filter(|at| **at >= healing).count();
+        println!("  node {node}: asked {after:.1?} after the cut, {back} times when it was back");
+        assert!(after.iter().all(|at| *at < SESSION), "node {node} went on without a session");
+        assert!(after.len() == 1 && back > 0, "node {node} had two more jobs, and came back");
+    }
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
+    cluster.fsck();
+    let asked = site.log().len();
+    // What they had in hand, and what they had begun.
+    assert!(asked <= PAGES + 6, "{asked} requests for {PAGES} pages");
+    let (end, rest) = (start.elapsed(), healing.elapsed());
+    println!(
+        "cut off but not from the web: {end:.1?}, {rest:.1?} after it healed, {asked} requests"
+    );
 }
 
 /// Waits for a leader among the others.

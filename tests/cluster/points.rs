@@ -12,6 +12,9 @@ const PAGES: usize = 30;
 /// From the first start to the end of the last node.
 const PATIENCE: Duration = Duration::from_secs(80);
 
+/// Beginnings of the points that a run comes to when it has lasted for a while.
+const LATE: [&str; 5] = ["replica.c", "replica.s", "raft.p", "raft.d", "snapshot"];
+
 /// What happened at one point.
 #[derive(Debug, Default)]
 struct Met {
@@ -21,10 +24,22 @@ struct Met {
     alone: usize,
 }
 
+/// Whatever a node died of, what it has can be read.
+fn tells_what_it_knows(cluster: &Cluster, node: usize, order: &str) {
+    for command in ["failed", "fsck"] {
+        let ending = cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")]);
+        let early = ending.code == 1 && ending.stderr.contains("holds no run");
+        assert!(ending.code == 0 || early, "{order}: {command} of node {node}: {ending:?}");
+    }
+}
+
 /// All nodes are to die when they come to a point for that time; each is started again at once.
 fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
-    let (_site, defs) = slow_site(PAGES, Duration::from_millis(10));
-    let own = ["cluster.snapshot.bytes=1KiB", "cluster.quorum.timeout=20s"];
+    // Tables are brought to the disk every second at most: some points are only met by a longer run.
+    let is_late = LATE.iter().any(|name| point.starts_with(name));
+    let (delay, limit) = if is_late { (200, "job.takeLimit=1") } else { (10, "job.takeLimit=6") };
+    let (_site, defs) = slow_site(PAGES, Duration::from_millis(delay));
+    let own = ["cluster.snapshot.bytes=1KiB", "cluster.quorum.timeout=20s", limit];
     let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
     let mut cluster = Cluster::of(3, &defs, &settings);
     let order = format!("{point}:{nth}");
@@ -45,6 +60,7 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
             match code {
                 Some(137) => {
                     met.killed += 1;
+                    tells_what_it_knows(&cluster, node, &order);
                     cluster.start(node);
                     continue;
                 }
@@ -71,7 +87,8 @@ fn die_everywhere(points: impl Iterator<Item = &'static str>, seed: u64) -> usiz
         // Early or in the middle of things, if it is passed often; one node, two or all.
         let often = ["raft.a", "raft.c", "replica", "job", "page", "append.w", "append.s"];
         let often = often.iter().any(|name| point.starts_with(name));
-        let nth = if often && dice.below(2) == 0 { 1 + dice.below(12) } else { 1 };
+        let late = LATE.iter().any(|name| point.starts_with(name));
+        let nth = if often && !late && dice.below(2) == 0 { 1 + dice.below(12) } else { 1 };
         let first = 1 + dice.below(3) as usize;
         let nodes: Vec<usize> =
             (0..=dice.below(3) as usize).map(|more| 1 + (first + more) % 3).collect();

@@ -27,6 +27,30 @@ fn beyond_loopback_a_secret_is_needed() {
 }
 
 #[test]
+fn nodes_that_do_without_a_secret_say_so_in_the_report() {
+    let (_site, defs) = slow_site(10, Duration::ZERO);
+    let settings: Vec<&str> = QUICK.iter().copied().chain(["cluster.insecure=true"]).collect();
+    // On all addresses a port is free that no connection calls from: those have larger numbers.
+    let from = 20_000 + std::process::id() as u16 % 10_000;
+    let free = (from..).filter(|port| std::net::TcpListener::bind(("0.0.0.0", *port)).is_ok());
+    let peers = free.take(3).map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut cluster = Cluster::at(peers, &defs, &settings);
+    // Two know that they can be reached from elsewhere; the third has loopback alone.
+    for node in [1, 2] {
+        let (_, port) = cluster.address(node).rsplit_once(':').unwrap();
+        let listen = format!("0.0.0.0:{port}");
+        cluster.give(node, &["--listen", &listen]);
+    }
+    cluster.start_all();
+    let ends = cluster.all_end_with(0);
+    for (node, insecure) in [(1, true), (2, true), (3, false)] {
+        let said = &ends[node - 1].stderr;
+        assert_eq!(said.contains("insecure  without a secret"), insecure, "node {node}: {said}");
+        assert_eq!(cluster.report(node)["insecure"] == true, insecure, "node {node}");
+    }
+}
+
+#[test]
 fn a_secret_that_is_too_short_is_refused() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &["cluster.secretFile=secret"]);
     cluster.work.write("secret", "short");
@@ -58,6 +82,38 @@ fn a_node_with_another_secret_stays_outside() {
 }
 
 #[test]
+fn a_node_with_another_list_of_peers_is_told_how_it_differs() {
+    let (_site, mut cluster) = three(30, Duration::from_millis(40), &["cluster.quorum.timeout=6s"]);
+    let own = cluster.peers();
+    let other = own.replace(cluster.address(2), "127.0.0.1:9");
+    assert_ne!(own, other);
+    cluster.give(3, &["--peers", &other]);
+    // A worker that does not know all of them is welcome.
+    let some = format!("1={},2={}", cluster.address(1), cluster.address(2));
+    cluster.give(9, &["--peers", &some]);
+    cluster.start_all();
+    cluster.start(9);
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 75, "{ending:?}");
+    let words = format!(
+        "node 1 at `{}` refuses this node: its list of peers differs from the cluster's: \
+         it has `2=127.0.0.1:9`, the cluster `2={}`",
+        cluster.address(1),
+        cluster.address(2)
+    );
+    assert!(ending.stderr.contains(&format!("WARN {words}")), "at once: {}", ending.stderr);
+    assert!(ending.stderr.contains("not formed within 6 s"), "{}", ending.stderr);
+    assert_eq!(ending.stderr.matches(&words).count(), 2, "and at the end: {}", ending.stderr);
+    for node in [1, 2] {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        assert_eq!(rows_of(&cluster, node), all_rows(30));
+    }
+    assert_eq!(cluster.end(9).code, 0);
+    assert!(!cluster.work.exists("o3/latest"), "the stranger has rows");
+}
+
+#[test]
 fn who_is_missing_is_named() {
     let (site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
     cluster.start(2);
@@ -80,6 +136,29 @@ fn a_second_process_on_a_nodes_data_is_refused() {
     assert!(ending.stderr.contains("in use by another process"), "{}", ending.stderr);
     cluster.all_end_with(0);
     assert_eq!(rows_of(&cluster, 1), all_rows(40));
+}
+
+#[test]
+fn a_second_process_with_an_empty_disk_does_not_take_the_seat_of_a_living_one() {
+    let (_site, mut cluster) = three(160, Duration::from_millis(150), &["job.takeLimit=1"]);
+    cluster.start_all();
+    cluster.done(3);
+    let own = |word: String| match word.as_str() {
+        "d2" => "elsewhere".to_owned(),
+        "o2" => "out-elsewhere".to_owned(),
+        _ => word,
+    };
+    let mut words: Vec<String> = cluster.words(2).into_iter().map(own).collect();
+    let listen = words.iter().position(|word| word == "--listen").unwrap();
+    words[listen + 1] = "127.0.0.1:0".to_owned();
+    words.extend(["--set", "cluster.quorum.timeout=3s"].map(str::to_owned));
+    let ending = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>()).end();
+    assert_eq!(ending.code, 10, "{ending:?}");
+    assert!(ending.stderr.contains("in use by a living process"), "{}", ending.stderr);
+    assert!(!cluster.has_ended(2), "it has come too late");
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 2), all_rows(160));
 }
 
 #[test]
@@ -165,7 +244,7 @@ fn definitions_changed_on_one_node_only_warn() {
     });
     let ends = cluster.all_end_with(0);
     let warned = &ends[victim - 1].stderr;
-    assert!(warned.contains("definitions on this node differ"), "{warned}");
+    assert!(warned.contains("differ from those of the run"), "{warned}");
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, victim), all_rows(60));
 }

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{all_rows, rows_of, same_everywhere, three};
-use crate::harness::Cluster;
+use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three};
+use crate::harness::nodes::within;
+use crate::harness::{Cluster, Site, wait_until};
 
-/// A node is asked to go in the middle of the run; the others end it.
-fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) {
-    let (site, mut cluster) = three(80, Duration::from_millis(120), &["job.takeLimit=3"]);
+/// A node is asked to go in the middle of the run; the others end it. Gives which one went.
+fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, Cluster, usize) {
+    let settings = ["job.takeLimit=3", "cluster.quorum.size=3"];
+    let (site, mut cluster) = three(80, Duration::from_millis(120), &settings);
     cluster.start_all();
     cluster.done(5);
     let node = which(&cluster);
@@ -15,20 +17,32 @@ fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) {
     cluster.signal(node, signal);
     let ending = cluster.end(node);
     assert_eq!(ending.code, code, "{ending:?}");
+    assert!(ending.stderr.contains("this node has left after"), "{ending:?}");
     assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
     let stayed: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
     for other in &stayed {
         let ending = cluster.end(*other);
         assert_eq!(ending.code, 0, "node {other}: {ending:?}");
+        let awaited = format!("waiting for node {node} to come back and write its files");
+        assert!(ending.stderr.contains(&awaited), "{ending:?}");
         assert_eq!(rows_of(&cluster, *other), all_rows(80));
     }
     assert!(cluster.files(stayed[0]) == cluster.files(stayed[1]));
     assert_eq!(site.log().len(), 80, "no page was loaded twice");
+    (site, cluster, node)
 }
 
 #[test]
 fn a_follower_leaves_and_the_others_finish() {
-    leaves(|cluster| 1 + cluster.led() % 3, "TERM", 143);
+    let (_site, mut cluster, node) = leaves(|cluster| 1 + cluster.led() % 3, "TERM", 143);
+    // Later it has the files of that run, and says that it does nothing else. One of the others alone
+    // begins no other run.
+    cluster.start(node);
+    cluster.start(1 + node % 3);
+    let ending = cluster.end(node);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(ending.stderr.contains("the last run ended without this node"), "{ending:?}");
+    assert_eq!(rows_of(&cluster, node), all_rows(80));
 }
 
 #[test]
@@ -39,6 +53,42 @@ fn the_leader_leaves_and_the_others_finish() {
 #[test]
 fn the_leader_leaves_by_ctrl_c() {
     leaves(Cluster::led, "INT", 130);
+}
+
+/// The others lead themselves while the leader that was asked to go still ends what it has in hand.
+fn hands_over(votes: usize) {
+    let (site, defs) = slow_site(60, Duration::from_millis(2500));
+    let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();
+    let mut cluster = Cluster::of(votes, &defs, &settings);
+    cluster.start_all();
+    wait_until("pages are asked for", || site.log().len() >= votes);
+    // One that was elected a moment ago is not replaced at once.
+    std::thread::sleep(Duration::from_millis(800));
+    let leader = cluster.led();
+    let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
+    let asked = Instant::now();
+    cluster.signal(leader, "TERM");
+    let another = |status: serde_json::Value| {
+        let leads = status["leader"].as_u64();
+        leads.is_some() && leads != Some(leader as u64)
+    };
+    let led = within(Duration::from_secs(10), || cluster.status(others[0]).is_some_and(another));
+    println!("{votes} votes: another leads after {:?}", led.expect("nobody leads"));
+    assert!(!cluster.has_ended(leader), "it was gone before");
+    let status = cluster.status(leader).expect("an answer");
+    assert!(another(status.clone()), "it has not heard of it: {status}");
+    let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
+    assert_eq!((code, why.as_str()), (1, "not ready: it is stopping\n"));
+    let ending = cluster.end(leader);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+    assert!(!others.iter().any(|node| cluster.has_ended(*node)), "the others went too");
+}
+
+#[test]
+fn a_leader_that_is_stopped_hands_over_before_it_ends() {
+    hands_over(3);
+    hands_over(5);
 }
 
 #[test]
@@ -70,6 +120,37 @@ fn all_are_stopped_one_after_the_other_and_go_on_later() {
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
 }
 
+/// What a node's report counts is what its file holds.
+fn reports_what_it_wrote(cluster: &Cluster, node: usize) {
+    let report = cluster.report(node);
+    let told: u64 = report["rows"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(told, rows_of(cluster, node).len() as u64, "node {node}: {report}");
+    let jobs = &report["jobs"];
+    let sum: u64 = ["done", "failed", "pending"].iter().map(|k| jobs[k].as_u64().unwrap()).sum();
+    assert_eq!((sum, jobs["done"].as_u64()), (900, Some(told)), "node {node}: {report}");
+}
+
+#[test]
+fn a_node_that_is_stopped_reports_what_its_file_holds() {
+    for order in ["arrival", "canonical"] {
+        let order = format!("output.order={order}");
+        let settings = ["job.takeLimit=8", "loader.fetch.parallelism=8", order.as_str()];
+        let (_site, mut cluster) = three(900, Duration::from_millis(5), &settings);
+        cluster.start_all();
+        cluster.done(20);
+        // The others go on meanwhile, and what they end is heard here to the last.
+        cluster.signal(1, "TERM");
+        assert_eq!(cluster.end(1).code, 143);
+        reports_what_it_wrote(&cluster, 1);
+        let (code, _, stderr) = cluster.ask(2, &["cancel"]).expect("an answer");
+        assert_eq!(code, 0, "{stderr}");
+        for node in [2, 3] {
+            assert_eq!(cluster.end(node).code, 130);
+            reports_what_it_wrote(&cluster, node);
+        }
+    }
+}
+
 #[test]
 fn cancel_ends_all_nodes_and_the_same_command_continues() {
     let (site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
@@ -92,9 +173,7 @@ fn cancel_ends_all_nodes_and_the_same_command_continues() {
 fn a_node_that_waits_for_the_others_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.start(1);
-    crate::harness::wait_until("the node is there", || {
-        cluster.work.exists("d1/raft-000001.journal")
-    });
+    wait_until("the node is there", || cluster.work.exists("d1/raft-000001.journal"));
     let asked = Instant::now();
     cluster.signal(1, "TERM");
     let ending = cluster.end(1);

@@ -8,5 +8,5 @@ pub mod workdir;
 
 pub use defs::{TITLE, indent, job, titled};
 pub use nodes::{Cluster, Files};
-pub use site::{Response, Site};
+pub use site::{Response, Site, haste};
 pub use workdir::{Ending, Running, Workdir, wait_until};

@@ -24,6 +24,8 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// Nodes with a vote count from 1; workers have any other number.
 pub struct Cluster {
     pub work: Workdir,
+    /// What nodes are started for: `run`, or `retry`.
+    pub command: &'static str,
     peers: Vec<String>,
     settings: Vec<String>,
     /// What a node is started with besides; the same when it is started again.
@@ -62,6 +64,7 @@ impl Cluster {
     pub fn at(peers: Vec<String>, defs: &str, settings: &[&str]) -> Self {
         Self {
             work: Workdir::with_defs(defs),
+            command: "run",
             peers,
             settings: settings.iter().map(|word| (*word).to_owned()).collect(),
             more: BTreeMap::new(),
@@ -109,10 +112,12 @@ impl Cluster {
 
     /// What a node is started with.
     pub fn words(&self, node: usize) -> Vec<String> {
-        let mut words: Vec<String> =
-            ["run", "defs", "--cluster", "--peers", &self.peers()].map(str::to_owned).into();
+        let mut words: Vec<String> = [self.command, "defs", "--cluster"].map(str::to_owned).into();
         let more = self.more.get(&node);
         let given = |option: &str| more.is_some_and(|more| more.iter().any(|word| word == option));
+        if !given("--peers") {
+            words.extend(["--peers".to_owned(), self.peers()]);
+        }
         if node > self.votes() {
             words.extend(["--role", "worker"].map(str::to_owned));
         } else {

@@ -13,7 +13,7 @@ mod response;
 mod wire;
 
 use std::collections::HashMap;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -30,16 +30,40 @@ pub struct Hit {
     pub end: Instant,
     /// Requests in the works when it came, itself included.
     pub in_flight: usize,
+    /// Who asked.
+    pub from: Option<IpAddr>,
 }
 
 type Behaviour = Arc<dyn Fn(&Request, usize) -> Response + Send + Sync>;
+
+/// By how much requests came too soon for a pause between them, at worst. All stretches count, not
+/// only neighbours: one that was long on its way makes the next look early once, while a pause that is
+/// not kept adds up.
+pub fn haste(starts: &[Instant], pause: Duration) -> Duration {
+    let mut worst = Duration::ZERO;
+    let Some(mut due) = starts.first().copied() else { return worst };
+    for start in starts {
+        worst = worst.max(due.saturating_duration_since(*start));
+        due = due.max(*start) + pause;
+    }
+    worst
+}
+
+/// A request: what [`Hit`] tells of it, as far as it is known.
+struct Seen {
+    path: String,
+    at: Instant,
+    end: Option<Instant>,
+    in_flight: usize,
+    from: Option<IpAddr>,
+}
 
 #[derive(Default)]
 struct State {
     behaviours: HashMap<String, Behaviour>,
     otherwise: Option<Behaviour>,
     counts: HashMap<String, usize>,
-    hits: Vec<(String, Instant, Option<Instant>, usize)>,
+    hits: Vec<Seen>,
     in_flight: usize,
     connections: usize,
     open: HashMap<usize, TcpStream>,
@@ -134,9 +158,14 @@ impl Site {
     pub fn log(&self) -> Vec<Hit> {
         let now = Instant::now();
         let state = self.shared.state();
-        let hits = state.hits.iter().cloned();
-        hits.map(|(path, at, end, in_flight)| Hit { path, at, end: end.unwrap_or(now), in_flight })
-            .collect()
+        let hit = |seen: &Seen| Hit {
+            path: seen.path.clone(),
+            at: seen.at,
+            end: seen.end.unwrap_or(now),
+            in_flight: seen.in_flight,
+            from: seen.from,
+        };
+        state.hits.iter().map(hit).collect()
     }
 
     /// Requests for one path, its query included.
@@ -147,7 +176,7 @@ impl Site {
     /// The most requests in the works at the same time.
     pub fn max_parallel(&self) -> usize {
         let state = self.shared.state();
-        state.hits.iter().map(|hit| hit.3).max().unwrap_or(0)
+        state.hits.iter().map(|hit| hit.in_flight).max().unwrap_or(0)
     }
 
     /// Connections taken so far, to see whether clients keep them.

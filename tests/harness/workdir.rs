@@ -247,6 +247,20 @@ impl Running {
         status.code().or_else(|| status.signal().map(|number| 128 + number))
     }
 
+    /// Whether it has ended by a signal that it did not catch.
+    pub fn was_killed(&self) -> bool {
+        use std::os::unix::process::ExitStatusExt;
+        self.status.is_some_and(|status| status.signal().is_some())
+    }
+
+    /// Whether it has said that it wants to hear of SIGTERM.
+    pub fn hears_term(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask >> 14 & 1 == 1)
+    }
+
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stdout).unwrap()).into_owned()
     }

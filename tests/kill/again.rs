@@ -12,7 +12,7 @@ const POINTS: [&str; 12] = [
     "store.commit.before",
     "store.commit.after",
     "store.settle.after",
-    "seed.after",
+    "crossing.end.after",
     "job.take.after",
     "page.load.after",
     "job.finish.before",

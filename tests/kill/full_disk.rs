@@ -7,13 +7,13 @@ use std::process::Command;
 use super::shop::{self, Place, folders_in, rows_in, sorted, words};
 
 /// A small file system in memory; unmounted when dropped.
-struct Tmpfs {
+pub(crate) struct Tmpfs {
     dir: tempfile::TempDir,
 }
 
 impl Tmpfs {
     /// `None` where mounting is not allowed.
-    fn mount(kib: u64) -> Option<Self> {
+    pub(crate) fn mount(kib: u64) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let options = format!("size={kib}k");
         let mounted = Command::new("mount")
@@ -23,13 +23,13 @@ impl Tmpfs {
         mounted.ok().filter(|output| output.status.success()).map(|_| Self { dir })
     }
 
-    fn resize(&self, kib: u64) {
+    pub(crate) fn resize(&self, kib: u64) {
         let options = format!("remount,size={kib}k");
         let status = Command::new("mount").args(["-o", &options]).arg(self.path()).status();
         assert!(status.unwrap().success());
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 }

@@ -14,7 +14,7 @@ use super::shop::{self, Dice, Place, rows_in, sorted, words};
 const SECTOR: usize = 512;
 
 /// Some sectors of what was written since the last sync, over what was there then.
-fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
+pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
     // The length may have grown without the bytes: then they read as zero.
     let grown = written.len() > synced.len();
     let length = match dice.below(3) {
@@ -38,7 +38,7 @@ fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
 /// synced may be gone altogether.
 fn cut_ledger(place: &Place, images: &Path, dice: &mut Dice) -> usize {
     let data = place.data();
-    if images.join("copying").exists() || !images.join("state.journal").exists() {
+    if copying(images) || !images.join("state.journal").exists() {
         // Killed between the sync and the copy, or before the first: all there is is synced.
         return 0;
     }
@@ -57,13 +57,19 @@ fn cut_ledger(place: &Place, images: &Path, dice: &mut Dice) -> usize {
     doubt
 }
 
-fn differing(one: &[u8], other: &[u8]) -> usize {
+/// Whether the process was killed while it copied what it had synced.
+fn copying(images: &Path) -> bool {
+    let mut names = std::fs::read_dir(images).unwrap().map(|entry| entry.unwrap().file_name());
+    names.any(|name| name.to_string_lossy().starts_with("copying"))
+}
+
+pub(crate) fn differing(one: &[u8], other: &[u8]) -> usize {
     let same = one.iter().zip(other).filter(|(one, other)| one == other).count();
     one.len().max(other.len()) - same
 }
 
 /// Files that are synced later, or at the end only, lose their tail or have zeros there.
-fn cut_tail(file: &Path, dice: &mut Dice) {
+pub(crate) fn cut_tail(file: &Path, dice: &mut Dice) {
     let Ok(mut bytes) = std::fs::read(file) else { return };
     let length = bytes.len();
     bytes.truncate(dice.below(length as u64 + 1) as usize);

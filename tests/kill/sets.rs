@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::site::{Response, Site};
+use super::site::{Hit, Response, Site};
 
 /// One request as a site answered it.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(crate) struct Set {
     /// Least time between two requests to one host.
     pub(crate) delay: Duration,
     book: Arc<Mutex<Book>>,
-    _sites: Vec<Site>,
+    sites: Vec<Site>,
 }
 
 impl Set {
@@ -51,6 +51,12 @@ impl Set {
     pub(crate) fn forget(&self) {
         let mut book = self.book.lock().unwrap();
         *book = Book { pace: book.pace, ..Book::default() };
+    }
+
+    /// What each site saw since then, in the order it came.
+    pub(crate) fn logs(&self, since: Instant) -> Vec<Vec<Hit>> {
+        let log = |site: &Site| site.log().into_iter().filter(|hit| hit.at >= since).collect();
+        self.sites.iter().map(log).collect()
     }
 
     /// Makes every page take so much longer.
@@ -93,7 +99,7 @@ fn number(path: &str) -> usize {
 fn set(name: &'static str, defs: String, book: Arc<Mutex<Book>>, sites: Vec<Site>) -> Set {
     let settings = vec!["loader.fetch.delay=0", "loader.fetch.parallelism=8"];
     let delay = Duration::ZERO;
-    Set { name, defs, settings, pages: 0, lost: 0, delay, book, _sites: sites }
+    Set { name, defs, settings, pages: 0, lost: 0, delay, book, sites }
 }
 
 pub(crate) fn all() -> Vec<Set> {

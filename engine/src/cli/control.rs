@@ -24,6 +24,9 @@ pub(super) struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Only tell whether the node has joined and keeps up: exit 0, or 1 with the reason
+    #[arg(long, conflicts_with = "json")]
+    ready: bool,
 }
 
 #[derive(Debug, Args)]
@@ -74,6 +77,9 @@ impl ControlArgs {
 
 pub(super) fn status(args: &StatusArgs) -> u8 {
     args.control.ask(Address::status, |status| {
+        if args.ready {
+            return tell_ready(&status);
+        }
         let text = if args.json {
             serde_json::to_string(&status).map(|json| format!("{json}\n")).unwrap_or_default()
         } else {
@@ -81,6 +87,16 @@ pub(super) fn status(args: &StatusArgs) -> u8 {
         };
         u8::from(print_out(&text).is_err())
     })
+}
+
+fn tell_ready(status: &ClusterStatus) -> u8 {
+    match status.unready() {
+        None => u8::from(print_out("ready\n").is_err()),
+        Some(why) => {
+            print_err(&format!("not ready: {why}\n"));
+            1
+        }
+    }
 }
 
 pub(super) fn cancel(args: &ControlArgs) -> u8 {
@@ -110,6 +126,10 @@ pub(super) fn admit(args: &SeatArgs) -> u8 {
     )
 }
 
+fn seconds(ms: u64) -> String {
+    format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+}
+
 fn words(status: &ClusterStatus) -> String {
     let mut lines = Vec::new();
     let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
@@ -126,6 +146,16 @@ fn words(status: &ClusterStatus) -> String {
             line("rows", run.rows.to_string());
         }
         None => line("run", "none yet".to_owned()),
+    }
+    if status.mode == "cluster" {
+        let heard = match status.heard_ms {
+            None => "no leader is heard".to_owned(),
+            Some(ms) if status.leader == Some(status.node) => {
+                format!("more than half of the nodes confirmed it {} ago", seconds(ms))
+            }
+            Some(ms) => format!("the leader was heard {} ago", seconds(ms)),
+        };
+        line("as of", format!("change {} on node {}; {heard}", status.index, status.node));
     }
     for node in status.nodes.iter().filter(|_| status.mode == "cluster") {
         let state = match node.state {

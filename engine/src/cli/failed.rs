@@ -15,7 +15,7 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
     if let Err(code) = expect_run(dir, "") {
         return code;
     }
-    let node = match Node::solo(&config) {
+    let node = match Node::read(&config) {
         Ok(node) => node,
         Err(error) => {
             print_err(&format!("error: {error}\n"));

@@ -1,6 +1,7 @@
 //! `spoonbill run`, `retry` and `replay`: from what was typed to an exit code.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -17,7 +18,7 @@ use crate::parting;
 use crate::replay::Plan;
 use crate::report::{FinishReason, Replay, Report, counted};
 use crate::run::{Ended, Errand, Offer};
-use crate::shutdown::{self, Signal, Stop};
+use crate::shutdown::{self, Ears, Signal, Stop};
 use crate::store::{Answer, Question, StoreError, leave, serve_control, withdraw_control};
 
 /// From when on a run can be asked how it is.
@@ -66,6 +67,14 @@ impl Which {
 }
 
 pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
+    // First of all: a signal that comes now has its exit code too.
+    let ears = match Ears::open() {
+        Ok(ears) => ears,
+        Err(error) => {
+            print_err(&format!("error: no signal handler: {error}\n"));
+            return 1;
+        }
+    };
     args.logging.start();
     if let (true, Some(words)) = (args.fresh, which.is_never_fresh()) {
         print_err(&format!("error: {words}\n"));
@@ -110,11 +119,16 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
         return code;
     }
     let performed = match (which, args.fresh) {
-        (Which::Failed, _) => perform(args, which, &offer, OpenMode::Retry),
-        (Which::All, true) => perform(args, which, &offer, OpenMode::Fresh),
-        (Which::All, false) => perform(args, which, &offer, OpenMode::Continue),
-        (Which::Stored, _) => replay(args, offer),
+        (Which::Failed, _) => perform(args, which, ears, &offer, OpenMode::Retry),
+        (Which::All, true) => perform(args, which, ears, &offer, OpenMode::Fresh),
+        (Which::All, false) => perform(args, which, ears, &offer, OpenMode::Continue),
+        (Which::Stored, _) => replay(args, ears, offer),
     };
+    exit_code(args, performed)
+}
+
+/// Says what went wrong, and gives the exit code.
+fn exit_code(args: &RunArgs, performed: Result<u8, RunError>) -> u8 {
     match performed {
         Ok(code) => code,
         Err(RunError::Problems(found)) => {
@@ -151,8 +165,14 @@ fn unfit(config: &Config, which: Which) -> Option<u8> {
 }
 
 /// Runs, tells, and closes the run: nothing is left to do after that.
-fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Result<u8, RunError> {
-    let engine = Engine::start()?;
+fn perform(
+    args: &RunArgs,
+    which: Which,
+    ears: Ears,
+    offer: &Offer,
+    mode: OpenMode,
+) -> Result<u8, RunError> {
+    let engine = Engine::start(ears)?;
     if mode != OpenMode::Continue {
         parting::end(&offer.config.store.data_dir);
     }
@@ -168,8 +188,7 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
     }
     let errand = Errand { mode, replay: None };
     let code = engine.drive(args, &node, offer, &errand).and_then(|ended| {
-        let cancelled = node.store.standing().borrow().cancelled;
-        let code = conclude(args, which, &ended.report, *engine.stop.borrow(), cancelled);
+        let code = conclude(args, which, &ended.report, *engine.stop.borrow(), &node);
         node.end_process_with(code);
         if node.place.alone {
             withdraw_control(&offer.config.store.data_dir);
@@ -187,13 +206,17 @@ fn perform(args: &RunArgs, which: Which, offer: &Offer, mode: OpenMode) -> Resul
     }
 }
 
-/// Says at the start that an unfinished run is gone on with, and what is left of it.
+/// Says at the start that an unfinished run is gone on with, and what is left of it. A node without a
+/// vote has none.
 fn tell_if_continued(
     args: &RunArgs,
     node: &Node,
     offer: &Offer,
     mode: OpenMode,
 ) -> Result<(), RunError> {
+    if !node.place.votes {
+        return Ok(());
+    }
     let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else { return Ok(()) };
     let same = |composed| run.plan.identity == identity(composed);
     if mode == OpenMode::Fresh || run.closed || !offer.composed.as_ref().is_ok_and(same) {
@@ -207,10 +230,10 @@ fn tell_if_continued(
 }
 
 /// Computes all rows anew beside the last run, whose data directory is held but not changed.
-fn replay(args: &RunArgs, offer: Offer) -> Result<u8, RunError> {
+fn replay(args: &RunArgs, ears: Ears, offer: Offer) -> Result<u8, RunError> {
     let composed = offer.composed.map_err(RunError::Broken)?;
-    let engine = Engine::start()?;
-    let before = Node::solo(&composed.config)?;
+    let engine = Engine::start(ears)?;
+    let before = Node::read(&composed.config)?;
     failed::keep_secrets(&before)?;
     let replayed = Plan::new(&before, composed).and_then(|plan| {
         let node = Node::solo(&plan.offer.config)?;
@@ -219,7 +242,7 @@ fn replay(args: &RunArgs, offer: Offer) -> Result<u8, RunError> {
                 FinishReason::Finished => plan.complete(&mut ended.report, &before, &node)?,
                 _ => ended.report.replay = Some(Replay::default()),
             }
-            Ok(conclude(args, Which::Stored, &ended.report, *engine.stop.borrow(), false))
+            Ok(conclude(args, Which::Stored, &ended.report, *engine.stop.borrow(), &node))
         });
         node.close();
         plan.clear().and(code)
@@ -239,10 +262,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn start() -> Result<Self, RunError> {
-        let internal =
-            |what: &str, error: std::io::Error| RunError::Internal(format!("{what}: {error}"));
-        let token = shutdown::on_signals().map_err(|error| internal("no signal handler", error))?;
+    fn start(ears: Ears) -> Result<Self, RunError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mut builder = if cores <= FEW_CORES {
             tokio::runtime::Builder::new_current_thread()
@@ -251,8 +271,11 @@ impl Engine {
             builder.worker_threads(cores.div_ceil(FEW_CORES).min(4));
             builder
         };
-        let runtime =
-            builder.enable_all().build().map_err(|error| internal("no async runtime", error))?;
+        let runtime = builder
+            .enable_all()
+            .build()
+            .map_err(|error| RunError::Internal(format!("no async runtime: {error}")))?;
+        let token = ears.begin();
         let (stop, ended) = (token.subscribe(), watch::Sender::new(false));
         Ok(Self { runtime, token, stop, ended })
     }
@@ -320,9 +343,16 @@ impl Engine {
         let control = node.control(move || shutdown::ask(&token, Signal::Interrupt));
         let (dir, ended) = (offer.config.store.data_dir.clone(), self.ended.subscribe());
         self.runtime.spawn(async move {
+            let Some(control) = control else { return };
             // Nobody asks after a run that is over by then.
             tokio::time::sleep_until(tokio::time::Instant::now() + ASKED_AFTER).await;
             serve_control(&dir, control, ended).await;
+        });
+        let (store, mut stop) = (Arc::clone(&node.store), self.stop.clone());
+        self.runtime.spawn(async move {
+            if stop.wait_for(|stop| *stop != Stop::No).await.is_ok() {
+                store.step_aside();
+            }
         });
         self.runtime.spawn(async {
             let mut next = tokio::time::interval(NEXT_TIMER);
@@ -350,19 +380,21 @@ impl Engine {
         if let (Some(error), Some(path)) = (result.as_ref().err().filter(has_failed), &args.report)
         {
             let standing = *node.store.standing().borrow();
-            report_to(path, &Report::failed(start, standing, error.to_string()));
+            let failed = Report::failed(start, standing, &node.place, error.to_string());
+            report_to(path, &failed);
         }
         result
     }
 }
 
 /// Prints and writes the report; its exit code.
-fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop, cancelled: bool) -> u8 {
+fn conclude(args: &RunArgs, which: Which, report: &Report, stop: Stop, node: &Node) -> u8 {
+    let cancelled = node.store.standing().borrow().cancelled;
     match (which, args.logging.quiet) {
         (_, true) => complain_of_failures(args, which, report),
         (Which::Stored, false) => args.logging.say("computed all rows anew from stored pages"),
         (Which::Failed, false) => args.logging.say("tried the failed jobs of the last run again"),
-        (Which::All, false) if report.continued => {
+        (Which::All, false) if report.continued && node.place.votes => {
             args.logging.say("continued the unfinished run of this data directory");
         }
         (Which::All, false) => {}

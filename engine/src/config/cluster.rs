@@ -1,11 +1,13 @@
 //! How nodes come together: the settings of a cluster, and what they mean taken together.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::groups::Values;
+use crate::ledger::Seat;
 
 /// Bytes that a secret has at least.
 const SECRET_MIN: usize = 32;
@@ -77,6 +79,8 @@ pub struct Seating {
     pub secret: Option<Vec<u8>>,
     /// Nodes with a vote that must be there before a run starts.
     pub quorum: usize,
+    /// Whether other machines can reach the nodes, and nobody has to prove anything.
+    pub exposed: bool,
 }
 
 impl Values<'_> {
@@ -119,7 +123,7 @@ impl ClusterConfig {
              `--peers 1=host-a:7400,2=host-b:7400,3=host-c:7400`",
         )?;
         let peers = read_peers(peers)?;
-        if peers.len() == 2 {
+        if peers.len() == 2 && self.votes {
             return Err("two nodes with a vote are less safe than one: the loss of either stops \
                         both; name three, or run on one machine without `--cluster`"
                 .to_owned());
@@ -148,7 +152,8 @@ impl ClusterConfig {
                 peers.len()
             ));
         }
-        Ok(Seating { seat, listen, peers, secret, quorum })
+        let exposed = open.is_some() && secret.is_none();
+        Ok(Seating { seat, listen, peers, secret, quorum, exposed })
     }
 
     fn seat(&self, peers: &BTreeMap<u32, String>) -> Result<u32, String> {
@@ -160,8 +165,7 @@ impl ClusterConfig {
                     || format!("`--node-id {text}` is no number from 1 to 59999, nor `auto`"),
                 )?
             }
-            // Nobody needs to know a worker again; its number is out of everybody's way.
-            None if !self.votes => 60_000 + std::process::id() % 5_000,
+            None if !self.votes => drawn(),
             None => {
                 return Err(format!(
                     "a node with a vote needs its number: `--node-id` ({})",
@@ -233,6 +237,13 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// The number of a worker that nobody needs to know again: another one for each of its lives, out of
+/// everybody's way. In a container every process has the same id, so dice have to do.
+fn drawn() -> u32 {
+    let dice = RandomState::new().hash_one(std::process::id());
+    Seat::DRAWN_FROM + (dice % u64::from(u32::MAX - Seat::DRAWN_FROM)) as u32
+}
+
 /// The number behind the last dash of the machine's name, counted from 1.
 fn number_of_host() -> Result<u32, String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -245,6 +256,8 @@ fn number_of_host() -> Result<u32, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn config(pairs: &[(&str, &str)]) -> ClusterConfig {
@@ -261,7 +274,17 @@ mod tests {
         assert_eq!((seating.seat, seating.quorum), (2, 2));
         assert_eq!(seating.listen, "127.0.0.1:7402");
         let worker = config(&[("cluster.peers", THREE), ("cluster.role", "worker")]);
-        assert!(worker.seating().unwrap().seat >= 60_000);
+        assert!(worker.seating().unwrap().seat >= Seat::DRAWN_FROM);
+        let some = "1=127.0.0.1:7401,3=127.0.0.1:7403";
+        let worker = config(&[("cluster.peers", some), ("cluster.role", "worker")]);
+        assert_eq!(worker.seating().unwrap().peers.len(), 2, "a worker need not know all");
+    }
+
+    #[test]
+    fn each_life_of_a_worker_has_a_number_of_its_own() {
+        let worker = config(&[("cluster.peers", THREE), ("cluster.role", "worker")]);
+        let numbers = (0..1000).map(|_| worker.seating().unwrap().seat);
+        assert!(numbers.collect::<BTreeSet<_>>().len() >= 999);
     }
 
     #[test]

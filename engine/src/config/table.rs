@@ -94,7 +94,8 @@ pub(super) const TABLE: &[Key] = &[
     row("loader.fetch.delay", FETCHING, millis(0), is("1000ms"),
         "Pause between two fetches from one host."),
     row("loader.fetch.parallelism", FETCHING, integer(1, 1000), is("1"),
-        "Pages fetched from one host at the same time."),
+        "Pages fetched from one host at the same time. In a cluster a host without a pause \
+         (`loader.fetch.delay=0`) is everybody's: so many at the same time by each node."),
     row("loader.retry.backoff", FETCHING, with_unit(0), is("500ms"),
         "Pause before the first retry of a page; doubled each time."),
     row("loader.retry.backoffMax", FETCHING, with_unit(0), is("60s"),
@@ -196,7 +197,8 @@ pub(super) const TABLE: &[Key] = &[
         "Address and port this node listens on; its own among the peers, unless set. `--listen`."),
     row("cluster.peers", CLUSTER, Kind::Text, Preset::Unset,
         "Numbers and addresses of all nodes with a vote, the same on every node: \
-         `1=host-a:7400,2=host-b:7400,3=host-c:7400`. `--peers`."),
+         `1=host-a:7400,2=host-b:7400,3=host-c:7400`. Nodes with different lists refuse each other; \
+         a worker may know only some. `--peers`."),
     row("cluster.role", CLUSTER, Kind::Choice(&["voter", "worker"]), is("voter"),
         "Whether this node keeps the ledger and has a vote, or only works. `--role`."),
     row("cluster.name", CLUSTER, Kind::Text, is("spoonbill"),

@@ -83,6 +83,12 @@ pub(crate) fn examine(dir: &Path) -> Vec<String> {
         let words = |error: rusqlite::Error| error.to_string();
         let connection = Connection::open(&path).map_err(words)?;
         let mut found = crate::store::damage(&connection, &name).map_err(words)?;
+        let format = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+        let packs = Packs::open(Some(dir), u64::MAX).map_or(0, |packs| packs.numbers().len());
+        if format.map_err(words)? == 0 && packs == 0 {
+            // Whoever made it was killed before it was made, and has saved nothing.
+            return Ok(found);
+        }
         found.extend(examine_pages(&connection, dir)?);
         let sql = "SELECT mark, data FROM parsed";
         let mut statement = connection.prepare(sql).map_err(words)?;

@@ -101,6 +101,20 @@ async fn a_file_of_another_version_is_left_alone() {
     }
 }
 
+#[test]
+fn a_file_whose_maker_was_killed_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = Connection::open(dir.path().join("pages.db")).unwrap();
+    made.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).unwrap();
+    drop(made);
+    assert_eq!(std::fs::metadata(dir.path().join("pages.db")).unwrap().len(), 4096);
+    assert_eq!(examine(dir.path()), Vec::<String>::new());
+    vouch(dir.path()).unwrap();
+    // With pages beside it, it is.
+    std::fs::write(dir.path().join("pages-000001.pack"), "a page").unwrap();
+    assert_eq!(examine(dir.path()).len(), 1);
+}
+
 #[tokio::test]
 async fn a_label_that_is_damaged_is_found_out() {
     for change in [

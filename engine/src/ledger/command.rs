@@ -7,12 +7,24 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// One life of one process: minted when it joins, never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct SessionId(pub u64);
 
 /// A node's place in the cluster, as its operator numbers it; the only one of a solo node is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Seat(pub u32);
+
+impl Seat {
+    /// Numbers from here on are drawn by workers, one for each life; operators give smaller ones.
+    pub const DRAWN_FROM: u32 = 1_000_000_000;
+
+    /// Whether one process alone has ever had it, and no other will.
+    pub(super) fn is_drawn(self) -> bool {
+        self.0 >= Self::DRAWN_FROM
+    }
+}
 
 /// A job's number in its run, in the order of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,8 +75,9 @@ pub enum Command {
     },
     /// Adds jobs of a locator group; `last` closes the group.
     Seed { session: SessionId, epoch: Epoch, group: String, jobs: Vec<NewJob>, last: bool },
-    /// Asks for up to `limit` jobs; a resend with the same number gets the same jobs.
-    Take { session: SessionId, number: u64, limit: u32 },
+    /// Asks for up to `limit` jobs, of a host without a pause up to `ahead` before their turn, if the
+    /// policy allows as many; a resend with the same number gets the same jobs.
+    Take { session: SessionId, number: u64, limit: u32, ahead: u32 },
     /// The page of a job in isolation is there and its tasks begin: from now on the death of its
     /// worker is held against the job.
     Begin { session: SessionId, job: JobId, token: Token },
@@ -86,7 +99,7 @@ pub enum Command {
     /// The operator ends the run: no more jobs are granted until somebody opens it again.
     Cancel,
     /// A seat whose disk is new asks for a number that nobody has used; `nonce` makes a resend
-    /// harmless.
+    /// harmless. As long as another process lives on that seat there is none.
     Mint { seat: Seat, nonce: u64 },
     /// Keeps a seat out: its session ends, and it may not join.
     Fence { seat: Seat },
@@ -95,6 +108,34 @@ pub enum Command {
     /// The connections of a session's process are gone. That is a hint and no proof: it may come
     /// back.
     Doubt { session: SessionId },
+}
+
+impl Command {
+    /// The session that it acts for, if for any.
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Leave { session }
+            | Self::Claim { session, .. }
+            | Self::Release { session, .. }
+            | Self::OpenRun { session, .. }
+            | Self::Seed { session, .. }
+            | Self::Take { session, .. }
+            | Self::Begin { session, .. }
+            | Self::Finish { session, .. }
+            | Self::Return { session, .. }
+            | Self::Close { session } => Some(*session),
+            Self::Found { .. }
+            | Self::Join(_)
+            | Self::Beat { .. }
+            | Self::Ack { .. }
+            | Self::Cancel
+            | Self::Mint { .. }
+            | Self::Fence { .. }
+            | Self::Admit { .. }
+            // It is about a session, and the leader's own word.
+            | Self::Doubt { .. } => None,
+        }
+    }
 }
 
 /// A process that asks for a session.
@@ -157,8 +198,10 @@ pub struct RunPlan {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
     /// The effective definitions.
+    #[serde(with = "serde_bytes")]
     pub defs: Vec<u8>,
     /// The effective settings.
+    #[serde(with = "serde_bytes")]
     pub config: Vec<u8>,
 }
 
@@ -320,6 +363,7 @@ pub struct Block {
     /// How many rows.
     pub rows: u32,
     /// The bytes to append.
+    #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
 }
 
@@ -471,7 +515,7 @@ pub enum Reply {
     Minted(u32),
     /// The caller may cross, and must release with this epoch.
     Cross(Epoch),
-    /// Another node is crossing, or another process has just asked for the seat.
+    /// Another node is crossing, or another process has just asked for the seat or lives on it.
     Wait,
     /// Somebody has crossed, with this result.
     Crossed(Result<(), String>),
@@ -486,4 +530,6 @@ pub enum Reply {
     NotEnded,
     /// Jobs granted; with none, how long until one may be due.
     Granted { jobs: Vec<Grant>, wait_ms: Option<u64> },
+    /// Some of a command that came in parts is not there; nothing was changed.
+    Missing,
 }

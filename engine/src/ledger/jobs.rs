@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Reply, SessionId, Tally, Token,
+    Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Policy, Reply, SessionId, Tally,
+    Token,
 };
 use super::lanes::ISOLATION;
 use super::levels::{READY_MAX, parts};
@@ -152,7 +153,10 @@ impl<T: Tables> Ledger<T> {
         session: SessionId,
         number: u64,
         limit: u32,
+        ahead: u32,
     ) -> TableResult<Reply> {
+        let mut policy = self.policy();
+        policy.ahead = policy.ahead.min(ahead);
         let Some(own) = self.core.sessions.get(&session) else {
             return Ok(Reply::Stale);
         };
@@ -160,12 +164,12 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Stale);
         }
         if number == own.last_take {
-            return self.repeat_grants(session, &own.last_grants.clone());
+            return self.repeat_grants(session, &own.last_grants.clone(), &policy);
         }
         let mut jobs = Vec::new();
         let (holds, alone) = self.in_hand(session);
         let limit = if self.core.run.as_ref().is_some_and(|run| run.cancelled) { 0 } else { limit };
-        let (policy, clock, mut passed) = (self.policy(), self.core.clock, (0, ISOLATION));
+        let (clock, mut passed) = (self.core.clock, (0, ISOLATION));
         while jobs.len() < limit as usize && !alone {
             let Some(lane) = self.lanes.next_due(session, clock, &policy, &mut passed) else {
                 break;
@@ -187,7 +191,7 @@ impl<T: Tables> Ledger<T> {
             own.last_take = number;
             own.last_grants = jobs.iter().map(|grant| grant.id).collect();
         }
-        let wait_ms = self.wait_ms(session)?;
+        let wait_ms = self.wait_ms(session, &policy)?;
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
@@ -198,20 +202,24 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// How long until a job may be due for a session that waits for its time.
-    fn wait_ms(&mut self, session: SessionId) -> TableResult<Option<u64>> {
+    fn wait_ms(&mut self, session: SessionId, policy: &Policy) -> TableResult<Option<u64>> {
         if self.lanes.first_closed().is_some() {
             return Ok(Some(0));
         }
-        let policy = self.policy();
         let isolated = match self.first_isolated()? {
-            Some((_, job, lane, _)) => self.lanes.start_at(session, lane, job.ready_at, &policy),
+            Some((_, job, lane, _)) => self.lanes.start_at(session, lane, job.ready_at, policy),
             None => None,
         };
-        let next = self.lanes.next_at(session, &policy).into_iter().chain(isolated).min();
+        let next = self.lanes.next_at(session, policy).into_iter().chain(isolated).min();
         Ok(next.map(|at| at.saturating_sub(self.core.clock)))
     }
 
-    fn repeat_grants(&mut self, session: SessionId, ids: &[JobId]) -> TableResult<Reply> {
+    fn repeat_grants(
+        &mut self,
+        session: SessionId,
+        ids: &[JobId],
+        policy: &Policy,
+    ) -> TableResult<Reply> {
         let mut jobs = Vec::new();
         for id in ids {
             if let Some(taken) = self.core.taken.get(id).copied()
@@ -221,7 +229,7 @@ impl<T: Tables> Ledger<T> {
                 jobs.push(grant(*id, taken, job));
             }
         }
-        let wait_ms = self.wait_ms(session)?;
+        let wait_ms = self.wait_ms(session, policy)?;
         Ok(Reply::Granted { jobs, wait_ms })
     }
 

@@ -148,6 +148,11 @@ impl Core {
         self.taken.len() as u64
     }
 
+    /// The newest session there ever was.
+    pub fn last_session(&self) -> SessionId {
+        SessionId(self.next_session)
+    }
+
     /// Jobs that each session holds.
     pub fn held(&self) -> BTreeMap<SessionId, u64> {
         let mut held = BTreeMap::new();
@@ -229,7 +234,9 @@ impl<T: Tables> Ledger<T> {
             Command::Seed { session, epoch, group, jobs, last } => {
                 self.seed(session, epoch, group, jobs, last)
             }
-            Command::Take { session, number, limit } => self.take(session, number, limit),
+            Command::Take { session, number, limit, ahead } => {
+                self.take(session, number, limit, ahead)
+            }
             Command::Begin { job, token, .. } => Ok(self.begin(job, token)),
             Command::Finish { job, token, since_start_ms, outcome, .. } => {
                 self.finish(job, token, since_start_ms, outcome)

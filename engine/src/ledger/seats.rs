@@ -45,9 +45,16 @@ impl<T: Tables> Ledger<T> {
         Reply::Ok
     }
 
+    /// A seat whose process gives signs of life keeps its vote: whoever asks for another number is
+    /// told to wait until that process is gone, or seems to be.
     pub(super) fn mint(&mut self, seat: Seat, nonce: u64) -> Reply {
+        let mut own = self.core.sessions.values().filter(|session| session.seat == seat);
+        let lives = own.any(|session| session.doubted.is_none());
         let record = self.core.seats.entry(seat).or_default();
         if record.mint_nonce != Some(nonce) {
+            if lives {
+                return Reply::Wait;
+            }
             record.incarnation += 1;
             record.mint_nonce = Some(nonce);
         }
@@ -68,9 +75,19 @@ impl<T: Tables> Ledger<T> {
         match self.core.seats.get_mut(&seat) {
             Some(record) => {
                 record.fenced = false;
+                self.forget_seat(seat);
                 Reply::Ok
             }
             None => Reply::Stale,
+        }
+    }
+
+    /// A worker that is gone has left nothing to be known by: else the seats of all that ever came
+    /// would be kept.
+    pub(super) fn forget_seat(&mut self, seat: Seat) {
+        let fenced = self.core.seats.get(&seat).is_some_and(|record| record.fenced);
+        if seat.is_drawn() && !fenced && self.sessions_of(seat).is_empty() {
+            self.core.seats.remove(&seat);
         }
     }
 
@@ -103,8 +120,8 @@ impl<T: Tables> Ledger<T> {
         Reply::Ok
     }
 
-    /// Closes the run once every seat has written everything, or has been away for so long that the
-    /// others need not wait for it.
+    /// Closes the run once every seat has written everything, or is kept out, or has been away for so
+    /// long that the others need not wait for it.
     pub(super) fn close_when_written(&mut self) {
         if !self.over() {
             return;
@@ -115,7 +132,10 @@ impl<T: Tables> Ledger<T> {
         let patient = waited < run.plan.policy.end_wait_ms;
         let sessions = &self.core.sessions;
         let is_there = |seat: Seat| sessions.values().any(|session| session.seat == seat);
-        let missing = |seat: &Seat| !run.written.contains(seat) && (patient || is_there(*seat));
+        let seats = &self.core.seats;
+        let is_fenced = |seat: &Seat| seats.get(seat).is_some_and(|record| record.fenced);
+        let is_awaited = |seat: &Seat| is_there(*seat) || patient && !is_fenced(seat);
+        let missing = |seat: &Seat| !run.written.contains(seat) && is_awaited(seat);
         if run.written.is_empty() || run.plan.seats.iter().any(missing) {
             return;
         }

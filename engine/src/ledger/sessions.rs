@@ -108,6 +108,7 @@ impl<T: Tables> Ledger<T> {
             if policy.auto_fence {
                 self.core.seats.entry(seat).or_default().fenced = true;
             }
+            self.forget_seat(seat);
         }
         self.return_what_is_in_doubt()?;
         self.return_what_takes_too_long()?;
@@ -174,7 +175,11 @@ impl<T: Tables> Ledger<T> {
         }
         self.note_told(session);
         self.bequeath_crossings(session);
+        let seat = self.core.sessions.get(&session).map(|session| session.seat);
         self.end(session, false)?;
+        if let Some(seat) = seat {
+            self.forget_seat(seat);
+        }
         Ok(Reply::Ok)
     }
 

@@ -169,7 +169,7 @@ impl Bench {
     #[track_caller]
     fn take(&mut self, session: SessionId, limit: u32) -> Vec<Grant> {
         let number = self.next_number(session);
-        match self.apply(Command::Take { session, number, limit }) {
+        match self.apply(Command::Take { session, number, limit, ahead: u32::MAX }) {
             Reply::Granted { jobs, .. } => jobs,
             other => panic!("took {other:?}"),
         }
@@ -177,7 +177,7 @@ impl Bench {
 
     fn wait_ms(&mut self, session: SessionId) -> Option<u64> {
         let number = self.next_number(session);
-        match self.apply(Command::Take { session, number, limit: 1 }) {
+        match self.apply(Command::Take { session, number, limit: 1, ahead: u32::MAX }) {
             Reply::Granted { jobs, wait_ms } => {
                 assert_eq!(jobs, []);
                 wait_ms

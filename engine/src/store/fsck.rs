@@ -26,22 +26,31 @@ const SEEN_MEMORY: u64 = 1 << 20;
 pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
     let mut found = cluster::examine_log(dir)?;
-    found.extend(examine_ledger(dir)?);
+    let has_bad_log = !found.is_empty();
+    found.extend(examine_ledger(dir, has_bad_log)?);
     Ok(found)
 }
 
-fn examine_ledger(dir: &Path) -> Result<Vec<String>, StoreError> {
+/// What is wrong with the tables, and with what they are once the log is applied, unless that is bad
+/// and was named for it.
+fn examine_ledger(dir: &Path, has_bad_log: bool) -> Result<Vec<String>, StoreError> {
     if let Err(StoreError::Damaged(words)) = Mark::of(dir).is_ledger_there() {
         return Ok(vec![words]);
     }
     let tables = examine_tables(&dir.join(LEDGER))?;
     let (has_tables, found) = (tables.is_some(), tables.unwrap_or_default());
-    if !found.is_empty() || !TRACES.iter().any(|name| dir.join(name).exists()) {
+    let has_log = cluster::has_log(dir);
+    let is_known = has_bad_log || !found.is_empty();
+    if is_known || !has_log && !TRACES.iter().any(|name| dir.join(name).exists()) {
         return Ok(found);
     }
-    let looked = Restored::look(dir, has_tables, SEEN_MEMORY).and_then(|mut restored| {
-        broken(&mut restored.ledger).map_err(|error| damaged_or_full(&error))
-    });
+    let ledger = if has_log {
+        cluster::look_at_replica(dir, SEEN_MEMORY)
+    } else {
+        Restored::look(dir, has_tables, SEEN_MEMORY).map(|restored| restored.ledger)
+    };
+    let looked =
+        ledger.and_then(|mut ledger| broken(&mut ledger).map_err(|error| damaged_or_full(&error)));
     match looked {
         Ok(broken) => Ok(broken),
         Err(StoreError::Damaged(words)) => Ok(vec![words]),

@@ -16,7 +16,7 @@ use super::StoreError;
 use super::seal::{MARK, mark_numbered, unseal_numbered};
 
 /// What a journal begins with: a word whose last byte is its format, and whose journal it is.
-const WORD: [u8; 8] = *b"journal\x01";
+const WORD: [u8; 8] = *b"journal\x02";
 const HEAD: usize = WORD.len() + 8;
 /// Before each record: the length of what follows its number, and its number.
 const LEAD: usize = 4 + 8;
@@ -145,7 +145,10 @@ impl Journal {
         }
         let (word, id) = head.split_at(WORD.len());
         if word[..WORD.len() - 1] != WORD[..WORD.len() - 1] {
-            return Err(self.damaged("it does not begin as a journal does"));
+            return Err(self.damaged(
+                "it does not begin as a journal does; put the right one back, or remove the data \
+                 directory to begin anew",
+            ));
         }
         let (format, known) = (i64::from(head[WORD.len() - 1]), i64::from(WORD[WORD.len() - 1]));
         match StoreError::of_format(format, known, &self.path.display().to_string()) {

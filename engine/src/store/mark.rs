@@ -79,9 +79,14 @@ impl Mark {
         };
         let Some(trace) = trace else { return Ok(()) };
         let dir = self.path.parent().unwrap_or(Path::new("."));
+        let none = if trace == crate::documents::FILE {
+            "; a node without a vote has none: ask one with a vote"
+        } else {
+            ""
+        };
         Err(StoreError::Damaged(format!(
             "`{}` {state}, but `{trace}` beside it tells of a run; put it back, or remove `{}` to \
-             begin anew",
+             begin anew{none}",
             ledger.display(),
             dir.display(),
         )))

@@ -28,7 +28,8 @@ use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionI
 
 pub(crate) use cluster::{
     Address, ClusterHandle, ClusterOptions, ClusterStatus, ClusterStore, ClusterStoreParameters,
-    ClusterThread, Controlled, NodeState, SoloControl, has_log, serve_control, withdraw_control,
+    ClusterThread, Controlled, NodeState, Resting, RestingStore, RestingStoreParameters,
+    SoloControl, has_log, serve_control, withdraw_control,
 };
 pub(crate) use fsck::{damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, leave};
@@ -64,6 +65,10 @@ pub trait Store: Interface {
     /// From now on answers may be older than what this node was told before: its work has ended, and
     /// others that could tell it more may all be gone.
     fn make_do(&self) {}
+
+    /// The process was asked to stop: what this node does for the others, another is to do from now
+    /// on.
+    fn step_aside(&self) {}
 
     /// The few numbers that are watched, after each commit.
     fn standing(&self) -> watch::Receiver<Standing>;

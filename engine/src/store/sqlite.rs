@@ -19,7 +19,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; any other is refused.
-pub(super) const FORMAT: i64 = 7;
+pub(super) const FORMAT: i64 = 8;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -233,8 +233,24 @@ impl SqliteTables {
         if self.in_transaction {
             return Ok(());
         }
-        self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
+        let busy: Option<bool> =
+            self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        match busy {
+            Some(true) => Err(self.odd("another program reads it, and its log cannot be emptied")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has everything that is committed outlive a power cut. What is in the database file was synced
+    /// when it came there; the rest is in its log, which nobody holds a lock on: to open and close the
+    /// file itself would give up those of SQLite.
+    pub(super) fn sync(&self) -> TableResult<()> {
+        let Some(path) = self.connection.path().filter(|path| !path.is_empty()) else {
+            return Ok(());
+        };
+        let log = PathBuf::from(format!("{path}-wal"));
+        let synced = File::open(&log).and_then(|file| file.sync_all());
+        synced.and_then(|()| sync_name(&log)).map_err(|error| self.odd(&error.to_string()))
     }
 
     /// Something that belongs to the replica, not to the ledger.

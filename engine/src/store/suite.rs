@@ -247,7 +247,7 @@ impl<S: Subject> Pair<S> {
                 let group = format!("group {}", number % 3);
                 Command::Seed { session, epoch, group, jobs, last: number.is_multiple_of(5) }
             }
-            12..=21 => Command::Take { session, number: 1 + number / 4, limit: 3 },
+            12..=21 => Command::Take { session, number: 1 + number / 4, limit: 3, ahead: u32::MAX },
             22 => match self.any_grant() {
                 Some(Grant { id: job, token, .. }) => Command::Begin { session, job, token },
                 None => return,
@@ -399,7 +399,8 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
     let jobs = (0..9).map(|_| pair.new_job()).collect();
     let group = "group 0".to_owned();
     pair.both(Command::Seed { session, epoch: Epoch(1), group, jobs, last: true });
-    let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number: 1, limit: 1 })
+    let Reply::Granted { jobs, .. } =
+        pair.both(Command::Take { session, number: 1, limit: 1, ahead: u32::MAX })
     else {
         panic!()
     };
@@ -456,7 +457,7 @@ fn a_job_id_is_never_used_again_by_a_later_run() {
         let job = pair.new_job();
         let group = "group 0".to_owned();
         pair.both(Command::Seed { session, epoch, group, jobs: vec![job], last: true });
-        let take = Command::Take { session, number, limit: 1 };
+        let take = Command::Take { session, number, limit: 1, ahead: u32::MAX };
         let Reply::Granted { jobs, .. } = pair.both(take) else { panic!() };
         ids.push(jobs[0].id);
         pair.reopen();

@@ -1,17 +1,18 @@
 //! One connection: requests in, answers out, and the faults between.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::Shared;
 use super::response::{Framing, Request, Response};
+use super::{Seen, Shared};
 
 pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
+    let from = stream.peer_addr().ok().map(|peer| peer.ip());
     while let Some(request) = read_request(&mut reader)? {
-        let flight = Flight::start(shared, &request);
+        let flight = Flight::start(shared, &request, from);
         let response = flight.decide(&request);
         if response.silent {
             // Until the client gives up or the site stops; both end the read.
@@ -63,14 +64,15 @@ struct Flight<'a> {
 }
 
 impl<'a> Flight<'a> {
-    fn start(shared: &'a Shared, request: &Request) -> Self {
+    fn start(shared: &'a Shared, request: &Request, from: Option<IpAddr>) -> Self {
         let mut state = shared.state();
         state.in_flight += 1;
         let in_flight = state.in_flight;
         let count = state.counts.entry(request.path.clone()).or_default();
         *count += 1;
         let nth = *count;
-        state.hits.push((request.path.clone(), Instant::now(), None, in_flight));
+        let (path, at) = (request.path.clone(), Instant::now());
+        state.hits.push(Seen { path, at, end: None, in_flight, from });
         let hit = state.hits.len() - 1;
         Self { shared, hit, nth }
     }
@@ -91,7 +93,7 @@ impl Drop for Flight<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.in_flight -= 1;
-        state.hits[self.hit].2 = Some(Instant::now());
+        state.hits[self.hit].end = Some(Instant::now());
     }
 }
 

@@ -365,7 +365,7 @@ impl Worker {
             return None;
         }
         self.takes += 1;
-        Some(Command::Take { session, number: self.takes, limit: free })
+        Some(Command::Take { session, number: self.takes, limit: free, ahead: u32::MAX })
     }
 
     /// Takes an answer.

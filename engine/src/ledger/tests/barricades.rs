@@ -31,7 +31,10 @@ fn silence_ends_a_session_and_beats_keep_it() {
     bench.twice(Command::Beat { renewals: vec![kept] });
     bench.ms += 3000;
     bench.beat(&[kept]);
-    assert_eq!(bench.apply(Command::Take { session: silent, number: 2, limit: 1 }), Reply::Stale);
+    assert_eq!(
+        bench.apply(Command::Take { session: silent, number: 2, limit: 1, ahead: u32::MAX }),
+        Reply::Stale
+    );
     assert_eq!(bench.take(kept, 1).len(), 1);
 }
 
@@ -62,7 +65,10 @@ fn the_only_process_ends_all_earlier_sessions() {
     let (mut bench, first) = Bench::with(unhurried(), locals(1));
     bench.take(first, 1);
     let second = bench.restart();
-    assert_eq!(bench.apply(Command::Take { session: first, number: 2, limit: 1 }), Reply::Stale);
+    assert_eq!(
+        bench.apply(Command::Take { session: first, number: 2, limit: 1, ahead: u32::MAX }),
+        Reply::Stale
+    );
     assert_eq!(bench.take(second, 1).len(), 1);
 }
 
@@ -247,6 +253,28 @@ fn a_new_disk_gets_a_number_of_its_own() {
 }
 
 #[test]
+fn a_seat_whose_process_lives_is_given_to_no_other_disk() {
+    let (mut bench, _) = Bench::with(unhurried(), locals(1));
+    let holder = bench.join(false);
+    let seat = bench.ledger.core().sessions[&holder].seat;
+    let mint = |nonce| Command::Mint { seat, nonce };
+    assert_eq!(bench.twice(mint(5)), Reply::Wait);
+    assert_eq!(bench.ledger.core().seats[&seat].incarnation, 0);
+    // Its connections are gone; and again, after a sign of life.
+    bench.twice(Command::Doubt { session: holder });
+    bench.beat(&[holder]);
+    assert_eq!(bench.apply(mint(5)), Reply::Wait);
+    bench.twice(Command::Doubt { session: holder });
+    assert_eq!(bench.twice(mint(5)), Reply::Minted(1));
+    // The number stays good whoever lives by then; the next waits until the session is over.
+    bench.beat(&[holder]);
+    assert_eq!(bench.apply(mint(5)), Reply::Minted(1));
+    assert_eq!(bench.apply(mint(6)), Reply::Wait);
+    bench.apply(Command::Leave { session: holder });
+    assert_eq!(bench.twice(mint(6)), Reply::Minted(2));
+}
+
+#[test]
 fn who_leaves_first_leaves_a_failure_to_those_on_their_way() {
     let mut bench = Bench::new();
     let (first, second) = (bench.join(false), bench.join(false));
@@ -258,4 +286,23 @@ fn who_leaves_first_leaves_a_failure_to_those_on_their_way() {
     // Whoever comes later tries again.
     let third = bench.join(false);
     assert!(matches!(bench.apply(claim(third)), Reply::Cross(_)));
+}
+
+#[test]
+fn workers_that_are_gone_leave_no_seat_behind() {
+    let policy = Policy { auto_fence: true, ..unhurried() };
+    let (mut bench, voter) = Bench::with(policy, locals(1));
+    let worker = Seat(Seat::DRAWN_FROM + 7);
+    let arrival = |life| Arrival { nonce: life, life, seat: worker, votes: false, alone: false };
+    let Reply::Joined(session) = bench.apply(Command::Join(arrival(90))) else { panic!() };
+    assert!(bench.ledger.core().seats.contains_key(&worker));
+    bench.twice(Command::Leave { session });
+    assert!(!bench.ledger.core().seats.contains_key(&worker));
+    // One that is fenced is known until it is admitted.
+    bench.apply(Command::Join(arrival(91)));
+    bench.expire(&[voter]);
+    assert_eq!(bench.apply(Command::Join(arrival(91))), Reply::Fenced);
+    bench.apply(Command::Admit { seat: worker });
+    assert!(!bench.ledger.core().seats.contains_key(&worker));
+    assert!(bench.ledger.core().seats.contains_key(&Seat(1)), "a voter is known for ever");
 }

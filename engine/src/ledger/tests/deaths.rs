@@ -131,7 +131,7 @@ fn nothing_else_frees_a_worker_from_isolation() {
     let alone = bench.take(session, 9);
     assert_eq!(alone.len(), 1);
     bench.apply(Command::Return { session, jobs: vec![] });
-    let take = Command::Take { session, number: 1, limit: 9 };
+    let take = Command::Take { session, number: 1, limit: 9, ahead: u32::MAX };
     assert_eq!(bench.apply(take), Reply::Granted { jobs: alone.clone(), wait_ms: None });
     bench.finish(session, &alone[0], again(0, None));
     let grants = bench.take(session, 9);

@@ -57,7 +57,7 @@ fn a_large_host_is_swept_in_portions_and_nobody_has_to_wait_for_it() {
     while !bench.ledger.standing().over {
         let before = bench.ledger.standing().failed;
         let number = bench.next_number(session);
-        let reply = bench.apply(Command::Take { session, number, limit: 1 });
+        let reply = bench.apply(Command::Take { session, number, limit: 1, ahead: u32::MAX });
         assert!(bench.ledger.standing().failed - before <= 100);
         let over = bench.ledger.standing().over;
         let wait_ms = (!over).then_some(0);

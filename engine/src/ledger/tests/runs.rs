@@ -272,6 +272,18 @@ fn the_end_waits_for_a_seat_that_is_away_but_not_for_ever() {
 }
 
 #[test]
+fn the_end_does_not_wait_for_a_seat_that_is_kept_out() {
+    let (mut bench, sessions) = of_three();
+    bench.apply(Command::Close { session: sessions[0] });
+    bench.apply(Command::Fence { seat: Seat(3) });
+    bench.beat(&sessions[..2]);
+    assert!(!bench.ledger.standing().closed, "another is on its way");
+    bench.apply(Command::Close { session: sessions[1] });
+    assert!(bench.ledger.standing().closed);
+    assert!(bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(3)), "its files are to be had");
+}
+
+#[test]
 fn a_cancelled_run_grants_nothing_until_it_is_opened_again() {
     let (mut bench, session) = Bench::with(unhurried(), locals(2));
     bench.twice(Command::Cancel);

@@ -57,6 +57,18 @@ fn slots_of_a_lane_without_a_delay_are_counted_for_each_session() {
 }
 
 #[test]
+fn a_session_gets_no_more_ahead_than_it_asks_for() {
+    let policy = Policy { delay_ms: 0, slots: 2, ahead: 3, ..Policy::default() };
+    let (mut bench, one) = Bench::with(policy, of_host(9));
+    let ask = |number, ahead| Command::Take { session: one, number, limit: 9, ahead };
+    for (number, ahead, granted) in [(1, 0, 2), (2, 1, 1), (3, 9, 2), (4, 9, 0)] {
+        let Reply::Granted { jobs, .. } = bench.apply(ask(number, ahead)) else { panic!() };
+        assert_eq!(jobs.len(), granted, "{ahead} ahead");
+        assert_eq!(bench.apply(ask(number, ahead)), Reply::Granted { jobs, wait_ms: None });
+    }
+}
+
+#[test]
 fn no_lane_fills_any_node() {
     let policy = Policy { lane_share_max: 3, ..unhurried() };
     let (mut bench, one) = Bench::with(policy, locals(9));

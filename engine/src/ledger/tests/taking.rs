@@ -55,7 +55,7 @@ fn no_lane_fills_the_node() {
 #[test]
 fn a_resent_take_gets_the_same_jobs_and_an_older_one_nothing() {
     let (mut bench, session) = Bench::with(unhurried(), locals(9));
-    let take = |number| Command::Take { session, number, limit: 3 };
+    let take = |number| Command::Take { session, number, limit: 3, ahead: u32::MAX };
     let first = bench.apply(take(1));
     assert_eq!(bench.twice(take(1)), first);
     bench.apply(take(2));
@@ -68,7 +68,7 @@ fn a_resent_take_leaves_out_what_has_ended_meanwhile() {
     let (mut bench, session) = Bench::with(unhurried(), locals(2));
     let grants = bench.take(session, 2);
     bench.finish(session, &grants[0], done(vec![], vec![]));
-    let take = Command::Take { session, number: 1, limit: 2 };
+    let take = Command::Take { session, number: 1, limit: 2, ahead: u32::MAX };
     assert_eq!(bench.apply(take), Reply::Granted { jobs: vec![grants[1].clone()], wait_ms: None });
 }
 
@@ -77,7 +77,7 @@ fn a_resent_take_that_got_nothing_still_learns_when_to_come_again() {
     let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], done(vec![], vec![]));
-    let take = Command::Take { session, number: 2, limit: 1 };
+    let take = Command::Take { session, number: 2, limit: 1, ahead: u32::MAX };
     let nothing = Reply::Granted { jobs: vec![], wait_ms: Some(1000) };
     assert_eq!(bench.apply(take.clone()), nothing);
     assert_eq!(bench.twice(take), nothing);

@@ -9,24 +9,25 @@ use std::time::{Duration, Instant};
 
 use openraft::{BasicNode, Config, SnapshotPolicy};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::aside::put_aside;
 use super::desk::Desk;
 use super::guests::Guests;
-use super::hub::{
-    DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, Proposal, Voter, locked, random,
-};
+use super::hub::{Hub, Proposal, Voter, locked};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
-use super::snapshot::Replica;
+use super::seat::{FOUNDING_GRACE, look_round, mint_for_damaged, settle_anew, take_seat};
+use super::snapshot::StateMachine;
 use super::types::{Call, Raft, Response, Who, raft_id};
 use super::wire::{Door, Limits};
 use super::{
-    ClusterHandle, ClusterOptions, ERRANDS_MAX, courier, election, proposer, submit_once, usher,
+    ClusterHandle, ClusterOptions, ERRANDS_MAX, Reception, control, courier, election, parcels,
+    proposer, usher,
 };
-use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::ledger::{Seat, Standing};
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
 
@@ -34,10 +35,6 @@ use crate::store::lock::DirLock;
 const PROPOSALS_MAX: usize = 1024;
 /// Time between two heartbeats, and the time one message may take.
 const HEARTBEAT: Duration = Duration::from_millis(150);
-/// A cluster is founded by a majority, but the others are given this long to come.
-const FOUNDING_GRACE: Duration = Duration::from_secs(3);
-/// Patience with one question to a peer.
-const PATIENCE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a node waits at least for the others to leave a closed run.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -67,7 +64,14 @@ pub(crate) struct ClusterThread {
 impl ClusterThread {
     /// Ends the node: raft first, then what it has written is brought to an end.
     pub(crate) fn close(self) {
-        self.runtime.block_on(see_others_off(&self.hub));
+        self.runtime.block_on(async {
+            see_others_off(&self.hub).await;
+            let standing = self.hub.voter.as_ref().map(|voter| *voter.machine.standing.borrow());
+            // From a run that is over all go, and nobody needs a leader.
+            if standing.is_some_and(|standing| !standing.closed && !standing.cancelled) {
+                election::step_aside(&self.hub).await;
+            }
+        });
         self.stop.send_replace(true);
         if let Some(raft) = self.hub.raft().cloned() {
             self.runtime.block_on(async {
@@ -76,6 +80,7 @@ impl ClusterThread {
         }
         drop(self.end);
         drop(self.thread.join());
+        control::withdraw(&self.hub.options.dir);
         if let Some((log, machine)) = self.voter {
             machine.close();
             log.close();
@@ -90,12 +95,12 @@ impl ClusterHandle {
         let lock = DirLock::take(&options.dir)?;
         let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
         let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
-        let (hub, threads) = furnish(options, proposals, asking)?;
         let (stop, stopped) = watch::channel(false);
         let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
         let (end, ended) = oneshot::channel();
         let (runtime, thread) = start_runtime(ended)
             .map_err(|error| StoreError::Failed(format!("no runtime for the cluster: {error}")))?;
+        let (hub, threads) = furnish_or_replace(&runtime, options, (proposals, asking))?;
         let thread = ClusterThread {
             hub: Arc::clone(&hub),
             runtime,
@@ -107,6 +112,7 @@ impl ClusterHandle {
         };
         let started = thread.runtime.block_on(async {
             tokio::spawn(courier::carry(Arc::clone(&hub), to_carry));
+            tokio::spawn(receive(Arc::clone(&hub), stopped.clone()));
             let Some(voter) = &hub.voter else { return Ok(watch_from_afar(&hub)) };
             tokio::spawn(proposer::propose(Arc::clone(&hub), proposed));
             tokio::spawn(usher::usher(Arc::clone(&hub), asked));
@@ -118,7 +124,8 @@ impl ClusterHandle {
         match started {
             Ok(standing) => {
                 let runtime = thread.runtime.clone();
-                Ok((Self { hub, errands, standing, runtime }, thread))
+                let parcels = Arc::new(Semaphore::new(parcels::AT_ONCE));
+                Ok((Self { hub, errands, standing, runtime, parcels }, thread))
             }
             Err(error) => {
                 thread.close();
@@ -143,11 +150,38 @@ fn start_runtime(ended: oneshot::Receiver<()>) -> io::Result<(Handle, JoinHandle
 /// The threads of a node that has a vote.
 type Threads = (LogThread, MachineThread);
 
+/// Where a node puts forward what it is asked, and who asks for jobs.
+type Counters = (mpsc::Sender<Proposal>, mpsc::Sender<Proposal>);
+
+/// What all parts of the node share. Damaged files are put aside, and the node is another disk, if the
+/// others have a number for it.
+fn furnish_or_replace(
+    runtime: &Handle,
+    options: ClusterOptions,
+    counters: Counters,
+) -> Result<(Arc<Hub>, Option<Threads>), StoreError> {
+    let words = match furnish(options.clone(), counters.clone()) {
+        Err(StoreError::Damaged(words)) => words,
+        other => return other,
+    };
+    let Some(incarnation) = runtime.block_on(mint_for_damaged(&options))? else {
+        return Err(StoreError::Damaged(words));
+    };
+    let aside = put_aside(&options.dir)?;
+    tracing::warn!(
+        "data directory is damaged; this node is rebuilt from the others, and what was there is \
+         kept in `{}`: {words}",
+        aside.display()
+    );
+    let (hub, threads) = furnish(options, counters)?;
+    runtime.block_on(settle_anew(&hub, incarnation))?;
+    Ok((hub, threads))
+}
+
 /// What all parts of the node share; with a vote, its log and its ledger are opened.
 fn furnish(
     options: ClusterOptions,
-    proposals: mpsc::Sender<Proposal>,
-    asking: mpsc::Sender<Proposal>,
+    (proposals, asking): Counters,
 ) -> Result<(Arc<Hub>, Option<Threads>), StoreError> {
     // The threads tell the hub of what they cannot mend, and the hub is made after them.
     let told: Arc<OnceLock<Arc<Hub>>> = Arc::default();
@@ -176,6 +210,8 @@ fn furnish(
             renewals: Mutex::default(),
             guests: Guests::default(),
             heard: watch::Sender::new(Instant::now()),
+            led_since: Mutex::default(),
+            spoke: Mutex::default(),
         });
     }
     let hub = Hub::new(options, voter);
@@ -230,12 +266,18 @@ async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), St
             hub.options.seat.0
         ))
     })?;
-    let desk = Arc::new(Desk { hub: Arc::clone(hub) });
+    let desk = Arc::new(Desk { hub: Arc::clone(hub), rights: Arc::default() });
     let owner = Arc::clone(hub);
     let introduce = Arc::new(move || owner.hello());
     let credentials = Arc::new(hub.options.credentials());
     tokio::spawn(door.serve(credentials, introduce, Limits::default(), desk, stop));
     Ok(())
+}
+
+/// Listens for operators on this machine, from the start: a node that waits can be asked for whom.
+async fn receive(hub: Arc<Hub>, stop: watch::Receiver<bool>) {
+    let dir = hub.options.dir.clone();
+    control::serve(&dir, Arc::new(Reception { hub }), stop).await;
 }
 
 /// A node without a vote follows the few numbers from any node that has one.
@@ -245,7 +287,10 @@ fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
     tokio::spawn(async move {
         while !publish.is_closed() {
             let known = *publish.borrow();
-            let (call, patience) = (Call::Watch(known), hub.options.loss_exit);
+            let (call, loss_exit) = (Call::Watch(known), hub.options.loss_exit);
+            // Those of a run that was about to end have ended with it.
+            let ending = hub.options.end_wait + FAREWELL;
+            let patience = if known.over { loss_exit.min(ending) } else { loss_exit };
             match tokio::time::timeout(patience, courier::ask_anyone(&hub, &call)).await {
                 Ok(Ok(Response::Standing(news))) => {
                     publish.send_if_modified(|known| std::mem::replace(known, news) != news);
@@ -263,101 +308,6 @@ fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
         }
     });
     standing
-}
-
-/// Gives this node's disk its number: the one it has, the seat's own in a new cluster, or another
-/// one in a cluster that has known this seat with another disk.
-async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
-    let Some(voter) = &hub.voter else { return Ok(()) };
-    let seat = hub.options.seat;
-    let known = *locked(&hub.identity);
-    match known {
-        Some(known) if known.seat == seat => return Ok(()),
-        Some(known) => {
-            return Err(StoreError::Excluded(format!(
-                "`{}` belongs to node {}, not to node {}",
-                hub.options.dir.display(),
-                known.seat.0,
-                seat.0
-            )));
-        }
-        None => {}
-    }
-    let known = voter.log.local::<u64>(DISK);
-    let disk = known.unwrap_or_else(|| random().max(1));
-    if known.is_none() {
-        voter.log.keep(DISK, &disk).await?;
-    }
-    let began = Instant::now();
-    let incarnation = loop {
-        let found = look_round(hub).await;
-        if found.values().any(|who| who.established) {
-            // Founded a moment ago, and this disk was counted: it is what the others take it for.
-            let counted = found.values().any(|who| who.founders.contains(&(seat, disk)));
-            if counted && voter.log.local::<bool>(MINTING).is_none() {
-                break 0;
-            }
-            voter.log.keep(MINTING, &true).await?;
-            let mint = Command::Mint { seat, nonce: random() };
-            let left = hub.options.quorum_timeout.saturating_sub(began.elapsed());
-            match tokio::time::timeout(left, submit_once(hub, &mint)).await {
-                Ok(Ok(Reply::Minted(incarnation))) => break incarnation,
-                Ok(Err(error)) => return Err(error),
-                Ok(Ok(_)) | Err(_) => return Err(not_formed(hub, &found)),
-            }
-        }
-        let fresh = 1 + found.values().filter(|who| who.fresh).count();
-        let all_here = fresh == hub.peers().len();
-        if all_here || fresh >= hub.options.majority() && began.elapsed() >= FOUNDING_GRACE {
-            let others = found.iter().filter(|(_, who)| who.fresh);
-            let others = others.map(|(seat, who)| (*seat, who.disk));
-            let founders: Vec<(Seat, u64)> = others.chain([(seat, disk)]).collect();
-            voter.log.keep(FOUNDERS, &founders).await?;
-            break 0;
-        }
-        if began.elapsed() >= hub.options.quorum_timeout {
-            return Err(not_formed(hub, &found));
-        }
-        tokio::time::sleep_until(tokio::time::Instant::now() + LOOK).await;
-    };
-    let identity = Identity { seat, raft_id: raft_id(seat, incarnation) };
-    voter.log.keep(IDENTITY, &identity).await?;
-    *locked(&hub.identity) = Some(identity);
-    Ok(())
-}
-
-async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, Who> {
-    let asked = hub.others().map(|(seat, _)| async move {
-        let answer = courier::ask(hub, seat, &Call::Who, PATIENCE).await;
-        match answer {
-            Some(Response::Who(who)) => Some((seat, who)),
-            _ => None,
-        }
-    });
-    futures_util::future::join_all(asked).await.into_iter().flatten().collect()
-}
-
-/// Words for a cluster that does not come together.
-fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
-    let seats = hub.peers().keys().copied();
-    let silent = seats.filter(|seat| *seat != hub.options.seat && !found.contains_key(seat));
-    StoreError::NoQuorum(format!(
-        "the cluster was not formed within {} s: {}",
-        hub.options.quorum_timeout.as_secs(),
-        absent(hub, silent)
-    ))
-}
-
-/// Names nodes that do not answer.
-pub(super) fn absent(hub: &Hub, silent: impl Iterator<Item = Seat>) -> String {
-    let address = |seat: Seat| hub.peers().get(&seat).cloned().unwrap_or_default();
-    let silent = silent.map(|seat| format!("node {} at {}", seat.0, address(seat)));
-    let silent: Vec<String> = silent.collect();
-    if silent.is_empty() {
-        "all nodes answer, but they do not agree".to_owned()
-    } else {
-        format!("no answer from {}", silent.join(", "))
-    }
 }
 
 async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
@@ -379,8 +329,8 @@ async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
         ..Config::default()
     };
     let config = config.validate().map_err(|error| internal(error.to_string()))?;
-    let replica = Replica { machine: voter.machine.clone(), log: voter.log.clone() };
-    let network = Network { hub: Arc::clone(hub) };
+    let replica = StateMachine::new(hub, voter);
+    let network = Network::new(hub);
     let raft =
         Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
     let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;

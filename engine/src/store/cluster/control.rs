@@ -53,6 +53,7 @@ impl Address {
             raft_id: 0,
             cluster_id: None,
             life,
+            peers: String::new(),
         };
         Some(Link::new(address, Arc::new(credentials), Arc::new(hello), Limits::default()))
     }
@@ -80,7 +81,7 @@ impl Address {
     pub(crate) async fn status(&self) -> Result<ClusterStatus, String> {
         match self.call(&Call::Status).await? {
             Response::Status(status) => Ok(*status),
-            Response::Busy(words) => Err(words),
+            Response::Busy(words) | Response::Refused(words) => Err(words),
             other => Err(format!("the node answered with {other:?}")),
         }
     }
@@ -103,7 +104,7 @@ impl Address {
     async fn order(&self, order: Order) -> Result<(), String> {
         match self.call(&Call::Order(order)).await? {
             Response::Ordered(result) => result,
-            Response::Busy(words) => Err(words),
+            Response::Busy(words) | Response::Refused(words) => Err(words),
             other => Err(format!("the node answered with {other:?}")),
         }
     }
@@ -112,7 +113,7 @@ impl Address {
 /// What a node answers operators on its machine with.
 pub(crate) trait Controlled: Send + Sync + 'static {
     /// How the node is.
-    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>>;
+    fn status(&self) -> BoxFuture<'static, ClusterStatus>;
     /// Ends the run.
     fn cancel(&self) -> BoxFuture<'static, Result<(), String>>;
 }
@@ -126,7 +127,7 @@ pub(crate) struct SoloControl {
 }
 
 impl Controlled for SoloControl {
-    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>> {
+    fn status(&self) -> BoxFuture<'static, ClusterStatus> {
         let standing = *self.standing.borrow();
         let node = NodeStatus {
             id: 1,
@@ -144,10 +145,12 @@ impl Controlled for SoloControl {
             leader: Some(1),
             term: 0,
             index: 0,
+            heard_ms: None,
+            stopping: false,
             nodes: vec![node],
             run: RunStatus::of(standing, Some(String::new())),
         };
-        futures_util::future::ready(Some(status)).boxed()
+        futures_util::future::ready(status).boxed()
     }
 
     fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
@@ -165,10 +168,7 @@ impl Handler for Counter {
         let node = Arc::clone(&self.node);
         async move {
             let response = match postcard::from_bytes::<Call>(&request) {
-                Ok(Call::Status) => match node.status().await {
-                    Some(status) => Response::Status(Box::new(status)),
-                    None => Response::Busy("the node is starting".to_owned()),
-                },
+                Ok(Call::Status) => Response::Status(Box::new(node.status().await)),
                 Ok(Call::Order(Order::Cancel)) => Response::Ordered(node.cancel().await),
                 _ => Response::Busy("only a node's address in its cluster can do that".to_owned()),
             };
@@ -201,6 +201,7 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Re
         raft_id: 0,
         cluster_id: None,
         life: 0,
+        peers: String::new(),
     };
     let credentials = Arc::new(Credentials::new(Some(secret.as_bytes()), NAME));
     let limits = Limits { connections_max: 16, ..Limits::default() };

@@ -58,8 +58,9 @@ async fn deliver(hub: &Arc<Hub>, errands: Vec<Errand>) {
     let result = submit(hub, &items, || responders.iter().all(oneshot::Sender::is_closed)).await;
     match result {
         Ok(replies) => {
-            for (respond, reply) in responders.into_iter().zip(replies) {
-                // Who no longer waits needs no answer.
+            // Whoever waits for several waits for the first of them: the last to be given, so that it is
+            // woken once. Who no longer waits needs no answer.
+            for (respond, reply) in responders.into_iter().zip(replies).rev() {
                 drop(respond.send(Ok(reply)));
             }
         }
@@ -151,8 +152,12 @@ pub(super) async fn ask(
 ) -> Option<Response> {
     let link = hub.link(seat)?;
     match link.call(call.encode(), patience).await {
-        Ok(bytes) => postcard::from_bytes(&bytes).ok(),
+        Ok(bytes) => {
+            hub.note(seat, None);
+            postcard::from_bytes(&bytes).ok()
+        }
         Err(error) => {
+            hub.note(seat, Some(&error));
             tracing::debug!(seat = seat.0, %error, "no answer");
             None
         }

@@ -9,6 +9,8 @@ use tokio::sync::oneshot;
 
 use super::hub::{DISK, FOUNDERS, Hub, Refusal};
 use super::machine::Request;
+use super::peers;
+use super::rights::{Caller, Rights};
 use super::types::{Call, Message, Order, Response, Who, encode, raft_id, seat_of};
 use super::usher::put_forward;
 use super::wire::{Handler, Hello, Role};
@@ -24,14 +26,19 @@ const OUTPUT_MAX: usize = 4 << 20;
 /// Answers calls.
 pub(super) struct Desk {
     pub hub: Arc<Hub>,
+    pub rights: Arc<Rights>,
 }
 
 impl Handler for Desk {
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
-        let (hub, from) = (Arc::clone(&self.hub), from.clone());
+        let (hub, from) = (Arc::clone(&self.hub), Caller::of(from));
+        let rights = Arc::clone(&self.rights);
         async move {
             let response = match postcard::from_bytes::<Call>(&request) {
-                Ok(call) => answer(&hub, &from, call).await,
+                Ok(call) => match rights.refuse(&hub, from, &call).await {
+                    Some(refusal) => refusal,
+                    None => answer(&hub, from, call).await,
+                },
                 Err(_) => Response::Busy("the request cannot be read".to_owned()),
             };
             encode(&response)
@@ -55,6 +62,7 @@ impl Handler for Desk {
         if hello.role == Role::Voter && !self.hub.peers().contains_key(&Seat(hello.seat)) {
             return Err(format!("node {} is not among the peers", hello.seat));
         }
+        peers::compare(hello, self.hub.peers())?;
         if let Some(voter) = &self.hub.voter {
             voter.guests.came(hello);
         }
@@ -69,36 +77,39 @@ impl Handler for Desk {
 }
 
 /// Whether raft may hear this disk: the present one of its seat, and no other.
-fn is_voter(hub: &Hub, hello: &Hello, from: u64) -> bool {
-    let Some(voter) = hub.voter.as_ref().filter(|_| hello.role == Role::Voter) else {
+fn is_voter(hub: &Hub, caller: Caller, from: u64) -> bool {
+    let Some(voter) = hub.voter.as_ref().filter(|_| caller.role == Role::Voter) else {
         return false;
     };
-    let seat = Seat(hello.seat);
+    let seat = caller.seat;
     let incarnation = voter.machine.incarnations.borrow().get(&seat).copied().unwrap_or(0);
     // A seat may have a newer number than this node has heard of, never an older one.
     seat_of(from) == seat && from >= raft_id(seat, incarnation)
 }
 
-async fn answer(hub: &Arc<Hub>, from: &Hello, call: Call) -> Response {
+async fn answer(hub: &Arc<Hub>, from: Caller, call: Call) -> Response {
     match call {
         Call::Who => Response::Who(who(hub)),
-        Call::Raft { to, .. } if to != hub.hello().raft_id => Response::Gone,
+        Call::Raft { to, .. } if to != hub.raft_id() => Response::Gone,
         Call::Raft { from: disk, .. } if !is_voter(hub, from, disk) => {
             Response::Busy("this seat has a newer disk".to_owned())
         }
         Call::Raft { message, .. } => raft(hub, message).await,
-        Call::MayLead(last) => Response::MayLead(election::would_vote(hub, last)),
-        Call::Submit(items) => submit(hub, items).await,
+        Call::MayLead(last) => {
+            Response::MayLead(election::would_vote(hub, last).then(|| hub.raft_id()))
+        }
+        Call::Stand => {
+            let stands = election::stand(hub, from.seat).await;
+            Response::MayLead(stands.then(|| hub.raft_id()))
+        }
+        Call::Submit(items) => submit(hub, from, items).await,
         Call::Renew(session) => match courier::renew_here(hub, session).await {
             Some(lives) if hub.leads().is_some() => Response::Renewed(lives),
             _ => not_leader(hub),
         },
         Call::Ask { question, index } => question_of(hub, question, index).await,
         Call::Watch(known) => watch(hub, known).await,
-        Call::Status => match status::of(hub).await {
-            Some(status) => Response::Status(Box::new(status)),
-            None => Response::Busy("the node is starting".to_owned()),
-        },
+        Call::Status => Response::Status(Box::new(status::of(hub).await)),
         Call::Order(order) => Response::Ordered(obey(hub, order).await),
     }
 }
@@ -111,13 +122,14 @@ fn not_leader(hub: &Hub) -> Response {
 fn who(hub: &Hub) -> Who {
     let named = hub.voter.as_ref().is_some_and(|voter| voter.machine.cluster.borrow().is_some());
     let led = hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some());
-    let genesis = hub.hello().raft_id <= raft_id(hub.options.seat, 0);
+    let genesis = hub.raft_id() <= raft_id(hub.options.seat, 0);
     let established = named || led;
     let log = hub.voter.as_ref().map(|voter| &voter.log);
     let disk = log.and_then(|log| log.local(DISK)).unwrap_or(0);
     let founders = log.and_then(|log| log.local(FOUNDERS)).unwrap_or_default();
     let fresh = genesis && !established && disk != 0;
-    Who { fresh, established, raft_id: hub.hello().raft_id, disk, founders }
+    let agreed = hub.metrics().and_then(|metrics| metrics.last_applied).map_or(0, |at| at.index);
+    Who { fresh, established, raft_id: hub.raft_id(), disk, founders, agreed }
 }
 
 async fn raft(hub: &Hub, message: Message) -> Response {
@@ -128,11 +140,11 @@ async fn raft(hub: &Hub, message: Message) -> Response {
         Message::Append(request) => {
             // A slow disk is no silent leader.
             if request.vote >= raft.metrics().borrow().vote {
-                voter.heard.send_replace(Instant::now());
+                voter.hear_leader();
             }
             let answer = raft.append_entries(request).await;
             if !matches!(answer, Ok(openraft::raft::AppendEntriesResponse::HigherVote(_))) {
-                voter.heard.send_replace(Instant::now());
+                voter.hear_leader();
             }
             Response::Append(answer)
         }
@@ -144,17 +156,20 @@ async fn raft(hub: &Hub, message: Message) -> Response {
             Response::Vote(answer)
         }
         Message::Install(request) => {
-            voter.heard.send_replace(Instant::now());
+            voter.hear_leader();
             let answer = raft.install_snapshot(request).await;
-            voter.heard.send_replace(Instant::now());
+            voter.hear_leader();
             Response::Install(answer)
         }
     }
 }
 
-async fn submit(hub: &Hub, items: Vec<super::types::Item>) -> Response {
+async fn submit(hub: &Hub, from: Caller, items: Vec<super::types::Item>) -> Response {
     if hub.leads().is_none() {
         return not_leader(hub);
+    }
+    if let Some(voter) = &hub.voter {
+        voter.guests.speaks(from.seat);
     }
     match put_forward(hub, items).await {
         Ok((replies, index)) => Response::Submitted { replies, index },

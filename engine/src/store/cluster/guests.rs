@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use super::hub::{Voter, locked};
 use super::machine::Request;
@@ -13,6 +14,9 @@ use crate::ledger::{Command, Seat};
 /// Processes that are remembered as gone.
 const GONE_MAX: usize = 256;
 
+/// Who has said nothing for so long has no work.
+const QUIET: Duration = Duration::from_millis(100);
+
 /// A process: its seat and its life.
 pub(super) type Process = (Seat, u64);
 
@@ -21,6 +25,8 @@ pub(super) type Process = (Seat, u64);
 pub(super) struct Guests {
     /// Connections that each has open.
     open: Mutex<BTreeMap<Process, usize>>,
+    /// When each seat last had something to say.
+    spoke: Mutex<BTreeMap<Seat, Instant>>,
 }
 
 impl Guests {
@@ -39,6 +45,16 @@ impl Guests {
         for process in gone.iter().take(gone.len().saturating_sub(GONE_MAX)) {
             open.remove(process);
         }
+    }
+
+    /// A seat has something to say.
+    pub(super) fn speaks(&self, seat: Seat) {
+        locked(&self.spoke).insert(seat, Instant::now());
+    }
+
+    /// Whether it has had nothing to say for a while.
+    pub(super) fn is_quiet(&self, seat: Seat) -> bool {
+        locked(&self.spoke).get(&seat).is_none_or(|at| at.elapsed() >= QUIET)
     }
 
     /// Who was connected and is not any more.
@@ -88,7 +104,8 @@ mod tests {
     use crate::store::cluster::wire::Role;
 
     fn hello(seat: u32, life: u64) -> Hello {
-        Hello { version: 0, role: Role::Voter, seat, raft_id: 0, cluster_id: None, life }
+        let (role, peers) = (Role::Voter, String::new());
+        Hello { version: 0, role, seat, raft_id: 0, cluster_id: None, life, peers }
     }
 
     #[test]

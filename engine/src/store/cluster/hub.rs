@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,9 @@ use super::ClusterOptions;
 use super::guests::Guests;
 use super::log::Log;
 use super::machine::Machine;
-use super::types::{Item, Peers, Raft, VERSION, seat_of};
-use super::wire::{Hello, Introduce, Limits, Link, Role};
+use super::peers::{self, Peers};
+use super::types::{Item, Raft, VERSION, seat_of};
+use super::wire::{Hello, Introduce, Limits, Link, LinkError, Role};
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
 
@@ -65,8 +66,21 @@ pub(super) struct Voter {
     pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,
     /// Whose connections are there, and whose are gone.
     pub guests: Guests,
-    /// When the leader was last heard.
+    /// When the leader was last heard, or a vote given: patience counts from there.
     pub heard: watch::Sender<Instant>,
+    /// Since when this node was seen to lead, if it does.
+    pub led_since: Mutex<Option<Instant>>,
+    /// When a leader last spoke to this node, if one did.
+    pub spoke: Mutex<Option<Instant>>,
+}
+
+impl Voter {
+    /// A leader speaks.
+    pub(super) fn hear_leader(&self) {
+        let now = Instant::now();
+        *locked(&self.spoke) = Some(now);
+        self.heard.send_replace(now);
+    }
 }
 
 /// What all parts of a node share.
@@ -80,10 +94,16 @@ pub(super) struct Hub {
     pub voter: Option<Voter>,
     /// The newest entry that an answer came with: nothing older is read afterwards.
     pub index: AtomicU64,
+    /// The process was asked to stop.
+    pub leaving: AtomicBool,
+    /// Another node is about to lead in the place of this one, which proposes nothing meanwhile.
+    pub aside: AtomicBool,
     /// Why this node cannot go on.
     pub fatal: watch::Sender<Option<StoreError>>,
     /// Who led last, as far as this node was told.
     hint: Mutex<Option<Seat>>,
+    /// Who refuses this node, and with which words.
+    refusals: Mutex<BTreeMap<Seat, LinkError>>,
 }
 
 impl Hub {
@@ -93,11 +113,11 @@ impl Hub {
         Arc::new_cyclic(|hub: &std::sync::Weak<Self>| {
             let hub = hub.clone();
             let life = random();
-            let role = if voter.is_some() { Role::Voter } else { Role::Worker };
+            let role = if options.votes { Role::Voter } else { Role::Worker };
             let seat = options.seat;
             let introduce: Introduce = Arc::new(move || match hub.upgrade() {
                 Some(hub) => hub.hello(),
-                None => nobody(role, seat, life),
+                None => nobody(role, seat, life, String::new()),
             });
             let credentials = Arc::new(options.credentials());
             let links = options.peers.iter().filter(|(peer, _)| voter.is_none() || **peer != seat);
@@ -111,8 +131,11 @@ impl Hub {
                 links: links.collect(),
                 voter,
                 index: AtomicU64::new(0),
+                leaving: AtomicBool::new(false),
+                aside: AtomicBool::new(false),
                 fatal,
                 hint: Mutex::new(None),
+                refusals: Mutex::default(),
                 options,
             }
         })
@@ -120,13 +143,17 @@ impl Hub {
 
     /// How this node introduces itself.
     pub(super) fn hello(&self) -> Hello {
-        let role = if self.voter.is_some() { Role::Voter } else { Role::Worker };
-        let identity = *locked(&self.identity);
+        let role = if self.options.votes { Role::Voter } else { Role::Worker };
         Hello {
-            raft_id: identity.map_or(0, |identity| identity.raft_id),
+            raft_id: self.raft_id(),
             cluster_id: self.voter.as_ref().and_then(|voter| *voter.machine.cluster.borrow()),
-            ..nobody(role, self.options.seat, self.life)
+            ..nobody(role, self.options.seat, self.life, peers::written(self.peers()))
         }
+    }
+
+    /// The raft number of this node's disk, if it has one.
+    pub(super) fn raft_id(&self) -> u64 {
+        locked(&self.identity).map_or(0, |identity| identity.raft_id)
     }
 
     pub(super) fn link(&self, seat: Seat) -> Option<Link> {
@@ -150,8 +177,11 @@ impl Hub {
         self.raft().map(|raft| raft.metrics().borrow().clone())
     }
 
-    /// The term this node leads, if it leads.
+    /// The term this node leads, if it leads and goes on to.
     pub(super) fn leads(&self) -> Option<u64> {
+        if self.aside.load(Ordering::Acquire) {
+            return None;
+        }
         let metrics = self.raft()?.metrics();
         let metrics = metrics.borrow();
         (metrics.state == ServerState::Leader).then_some(metrics.current_term)
@@ -166,6 +196,26 @@ impl Hub {
 
     pub(super) fn believe(&self, leader: Option<Seat>) {
         *locked(&self.hint) = leader;
+    }
+
+    /// What came of the last word to a node; whoever refuses this one is named once, at once.
+    pub(super) fn note(&self, seat: Seat, error: Option<&LinkError>) {
+        let mut refusals = locked(&self.refusals);
+        match error {
+            Some(error @ LinkError::Refused { .. }) => {
+                if refusals.insert(seat, error.clone()).as_ref() != Some(error) {
+                    tracing::warn!("node {} at {error}", seat.0);
+                }
+            }
+            // Whether it still would, nobody knows.
+            Some(_) => {}
+            None => drop(refusals.remove(&seat)),
+        }
+    }
+
+    /// Why a node does not speak with this one, if it refuses to.
+    pub(super) fn refusal(&self, seat: Seat) -> Option<LinkError> {
+        locked(&self.refusals).get(&seat).cloned()
     }
 
     /// Whatever is read from now on is at least as new as that entry.
@@ -189,8 +239,8 @@ impl Hub {
     }
 }
 
-fn nobody(role: Role, seat: Seat, life: u64) -> Hello {
-    Hello { version: VERSION, role, seat: seat.0, raft_id: 0, cluster_id: None, life }
+fn nobody(role: Role, seat: Seat, life: u64, peers: String) -> Hello {
+    Hello { version: VERSION, role, seat: seat.0, raft_id: 0, cluster_id: None, life, peers }
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

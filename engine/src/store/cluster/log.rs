@@ -18,13 +18,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
-use super::types::{LogId, StorageError, Types, encode};
+use super::types::{LogEntry, LogId, StorageError, Types, encode};
 use crate::failpoint;
 use crate::queue::{Sender, queue};
 use crate::store::StoreError;
 use parts::Parts;
 pub(crate) use parts::is_there;
 use writer::Writer;
+pub(super) use writer::agreed_after;
 pub(in crate::store) use writer::examine;
 
 /// Bytes of the newest entries that are kept in memory, for followers that keep up.
@@ -34,7 +35,6 @@ const SEND_BYTES: usize = 1 << 20;
 /// Requests that may wait for the thread.
 const QUEUE: usize = 256;
 
-type LogEntry = openraft::Entry<Types>;
 type Done<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// Names of what is kept beside the log.
@@ -193,6 +193,11 @@ impl Log {
     /// The last entry.
     pub(super) fn last(&self) -> Option<LogId> {
         locked(&self.recent).last
+    }
+
+    /// The entry that everything up to is gone with.
+    pub(super) fn purged(&self) -> Option<LogId> {
+        locked(&self.recent).purged
     }
 
     /// Whether raft has ever written anything here.

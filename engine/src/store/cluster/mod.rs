@@ -1,6 +1,7 @@
 //! The ledger of several nodes: replicated by raft, so that any of them may die. Whoever uses it
 //! sees a [`Store`] like any other.
 
+mod aside;
 mod assemble;
 mod control;
 mod courier;
@@ -12,7 +13,13 @@ mod log;
 mod machine;
 mod network;
 mod parcels;
+mod peers;
 mod proposer;
+mod replica;
+mod resting;
+mod restore;
+mod rights;
+mod seat;
 mod snapshot;
 mod status;
 mod types;
@@ -31,15 +38,16 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use shaku::Component;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::{Answer, Question, Store, StoreError};
 use crate::config::Placement;
 use crate::ledger::{Command, Reply, Seat, SessionId, Standing};
 use courier::Errand;
-use hub::{Hub, random};
+use hub::Hub;
 use machine::Request;
-use types::{Call, Item, Peers, Response, encode};
+use peers::Peers;
+use types::{Call, Item, Response, encode};
 
 pub(crate) use assemble::ClusterThread;
 pub(crate) use control::{
@@ -47,6 +55,8 @@ pub(crate) use control::{
 };
 pub(in crate::store) use log::examine as examine_log;
 pub(crate) use log::is_there as has_log;
+pub(in crate::store) use replica::look as look_at_replica;
+pub(crate) use resting::{Resting, RestingStore, RestingStoreParameters};
 pub(crate) use status::{ClusterStatus, NodeState};
 
 /// Bytes of a command that travels whole.
@@ -117,6 +127,8 @@ pub(crate) struct ClusterHandle {
     errands: mpsc::Sender<Vec<Errand>>,
     standing: watch::Receiver<Standing>,
     runtime: tokio::runtime::Handle,
+    /// Places for commands on their way in parts.
+    parcels: Arc<Semaphore>,
 }
 
 impl fmt::Debug for ClusterHandle {
@@ -148,15 +160,20 @@ impl ClusterHandle {
                 let handle = self.clone();
                 return async move { handle.ack(appender, position).await }.boxed();
             }
-            Command::Take { session, number, limit } => Item::Take { session, number, limit },
-            command => Item::Command(encode(&command).into()),
+            Command::Take { session, number, limit, ahead } => {
+                Item::Take { session, number, limit, ahead }
+            }
+            Command::Close { session } => Item::Farewell { session, leaves: false },
+            Command::Leave { session } => Item::Farewell { session, leaves: true },
+            command => {
+                let (bytes, by) = (Bytes::from(encode(&command)), command.session());
+                if bytes.len() > WHOLE_MAX {
+                    let handle = self.clone();
+                    return async move { handle.send_in_parts(bytes, by).await }.boxed();
+                }
+                Item::Command(bytes)
+            }
         };
-        if let Item::Command(bytes) = &item
-            && bytes.len() > WHOLE_MAX
-        {
-            let (handle, bytes) = (self.clone(), bytes.clone());
-            return async move { handle.send_in_parts(bytes).await }.boxed();
-        }
         let (errand, answer) = self.errand(item);
         errands.push(errand);
         answer
@@ -194,16 +211,15 @@ impl ClusterHandle {
         answer
     }
 
-    async fn send_in_parts(&self, bytes: Bytes) -> Result<Reply, StoreError> {
-        let parcel = random();
-        let mut number = 0;
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let part = rest.split_to(rest.len().min(WHOLE_MAX));
-            self.send(Item::Part { parcel, number, bytes: part }).await?;
-            number += 1;
-        }
-        self.send(Item::Parcel { parcel, parts: number }).await
+    async fn send_in_parts(
+        &self,
+        bytes: Bytes,
+        by: Option<SessionId>,
+    ) -> Result<Reply, StoreError> {
+        let place = self.parcels.acquire().await.map_err(|_| self.closed())?;
+        let reply = parcels::send_in_parts(bytes, by, |item| self.send(item)).await;
+        drop(place);
+        reply
     }
 
     fn closed(&self) -> StoreError {
@@ -258,15 +274,13 @@ impl ClusterHandle {
 
     /// Which other nodes with a vote do not answer, in words.
     pub(crate) fn absent(&self) -> String {
-        let connected =
-            |seat| self.hub.link(seat).is_some_and(|link| link.peer().borrow().is_some());
-        let silent = self
-            .hub
-            .peers()
-            .keys()
-            .copied()
-            .filter(|seat| *seat != self.hub.options.seat && !connected(*seat));
-        assemble::absent(&self.hub, silent)
+        let silent = self.hub.others().filter(|(_, link)| link.peer().borrow().is_none());
+        seat::absent(&self.hub, silent.map(|(seat, _)| seat))
+    }
+
+    /// Whether another node with a vote is there.
+    pub(crate) fn hears_others(&self) -> bool {
+        self.hub.others().any(|(_, link)| link.peer().borrow().is_some())
     }
 
     /// Whether this node leads.
@@ -316,8 +330,13 @@ impl ClusterHandle {
     }
 }
 
-impl Controlled for ClusterHandle {
-    fn status(&self) -> BoxFuture<'static, Option<ClusterStatus>> {
+/// What operators on a node's machine ask it.
+struct Reception {
+    hub: Arc<Hub>,
+}
+
+impl Controlled for Reception {
+    fn status(&self) -> BoxFuture<'static, ClusterStatus> {
         let hub = Arc::clone(&self.hub);
         async move { status::of(&hub).await }.boxed()
     }
@@ -384,6 +403,12 @@ impl Store for ClusterStore {
         if let Some(voter) = &self.handle.hub.voter {
             drop(voter.machine.requests.send(Request::MakeDo));
         }
+    }
+
+    fn step_aside(&self) {
+        let hub = Arc::clone(&self.handle.hub);
+        hub.leaving.store(true, Ordering::Release);
+        self.handle.runtime.spawn(async move { election::step_aside(&hub).await });
     }
 
     fn standing(&self) -> watch::Receiver<Standing> {

@@ -1,5 +1,6 @@
 //! Raft's messages over the links between nodes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use super::hub::{Hub, locked};
 use super::types::{Call, LogId, Message, Response, Types, seat_of};
 use super::wire::{Link, LinkError};
+use crate::ledger::Standing;
 
 /// Pause before a node that cannot be reached is tried again.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(200);
@@ -28,18 +30,33 @@ const LATER: Duration = Duration::from_millis(10);
 /// that a silent leader is still noticed in time.
 const FRESH: Duration = Duration::from_millis(50);
 
+/// How long entries for a node that is not needed to agree on them may wait for company.
+const COMPANY: Duration = Duration::from_millis(50);
+
 /// Makes the ways to other nodes.
 pub(super) struct Network {
-    pub hub: Arc<Hub>,
+    hub: Arc<Hub>,
+    answered: Answered,
+}
+
+/// When each disk has last answered with all it was sent.
+type Answered = Arc<Mutex<BTreeMap<u64, Instant>>>;
+
+impl Network {
+    pub(super) fn new(hub: &Arc<Hub>) -> Self {
+        Self { hub: Arc::clone(hub), answered: Answered::default() }
+    }
 }
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Way;
 
     async fn new_client(&mut self, target: u64, _node: &BasicNode) -> Way {
-        let own = self.hub.hello().raft_id;
+        let own = self.hub.raft_id();
         let hub = Arc::clone(&self.hub);
-        Way { link: hub.link(seat_of(target)), own, target, hub, heard: None, late: Arc::default() }
+        let link = hub.link(seat_of(target));
+        let answered = Arc::clone(&self.answered);
+        Way { link, own, target, hub, heard: None, late: Arc::default(), answered }
     }
 }
 
@@ -51,6 +68,7 @@ pub(super) struct Way {
     hub: Arc<Hub>,
     heard: Option<Heard>,
     late: Arc<Late>,
+    answered: Answered,
 }
 
 /// What the other node has last agreed to.
@@ -115,6 +133,24 @@ impl Way {
             && busy()
     }
 
+    /// Whether enough others agree without this node, which has no work of its own to tell, and there is
+    /// none for it: then entries reach it several at a time. Each costs it a message and a sync
+    /// otherwise.
+    fn is_spare(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
+        let Some(voter) = &self.hub.voter else { return false };
+        let Standing { taken, pending, .. } = *voter.machine.standing.borrow();
+        if rpc.entries.is_empty() || taken == 0 || pending > 0 {
+            return false;
+        }
+        let talks = |disk: u64| !voter.guests.is_quiet(seat_of(disk));
+        let rank = |disk: u64| (!talks(disk), disk);
+        let answered = locked(&self.answered);
+        let before = answered
+            .iter()
+            .filter(|(disk, at)| rank(**disk) < rank(self.target) && at.elapsed() < FRESH);
+        !talks(self.target) && before.count() + 1 >= self.hub.options.majority()
+    }
+
     /// Says it after a while, unless something newer is said before.
     fn tell_later(&self, rpc: AppendEntriesRequest<Types>) {
         let Some(link) = self.link.clone() else { return };
@@ -166,6 +202,9 @@ impl RaftNetwork<Types> for Way {
             self.tell_later(rpc);
             return Ok(AppendEntriesResponse::Success);
         }
+        if self.is_spare(&rpc) {
+            sleep_until(Instant::now() + COMPANY).await;
+        }
         // What is said now is newer.
         *locked(&self.late.word) = None;
         let last = rpc.entries.last().map(|entry| entry.log_id).or(rpc.prev_log_id);
@@ -175,6 +214,7 @@ impl RaftNetwork<Types> for Way {
         let answer = if let Response::Append(answer) = answer { Some(answer) } else { None };
         if matches!(answer, Some(Ok(AppendEntriesResponse::Success))) {
             self.heard = Some(heard);
+            locked(&self.answered).insert(self.target, Instant::now());
         }
         self.unwrap(answer)
     }

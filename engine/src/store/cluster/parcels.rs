@@ -1,16 +1,24 @@
 //! Commands that are too large for one entry: their parts wait here until all have come. Senders
-//! may die half way, so there is a bound, and the oldest go.
+//! may die half way, so there is a bound: those that are answered go first, then the oldest, whose
+//! senders send all of it anew.
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::types::encode;
-use crate::ledger::{Reply, TableError, TableResult};
+use super::types::{Item, encode};
+use super::{WHOLE_MAX, hub};
+use crate::ledger::{Reply, SessionId, TableError, TableResult};
+use crate::store::StoreError;
 use crate::store::sqlite::SqliteTables;
 
 /// Parcels that are known at a time, answered ones too.
 const KNOWN_MAX: usize = 256;
+/// Parcels that a node sends at a time, so that all nodes together do not crowd each other out.
+pub(super) const AT_ONCE: usize = 8;
+/// How often a parcel is sent.
+const TRIES_MAX: usize = 16;
 /// Name of the list among the replica's records.
 const LIST: &str = "parcels";
 
@@ -47,10 +55,11 @@ impl<'t> Parcels<'t> {
                 self.list.push_back(Parcel { number: parcel, parts: number + 1, reply: None });
             }
         }
-        if self.list.len() > KNOWN_MAX
-            && let Some(oldest) = self.list.pop_front()
-        {
-            self.forget_parts(&oldest)?;
+        if self.list.len() > KNOWN_MAX {
+            let answered = self.list.iter().position(|known| known.reply.is_some());
+            if let Some(gone) = self.list.remove(answered.unwrap_or(0)) {
+                self.forget_parts(&gone)?;
+            }
         }
         self.tables.put_replica(&part_name(parcel, number), bytes)?;
         self.save()
@@ -95,6 +104,33 @@ impl<'t> Parcels<'t> {
     fn save(&mut self) -> TableResult<()> {
         self.tables.put_replica(LIST, &encode(&self.list))
     }
+}
+
+/// Sends a command in parts, and all of them anew when some were dropped on the way.
+pub(super) async fn send_in_parts<F>(
+    bytes: Bytes,
+    by: Option<SessionId>,
+    send: impl Fn(Item) -> F,
+) -> Result<Reply, StoreError>
+where
+    F: Future<Output = Result<Reply, StoreError>>,
+{
+    let (parcel, size) = (hub::random(), bytes.len());
+    for _ in 0..TRIES_MAX {
+        let (mut rest, mut number) = (bytes.clone(), 0);
+        while !rest.is_empty() {
+            let part = rest.split_to(rest.len().min(WHOLE_MAX));
+            send(Item::Part { parcel, number, bytes: part }).await?;
+            number += 1;
+        }
+        match send(Item::Parcel { parcel, parts: number, by }).await? {
+            Reply::Missing => tracing::debug!(size, "parts of a command were dropped"),
+            reply => return Ok(reply),
+        }
+    }
+    Err(StoreError::Failed(format!(
+        "a command of {size} bytes was sent {TRIES_MAX} times, and parts of it were dropped each time"
+    )))
 }
 
 fn part_name(parcel: u64, number: u32) -> String {

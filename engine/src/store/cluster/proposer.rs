@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use openraft::BasicNode;
 use openraft::error::{ClientWriteError, RaftError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use super::hub::{Hub, Proposal, Proposed, Refusal, Voter, locked, random};
 use super::types::{
@@ -23,6 +23,8 @@ const ENTRIES_MAX: usize = 1;
 const ITEMS_MAX: usize = 512;
 /// Bytes of one entry, but for a single large thing.
 const BYTES_MAX: usize = 256 << 10;
+/// Nodes come to the end of a run together: who says so first waits this long for the others.
+const COMPANY: Duration = Duration::from_millis(5);
 /// The nodes compare their ledgers so often.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 /// How often the leader looks whether a seat has a new disk.
@@ -45,6 +47,9 @@ pub(super) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Proposal>) 
     let mut checked = (Instant::now(), None);
     while let Some(first) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        if first.items.iter().all(|item| matches!(item, Item::Farewell { .. })) {
+            sleep_until(tokio::time::Instant::now() + COMPANY).await;
+        }
         let proposals = gather(first, &mut inbox);
         let Some(term) = hub.leads() else {
             let refusal = Refusal::NotLeader(hub.leader());
@@ -121,6 +126,11 @@ async fn write(hub: &Hub, entry: Entry) -> Proposed {
 }
 
 fn answer(written: Proposed, counts: Vec<usize>, responders: Vec<oneshot::Sender<Proposed>>) {
+    // A node that was replaced meanwhile has no answers: who asked asks again.
+    let written = written.and_then(|(replies, index)| {
+        let whole = replies.len() >= counts.iter().sum();
+        if whole { Ok((replies, index)) } else { Err(Refusal::NotLeader(None)) }
+    });
     match written {
         Ok((replies, index)) => {
             let mut replies = replies.into_iter();

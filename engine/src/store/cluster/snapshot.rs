@@ -1,22 +1,30 @@
 //! Copies of the whole ledger, for nodes that are far behind or whose disk is new: a copy of
 //! `state.db`, named by what it holds and by its hash.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use openraft::storage::{RaftStateMachine, Snapshot};
 use openraft::{AnyError, RaftSnapshotBuilder, StorageIOError};
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::oneshot;
 
+use super::hub::{Hub, Voter, locked};
 use super::log::Log;
-use super::machine::{MARK, Machine, Mark, Request, STATE};
+use super::machine::{Machine, Request, STATE};
+use super::replica::{MARK, Mark};
 use super::types::{LogId, Membership, Replies, SnapshotMeta, StorageError, Types};
 use crate::failpoint;
+use crate::store::journal::sync_name;
 use crate::store::sqlite::store_error;
 use crate::store::{StoreError, seal};
 
+/// Entries, or runs of them, that may be on their way to the machine of a node that does not lead.
+const UNAWAITED_MAX: usize = 16;
 /// The latest snapshot.
 const CURRENT: &str = "snapshot.db";
 /// One that is being made.
@@ -27,11 +35,17 @@ const RECEIVED: &str = "snapshot.received";
 const META: &str = "snapshot";
 
 /// What raft sees of the machine.
-#[derive(Debug, Clone)]
-pub(super) struct Replica {
-    pub machine: Machine,
-    pub log: Log,
+#[derive(Clone)]
+pub(super) struct StateMachine {
+    machine: Machine,
+    log: Log,
+    /// Whether this node leads, as far as is known: then somebody waits for answers.
+    leads: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Answers on their way that nobody waits for.
+    unawaited: Arc<Mutex<VecDeque<Applied>>>,
 }
+
+type Applied = oneshot::Receiver<Result<Vec<Replies>, StoreError>>;
 
 fn io_error(path: &Path, error: &io::Error) -> StoreError {
     let words = format!("`{}`: {error}", path.display());
@@ -71,12 +85,12 @@ fn copy(dir: &Path) -> Result<SnapshotMeta, StoreError> {
     target.execute_batch("PRAGMA journal_mode=DELETE").map_err(failed)?;
     let Mark { applied, membership, .. } = mark_in(&target, &name)?;
     drop((source, target));
-    let sync = |path: &Path| File::open(path).and_then(|file| file.sync_all());
-    sync(&part).map_err(|error| io_error(&part, &error))?;
+    let synced = File::open(&part).and_then(|file| file.sync_all());
+    synced.map_err(|error| io_error(&part, &error))?;
     let hash = hash_of(&part)?;
     failpoint::pass("snapshot.rename.before");
     std::fs::rename(&part, &current).map_err(|error| io_error(&current, &error))?;
-    sync(dir).map_err(|error| io_error(dir, &error))?;
+    sync_name(&current).map_err(|error| io_error(dir, &error))?;
     failpoint::pass("snapshot.rename.after");
     let index = applied.map_or(0, |applied| applied.index);
     let snapshot_id = format!("{index}-{hash}");
@@ -105,16 +119,29 @@ pub(super) fn put_in_place(snapshot: &Path, state: &Path) -> Result<(), StoreErr
     let failed = |error: io::Error| io_error(state, &error);
     std::fs::copy(snapshot, &fresh).map_err(failed)?;
     File::open(&fresh).and_then(|file| file.sync_all()).map_err(failed)?;
-    // The log of the old tables must never meet the new ones; all of it is in the old file.
+    // The log of the old tables must never meet the new ones; all that counts is in the old file.
     for side in ["-wal", "-shm"] {
         let mut name = state.as_os_str().to_owned();
         name.push(side);
         remove(Path::new(&name))?;
     }
+    sync_name(state).map_err(failed)?;
     failpoint::pass("snapshot.install.middle");
     std::fs::rename(&fresh, state).map_err(failed)?;
-    let dir = state.parent().unwrap_or_else(|| Path::new("."));
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)
+    sync_name(state).map_err(failed)
+}
+
+/// Makes the latest snapshot the tables of this node, if it is whole and reaches that far. Nobody has
+/// them open.
+pub(super) fn stand_in(dir: &Path, log: &Log, upto: Option<u64>) -> Result<bool, StoreError> {
+    let path = dir.join(CURRENT);
+    let meta = log.local::<SnapshotMeta>(META).filter(|meta| {
+        meta.last_log_id.map(|last| last.index) >= upto && verify(meta, &path).is_ok()
+    });
+    if meta.is_some() {
+        put_in_place(&path, &dir.join(STATE))?;
+    }
+    Ok(meta.is_some())
 }
 
 fn storage_error(error: &StoreError) -> StorageError {
@@ -128,7 +155,29 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(StoreError::Failed(format!("snapshot: {error}"))))
 }
 
-impl Replica {
+async fn answers(applied: Applied) -> Result<Vec<Replies>, StorageError> {
+    let answers = applied.await.unwrap_or(Err(StoreError::Closed));
+    answers.map_err(|error| StorageIOError::write_state_machine(AnyError::error(&error)).into())
+}
+
+impl StateMachine {
+    pub(super) fn new(hub: &Arc<Hub>, voter: &Voter) -> Self {
+        let hub = Arc::downgrade(hub);
+        Self {
+            machine: voter.machine.clone(),
+            log: voter.log.clone(),
+            leads: Arc::new(move || hub.upgrade().is_some_and(|hub| hub.leads().is_some())),
+            unawaited: Arc::default(),
+        }
+    }
+
+    /// Puts answers to those that nobody waits for; gives the oldest if they are too many.
+    fn set_aside(&self, applied: Applied) -> Option<Applied> {
+        let mut unawaited = locked(&self.unawaited);
+        unawaited.push_back(applied);
+        if unawaited.len() > UNAWAITED_MAX { unawaited.pop_front() } else { None }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.machine.dir.join(name)
     }
@@ -153,6 +202,8 @@ impl Replica {
         self.machine.ask(Request::Settle).await??;
         let dir = self.machine.dir.clone();
         let meta = blocking(move || copy(&dir)).await?;
+        // The log may go up to the copy: by then the tables have to be on the disk.
+        self.machine.ask(Request::Sync).await??;
         self.log.keep(META, &meta).await?;
         failpoint::pass("snapshot.kept.after");
         let path = self.path(CURRENT);
@@ -172,17 +223,18 @@ impl Replica {
         let (meta_sent, path) = (meta.clone(), received.clone());
         self.machine.ask(|done| Request::Install(meta_sent, path, done)).await??;
         tokio::fs::rename(&received, &current).await.map_err(failed)?;
+        blocking(move || sync_name(&current).map_err(|error| io_error(&current, &error))).await?;
         self.log.keep(META, meta).await
     }
 }
 
-impl RaftSnapshotBuilder<Types> for Replica {
+impl RaftSnapshotBuilder<Types> for StateMachine {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         self.build().await.map_err(|error| storage_error(&error))
     }
 }
 
-impl RaftStateMachine<Types> for Replica {
+impl RaftStateMachine<Types> for StateMachine {
     type SnapshotBuilder = Self;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), StorageError> {
@@ -195,11 +247,18 @@ impl RaftStateMachine<Types> for Replica {
         I: IntoIterator<Item = openraft::Entry<Types>> + Send,
         I::IntoIter: Send,
     {
-        let entries = entries.into_iter().collect();
-        let applied = self.machine.ask(|done| Request::Apply(entries, done)).await;
-        applied
-            .and_then(|replies| replies)
-            .map_err(|error| StorageIOError::write_state_machine(AnyError::error(&error)).into())
+        let entries: Vec<_> = entries.into_iter().collect();
+        let count = entries.len();
+        let (done, applied) = oneshot::channel();
+        drop(self.machine.requests.send(Request::Apply(entries, done)));
+        if (self.leads)() {
+            return answers(applied).await;
+        }
+        // They are applied in order whether raft hears of it or not, and to tell it costs a wake.
+        if let Some(oldest) = self.set_aside(applied) {
+            answers(oldest).await?;
+        }
+        Ok(vec![Replies::default(); count])
     }
 
     async fn get_snapshot_builder(&mut self) -> Self {

@@ -1,7 +1,5 @@
 //! What nodes say to each other and what stands in the log.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use openraft::error::{InstallSnapshotError, RaftError};
 use openraft::raft::{
@@ -15,7 +13,7 @@ use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
 use crate::store::{Answer, Question};
 
 /// Version of requests, answers and log entries.
-pub(super) const VERSION: u16 = 3;
+pub(super) const VERSION: u16 = 4;
 
 openraft::declare_raft_types!(
     /// The types of our log.
@@ -28,6 +26,7 @@ openraft::declare_raft_types!(
 );
 
 pub(super) type Raft = openraft::Raft<Types>;
+pub(super) type LogEntry = openraft::Entry<Types>;
 pub(super) type LogId = openraft::LogId<u64>;
 pub(super) type Membership = openraft::StoredMembership<u64, BasicNode>;
 pub(super) type SnapshotMeta = openraft::SnapshotMeta<u64, BasicNode>;
@@ -62,18 +61,21 @@ pub(super) enum Item {
     /// An encoded command.
     Command(Bytes),
     /// A session asks for jobs: not encoded, since the leader decides who comes first.
-    Take { session: SessionId, number: u64, limit: u32 },
+    Take { session: SessionId, number: u64, limit: u32, ahead: u32 },
+    /// A session has written everything, or leaves: not encoded, since others are about to say the
+    /// same, and the leader lets them go together.
+    Farewell { session: SessionId, leaves: bool },
     /// A part of a large one.
     Part { parcel: u64, number: u32, bytes: Bytes },
-    /// All parts of a large one have been sent.
-    Parcel { parcel: u64, parts: u32 },
+    /// All parts of a large one have been sent; it acts for that session, if for any.
+    Parcel { parcel: u64, parts: u32, by: Option<SessionId> },
 }
 
 impl Item {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Command(bytes) | Self::Part { bytes, .. } => bytes.len() + 16,
-            Self::Take { .. } | Self::Parcel { .. } => 32,
+            Self::Take { .. } | Self::Farewell { .. } | Self::Parcel { .. } => 32,
         }
     }
 }
@@ -106,6 +108,8 @@ pub(super) enum Call {
     Watch(Standing),
     /// To any node with a vote: would you vote for a node whose log ends there?
     MayLead(Option<LogId>),
+    /// From the leader to a node whose log goes as far: stand for election now, for I am about to go.
+    Stand,
     /// From an operator.
     Status,
     Order(Order),
@@ -163,8 +167,8 @@ pub(super) enum Response {
     Answer(Answer),
     Standing(Standing),
     Status(Box<super::status::ClusterStatus>),
-    /// Whether it would.
-    MayLead(bool),
+    /// The disk that would, or does; none if it would not.
+    MayLead(Option<u64>),
     /// The order is carried out; or it makes no sense, in words.
     Ordered(Result<(), String>),
     /// The disk that is meant is not here any more.
@@ -173,6 +177,8 @@ pub(super) enum Response {
     NotLeader(Option<u32>),
     /// Not now: the node is starting, stopping or overloaded.
     Busy(String),
+    /// Never: whoever asks may not ask for this.
+    Refused(String),
 }
 
 /// What a node knows of itself before it has joined anything.
@@ -188,6 +194,8 @@ pub(super) struct Who {
     pub disk: u64,
     /// The new disks that this one founded the cluster with, itself included.
     pub founders: Vec<(Seat, u64)>,
+    /// The last entry of the log that it knows to be agreed on.
+    pub agreed: u64,
 }
 
 /// The raft number of a seat's disk. A disk that was emptied is another voter than before.
@@ -199,9 +207,6 @@ pub(super) fn raft_id(seat: Seat, incarnation: u32) -> u64 {
 pub(super) fn seat_of(raft_id: u64) -> Seat {
     Seat((raft_id & 0xffff) as u32)
 }
-
-/// Addresses of the seats with a vote.
-pub(super) type Peers = BTreeMap<Seat, String>;
 
 pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     encode_with_room(value, 128)

@@ -136,7 +136,8 @@ fn a_command_too_large_for_one_entry_travels_in_parts() {
     let jobs = vec![pair.new_job()];
     let group = "group 0".to_owned();
     pair.both(Command::Seed { session, epoch: Epoch(1), group, jobs, last: true });
-    let Reply::Granted { jobs, .. } = pair.both(Command::Take { session, number: 1, limit: 1 })
+    let Reply::Granted { jobs, .. } =
+        pair.both(Command::Take { session, number: 1, limit: 1, ahead: u32::MAX })
     else {
         panic!()
     };
@@ -155,8 +156,10 @@ fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
     let mut cluster = Cluster::<3>::with(4 << 10);
     let store = cluster.store();
     for number in 0..400 {
-        let nonce = 5000 + number;
-        let reply = store.submit_blocking(join(nonce, false)).unwrap();
+        // Nobody is left on the third seat.
+        let (nonce, seat) = (5000 + number, Seat(1 + (number % 2) as u32));
+        let arrival = Arrival { nonce, life: nonce, seat, votes: true, alone: false };
+        let reply = store.submit_blocking(Command::Join(arrival)).unwrap();
         assert!(matches!(reply, Reply::Joined(_)));
     }
     let last = store.ask_blocking(Question::Flush);
@@ -172,6 +175,36 @@ fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
     let began = std::time::Instant::now();
     while *fresh.standing().borrow() != *store.standing().borrow() {
         assert!(began.elapsed() < Duration::from_secs(30), "it does not catch up");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn tables_that_are_older_than_the_log_begins_come_from_the_snapshot() {
+    let mut cluster = Cluster::<1>::with(4 << 10);
+    let store = cluster.store();
+    let began = std::time::Instant::now();
+    let first_part = cluster.nodes[0].options.dir.join("raft-000001.journal");
+    let mut nonce = 0;
+    while first_part.exists() {
+        assert!(began.elapsed() < Duration::from_mins(1), "the log is never cut");
+        nonce += 1;
+        store.submit_blocking(join(nonce, false)).unwrap();
+    }
+    let standing = *store.standing().borrow();
+    drop(store);
+    let node = &mut cluster.nodes[0];
+    let (handle, thread) = node.open.take().unwrap();
+    drop(handle);
+    thread.close();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        std::fs::remove_file(node.options.dir.join(name)).ok();
+    }
+    node.open();
+    let again = ClusterStore { handle: node.open.as_ref().unwrap().0.clone() };
+    let began = std::time::Instant::now();
+    while *again.standing().borrow() != standing {
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not come back");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,6 +1,9 @@
 //! Histories: clients of three nodes in this process claim, release, take and finish at the same time,
 //! while one node after the other is closed, the leader too. What each asked and heard, with the times,
 //! has to be what one ledger could have told them, for each barricade and for each job.
+//!
+//! `HISTORIES=200 OPERATIONS=10000 SEED=1 cargo test -p spoonbill-engine --lib histories -- --nocapture`
+//! makes that many, each of at least so many operations.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,9 +13,13 @@ use super::wing_gong::{Asked, Claimed, Deed, Gate, Stands, is_linearizable, pass
 use super::*;
 use crate::store::{ClusterHandle, ClusterStore};
 
+/// Jobs there are at least; one for each operation is more than clients can take.
 const JOBS: u64 = 200;
+/// Jobs seeded at once.
+const SEEDED: u64 = 500;
 const CLIENTS: u64 = 3;
 const CLOSINGS: u64 = 10;
+const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// What all clients share.
 struct Table {
@@ -24,6 +31,8 @@ struct Table {
     /// Grants of all clients: whoever likes ends them.
     grants: Mutex<Vec<Grant>>,
     over: AtomicBool,
+    /// Questions, and those without an answer.
+    asked: AtomicU64,
     unknown: AtomicU64,
 }
 
@@ -34,6 +43,7 @@ impl Table {
 
     /// Asks one of the nodes that are there; no answer means that nobody knows what came of it.
     fn ask(&self, dice: &mut Dice, command: Command) -> Option<Reply> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let handle = loop {
             let nodes = self.nodes.lock().unwrap();
             let place = dice.below(nodes.len() as u64) as usize;
@@ -111,7 +121,8 @@ impl Client<'_> {
     fn take(&mut self) {
         self.takes += 1;
         let from = self.table.now();
-        let take = Command::Take { session: self.session, number: self.takes, limit: 3 };
+        let take =
+            Command::Take { session: self.session, number: self.takes, limit: 3, ahead: u32::MAX };
         let reply = self.table.insist(&mut self.dice, &take);
         let Reply::Granted { jobs, .. } = reply else { panic!("took {reply:?}") };
         for grant in &jobs {
@@ -140,7 +151,9 @@ impl Client<'_> {
         self.table.note_job(job, deed, from, told.is_some());
     }
 
-    fn play(&mut self) {
+    /// Goes on until it is over; a client that fails ends it for all.
+    fn play(mut self) {
+        let over = Over(&self.table.over);
         let mut gates = 0;
         while !self.table.over.load(Ordering::Relaxed) {
             match self.dice.below(12) {
@@ -152,6 +165,16 @@ impl Client<'_> {
                 _ => self.finish(),
             }
         }
+        drop(over);
+    }
+}
+
+/// Says that it is over when it is dropped, in a panic too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -167,7 +190,15 @@ fn plan() -> RunPlan {
         seats: vec![Seat(1)],
         by_level: false,
         sequence: BTreeMap::new(),
-        policy: Policy { delay_ms: 0, slots: 5, attempts_max: 100, ..Policy::default() },
+        // Nobody is silent for too long here.
+        policy: Policy {
+            delay_ms: 0,
+            slots: 5,
+            attempts_max: 100,
+            session_ttl_ms: HOUR_MS,
+            doubt_ms: HOUR_MS,
+            ..Policy::default()
+        },
     }
 }
 
@@ -186,15 +217,15 @@ fn new_job(number: u64) -> NewJob {
     }
 }
 
-/// Clients with sessions, the first of which has set up a run.
-fn clients(table: &Table) -> Vec<Client<'_>> {
-    let mut dice = Dice(5);
+/// Clients with sessions, the first of which has set up a run of so many jobs.
+fn clients(table: &Table, seed: u64, jobs: u64) -> Vec<Client<'_>> {
+    let mut dice = Dice(seed ^ 5);
     let clients = (0..CLIENTS).map(|number| {
         let seat = Seat(number as u32 + 1);
         let arrival = Arrival { nonce: number, life: number, seat, votes: true, alone: false };
         let reply = table.insist(&mut dice, &Command::Join(arrival));
         let Reply::Joined(session) = reply else { panic!("joined with {reply:?}") };
-        Client { table, session, takes: 0, dice: Dice(number) }
+        Client { table, session, takes: 0, dice: Dice(seed * CLIENTS + number) }
     });
     let clients: Vec<_> = clients.collect();
     let session = clients[0].session;
@@ -203,14 +234,20 @@ fn clients(table: &Table) -> Vec<Client<'_>> {
     let (publish, mode) = (Publication::default(), OpenMode::Continue);
     let open = Command::OpenRun { session, epoch, plan: plan(), publish, mode };
     assert!(matches!(table.insist(&mut dice, &open), Reply::Opened { .. }));
-    let (group, jobs) = ("g".to_owned(), (0..JOBS).map(new_job).collect());
-    let seed = Command::Seed { session, epoch, group, jobs, last: true };
-    assert_eq!(table.insist(&mut dice, &seed), Reply::Ok);
+    // For as long as the run has it, which is longer than this takes.
+    let renewals = clients.iter().map(|client| client.session).collect();
+    table.insist(&mut dice, &Command::Beat { renewals });
+    for first in (0..jobs).step_by(SEEDED as usize) {
+        let (group, next) = ("g".to_owned(), (first + SEEDED).min(jobs));
+        let (last, jobs) = (next == jobs, (first..next).map(new_job).collect());
+        let seed = Command::Seed { session, epoch, group, jobs, last };
+        assert_eq!(table.insist(&mut dice, &seed), Reply::Ok);
+    }
     clients
 }
 
-#[test]
-fn what_clients_are_told_while_leaders_change_fits_one_order() {
+/// One history of at least so many operations.
+fn history(seed: u64, operations: u64) {
     let mut cluster = Cluster::<3>::open();
     let table = Table {
         nodes: Mutex::new(cluster.handles()),
@@ -219,16 +256,22 @@ fn what_clients_are_told_while_leaders_change_fits_one_order() {
         jobs: Mutex::default(),
         grants: Mutex::default(),
         over: AtomicBool::new(false),
+        asked: AtomicU64::new(0),
         unknown: AtomicU64::new(0),
     };
-    let clients = clients(&table);
+    let clients = clients(&table, seed, operations.max(JOBS));
     let mut leaders = 0;
     std::thread::scope(|scope| {
-        for mut client in clients {
+        for client in clients {
             scope.spawn(move || client.play());
         }
         for round in 0..CLOSINGS {
             std::thread::sleep(Duration::from_millis(150));
+            let due = operations * (round + 1) / CLOSINGS;
+            let over = || table.over.load(Ordering::Relaxed);
+            while table.asked.load(Ordering::Relaxed) < due && !over() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             let leader = cluster.leader();
             leaders += u64::from(leader.is_some());
             let place = leader.unwrap_or(round as usize % 3);
@@ -238,21 +281,35 @@ fn what_clients_are_told_while_leaders_change_fits_one_order() {
         }
         table.over.store(true, Ordering::Relaxed);
     });
+    judge(&table, seed, leaders);
+}
+
+fn judge(table: &Table, seed: u64, leaders: u64) {
     let (gates, jobs) = (table.gates.lock().unwrap(), table.jobs.lock().unwrap());
     for (name, history) in gates.iter() {
-        assert!(is_linearizable(history, Stands::Free, pass), "{name}: {history:#?}");
+        assert!(is_linearizable(history, Stands::Free, pass), "{seed}: {name}: {history:#?}");
     }
     for (id, history) in jobs.iter() {
-        assert!(is_linearizable(history, (0, false, false), work), "{id:?}: {history:#?}");
+        assert!(is_linearizable(history, (0, false, false), work), "{seed}: {id:?}: {history:#?}");
     }
     let count = jobs.values().map(Vec::len).sum::<usize>();
     let crossed = gates.values().map(Vec::len).sum::<usize>();
     let unknown = table.unknown.load(Ordering::Relaxed);
     println!(
-        "{crossed} at {} gates, {count} on {} jobs, {unknown} unanswered",
+        "seed {seed}: {crossed} at {} gates, {count} on {} jobs, {unknown} of {} unanswered, \
+         {leaders} leaders closed",
         gates.len(),
-        jobs.len()
+        jobs.len(),
+        table.asked.load(Ordering::Relaxed)
     );
-    println!("{leaders} leaders closed");
     assert!(crossed > 20 && count > 100 && leaders > 2, "nothing was exercised");
+}
+
+#[test]
+fn what_clients_are_told_while_leaders_change_fits_one_order() {
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (first, runs) = (given("SEED").unwrap_or(0), given("HISTORIES").unwrap_or(1));
+    for seed in first..first + runs {
+        history(seed, given("OPERATIONS").unwrap_or(0));
+    }
 }

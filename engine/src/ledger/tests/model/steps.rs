@@ -304,7 +304,7 @@ impl State {
 
     fn take(&mut self, node: usize) -> Result<Reply, String> {
         let (session, number) = (self.session(node), self.nodes[node].takes);
-        self.send(node, Command::Take { session, number, limit: LIMIT })
+        self.send(node, Command::Take { session, number, limit: LIMIT, ahead: u32::MAX })
     }
 
     fn hear(&mut self, node: usize, reply: Reply) {

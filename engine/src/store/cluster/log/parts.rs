@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{LogEntry, name};
+use super::name;
 use crate::failpoint;
 use crate::store::StoreError;
-use crate::store::cluster::types::{LogId, encode};
+use crate::store::cluster::types::{LogEntry, LogId, encode};
 use crate::store::journal::{Journal, sync_name};
 use crate::store::mark::Mark;
 
 /// Format of the records, which each of them begins with; any other is refused.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 /// What the names of parts begin and end with, around their number.
 const NAME: (&str, &str) = ("raft-", ".journal");
 /// Knows how many records there were, whatever the parts say.
@@ -32,7 +32,7 @@ pub(super) enum Change {
     /// Begins a part: the index of the next entry.
     Begin(u64),
     /// Kept by name until something else is.
-    Keep(String, Vec<u8>),
+    Keep(String, #[serde(with = "serde_bytes")] Vec<u8>),
     Entries(Vec<LogEntry>),
     /// Entries from this one on are gone.
     Cut(u64),
@@ -311,6 +311,7 @@ impl Parts {
         if is_lasting {
             part.journal.sync()?;
             self.mark.note(number);
+            failpoint::pass("raft.sync.after");
         }
         failpoint::pass("raft.commit.after");
         let reach = self.take_in(changes, place)?;

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::parts::{Change, Parts};
-use super::{Done, Lazy, QUEUE, Request, locked};
+use super::{Done, Lazy, QUEUE, Request, locked, name};
 use crate::queue::Receiver;
 use crate::store::StoreError;
+use crate::store::cluster::types::{LogEntry, LogId};
 
 /// How long what may be lost waits for company.
 const LAZY: Duration = Duration::from_millis(300);
@@ -20,6 +21,28 @@ pub(in crate::store) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
         Err(StoreError::Damaged(words)) => Ok(vec![words]),
         Err(error) => Err(error),
     }
+}
+
+/// The entries after one that a node which is down knows to be agreed on.
+pub(in crate::store::cluster) fn agreed_after(
+    dir: &Path,
+    index: u64,
+) -> Result<Vec<LogEntry>, StoreError> {
+    let parts = Parts::open(dir, 0)?;
+    let committed = parts.kept::<LogId>(name::COMMITTED)?.map_or(0, |committed| committed.index);
+    if committed <= index {
+        return Ok(Vec::new());
+    }
+    let entries = parts.read(index + 1, committed + 1)?;
+    let first = entries.first().map_or(committed + 1, |entry| entry.log_id.index);
+    if first > index + 1 {
+        return Err(StoreError::Damaged(format!(
+            "the tables in `{}` are as of entry {index}, and the log begins with entry {first}; \
+             start the node, and it makes them anew from its snapshot or from the others",
+            dir.display()
+        )));
+    }
+    Ok(entries)
 }
 
 /// The thread's own state.

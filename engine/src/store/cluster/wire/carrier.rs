@@ -29,7 +29,9 @@ pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::Receiver<u64>) {
         }
         sleep_until(next_try).await;
         let began = Instant::now();
-        match shared.connect().await {
+        let connected = shared.connect().await;
+        shared.fails.store(connected.is_err(), Ordering::Relaxed);
+        match connected {
             Ok(mut connection) => {
                 let end = connection.carry(first, &mut letters).await;
                 shared.peer.send_replace(None);

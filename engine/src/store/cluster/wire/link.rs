@@ -40,6 +40,8 @@ pub(super) struct Shared {
     // A lock, since a caller that gives up leaves from its own task; never held over a wait.
     callers: Mutex<HashMap<u64, Caller>>,
     pub(super) peer: watch::Sender<Option<Hello>>,
+    /// The last try to connect was in vain.
+    pub(super) fails: AtomicBool,
     /// A call was in vain: the connection may be dead without having told.
     pub(super) doubt: AtomicBool,
     /// Taken by the first call, which starts the task of the connection.
@@ -63,6 +65,7 @@ impl Link {
             numbers: AtomicU64::new(1),
             callers: Mutex::default(),
             peer: watch::Sender::new(None),
+            fails: AtomicBool::new(false),
             doubt: AtomicBool::new(false),
             idle: Mutex::new(Some(letters)),
         };
@@ -76,6 +79,11 @@ impl Link {
     /// Who answers at the other end, while connected.
     pub(crate) fn peer(&self) -> watch::Receiver<Option<Hello>> {
         self.shared.peer.subscribe()
+    }
+
+    /// Whether nobody was reached at the last try; the next one may be a while away.
+    pub(crate) fn fails(&self) -> bool {
+        self.shared.fails.load(Ordering::Relaxed)
     }
 
     /// One exchange. Dropping the future gives up this exchange alone, never the connection. While

@@ -50,6 +50,8 @@ pub(crate) struct Hello {
     pub cluster_id: Option<u128>,
     /// Drawn anew at every start of a process.
     pub life: u64,
+    /// The nodes with a vote, as it was told of them; an operator need not know them.
+    pub peers: String,
 }
 
 /// Asked for each connection, since a node learns its ids after its start.
@@ -154,7 +156,7 @@ enum WireError {
     Version { theirs: u8, ours: u8 },
     #[error("the two nodes do not have the same secret")]
     Secret,
-    #[error("the node there belongs to another cluster: its list of peers differs")]
+    #[error("the node there belongs to another cluster: its `cluster.name` differs")]
     Cluster,
     /// Words of the other end.
     #[error("{0}")]

@@ -286,7 +286,9 @@ pub(super) async fn hear_hello(
     if cluster != credentials.cluster() {
         return Err(WireError::Cluster);
     }
-    postcard::from_bytes(rest).map_err(|_| WireError::Damaged)
+    // A version before named no peers: it is told of its version, not of damage.
+    let before = |_| postcard::from_bytes(&[rest, &[0]].concat());
+    postcard::from_bytes(rest).or_else(before).map_err(|_| WireError::Damaged)
 }
 
 const _: () = assert!(RECORD_MAX <= u16::MAX as usize && READ_MAX > RECORD_MAX);

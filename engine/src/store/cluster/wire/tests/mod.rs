@@ -21,7 +21,8 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(8);
 
 fn hello(life: u64) -> Hello {
-    Hello { version: 3, role: Role::Voter, seat: 1, raft_id: 2, cluster_id: Some(4), life }
+    let (version, role, cluster_id) = (3, Role::Voter, Some(4));
+    Hello { version, role, seat: 1, raft_id: 2, cluster_id, life, peers: "1=a:1".to_owned() }
 }
 
 fn introduce(life: u64) -> Introduce {

@@ -28,7 +28,7 @@ async fn a_wrong_secret_and_no_secret_are_told_as_such() {
 #[tokio::test]
 async fn another_cluster_with_the_same_secret_is_told_as_such() {
     let reason = refused(Credentials::new(Some(b"a secret of the cluster"), b"a:1,c:3")).await;
-    assert_eq!(reason, "the node there belongs to another cluster: its list of peers differs");
+    assert_eq!(reason, "the node there belongs to another cluster: its `cluster.name` differs");
 }
 
 #[tokio::test]

@@ -1,0 +1,226 @@
+//! What the data directories of a cluster tell when its nodes are down: `failed`, `fsck`, `replay`, and
+//! `retry` on all of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{QUICK, all_rows, rows_of, same_everywhere};
+use crate::harness::nodes::files_below;
+use crate::harness::{Cluster, Ending, Files, Response, Site, TITLE, job, titled, wait_until};
+
+const PAGES: usize = 50;
+/// Pages that cannot be had before the site is mended.
+const BROKEN: [usize; 4] = [2, 5, 11, 17];
+
+/// A site of which some pages are not there until it is told so, and three nodes for it.
+fn broken_site(settings: &[&str]) -> (Site, Cluster, Arc<AtomicBool>) {
+    let (site, mended) = (Site::start(), Arc::new(AtomicBool::new(false)));
+    let is_mended = Arc::clone(&mended);
+    site.otherwise(move |request, _| {
+        let number = request.path[1..].parse().unwrap_or(0);
+        if BROKEN.contains(&number) && !is_mended.load(Ordering::SeqCst) {
+            return Response::status(if number % 2 == 0 { 404 } else { 500 });
+        }
+        let page = titled(&request.path.replace('/', "page "));
+        // The last ones leave time to kill somebody.
+        let delay = if number < PAGES - 8 { 60 } else { 1200 };
+        Response::html(page).delay(Duration::from_millis(delay))
+    });
+    let locators: Vec<(String, String)> =
+        (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let own = ["job.takeLimit=2", "cluster.end.wait=1s", "cluster.quorum.timeout=20s"];
+    let settings: Vec<&str> = QUICK.iter().chain(&own).chain(settings).copied().collect();
+    (site, Cluster::of(3, &job(&locators, TITLE), &settings), mended)
+}
+
+/// The rows of all pages that can be had.
+fn rows_without_broken() -> Vec<String> {
+    let rows = all_rows(PAGES).into_iter().enumerate();
+    rows.filter(|(number, _)| !BROKEN.contains(number)).map(|(_, row)| row).collect()
+}
+
+fn look(cluster: &Cluster, command: &str, node: usize) -> Ending {
+    cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")])
+}
+
+/// The failed jobs that a node which is down knows of: its lines, sorted.
+fn failed(cluster: &Cluster, node: usize) -> Vec<String> {
+    let ending = look(cluster, "failed", node);
+    assert_eq!(ending.code, 0, "node {node}: {ending:?}");
+    let mut lines: Vec<String> = ending.stdout.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn names(lines: &[String]) -> Vec<String> {
+    let name = |line: &String| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(!line["reasons"].as_array().unwrap().is_empty(), "{line}");
+        line["name"].as_str().unwrap().to_owned()
+    };
+    lines.iter().map(name).collect()
+}
+
+/// What a node has on its disk, but for what SQLite moves from one file to another.
+fn disk(cluster: &Cluster, node: usize) -> Files {
+    let mut files = files_below(&cluster.work.path(&format!("d{node}")));
+    files.retain(|name, _| !name.contains(".db"));
+    files
+}
+
+/// Failed jobs in a node's tables alone, without what its log has beyond them.
+fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
+    let copy = cluster.work.path("copy");
+    drop(std::fs::remove_dir_all(&copy));
+    std::fs::create_dir(&copy).unwrap();
+    for name in ["state.db", "state.db-wal"] {
+        let file = cluster.work.path(&format!("d{node}/{name}"));
+        if file.exists() {
+            std::fs::copy(file, copy.join(name)).unwrap();
+        }
+    }
+    let connection = rusqlite::Connection::open(copy.join("state.db")).unwrap();
+    connection.query_row("SELECT count(*) FROM failed", [], |row| row.get(0)).unwrap_or(0)
+}
+
+/// Kills a node that knows of all failed jobs, in the second half of the run; the others end it.
+fn one_killed_near_the_end(cluster: &mut Cluster) -> usize {
+    cluster.start_all();
+    cluster.done(5);
+    let victim = 1 + cluster.led() % 3;
+    wait_until("it knows of all failed jobs", || {
+        cluster.status(victim).is_some_and(|status| {
+            let run = &status["run"];
+            run["failed"] == BROKEN.len() && run["done"].as_u64() >= Some(PAGES as u64 / 2)
+        })
+    });
+    // What is agreed on is noted within 300 ms.
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(cluster.kill(victim), "it had ended");
+    for node in cluster.seats() {
+        let code = if node == victim { 137 } else { 4 };
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, code, "node {node}: {ending:?}");
+    }
+    victim
+}
+
+#[test]
+fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
+    let (site, mut cluster, mended) = broken_site(&[]);
+    let victim = one_killed_near_the_end(&mut cluster);
+    assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables were to be behind its log");
+    let before: Vec<Files> = cluster.seats().map(|node| disk(&cluster, node)).collect();
+    let lines = failed(&cluster, 1);
+    assert_eq!(names(&lines), BROKEN.map(|n| format!("n{n:03}")));
+    // Asked twice, and in turn with other looks, they tell the same.
+    for node in cluster.seats().chain(cluster.seats()) {
+        assert_eq!(failed(&cluster, node), lines, "node {node}");
+        cluster.fsck();
+    }
+    for (node, files) in cluster.seats().zip(before) {
+        let now = disk(&cluster, node);
+        let changed: BTreeSet<&String> =
+            files.keys().chain(now.keys()).filter(|key| files.get(*key) != now.get(*key)).collect();
+        assert!(changed.is_empty(), "node {node} was only looked at: {changed:?}");
+    }
+    assert_eq!(failed_in_tables(&cluster, victim), 0, "and nothing went to its tables");
+    let asked = site.log().len();
+    mended.store(true, Ordering::SeqCst);
+    cluster.command = "retry";
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, victim), all_rows(PAGES));
+    assert_eq!(site.log().len(), asked + BROKEN.len(), "no other page is loaded");
+    for node in cluster.seats() {
+        assert_eq!(failed(&cluster, node), Vec::<String>::new());
+    }
+    cluster.fsck();
+    cluster.start_all();
+    for ending in cluster.all_end_with(0) {
+        assert!(ending.stderr.contains("nothing to try again"), "{ending:?}");
+    }
+}
+
+/// Replays what a node has; its exit code, the rows, and how many pages it did not have.
+fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
+    let (data, output) = (format!("d{node}"), format!("again{node}"));
+    let mut words = vec!["replay", "defs", "--data-dir", &data, "--output", &output];
+    words.extend(["--report", "replay.json", "--set", QUICK[2]]);
+    let ending = cluster.work.spoonbill(&words);
+    let report: serde_json::Value = serde_json::from_str(&cluster.work.read("replay.json"))
+        .unwrap_or_else(|_| panic!("no report: {ending:?}"));
+    let folder = cluster.work.list(&output).pop().unwrap_or_default();
+    let mut rows = cluster.work.lines(&format!("{output}/{folder}/data.txt"));
+    rows.sort();
+    (ending.code, rows, report["replay"]["pagesMissing"].as_u64().unwrap())
+}
+
+#[test]
+fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
+    let (site, mut cluster, mended) = broken_site(&[]);
+    cluster.start_all();
+    cluster.all_end_with(4);
+    assert_eq!(rows_of(&cluster, 1), rows_without_broken());
+    let asked = site.log().len();
+    let mut all = BTreeSet::new();
+    for node in cluster.seats() {
+        let share = cluster.report(node)["share"]["jobs"].as_u64().unwrap();
+        let (code, rows, missing) = replay(&cluster, node);
+        println!("node {node}: {share} jobs, {} rows, {missing} pages missing", rows.len());
+        assert_eq!(code, 4, "node {node}: others have some of the pages");
+        assert_eq!(rows.len() as u64 + missing, PAGES as u64, "node {node}");
+        assert!(rows.len() as u64 <= share && rows.iter().all(|row| all.insert(row.clone())));
+        assert!(!cluster.work.exists(&format!("d{node}/replay")));
+    }
+    assert_eq!(Vec::from_iter(all), rows_without_broken(), "together they have all pages");
+    assert_eq!(site.log().len(), asked, "nothing was loaded");
+    // Killed in the middle of it, a replay leaves something behind that hurts nobody.
+    std::fs::create_dir_all(cluster.work.path("d2/replay")).unwrap();
+    cluster.work.write("d2/replay/state.db", "half of a ledger");
+    cluster.fsck();
+    mended.store(true, Ordering::SeqCst);
+    cluster.command = "retry";
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 2), all_rows(PAGES));
+    assert_eq!(site.log().len(), asked + BROKEN.len(), "no other page is loaded");
+    assert_eq!(replay(&cluster, 2).0, 4);
+    assert!(!cluster.work.exists("d2/replay"));
+}
+
+#[test]
+fn what_is_looked_at_is_at_rest() {
+    let (_site, mut cluster, _) = broken_site(&[]);
+    cluster.start_all();
+    cluster.start(9);
+    cluster.done(5);
+    for command in ["failed", "fsck"] {
+        for node in cluster.seats() {
+            let ending = look(&cluster, command, node);
+            assert_eq!(ending.code, 10, "{command} of node {node}: {ending:?}");
+        }
+    }
+    // A run that nobody has ended has nothing to compare with.
+    for node in cluster.seats() {
+        cluster.kill(node);
+    }
+    cluster.kill(9);
+    let ending = cluster.work.spoonbill(&["replay", "defs", "--data-dir", "d1"]);
+    assert_eq!(ending.code, 3, "{ending:?}");
+    assert!(ending.stderr.contains("is not finished"), "{ending:?}");
+    cluster.fsck();
+    let worker = look(&cluster, "failed", 9);
+    assert_eq!((worker.code, worker.stdout.as_str()), (1, ""), "{worker:?}");
+    assert!(worker.stderr.contains("a node without a vote has none"), "{worker:?}");
+    cluster.start_all();
+    cluster.all_end_with(4);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), rows_without_broken());
+}

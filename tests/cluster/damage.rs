@@ -1,0 +1,124 @@
+//! Files of one node that are damaged: the node is rebuilt from the others, and what was damaged is kept;
+//! alone, it is refused by name.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::{Cluster, Site};
+use crate::kill::shop::Dice;
+
+const PAGES: usize = 90;
+
+/// Nodes in the middle of their work, one of them killed.
+fn one_killed() -> (Site, Cluster, usize) {
+    let settings = ["job.takeLimit=2", "cluster.quorum.timeout=20s"];
+    let (site, mut cluster) = three(PAGES, Duration::from_millis(150), &settings);
+    cluster.start_all();
+    cluster.done(12);
+    let leader = cluster.led();
+    let victim = cluster.seats().find(|node| *node != leader).unwrap();
+    assert!(cluster.kill(victim));
+    (site, cluster, victim)
+}
+
+fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
+    let mut bytes = std::fs::read(file).unwrap();
+    // A journal is zeros behind its records.
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for _ in 0..places {
+        bytes[dice.below(used as u64 * 2 / 3) as usize] ^= 1 << dice.below(8);
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// Damages the tables of a node, which are all in their file as after a longer run.
+fn damage_tables(cluster: &Cluster, node: usize) {
+    let file = cluster.work.path(&format!("d{node}/state.db"));
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    flip(&file, &mut Dice(11), 400);
+}
+
+fn damage_log(cluster: &Cluster, node: usize) {
+    let data = format!("d{node}");
+    let parts = cluster.work.list(&data).into_iter().filter(|name| name.starts_with("raft-"));
+    flip(&cluster.work.path(&data).join(parts.max().unwrap()), &mut Dice(12), 1);
+}
+
+fn is_rebuilt_after(damage: impl Fn(&Cluster, usize), named: &str) {
+    let (_site, mut cluster, victim) = one_killed();
+    damage(&cluster, victim);
+    cluster.start(victim);
+    let ends = cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, victim), all_rows(PAGES));
+    let said = &ends[victim - 1].stderr;
+    for words in ["is damaged", named, &format!("`d{victim}/damaged-1`")] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let kept = cluster.work.list(&format!("d{victim}/damaged-1"));
+    for file in ["raft-000001.journal", "state.db"] {
+        assert!(kept.iter().any(|name| name == file), "{kept:?}");
+    }
+    cluster.fsck();
+    // It votes like any other from now on.
+    cluster.start_all();
+    let ends = cluster.all_end_with(0);
+    assert!(ends.iter().all(|ending| !ending.stderr.contains("damaged")), "{ends:?}");
+}
+
+#[test]
+fn a_node_whose_tables_are_damaged_is_rebuilt_from_the_others() {
+    is_rebuilt_after(damage_tables, "state.db");
+}
+
+#[test]
+fn a_node_whose_log_is_damaged_is_rebuilt_from_the_others() {
+    is_rebuilt_after(damage_log, "raft-");
+}
+
+#[test]
+fn a_damaged_node_that_is_alone_is_refused_by_name_and_nothing_is_moved() {
+    let (_site, mut cluster, victim) = one_killed();
+    for node in cluster.seats().filter(|node| *node != victim) {
+        cluster.kill(node);
+    }
+    damage_log(&cluster, victim);
+    let found = cluster.work.spoonbill(&["fsck", "--data-dir", &format!("d{victim}")]);
+    assert_eq!((found.code, found.stdout.lines().count()), (1, 1), "{found:?}");
+    let before = cluster.work.list(&format!("d{victim}"));
+    cluster.start(victim);
+    let ending = cluster.end(victim);
+    assert_eq!(ending.code, 1, "{ending:?}");
+    assert!(ending.stderr.contains(&format!("d{victim}/raft-")), "{}", ending.stderr);
+    assert_eq!(cluster.work.list(&format!("d{victim}")), before);
+    // With the others it is rebuilt, and the run goes on.
+    cluster.start_all();
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, victim), all_rows(PAGES));
+}
+
+#[test]
+fn a_node_whose_ledger_is_not_the_clusters_stops_and_keeps_its_files() {
+    let (_site, mut cluster) = three(240, Duration::from_millis(150), &["job.takeLimit=1"]);
+    cluster.start_all();
+    cluster.done(3);
+    let leader = cluster.led();
+    let victim = cluster.seats().find(|node| *node != leader).unwrap();
+    cluster.kill(victim);
+    cluster.start_with_env(victim, &[("FAILPOINT_ASTRAY", "20")]);
+    let ending = cluster.end(victim);
+    assert_eq!(ending.code, 1, "{ending:?}");
+    assert!(ending.stderr.contains("this node's ledger is not the cluster's"), "{ending:?}");
+    // So it stays, until somebody has looked at what is there.
+    let data = cluster.work.path(&format!("d{victim}"));
+    assert!(data.join("state.db").exists(), "nothing is left to look at");
+    std::fs::rename(&data, cluster.work.path("evidence")).unwrap();
+    cluster.start(victim);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, victim), all_rows(240));
+}

@@ -1,0 +1,32 @@
+//! The disk of one node is full: that node ends with a clear sentence, the others go on, and with space
+//! it has the same files as they.
+
+use std::time::Duration;
+
+use super::{all_rows, rows_of, same_everywhere, three};
+use crate::kill::full_disk::Tmpfs;
+
+const PAGES: usize = 400;
+
+#[test]
+fn a_node_without_space_ends_with_9_and_comes_back_with_space() {
+    let Some(small) = Tmpfs::mount(400) else {
+        println!("skipped: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let (_site, mut cluster) = three(PAGES, Duration::from_millis(100), &["job.takeLimit=1"]);
+    let data = small.path().join("data").display().to_string();
+    cluster.give(3, &["--data-dir", &data]);
+    cluster.start_all();
+    let ending = cluster.end(3);
+    assert_eq!(ending.code, 9, "{ending:?}");
+    assert!(ending.stderr.contains("disk is full"), "{}", ending.stderr);
+    assert!(cluster.work.exists("o3"), "it had not even begun");
+    let ended = [1, 2].map(|node| cluster.has_ended(node));
+    assert_eq!(ended, [false, false], "the others go on");
+    small.resize(200_000);
+    cluster.start(3);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 3), all_rows(PAGES));
+}

@@ -1,0 +1,100 @@
+//! Who gets the work: only when enough are there, and then by `cluster.placement`.
+
+use std::time::{Duration, Instant};
+
+use super::{QUICK, all_rows, rows_of, same_everywhere, three};
+use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
+
+#[test]
+fn nobody_starts_before_as_many_are_there_as_were_asked_for() {
+    let (site, mut cluster) = three(20, Duration::from_millis(20), &[]);
+    for node in cluster.seats() {
+        cluster.give(node, &["--quorum", "3"]);
+    }
+    cluster.start(1);
+    cluster.start(2);
+    cluster.led();
+    // Two are enough to agree, and would have been done by now.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(site.log().len(), 0, "a page was loaded without the third");
+    assert!(!cluster.has_ended(1) && !cluster.has_ended(2));
+    cluster.start(3);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(20));
+    assert_eq!(site.log().len(), 20);
+}
+
+#[test]
+fn without_the_last_one_nodes_give_up_and_say_who_is_missing() {
+    let (site, mut cluster) = three(20, Duration::from_millis(20), &["cluster.quorum.timeout=3s"]);
+    for node in cluster.seats() {
+        cluster.give(node, &["--quorum", "3"]);
+    }
+    let start = Instant::now();
+    cluster.start(1);
+    cluster.start(2);
+    let ends = [cluster.end(1), cluster.end(2)];
+    for ending in &ends {
+        assert_eq!(ending.code, 75, "{ends:?}");
+        // Whoever gives up last finds the other gone, too.
+        for words in ["not formed within 3 s", "no answer from", "node 3 at"] {
+            assert!(ending.stderr.contains(words), "no `{words}`: {ends:?}");
+        }
+    }
+    let first = ends.iter().any(|ending| ending.stderr.contains("no answer from node 3"));
+    assert!(first, "nobody says that it is the third alone: {ends:?}");
+    assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());
+    assert_eq!(site.log().len(), 0, "nothing was begun");
+    // All of them together do it later.
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert_eq!(rows_of(&cluster, 3), all_rows(20));
+}
+
+/// So many polite hosts with so many pages each; what each of three nodes had of them.
+fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
+    let sites: Vec<Site> =
+        (2..2 + hosts).map(|n| Site::start_on(&format!("127.0.0.{n}"))).collect();
+    for site in &sites {
+        site.otherwise(|_, _| Response::html(titled("x")).delay(Duration::from_millis(20)));
+    }
+    let locators: Vec<(String, String)> = sites
+        .iter()
+        .enumerate()
+        .flat_map(|(place, site)| {
+            (0..pages).map(move |n| (format!("s{place}p{n}"), site.url(&format!("/{n}"))))
+        })
+        .collect();
+    let locators: Vec<(&str, &str)> =
+        locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+    let placement = format!("cluster.placement={placement}");
+    let own =
+        [&placement, "loader.fetch.delay=120ms", "loader.fetch.parallelism=1", "job.takeLimit=2"];
+    let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
+    let mut cluster = Cluster::of(3, &job(&locators, TITLE), &settings);
+    // All are there from the first job on.
+    for node in cluster.seats() {
+        cluster.give(node, &["--quorum", "3"]);
+    }
+    cluster.start_all();
+    wait_until("it begins", || !sites[0].log().is_empty());
+    cluster.all_end_with(0);
+    let jobs = |node| cluster.report(node)["share"]["jobs"].as_u64().unwrap();
+    let shares: Vec<u64> = cluster.seats().map(jobs).collect();
+    println!("{placement}: {shares:?}");
+    assert_eq!(shares.iter().sum::<u64>() as usize, hosts * pages);
+    shares
+}
+
+#[test]
+fn the_first_among_the_peers_gets_a_trickle_of_jobs() {
+    let shares = shares(1, 20, "listed");
+    assert!(shares[0] >= 16, "{shares:?}");
+}
+
+#[test]
+fn the_least_loaded_share_the_hosts() {
+    let shares = shares(6, 8, "leastLoaded");
+    assert!(shares.iter().all(|jobs| *jobs >= 8), "{shares:?}");
+}

@@ -1,0 +1,70 @@
+//! A page that no parser survives: it costs its own rows, and some lives of its workers.
+
+use std::time::{Duration, Instant};
+
+use super::{QUICK, same_everywhere};
+use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+
+const PAGES: usize = 40;
+/// Dies of the page with this text.
+const DEADLY: [(&str, &str); 1] = [("FAILPOINT_PAGE", "page 013")];
+const PATIENCE: Duration = Duration::from_secs(80);
+/// The exit of a process that was aborted.
+const ABORTED: i32 = 134;
+
+#[test]
+fn a_page_that_kills_its_worker_fails_alone() {
+    let site = Site::start();
+    site.otherwise(|request, _| {
+        let page = titled(&request.path.replace('/', "page "));
+        Response::html(page).delay(Duration::from_millis(20))
+    });
+    // Where it is not there, rows are as they are to be.
+    let list = |without: Option<usize>| {
+        let pages = (0..PAGES).filter(|n| Some(*n) != without);
+        let locators: Vec<(String, String)> =
+            pages.map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
+        let locators: Vec<(&str, &str)> =
+            locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
+        job(&locators, TITLE)
+    };
+    let own = ["output.order=canonical", "cluster.quorum.timeout=20s"];
+    let settings: Vec<&str> = QUICK.iter().chain(&own).copied().collect();
+    let golden = Cluster::of(3, &list(Some(13)), &settings).solo(0);
+    let mut cluster = Cluster::of(3, &list(None), &settings);
+    for node in cluster.seats() {
+        cluster.start_with_env(node, &DEADLY);
+    }
+    let (start, mut deaths) = (Instant::now(), 0);
+    let mut open: Vec<usize> = cluster.seats().collect();
+    while !open.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{deaths} deaths; {open:?} do not come to an end");
+        for node in
+            open.clone().into_iter().filter(|node| cluster.has_ended(*node)).collect::<Vec<_>>()
+        {
+            match cluster.node(node).code() {
+                Some(ABORTED) => {
+                    deaths += 1;
+                    cluster.start_with_env(node, &DEADLY);
+                }
+                Some(4) => open.retain(|other| *other != node),
+                code => panic!("node {node}: {code:?}: {}", cluster.node(node).stderr()),
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    println!("{deaths} deaths, {:.1?}", start.elapsed());
+    // Three in company, then five alone.
+    assert_eq!(deaths, 8);
+    assert!(same_everywhere(&cluster) == golden, "the others' rows are not as alone");
+    for node in cluster.seats() {
+        let report = cluster.report(node);
+        assert_eq!(report["jobs"]["failed"], 1, "{report}");
+        assert_eq!(report["failures"][0]["name"], "n013", "{report}");
+        let ending = cluster.work.spoonbill(&["failed", "--data-dir", &format!("d{node}")]);
+        assert_eq!(ending.stdout.lines().count(), 1, "{ending:?}");
+        let told = "its worker died or hung 5 times while working on nothing else";
+        assert!(ending.stdout.contains("\"n013\"") && ending.stdout.contains(told), "{ending:?}");
+    }
+    cluster.fsck();
+}

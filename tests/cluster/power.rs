@@ -1,0 +1,134 @@
+//! The power goes for all nodes of a cluster at once: whatever they had not synced may or may not be
+//! on their disks, sector by sector. Logs that were cut short behind a snapshot are among it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site};
+use crate::harness::{Cluster, wait_until};
+use crate::kill::power::{cut_tail, differing, tear};
+use crate::kill::shop::Dice;
+
+/// So many that logs are cut: raft keeps the last 500 entries.
+const PAGES: usize = 1500;
+
+fn names(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+fn is_part(name: &str) -> bool {
+    name.starts_with("raft-")
+}
+
+/// What a sync is awaited for, but for copies that have another name until then.
+fn is_synced(name: &str) -> bool {
+    is_part(name) || ["state.db", "state.db-wal"].contains(&name)
+}
+
+/// Leaves a node's disk as a power cut could; tells how many bytes were in doubt. Everything that is
+/// left is on the disk.
+fn cut_power(data: &Path, images: &Path, dice: &mut Dice) -> usize {
+    let mut doubt = 0;
+    for name in names(data).iter().filter(|name| is_synced(name)) {
+        let copying = if is_part(name) { "copying-raft-" } else { "copying-state.db" };
+        if images.join(copying).exists() || name == "state.db" && !images.join(name).exists() {
+            // Killed between the sync and the copy: all there is is synced.
+            continue;
+        }
+        let read = |dir: &Path| std::fs::read(dir.join(name)).unwrap_or_default();
+        let (synced, written) = (read(images), read(data));
+        doubt += differing(&synced, &written);
+        let torn = tear(&synced, &written, dice);
+        if torn.is_empty() {
+            std::fs::remove_file(data.join(name)).unwrap();
+        } else {
+            std::fs::write(data.join(name), torn).unwrap();
+        }
+    }
+    std::fs::remove_file(data.join("state.db-shm")).ok();
+    std::fs::remove_dir_all(images).unwrap();
+    std::fs::create_dir(images).unwrap();
+    for name in names(data).iter().filter(|name| is_synced(name)) {
+        std::fs::copy(data.join(name), images.join(name)).unwrap();
+    }
+    doubt
+}
+
+/// Starts all nodes; the first to come to the point takes the power of all with it. False if they
+/// ended before that.
+fn run_until(cluster: &mut Cluster, point: Option<&str>) -> bool {
+    for node in cluster.seats() {
+        let image = format!("d{node}/state.db:images{node}");
+        let order = ("FAILPOINT", point.unwrap_or_default());
+        let env = [("FAILPOINT_IMAGE", image.as_str()), order];
+        cluster.start_with_env(node, if point.is_some() { &env } else { &env[..1] });
+    }
+    let mut ended = None;
+    wait_until("a node has ended", || {
+        ended = cluster.seats().find(|node| cluster.has_ended(*node));
+        ended.is_some()
+    });
+    let first = cluster.node(ended.unwrap()).code();
+    if first != Some(137) {
+        assert_eq!(first, Some(0), "{}", cluster.node(ended.unwrap()).stderr());
+        return false;
+    }
+    for node in cluster.seats() {
+        cluster.kill(node);
+    }
+    true
+}
+
+fn power_goes(seed: u64) -> usize {
+    let mut dice = Dice(seed);
+    let (_site, defs) = slow_site(PAGES, Duration::from_millis(6));
+    let own = ["cluster.snapshot.bytes=1KiB", "job.takeLimit=1", "cluster.quorum.timeout=40s"];
+    let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
+    let mut cluster = Cluster::of(3, &defs, &settings);
+    for node in cluster.seats() {
+        std::fs::create_dir(cluster.work.path(&format!("images{node}"))).unwrap();
+    }
+    let (mut cuts, mut doubt) = (0, 0);
+    let points = ["raft.purge.after", "raft.drop.after", "snapshot.kept.after", "raft.apply.after"];
+    let mut ended = false;
+    while cuts < 3 {
+        let point = points[(seed + cuts) as usize % points.len()];
+        let often =
+            if point == "raft.apply.after" { 100 + dice.below(900) } else { 1 + dice.below(2) };
+        if !run_until(&mut cluster, Some(&format!("{point}:{often}"))) {
+            ended = true;
+            break;
+        }
+        cuts += 1;
+        println!("seed {seed}: the power goes at {point}:{often}");
+        for node in cluster.seats() {
+            let path = |name: &str| cluster.work.path(&format!("{name}{node}"));
+            let lost = cut_power(&path("d"), &path("images"), &mut dice);
+            doubt += usize::from(lost > 0);
+            if dice.below(2) == 0 {
+                // The tables alone have everything that the log has no more.
+                std::fs::remove_file(path("d").join("snapshot.db")).ok();
+            }
+            cut_tail(&path("o").join("latest/data.txt"), &mut dice);
+        }
+    }
+    if !ended {
+        cluster.start_all();
+    }
+    cluster.all_end_with(0);
+    let mut rows = all_rows(PAGES);
+    rows.sort();
+    assert!(rows_of(&cluster, 1) == rows, "seed {seed}: the rows differ");
+    same_everywhere(&cluster);
+    cluster.fsck();
+    doubt
+}
+
+#[test]
+fn when_the_power_goes_for_all_nodes_nothing_is_lost() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (first, rounds) = (number("SEED").unwrap_or(7000), number("ROUNDS").unwrap_or(2));
+    let doubt: usize = (first..first + rounds).map(power_goes).sum();
+    assert!(doubt > 0, "no cut took anything");
+}
