@@ -243,7 +243,11 @@ impl Pen {
     /// Writes what is committed, up to a last block.
     fn catch_up(&mut self, last: u64) -> Result<(), Broken> {
         loop {
-            let mut blocks = self.read(false, self.position.seq)?;
+            let mut blocks = self.read(Question::Output {
+                appender: self.order.number,
+                after: self.position.seq,
+                bytes_max: READ_BYTES,
+            })?;
             blocks.retain(|output| output.seq <= last);
             let Some(newest) = blocks.last() else {
                 // Whoever follows the file sees rows as soon as they are committed.
@@ -264,13 +268,7 @@ impl Pen {
         }
     }
 
-    fn read(&self, canonical: bool, after: u64) -> Result<Vec<OutputBlock>, StoreError> {
-        let (appender, bytes_max) = (self.order.number, READ_BYTES);
-        let question = if canonical {
-            Question::CanonicalOutput { appender, after, bytes_max }
-        } else {
-            Question::Output { appender, after, bytes_max }
-        };
+    fn read(&self, question: Question) -> Result<Vec<OutputBlock>, StoreError> {
         match self.store.ask_blocking(question)? {
             Answer::Output(blocks) => Ok(blocks),
             other => Err(StoreError::Failed(format!("output was asked for, not {other:?}"))),
@@ -300,13 +298,18 @@ impl Pen {
         let mut file = create(&part, &self.order.header)?;
         let (mut count, mut seq) = (0, 0);
         loop {
-            let blocks = self.read(true, count)?;
+            let blocks = self.read(Question::CanonicalOutput {
+                appender: self.order.number,
+                after: count,
+                last,
+                bytes_max: READ_BYTES,
+            })?;
             if blocks.is_empty() {
                 break;
             }
             failpoint::pass("append.write.before");
             count += blocks.len() as u64;
-            for output in blocks.iter().filter(|output| output.seq <= last) {
+            for output in &blocks {
                 seq = seq.max(output.seq);
                 file.append(&output.block.bytes)?;
             }

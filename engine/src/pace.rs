@@ -29,6 +29,15 @@ pub(crate) struct Pace {
     closed: watch::Sender<bool>,
 }
 
+/// A lane's turn, taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// When it came.
+    pub at: Instant,
+    /// Whether it is the first one: a connection has to be made before the host is asked.
+    pub is_first: bool,
+}
+
 impl Pace {
     /// A pace with this delay.
     pub(crate) fn new(delay: Duration) -> Self {
@@ -75,7 +84,7 @@ impl Pace {
     }
 
     /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.
-    pub(crate) async fn turn(&self, lane: &str) -> Option<Instant> {
+    pub(crate) async fn turn(&self, lane: &str) -> Option<Turn> {
         let mut closed = self.closed.subscribe();
         let began = Instant::now();
         loop {
@@ -86,17 +95,19 @@ impl Pace {
             if now - began > self.patience {
                 return None;
             }
-            let Err(at) = self.start(lane, now) else { return Some(now) };
-            // Who wakes late starts late, and the next one counts from then.
-            tokio::select! {
-                () = sleep_until(at) => {}
-                changed = closed.changed() => if changed.is_err() { return None },
+            match self.start(lane, now) {
+                Ok(is_first) => return Some(Turn { at: now, is_first }),
+                // Who wakes late starts late, and the next one counts from then.
+                Err(at) => tokio::select! {
+                    () = sleep_until(at) => {}
+                    changed = closed.changed() => if changed.is_err() { return None },
+                },
             }
         }
     }
 
-    /// A lane was asked once more, as late as now perhaps; tells that time.
-    pub(crate) fn asked_again(&self, lane: &str) -> Instant {
+    /// A lane was asked later than its turn came, as late as now perhaps; tells that time.
+    pub(crate) fn asked_late(&self, lane: &str) -> Instant {
         let now = Instant::now();
         if !self.delay.is_zero() {
             self.lock().insert(lane.to_owned(), now + self.delay);
@@ -109,10 +120,10 @@ impl Pace {
         self.closed.send_replace(true);
     }
 
-    /// Starts now, or tells when to ask again.
-    fn start(&self, lane: &str, now: Instant) -> Result<(), Instant> {
+    /// Starts now, and tells whether it is the first time; or tells when to ask again.
+    fn start(&self, lane: &str, now: Instant) -> Result<bool, Instant> {
         if self.delay.is_zero() {
-            return Ok(());
+            return Ok(false);
         }
         let mut next = self.lock();
         if let Some(at) = next.get(lane).filter(|at| **at > now) {
@@ -121,8 +132,8 @@ impl Pace {
         if next.len() >= HOSTS_MAX {
             next.retain(|_, at| *at > now);
         }
-        next.insert(lane.to_owned(), now + self.delay);
-        Ok(())
+        let before = next.insert(lane.to_owned(), now + self.delay);
+        Ok(before.is_none())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
@@ -143,7 +154,7 @@ mod tests {
         let pace = Arc::new(Pace::new(DELAY));
         let turns = (0..12).map(|number| {
             let (lane, pace) = (number % 2, Arc::clone(&pace));
-            tokio::spawn(async move { (lane, pace.turn(["a", "b"][lane]).await.unwrap()) })
+            tokio::spawn(async move { (lane, pace.turn(["a", "b"][lane]).await.unwrap().at) })
         });
         let mut starts = Vec::new();
         for turn in turns.collect::<Vec<_>>() {
@@ -158,10 +169,10 @@ mod tests {
     #[tokio::test]
     async fn a_start_that_came_late_is_what_the_next_one_counts_from() {
         let pace = Pace::new(DELAY);
-        pace.turn("a").await.unwrap();
-        let again = pace.asked_again("a");
+        assert!(pace.turn("a").await.unwrap().is_first);
+        let late = pace.asked_late("a");
         let next = pace.turn("a").await.unwrap();
-        assert!(next - again >= DELAY);
+        assert!(next.at - late >= DELAY && !next.is_first);
     }
 
     #[tokio::test]

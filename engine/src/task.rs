@@ -262,11 +262,13 @@ impl TaskMediator {
         }
         let (lane, before) = (&grant.job.lane, way.redirects);
         let _place = self.pace.place(lane).await;
-        *started = Some(self.pace.turn(lane).await.ok_or(Absent::Closed)?);
+        let turn = self.pace.turn(lane).await.ok_or(Absent::Closed)?;
+        *started = Some(turn.at);
         let loaded = self.http.load_in_lane(&mut way).await;
         let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(Loaded::Moved)));
-        if asked > 1 {
-            *started = Some(self.pace.asked_again(lane));
+        // On a busy machine it may take long to make a connection; the requests after it are quick.
+        if asked > 1 || turn.is_first {
+            *started = Some(self.pace.asked_late(lane));
         }
         match loaded {
             Ok(Loaded::Page(fetched)) => {

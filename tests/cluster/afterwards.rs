@@ -14,27 +14,41 @@ const PAGES: usize = 50;
 /// Pages that cannot be had before the site is mended.
 const BROKEN: [usize; 4] = [2, 5, 11, 17];
 
-/// A site of which some pages are not there until it is told so, and three nodes for it.
-fn broken_site(settings: &[&str]) -> (Site, Cluster, Arc<AtomicBool>) {
-    let (site, mended) = (Site::start(), Arc::new(AtomicBool::new(false)));
-    let is_mended = Arc::clone(&mended);
+/// What a site waits for.
+#[derive(Clone, Default)]
+struct Words {
+    /// Pages that could not be had can be.
+    mended: Arc<AtomicBool>,
+    /// The last pages may come.
+    go_on: Arc<AtomicBool>,
+}
+
+fn say(word: &AtomicBool) {
+    word.store(true, Ordering::SeqCst);
+}
+
+/// A site of which some pages are not there until it is told so, whose last ones are held back until
+/// it is told so, and three nodes for it.
+fn broken_site() -> (Site, Cluster, Words) {
+    let (site, words) = (Site::start(), Words::default());
+    let Words { mended, go_on } = words.clone();
     site.otherwise(move |request, _| {
         let number = request.path[1..].parse().unwrap_or(0);
-        if BROKEN.contains(&number) && !is_mended.load(Ordering::SeqCst) {
+        if BROKEN.contains(&number) && !mended.load(Ordering::SeqCst) {
             return Response::status(if number % 2 == 0 { 404 } else { 500 });
         }
-        let page = titled(&request.path.replace('/', "page "));
-        // The last ones leave time to kill somebody.
-        let delay = if number < PAGES - 8 { 60 } else { 1200 };
-        Response::html(page).delay(Duration::from_millis(delay))
+        let page = Response::html(titled(&request.path.replace('/', "page ")));
+        let page = page.delay(Duration::from_millis(60));
+        // Two nodes may wait for them; the third one does all the others.
+        if number < PAGES - 2 { page } else { page.held_until(&go_on) }
     });
     let locators: Vec<(String, String)> =
         (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
     let locators: Vec<(&str, &str)> =
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let own = ["job.takeLimit=2", "cluster.end.wait=1s", "cluster.quorum.timeout=20s"];
-    let settings: Vec<&str> = QUICK.iter().chain(&own).chain(settings).copied().collect();
-    (site, Cluster::of(3, &job(&locators, TITLE), &settings), mended)
+    let settings: Vec<&str> = QUICK.iter().chain(&own).copied().collect();
+    (site, Cluster::of(3, &job(&locators, TITLE), &settings), words)
 }
 
 /// The rows of all pages that can be had.
@@ -88,7 +102,7 @@ fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
 }
 
 /// Kills a node that knows of all failed jobs, in the second half of the run; the others end it.
-fn one_killed_near_the_end(cluster: &mut Cluster) -> usize {
+fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
     cluster.start_all();
     cluster.done(5);
     let victim = 1 + cluster.led() % 3;
@@ -101,6 +115,7 @@ fn one_killed_near_the_end(cluster: &mut Cluster) -> usize {
     // What is agreed on is noted within 300 ms.
     std::thread::sleep(Duration::from_millis(400));
     assert!(cluster.kill(victim), "it had ended");
+    say(&words.go_on);
     for node in cluster.seats() {
         let code = if node == victim { 137 } else { 4 };
         let ending = cluster.end(node);
@@ -111,8 +126,8 @@ fn one_killed_near_the_end(cluster: &mut Cluster) -> usize {
 
 #[test]
 fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
-    let (site, mut cluster, mended) = broken_site(&[]);
-    let victim = one_killed_near_the_end(&mut cluster);
+    let (site, mut cluster, words) = broken_site();
+    let victim = one_killed_near_the_end(&mut cluster, &words);
     assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables were to be behind its log");
     let before: Vec<Files> = cluster.seats().map(|node| disk(&cluster, node)).collect();
     let lines = failed(&cluster, 1);
@@ -130,7 +145,7 @@ fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
     }
     assert_eq!(failed_in_tables(&cluster, victim), 0, "and nothing went to its tables");
     let asked = site.log().len();
-    mended.store(true, Ordering::SeqCst);
+    say(&words.mended);
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
@@ -163,7 +178,8 @@ fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
 
 #[test]
 fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
-    let (site, mut cluster, mended) = broken_site(&[]);
+    let (site, mut cluster, words) = broken_site();
+    say(&words.go_on);
     cluster.start_all();
     cluster.all_end_with(4);
     assert_eq!(rows_of(&cluster, 1), rows_without_broken());
@@ -184,7 +200,7 @@ fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
     std::fs::create_dir_all(cluster.work.path("d2/replay")).unwrap();
     cluster.work.write("d2/replay/state.db", "half of a ledger");
     cluster.fsck();
-    mended.store(true, Ordering::SeqCst);
+    say(&words.mended);
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
@@ -197,7 +213,7 @@ fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
 
 #[test]
 fn what_is_looked_at_is_at_rest() {
-    let (_site, mut cluster, _) = broken_site(&[]);
+    let (_site, mut cluster, words) = broken_site();
     cluster.start_all();
     cluster.start(9);
     cluster.done(5);
@@ -219,6 +235,7 @@ fn what_is_looked_at_is_at_rest() {
     let worker = look(&cluster, "failed", 9);
     assert_eq!((worker.code, worker.stdout.as_str()), (1, ""), "{worker:?}");
     assert!(worker.stderr.contains("a node without a vote has none"), "{worker:?}");
+    say(&words.go_on);
     cluster.start_all();
     cluster.all_end_with(4);
     same_everywhere(&cluster);

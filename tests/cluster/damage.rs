@@ -22,12 +22,15 @@ fn one_killed() -> (Site, Cluster, usize) {
     (site, cluster, victim)
 }
 
+/// A file begins with its format: one that says another is not damaged but of another version.
+const HEAD: u64 = 128;
+
 fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
     let mut bytes = std::fs::read(file).unwrap();
     // A journal is zeros behind its records.
-    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
     for _ in 0..places {
-        bytes[dice.below(used as u64 * 2 / 3) as usize] ^= 1 << dice.below(8);
+        bytes[(HEAD + dice.below(used * 2 / 3 - HEAD)) as usize] ^= 1 << dice.below(8);
     }
     std::fs::write(file, bytes).unwrap();
 }

@@ -90,9 +90,16 @@ fn power_goes(seed: u64) -> usize {
         std::fs::create_dir(cluster.work.path(&format!("images{node}"))).unwrap();
     }
     let (mut cuts, mut doubt) = (0, 0);
-    let points = ["raft.purge.after", "raft.drop.after", "snapshot.kept.after", "raft.apply.after"];
+    // What is committed is synced a moment later: there a cut always has something to take.
+    let points = [
+        "raft.purge.after",
+        "replica.commit.after",
+        "raft.drop.after",
+        "snapshot.kept.after",
+        "raft.apply.after",
+    ];
     let mut ended = false;
-    while cuts < 3 {
+    while cuts < 4 {
         let point = points[(seed + cuts) as usize % points.len()];
         let often =
             if point == "raft.apply.after" { 100 + dice.below(900) } else { 1 + dice.below(2) };

@@ -40,7 +40,7 @@ pub struct Epoch(pub u64);
 
 /// A job's name by content: the same work has the same key in solo and cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct JobKey(pub [u8; 16]);
+pub struct JobKey(#[serde(with = "serde_bytes")] pub [u8; 16]);
 
 impl fmt::Debug for JobKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

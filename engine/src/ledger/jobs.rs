@@ -401,7 +401,7 @@ impl<T: Tables> Ledger<T> {
                 *bytes += block.bytes.len() as u64;
             }
             *run.tally.rows.entry(block.data_def.clone()).or_default() += u64::from(block.rows);
-            self.tables.append_output(&OutputBlock {
+            self.tables.append_output(OutputBlock {
                 seq: run.output_seq,
                 group: job.new.group.clone(),
                 name: job.new.name.clone(),

@@ -100,7 +100,7 @@ pub trait Tables {
     /// Forgets a failed job.
     fn drop_failed(&mut self, id: JobId) -> TableResult<()>;
     /// Appends to the output.
-    fn append_output(&mut self, block: &OutputBlock) -> TableResult<()>;
+    fn append_output(&mut self, block: OutputBlock) -> TableResult<()>;
     /// Stores a blob under its hash.
     fn put_blob(&mut self, hash: [u8; 32], bytes: &[u8]) -> TableResult<()>;
     /// Stores the small state of a lane.
@@ -183,7 +183,7 @@ impl Tables for MemoryTables {
         Ok(())
     }
 
-    fn append_output(&mut self, block: &OutputBlock) -> TableResult<()> {
+    fn append_output(&mut self, block: OutputBlock) -> TableResult<()> {
         self.output.push(block.clone());
         Ok(())
     }

@@ -19,9 +19,9 @@ pub(super) fn answer(
         Question::Output { appender, after, bytes_max } => {
             Answer::Output(ledger.tables_mut().output(*appender, *after, *bytes_max, extent)?)
         }
-        Question::CanonicalOutput { appender, after, bytes_max } => {
-            let tables = ledger.tables_mut();
-            Answer::Output(tables.canonical_output(*appender, *after, *bytes_max, extent)?)
+        Question::CanonicalOutput { appender, after, last, bytes_max } => {
+            let (tables, which) = (ledger.tables_mut(), (*after, *last));
+            Answer::Output(tables.canonical_output(*appender, which, *bytes_max, extent)?)
         }
         Question::Failed { after, limit } => {
             Answer::Failed(ledger.tables_mut().failed(*after, *limit)?)

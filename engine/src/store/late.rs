@@ -41,11 +41,11 @@ CREATE TABLE late (id INTEGER PRIMARY KEY, changes BLOB NOT NULL);
 /// One change, as it stands in the log.
 #[derive(Debug, Serialize, Deserialize)]
 enum Change<'a> {
-    Put(JobId, #[serde(borrow)] &'a [u8]),
+    Put(JobId, #[serde(borrow, with = "serde_bytes")] &'a [u8]),
     Drop(JobId),
     Enqueue(LaneId, u64, JobId),
     Dequeue(LaneId, u64, JobId),
-    Lane(LaneId, #[serde(borrow)] &'a [u8]),
+    Lane(LaneId, #[serde(borrow, with = "serde_bytes")] &'a [u8]),
 }
 
 type Place = (LaneId, u64, JobId);

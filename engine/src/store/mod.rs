@@ -87,8 +87,9 @@ pub enum Question {
     Blob([u8; 32]),
     /// Committed output of one appender after a position, at most so many bytes (but one block).
     Output { appender: u32, after: u64, bytes_max: usize },
-    /// The same in canonical order; `after` is the number of blocks already read.
-    CanonicalOutput { appender: u32, after: u64, bytes_max: usize },
+    /// Committed output up to the block `last`, in canonical order; `after` is the number of blocks
+    /// already read. What is committed meanwhile comes behind `last` and moves none of them.
+    CanonicalOutput { appender: u32, after: u64, last: u64, bytes_max: usize },
     /// Failed jobs after one, at most so many.
     Failed { after: Option<JobId>, limit: usize },
     /// What came of the crossing of a barricade, if it concerns this session.

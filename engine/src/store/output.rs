@@ -1,5 +1,7 @@
 //! Output read back from the tables: every block vouched for, none left out.
 
+use std::collections::VecDeque;
+
 use rusqlite::{Row, params};
 
 use super::seal::{seal_beside, unseal_beside};
@@ -8,6 +10,47 @@ use crate::ledger::{Block, JobKey, OutputBlock, TableResult};
 
 /// Number of the last block, and how many appenders there are.
 type Extent = (u64, u32);
+
+/// Bytes of the newest blocks that are kept.
+const RECENT_BYTES: usize = 256 << 10;
+
+/// The newest blocks, for appenders that keep up: to read them back costs as much as to store them.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    blocks: VecDeque<OutputBlock>,
+    bytes: usize,
+}
+
+impl Recent {
+    pub(super) fn push(&mut self, output: OutputBlock) {
+        self.bytes += weight(&output);
+        self.blocks.push_back(output);
+        while self.bytes > RECENT_BYTES
+            && let Some(oldest) = self.blocks.pop_front()
+        {
+            self.bytes -= weight(&oldest);
+        }
+    }
+
+    /// Blocks of an appender after a position, if all that follow it are here.
+    fn after(&self, appender: u32, after: u64, bytes_max: usize) -> Option<Vec<OutputBlock>> {
+        let passed = (after + 1).checked_sub(self.blocks.front()?.seq)?;
+        let mut size = 0;
+        let own =
+            self.blocks.iter().skip(passed as usize).filter(|one| one.block.appender == appender);
+        let own = own.take_while(|output| {
+            let fits = size < bytes_max.max(1);
+            size += output.block.bytes.len() + 1;
+            fits
+        });
+        Some(own.cloned().collect())
+    }
+}
+
+/// About the bytes of memory that a block takes.
+fn weight(output: &OutputBlock) -> usize {
+    size_of::<OutputBlock>() + output.group.len() + output.name.len() + output.block.bytes.len()
+}
 
 /// The bytes of a block behind a mark that covers its whole row.
 pub(super) fn seal_output(output: &OutputBlock) -> Vec<u8> {
@@ -54,6 +97,9 @@ impl SqliteTables {
         bytes_max: usize,
         (last, appenders): Extent,
     ) -> TableResult<Vec<OutputBlock>> {
+        if let Some(blocks) = self.recent.after(appender, after, bytes_max) {
+            return Ok(blocks);
+        }
         let lost = |seq: u64| self.odd(&format!("output block {seq} is not there"));
         let failed = |error| self.error(&error);
         let mut statement = self
@@ -84,19 +130,20 @@ impl SqliteTables {
         Ok(blocks)
     }
 
-    /// Output of one appender in canonical order, after so many blocks.
+    /// Output of one appender up to the block `last` in canonical order, after so many of them.
     pub(super) fn canonical_output(
         &mut self,
         appender: u32,
-        after: u64,
+        (after, last): (u64, u64),
         bytes_max: usize,
         extent: Extent,
     ) -> TableResult<Vec<OutputBlock>> {
-        if !self.canonical_ready {
+        let last = last.min(extent.0);
+        if self.ranked != Some(last) {
             // Built when first asked for: most runs never are.
             self.begin()?;
-            self.rank(extent)?;
-            self.canonical_ready = true;
+            self.rank(last, extent)?;
+            self.ranked = Some(last);
         }
         let failed = |error| self.error(&error);
         // A block that the ranking knows and the table does not comes as an empty row: an error.
@@ -121,7 +168,7 @@ impl SqliteTables {
         Ok(blocks)
     }
 
-    fn rank(&self, (last, appenders): Extent) -> TableResult<()> {
+    fn rank(&self, up_to: u64, (last, appenders): Extent) -> TableResult<()> {
         let found = self.one(
             "SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM output
              WHERE appender >= 0 AND appender < ?1",
@@ -132,15 +179,15 @@ impl SqliteTables {
             return Err(self.odd(&format!("the {last} blocks of output are not all there")));
         }
         self.connection
-            .execute_batch(
+            .execute_batch(&format!(
                 "DROP TABLE IF EXISTS temp.ranking;
                  CREATE TEMP TABLE ranking AS
                    SELECT appender, seq,
                           row_number() OVER (PARTITION BY appender
                                              ORDER BY grp, name, key, ordinal, seq) AS rank
-                   FROM output;
+                   FROM output WHERE seq <= {up_to};
                  CREATE INDEX temp.by_rank ON ranking (appender, rank);",
-            )
+            ))
             .map_err(|error| self.error(&error))
     }
 }

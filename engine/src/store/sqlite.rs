@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::journal::sync_name;
 use super::late::{self, Late};
-use super::output::{ALL_OUTPUT, read_row, seal_output, vouch};
+use super::output::{ALL_OUTPUT, Recent, read_row, seal_output, vouch};
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
 use super::seen::{self, Seen, Shelf};
 use super::sums::Sums;
@@ -39,11 +39,15 @@ pub(super) struct SqliteTables {
     unsynced: Option<PathBuf>,
     pub(super) name: String,
     in_transaction: bool,
-    pub(super) canonical_ready: bool,
+    pub(super) recent: Recent,
+    /// Up to which block output is ranked in canonical order.
+    pub(super) ranked: Option<u64>,
     pub(super) sums: Sums,
     seen: Seen,
     seen_memory: u64,
     late: Late,
+    /// Where records are put together.
+    room: Vec<u8>,
     commits: u64,
     /// Whose journal goes on from here.
     pub(super) journal: u64,
@@ -125,11 +129,13 @@ impl SqliteTables {
             connection,
             name,
             in_transaction: false,
-            canonical_ready: false,
+            recent: Recent::default(),
+            ranked: None,
             sums: Sums::default(),
             seen: Seen::new(seen_memory),
             seen_memory,
             late: Late::default(),
+            room: Vec::new(),
             commits: 0,
             journal: 0,
         })
@@ -220,7 +226,7 @@ impl SqliteTables {
             memory.put_failed(id, &failed)?;
         }
         for output in self.many(&format!("{ALL_OUTPUT} ORDER BY seq"), [], read_row)? {
-            memory.append_output(&vouch(output, &self.name)?)?;
+            memory.append_output(vouch(output, &self.name)?)?;
         }
         for key in 0..self.seen.shelf().keys() {
             memory.mark_seen(JobKey(u128::from(key).to_le_bytes()))?;
@@ -366,9 +372,11 @@ pub(crate) fn store_error(name: &str, error: &rusqlite::Error) -> StoreError {
 impl Tables for SqliteTables {
     fn put_job(&mut self, id: JobId, job: &Job) -> TableResult<()> {
         self.make_room()?;
-        let record = postcard::to_stdvec(job)
+        let room = std::mem::take(&mut self.room);
+        self.room = postcard::to_extend(job, room)
             .map_err(|error| self.odd(&format!("job {} could not be encoded: {error}", id.0)))?;
-        self.late.put(id, record);
+        self.late.put(id, self.room.as_slice().to_vec());
+        self.room.clear();
         Ok(())
     }
 
@@ -446,9 +454,8 @@ impl Tables for SqliteTables {
         Ok(())
     }
 
-    fn append_output(&mut self, output: &OutputBlock) -> TableResult<()> {
+    fn append_output(&mut self, output: OutputBlock) -> TableResult<()> {
         let block = &output.block;
-        self.canonical_ready = false;
         self.run(
             "INSERT INTO output (seq, appender, grp, name, key, ordinal, data_def, count, bytes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -461,9 +468,10 @@ impl Tables for SqliteTables {
                 block.ordinal,
                 block.data_def,
                 block.rows,
-                seal_output(output)
+                seal_output(&output)
             ],
         )?;
+        self.recent.push(output);
         Ok(())
     }
 
@@ -482,7 +490,7 @@ impl Tables for SqliteTables {
     }
 
     fn clear(&mut self) -> TableResult<()> {
-        self.canonical_ready = false;
+        (self.recent, self.ranked) = (Recent::default(), None);
         self.sums = Sums::default();
         self.seen = Seen::new(self.seen_memory);
         self.late = Late::default();

@@ -1,5 +1,7 @@
 //! What a site says: pages, statuses and faults.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What came in.
@@ -45,6 +47,7 @@ pub struct Response {
     body: Body,
     pub(super) framing: Framing,
     pub(super) delay: Duration,
+    pub(super) held_until: Option<Arc<AtomicBool>>,
     pub(super) drip: Option<(usize, Duration)>,
     pub(super) cut_after: Option<u64>,
     pub(super) silent: bool,
@@ -59,6 +62,7 @@ impl Response {
             body: Body::Bytes(body.into()),
             framing: Framing::Length,
             delay: Duration::ZERO,
+            held_until: None,
             drip: None,
             cut_after: None,
             silent: false,
@@ -136,6 +140,12 @@ impl Response {
     /// Waits before the head.
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
+        self
+    }
+
+    /// Waits before the head until a test says so.
+    pub fn held_until(mut self, word: &Arc<AtomicBool>) -> Self {
+        self.held_until = Some(Arc::clone(word));
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::response::{Framing, Request, Response};
@@ -18,7 +19,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
             // Until the client gives up or the site stops; both end the read.
             return io::copy(&mut reader, &mut io::sink()).map(drop);
         }
-        if !shared.pause(response.delay) {
+        if !shared.pause(response.delay) || !wait_for_word(shared, &response) {
             return Ok(());
         }
         let head_only = request.method == "HEAD";
@@ -28,6 +29,18 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// False if the site stopped meanwhile.
+fn wait_for_word(shared: &Shared, response: &Response) -> bool {
+    const LOOK: Duration = Duration::from_millis(10);
+    let held = || response.held_until.as_ref().is_some_and(|word| !word.load(Ordering::SeqCst));
+    while held() {
+        if !shared.pause(LOOK) {
+            return false;
+        }
+    }
+    true
 }
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {

@@ -184,8 +184,9 @@ async fn question_of(hub: &Hub, question: Question, index: u64) -> Response {
         Question::Output { appender, after, bytes_max } => {
             Question::Output { appender, after, bytes_max: bytes_max.min(OUTPUT_MAX) }
         }
-        Question::CanonicalOutput { appender, after, bytes_max } => {
-            Question::CanonicalOutput { appender, after, bytes_max: bytes_max.min(OUTPUT_MAX) }
+        Question::CanonicalOutput { appender, after, last, bytes_max } => {
+            let bytes_max = bytes_max.min(OUTPUT_MAX);
+            Question::CanonicalOutput { appender, after, last, bytes_max }
         }
         other => other,
     };

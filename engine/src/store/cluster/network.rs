@@ -24,8 +24,11 @@ use crate::ledger::Standing;
 /// Pause before a node that cannot be reached is tried again.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the word that entries are committed waits for the next entries while jobs are out.
+/// How long the word that entries are committed waits for the next entries: while jobs are out they
+/// come anyway, and nobody waits for it.
 const LATER: Duration = Duration::from_millis(10);
+/// The same at other times: nodes agree on one thing after the other then, and the next is near.
+const SOON: Duration = Duration::from_millis(3);
 /// A node that was heard within this time need not hear from us at once: less than a heartbeat, so
 /// that a silent leader is still noticed in time.
 const FRESH: Duration = Duration::from_millis(50);
@@ -117,20 +120,14 @@ impl Way {
         }
     }
 
-    /// Whether a message brings no entries, the other node has just agreed to all before it, and more
-    /// is likely to come soon.
+    /// Whether a message brings no entries, and the other node has just agreed to all before it.
     fn can_wait(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
-        let busy = || {
-            let voter = self.hub.voter.as_ref();
-            voter.is_some_and(|voter| voter.machine.standing.borrow().taken > 0)
-        };
         rpc.entries.is_empty()
             && self.heard.as_ref().is_some_and(|heard| {
                 heard.vote == rpc.vote
                     && heard.matching == rpc.prev_log_id
                     && heard.at.elapsed() < FRESH
             })
-            && busy()
     }
 
     /// Whether enough others agree without this node, which has no work of its own to tell, and there is
@@ -154,7 +151,10 @@ impl Way {
     /// Says it after a while, unless something newer is said before.
     fn tell_later(&self, rpc: AppendEntriesRequest<Types>) {
         let Some(link) = self.link.clone() else { return };
-        *locked(&self.late.word) = Some((rpc, Instant::now() + LATER));
+        let voter = self.hub.voter.as_ref();
+        let busy = voter.is_some_and(|voter| voter.machine.standing.borrow().taken > 0);
+        let due = Instant::now() + if busy { LATER } else { SOON };
+        *locked(&self.late.word) = Some((rpc, due));
         if self.late.under_way.swap(true, Ordering::Relaxed) {
             return;
         }
