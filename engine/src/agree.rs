@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spoonbill_defs::Sources;
+use tokio::sync::watch;
 
 use crate::barricade::Barricades;
 use crate::bootstrap::Node;
@@ -78,7 +79,13 @@ pub(crate) async fn agree(
         return Err(StoreError::Ended(code).into());
     }
     let mut barricades = Barricades::before(node, tenancy);
-    gather(node, &mut barricades, last.is_some_and(|run| !run.closed)).await?;
+    let has_ended = last.as_ref().is_some_and(|run| run.closed);
+    tokio::select! {
+        gathered = gather(node, &mut barricades, last.is_some() && !has_ended) => gathered?,
+        () = voters_leave(store.standing()), if has_ended && !node.place.votes => {
+            return Err(StoreError::Ended(0).into());
+        }
+    }
     let set_up = barricades.cross("setup", async |session, epoch| {
         let composed = offer.composed.as_ref();
         let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
@@ -97,13 +104,27 @@ pub(crate) async fn agree(
     Ok(plan)
 }
 
+/// Waits until those with a vote who are there have left: they had ended the run, and nobody has come
+/// for the next one.
+async fn voters_leave(mut standing: watch::Receiver<Standing>) {
+    let came = standing.wait_for(|now| now.voters > 0).await.is_ok();
+    if !came || standing.wait_for(|now| now.voters == 0).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// Says where this node was told otherwise than the one that set the run up.
 fn warn_of_differences(offer: &Offer, errand: &Errand, run: &Run) {
-    if offer.composed.as_ref().is_ok_and(|composed| identity(composed) != run.plan.identity) {
-        tracing::warn!(
+    match &offer.composed {
+        Ok(composed) if identity(composed) == run.plan.identity => {}
+        Ok(_) => tracing::warn!(
             "the definitions on this node, or settings that decide the rows, differ from those of the run; \
              it goes by the run's"
-        );
+        ),
+        Err(_) => tracing::warn!(
+            "the definitions on this node cannot be used; it goes by those of the run, which another node \
+             has set up"
+        ),
     }
     if errand.mode == OpenMode::Fresh && run.opened.1 {
         tracing::warn!(

@@ -109,11 +109,12 @@ impl Ended {
     ) -> Result<(), RunError> {
         failpoint::pass("run.close.before");
         stop.mark_unchanged();
+        let mut again = stop.clone();
         let closed = async {
-            if let Some(dir) = self.parts_from.as_ref().filter(|_| self.whole) {
-                parting::begin(dir, code);
-            }
             if self.whole {
+                if let Some(dir) = &self.parts_from {
+                    parting::begin(dir, code);
+                }
                 let mut standing = store.standing();
                 let mut tenancy = self.tenancy.clone();
                 // Known to be closed is closed, even if there is nobody left to agree with.
@@ -121,17 +122,19 @@ impl Ended {
                     biased;
                     told = tell_written(store, &mut tenancy, self.number) => told?,
                     _ = standing.wait_for(|now| now.closed) => {}
+                    // Everything is written and told: the others need not be waited for.
+                    Ok(()) = stop.changed() => {}
                 }
-            }
-            if let Some(mark) = self.mark.as_ref().filter(|_| self.whole) {
-                drop(std::fs::remove_file(mark));
+                if let Some(mark) = &self.mark {
+                    drop(std::fs::remove_file(mark));
+                }
             }
             self.tenancy.leave(store).await
         };
         let closed = tokio::select! {
             closed = closed => closed,
             // Whoever asks twice gets away, the others will not wait for ever.
-            Ok(()) = stop.changed() => Ok(()),
+            Ok(()) = again.changed(), if !self.whole => Ok(()),
         };
         self.renewing.abort();
         closed
@@ -160,6 +163,18 @@ async fn under_way(node: &Node) -> Option<u64> {
         Ok(Ok(Answer::Run(Some(run)))) if !run.closed => Some(run.number),
         _ => None,
     }
+}
+
+/// Waits until those have gone who have ended the run that a node without a vote comes to.
+async fn came_too_late(node: &Node) -> u8 {
+    let run = async {
+        match node.store.ask(Question::Run).await {
+            Ok(Answer::Run(Some(run))) if run.closed && !node.place.votes => {}
+            _ => std::future::pending().await,
+        }
+    };
+    run.await;
+    nobody_is_left(node, Some(0)).await
 }
 
 /// Waits for as long as others may need to answer; then they have ended, as the process before this
@@ -294,6 +309,7 @@ async fn enter(
         entered = entering => entered,
         signal = asked => (Err(RunError::Stopped(signal)), None),
         code = nobody_is_left(node, parting) => (Err(StoreError::Ended(code).into()), None),
+        code = came_too_late(node) => (Err(StoreError::Ended(code).into()), None),
     };
     let (mut tenancy, renewing) = entered?;
     let asked = asked_to_stop(node, stop.clone());

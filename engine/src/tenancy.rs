@@ -17,6 +17,8 @@ use crate::store::{Answer, Question, Store, StoreError};
 const FENCED_PAUSE: Duration = Duration::from_secs(1);
 /// How often a fenced node says that it is.
 const FENCED_REMINDER: Duration = Duration::from_mins(1);
+/// A join that took longer than this is followed by a sign of life before the session is used.
+const LONG: Duration = Duration::from_millis(500);
 /// Patience with the last word to the others.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -171,8 +173,17 @@ impl Tenant {
             let sent = Instant::now();
             match self.store.submit(Command::Join(arrival)).await.map_err(Ending::Store)? {
                 Reply::Joined(session) => {
-                    let until = self.until(sent).await?;
-                    return Ok(Lease { session, until });
+                    let lease = Lease { session, until: self.until(sent).await? };
+                    match lease.until {
+                        // What is started in a session that is almost over would have to be dropped.
+                        Some(_) if sent.elapsed() > LONG => {
+                            let patience = Instant::now() + self.ttl().await?;
+                            if let Some(until) = self.renew_once(lease, patience).await? {
+                                return Ok(Lease { session, until: Some(until) });
+                            }
+                        }
+                        _ => return Ok(lease),
+                    }
                 }
                 Reply::Fenced => {
                     if said.is_none_or(|at| at.elapsed() >= FENCED_REMINDER) {
@@ -185,7 +196,8 @@ impl Tenant {
                     }
                     self.stay_out(&mut under_way).await?;
                 }
-                // Another process has asked for the place: it is alive, or it will be forgotten.
+                // Another process has asked for the place: it is alive, or it will be forgotten. Or the
+                // run has ended, and nobody with a vote is there for the next one.
                 Reply::Wait => sleep_until(Instant::now() + FENCED_PAUSE).await,
                 Reply::Replaced => return Err(Ending::Replaced),
                 other => {
@@ -217,11 +229,16 @@ impl Tenant {
         if self.place.alone {
             return Ok(None);
         }
+        Ok(Some(sent + self.ttl().await? / 10 * 9))
+    }
+
+    /// How long the ledger lets a session live without a sign of life.
+    async fn ttl(&self) -> Result<Duration, Ending> {
         let ttl = match self.store.ask(Question::Run).await.map_err(Ending::Store)? {
             Answer::Run(Some(run)) => run.plan.policy.session_ttl_ms,
             _ => Policy::default().session_ttl_ms,
         };
-        Ok(Some(sent + Duration::from_millis(ttl / 10 * 9)))
+        Ok(Duration::from_millis(ttl))
     }
 
     /// Renews the session for as long as it can, and joins anew when it cannot.

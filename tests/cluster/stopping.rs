@@ -110,14 +110,42 @@ fn all_are_stopped_one_after_the_other_and_go_on_later() {
     let (_site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(5);
+    let asked = Instant::now();
     for node in cluster.seats() {
         cluster.signal(node, "TERM");
     }
     cluster.all_end_with(143);
+    // The last one needs another to agree that it leaves.
+    assert!(asked.elapsed() < Duration::from_secs(12), "it took {:?}", asked.elapsed());
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
+}
+
+#[test]
+fn who_is_stopped_when_it_has_written_everything_keeps_nobody_waiting() {
+    let (_site, mut cluster) = three(30, Duration::from_millis(60), &["cluster.end.wait=60s"]);
+    cluster.start_all();
+    cluster.done(5);
+    let leader = cluster.led();
+    let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
+    cluster.signal(others[0], "STOP");
+    wait_until("the others are done", || {
+        cluster.status(others[1]).is_some_and(|status| status["run"]["state"] == "over")
+    });
+    // Their files, and their words to each other.
+    std::thread::sleep(Duration::from_millis(500));
+    cluster.signal(others[1], "TERM");
+    assert_eq!(cluster.end(others[1]).code, 0, "it has done all of its work");
+    cluster.signal(others[0], "CONT");
+    let woken = Instant::now();
+    for node in [others[0], leader] {
+        assert_eq!(cluster.end(node).code, 0);
+    }
+    assert!(woken.elapsed() < Duration::from_secs(20), "they took {:?}", woken.elapsed());
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(30));
 }
 
 /// What a node's report counts is what its file holds.

@@ -163,7 +163,7 @@ impl<T: Tables> Ledger<T> {
         last.zip(seat).is_some_and(|(run, seat)| run.is_owed(seat))
     }
 
-    /// Whoever leaves a closed run has told its end.
+    /// Whoever leaves a closed run has told its end, and so has who has written everything.
     pub(super) fn note_told(&mut self, session: SessionId) {
         if let Some(session) = self.core.sessions.get(&session) {
             self.note_told_on(session.seat);
@@ -171,7 +171,8 @@ impl<T: Tables> Ledger<T> {
     }
 
     pub(super) fn note_told_on(&mut self, seat: Seat) {
-        if let Some(run) = self.core.run.as_mut().filter(|run| run.closed) {
+        let has_ended = |run: &&mut Run| run.closed || run.written.contains(&seat);
+        if let Some(run) = self.core.run.as_mut().filter(has_ended) {
             run.told.insert(seat);
         }
     }

@@ -37,6 +37,9 @@ impl<T: Tables> Ledger<T> {
         if let Some((id, _)) = same {
             return Ok(Reply::Joined(*id));
         }
+        if !votes && self.has_nobody_to_work_for() {
+            return Ok(Reply::Wait);
+        }
         let record = self.core.seats.entry(seat).or_default();
         if record.fenced {
             return Ok(Reply::Fenced);
@@ -83,6 +86,13 @@ impl<T: Tables> Ledger<T> {
         };
         self.core.sessions.insert(id, session);
         Ok(Reply::Joined(id))
+    }
+
+    /// Whether the run has ended and those with a vote have left it, or are not back yet for the next
+    /// one: who came to work would only keep them.
+    fn has_nobody_to_work_for(&self) -> bool {
+        self.core.run.as_ref().is_some_and(|run| run.closed)
+            && !self.core.sessions.values().any(|session| session.votes)
     }
 
     pub(super) fn beat(&mut self, renewals: &[SessionId]) -> TableResult<Reply> {

@@ -165,7 +165,7 @@ pub enum StoreError {
     #[error("{0}")]
     Excluded(String),
     /// The process before this one was killed when its run had ended everywhere, with this code.
-    #[error("the run had ended before this node was stopped; start it again for the next one")]
+    #[error("the run had ended before this node came; start it again for the next one")]
     Ended(u8),
     /// The store has ended.
     #[error("store is closed")]

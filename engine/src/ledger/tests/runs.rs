@@ -272,6 +272,36 @@ fn the_end_waits_for_a_seat_that_is_away_but_not_for_ever() {
 }
 
 #[test]
+fn who_has_written_everything_and_leaves_is_owed_nothing() {
+    let (mut bench, sessions) = of_three();
+    bench.apply(Command::Close { session: sessions[0] });
+    bench.apply(Command::Leave { session: sessions[0] });
+    for session in &sessions[1..] {
+        bench.apply(Command::Close { session: *session });
+    }
+    let run = bench.ledger.core().run.as_ref().unwrap();
+    assert!(run.closed && !run.is_owed(Seat(1)) && run.is_owed(Seat(2)));
+}
+
+#[test]
+fn who_comes_without_a_vote_to_a_run_that_has_ended_waits_for_those_who_have_one() {
+    let (mut bench, sessions) = of_three();
+    let arrival = |nonce, seat, votes| {
+        Command::Join(Arrival { nonce, life: nonce, seat: Seat(seat), votes, alone: false })
+    };
+    for session in sessions {
+        bench.apply(Command::Close { session });
+    }
+    for session in sessions {
+        bench.apply(Command::Leave { session });
+    }
+    assert_eq!(bench.twice(arrival(70, 9, false)), Reply::Wait);
+    assert!(bench.ledger.core().sessions.is_empty(), "nobody waits for it");
+    assert!(matches!(bench.apply(arrival(71, 1, true)), Reply::Joined(_)));
+    assert!(matches!(bench.apply(arrival(70, 9, false)), Reply::Joined(_)));
+}
+
+#[test]
 fn the_end_does_not_wait_for_a_seat_that_is_kept_out() {
     let (mut bench, sessions) = of_three();
     bench.apply(Command::Close { session: sessions[0] });

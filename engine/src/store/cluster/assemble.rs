@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,8 +20,9 @@ use super::hub::{Hub, Proposal, Voter, locked};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
-use super::seat::{FOUNDING_GRACE, look_round, mint_for_damaged, settle_anew, take_seat};
+use super::seat::{FOUNDING_GRACE, absent, look_round, mint_for_damaged, settle_anew, take_seat};
 use super::snapshot::StateMachine;
+use super::status::Roster;
 use super::types::{Call, Raft, Response, Who, raft_id};
 use super::wire::{Door, Limits};
 use super::{
@@ -36,12 +38,15 @@ const PROPOSALS_MAX: usize = 1024;
 /// Time between two heartbeats, and the time one message may take.
 const HEARTBEAT: Duration = Duration::from_millis(150);
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a node waits at least for the others to leave a closed run.
+/// How long a node waits at least for the others to leave a closed run, and at most for those who could
+/// not leave without it.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Without a leader nobody can be told of anything any more.
 const FAREWELL_ALONE: Duration = Duration::from_secs(3);
 /// The same with a run that was cancelled.
 const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
+/// A node that finds no cluster says so after this time.
+const UNTOLD: Duration = Duration::from_secs(3);
 /// Patience with what runs on while the node ends.
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 /// How often the size of the log is looked at.
@@ -113,6 +118,7 @@ impl ClusterHandle {
         let started = thread.runtime.block_on(async {
             tokio::spawn(courier::carry(Arc::clone(&hub), to_carry));
             tokio::spawn(receive(Arc::clone(&hub), stopped.clone()));
+            tokio::spawn(tell_whom_we_await(Arc::clone(&hub)));
             let Some(voter) = &hub.voter else { return Ok(watch_from_afar(&hub)) };
             tokio::spawn(proposer::propose(Arc::clone(&hub), proposed));
             tokio::spawn(usher::usher(Arc::clone(&hub), asked));
@@ -224,17 +230,24 @@ fn furnish(
 async fn see_others_off(hub: &Hub) {
     let Some(voter) = &hub.voter else { return };
     let standing = *voter.machine.standing.borrow();
+    let ends = standing.closed || standing.cancelled;
     let patience = match (standing.closed, standing.cancelled) {
         (true, _) => hub.options.end_wait.max(FAREWELL),
         // The others may have to end what they have in hand.
         (_, true) => FAREWELL_DRAINING,
+        _ if hub.leaving.load(Ordering::Acquire) => FAREWELL,
         _ => return,
+    };
+    // Too few to agree on anything without this node: they may be leaving, too.
+    let strands = |roster: &Roster| {
+        let voters = roster.sessions.values().filter(|session| session.votes).count();
+        (1..hub.options.majority()).contains(&voters)
     };
     let gone = async {
         let (mut tick, mut led) = (interval(LOOK), Instant::now());
         let mut changes = voter.machine.standing.clone();
         while let Ok(roster) = voter.machine.ask(Request::Roster).await
-            && (!roster.sessions.is_empty() || roster.owed)
+            && if ends { !roster.sessions.is_empty() || roster.owed } else { strands(&roster) }
             && led.elapsed() < FAREWELL_ALONE
         {
             tokio::select! {
@@ -278,6 +291,19 @@ async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), St
 async fn receive(hub: Arc<Hub>, stop: watch::Receiver<bool>) {
     let dir = hub.options.dir.clone();
     control::serve(&dir, Arc::new(Reception { hub }), stop).await;
+}
+
+/// Says for whom a node waits that finds no cluster.
+async fn tell_whom_we_await(hub: Arc<Hub>) {
+    tokio::time::sleep_until(tokio::time::Instant::now() + UNTOLD).await;
+    if hub.leader().is_none() {
+        let silent = hub.others().filter(|(_, link)| link.peer().borrow().is_none());
+        tracing::warn!(
+            "waiting for enough nodes, {} s at most (`cluster.quorum.timeout`): {}",
+            hub.options.quorum_timeout.as_secs(),
+            absent(&hub, silent.map(|(seat, _)| seat))
+        );
+    }
 }
 
 /// A node without a vote follows the few numbers from any node that has one.

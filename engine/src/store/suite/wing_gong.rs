@@ -13,6 +13,23 @@ pub(super) struct Asked<O> {
     pub(super) to: Option<u64>,
 }
 
+/// What has its place in the order, one bit for each thing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Placed([u128; 8]);
+
+impl Placed {
+    const MOST: usize = 8 * 128;
+
+    fn has(&self, place: usize) -> bool {
+        self.0[place / 128] & 1 << (place % 128) != 0
+    }
+
+    fn with(mut self, place: usize) -> Self {
+        self.0[place / 128] |= 1 << (place % 128);
+        self
+    }
+}
+
 /// Whether there is such an order; `step` gives the states that one thing may lead to, none if it
 /// cannot have happened there.
 pub(super) fn is_linearizable<S: Clone + Eq + Hash, O>(
@@ -20,19 +37,19 @@ pub(super) fn is_linearizable<S: Clone + Eq + Hash, O>(
     begin: S,
     step: impl Fn(&S, &O) -> Vec<S>,
 ) -> bool {
-    assert!(history.len() < 128, "too much for one key");
+    assert!(history.len() <= Placed::MOST, "too much for one key");
     let mut tried = HashSet::new();
-    let mut open = vec![(0_u128, begin)];
+    let mut open = vec![(Placed::default(), begin)];
     while let Some((done, state)) = open.pop() {
         if !tried.insert((done, state.clone())) {
             continue;
         }
-        let left = || history.iter().enumerate().filter(|(place, _)| done & (1 << place) == 0);
+        let left = || history.iter().enumerate().filter(|(place, _)| !done.has(*place));
         // Whatever was asked for after somebody had heard comes after that.
         let Some(first) = left().filter_map(|(_, asked)| asked.to).min() else { return true };
         for (place, asked) in left().filter(|(_, asked)| asked.from <= first) {
             let next = step(&state, &asked.what);
-            open.extend(next.into_iter().map(|state| (done | 1 << place, state)));
+            open.extend(next.into_iter().map(|state| (done.with(place), state)));
         }
     }
     false
