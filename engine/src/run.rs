@@ -167,14 +167,11 @@ async fn under_way(node: &Node) -> Option<u64> {
 
 /// Waits until those have gone who have ended the run that a node without a vote comes to.
 async fn came_too_late(node: &Node) -> u8 {
-    let run = async {
-        match node.store.ask(Question::Run).await {
-            Ok(Answer::Run(Some(run))) if run.closed && !node.place.votes => {}
-            _ => std::future::pending().await,
-        }
-    };
-    run.await;
-    nobody_is_left(node, Some(0)).await
+    let last = if node.place.votes { None } else { node.store.ask(Question::Run).await.ok() };
+    match last {
+        Some(Answer::Run(Some(run))) if run.closed => nobody_is_left(node, Some(0)).await,
+        _ => std::future::pending().await,
+    }
 }
 
 /// Waits for as long as others may need to answer; then they have ended, as the process before this

@@ -11,6 +11,8 @@ use crate::harness::nodes::files_below;
 use crate::harness::{Cluster, Ending, Files, Response, Site, TITLE, job, titled, wait_until};
 
 const PAGES: usize = 50;
+/// A node notes within 300 ms what it knows to be agreed on.
+const NOTED: Duration = Duration::from_millis(400);
 /// Pages that cannot be had before the site is mended.
 const BROKEN: [usize; 4] = [2, 5, 11, 17];
 
@@ -112,8 +114,7 @@ fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
             run["failed"] == BROKEN.len() && run["done"].as_u64() >= Some(PAGES as u64 / 2)
         })
     });
-    // What is agreed on is noted within 300 ms.
-    std::thread::sleep(Duration::from_millis(400));
+    std::thread::sleep(NOTED);
     assert!(cluster.kill(victim), "it had ended");
     say(&words.go_on);
     for node in cluster.seats() {
@@ -217,6 +218,13 @@ fn what_is_looked_at_is_at_rest() {
     cluster.start_all();
     cluster.start(9);
     cluster.done(5);
+    wait_until("all are there", || {
+        cluster.seats().all(|node| {
+            let status = cluster.status(node).unwrap_or_default();
+            let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
+            nodes.iter().filter(|node| node["state"] == "running").count() == 4
+        })
+    });
     for command in ["failed", "fsck"] {
         for node in cluster.seats() {
             let ending = look(&cluster, command, node);
@@ -224,6 +232,7 @@ fn what_is_looked_at_is_at_rest() {
         }
     }
     // A run that nobody has ended has nothing to compare with.
+    std::thread::sleep(NOTED);
     for node in cluster.seats() {
         cluster.kill(node);
     }

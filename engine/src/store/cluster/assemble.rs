@@ -24,7 +24,7 @@ use super::seat::{FOUNDING_GRACE, absent, look_round, mint_for_damaged, settle_a
 use super::snapshot::StateMachine;
 use super::status::Roster;
 use super::types::{Call, Raft, Response, Who, raft_id};
-use super::wire::{Door, Limits};
+use super::wire::{Door, Limits, Link};
 use super::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, Reception, control, courier, election, parcels,
     proposer, usher,
@@ -293,15 +293,18 @@ async fn receive(hub: Arc<Hub>, stop: watch::Receiver<bool>) {
     control::serve(&dir, Arc::new(Reception { hub }), stop).await;
 }
 
-/// Says for whom a node waits that finds no cluster.
+/// Says for whom a node waits that finds no cluster; who refuses it has been named.
 async fn tell_whom_we_await(hub: Arc<Hub>) {
     tokio::time::sleep_until(tokio::time::Instant::now() + UNTOLD).await;
-    if hub.leader().is_none() {
-        let silent = hub.others().filter(|(_, link)| link.peer().borrow().is_none());
+    let is_silent =
+        |seat: &Seat, link: &Link| link.peer().borrow().is_none() && hub.refusal(*seat).is_none();
+    let silent = hub.others().filter(|(seat, link)| is_silent(seat, link));
+    let silent: Vec<Seat> = silent.map(|(seat, _)| seat).collect();
+    if hub.leader().is_none() && !silent.is_empty() {
         tracing::warn!(
             "waiting for enough nodes, {} s at most (`cluster.quorum.timeout`): {}",
             hub.options.quorum_timeout.as_secs(),
-            absent(&hub, silent.map(|(seat, _)| seat))
+            absent(&hub, silent.into_iter())
         );
     }
 }
