@@ -8,6 +8,16 @@ use std::time::Duration;
 use super::shop::{self, Dice, Place, sorted, words};
 use super::site::Site;
 
+/// Bytes of a journal in which there is more than its head.
+const BEGUN: usize = 1024;
+
+/// Whether a run has come so far that there is something to lose.
+fn has_begun(place: &Place) -> bool {
+    let journal = std::fs::read(place.data().join("state.journal")).unwrap_or_default();
+    place.data().join("state.db").exists()
+        && journal.iter().rposition(|byte| *byte != 0) > Some(BEGUN)
+}
+
 /// Places left by a kill in the middle of the run.
 fn killed(site: &Site, dice: &mut Dice) -> Place {
     loop {
@@ -17,7 +27,7 @@ fn killed(site: &Site, dice: &mut Dice) -> Place {
         let ended = child.try_wait().unwrap().is_some();
         child.kill().ok();
         child.wait().unwrap();
-        if !ended && place.data().join("state.db").exists() {
+        if !ended && has_begun(&place) {
             return place;
         }
     }
