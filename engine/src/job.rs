@@ -435,8 +435,9 @@ impl JobMediator {
         // Nothing is gained by telling it in company.
         let hasty = self.bounds.ahead == 0;
         let task = self.running.spawn(async move {
-            if !tenancy.holds(session) {
-                // Too late to begin: the ledger will give it to somebody else.
+            // Later the ledger gives it to somebody else.
+            let may_ask = || tenancy.holds(session);
+            if !may_ask() {
                 return Ok(None);
             }
             let begin = async || {
@@ -445,7 +446,7 @@ impl JobMediator {
                     drop(store.submit(Command::Begin { session, job, token }).await);
                 }
             };
-            let Worked { outcome, started } = tasks.work(grant, begin).await;
+            let Worked { outcome, started } = tasks.work(grant, may_ask, begin).await;
             let Some(outcome) = outcome else {
                 return Ok(Some(Command::Return { session, jobs: vec![(job, token)] }));
             };

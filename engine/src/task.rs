@@ -79,6 +79,12 @@ pub(crate) struct Worked {
     pub started: Option<Instant>,
 }
 
+/// Whether a job's host may be asked, which may change while it waits for its turn; and when it was.
+struct Asking<M> {
+    may_ask: M,
+    started: Option<Instant>,
+}
+
 /// A page brought in, and where from.
 struct Brought {
     page: Page,
@@ -106,22 +112,27 @@ impl From<LoadError> for Absent {
 }
 
 impl TaskMediator {
-    /// Brings the page in and runs its tasks, after `begin`. Never fails: what goes wrong is an
-    /// outcome.
-    pub(crate) async fn work<F>(&self, grant: Grant, begin: impl FnOnce() -> F) -> Worked
+    /// Brings the page in, if its host may still be asked when its turn comes, and runs its tasks,
+    /// after `begin`. Never fails: what goes wrong is an outcome.
+    pub(crate) async fn work<F>(
+        &self,
+        grant: Grant,
+        may_ask: impl Fn() -> bool,
+        begin: impl FnOnce() -> F,
+    ) -> Worked
     where
         F: Future<Output = ()>,
     {
-        let mut started = None;
-        let outcome = self.outcome(grant, begin, &mut started).await;
-        Worked { outcome, started }
+        let mut asking = Asking { may_ask, started: None };
+        let outcome = self.outcome(grant, begin, &mut asking).await;
+        Worked { outcome, started: asking.started }
     }
 
     async fn outcome<F>(
         &self,
         grant: Grant,
         begin: impl FnOnce() -> F,
-        started: &mut Option<Instant>,
+        asking: &mut Asking<impl Fn() -> bool>,
     ) -> Option<Outcome>
     where
         F: Future<Output = ()>,
@@ -131,7 +142,7 @@ impl TaskMediator {
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         failpoint::pass("page.load.before");
         let expected = self.documents.as_ref().map(Documents::expect);
-        let brought = match self.bring(&grant, fingerprint, started).await {
+        let brought = match self.bring(&grant, fingerprint, asking).await {
             Ok(brought) => brought,
             Err(Absent::Moved(way)) => return Some(moved(way)),
             Err(Absent::Error(error, tally)) => {
@@ -189,7 +200,7 @@ impl TaskMediator {
         &self,
         grant: &Grant,
         fingerprint: Fingerprint,
-        started: &mut Option<Instant>,
+        asking: &mut Asking<impl Fn() -> bool>,
     ) -> Result<Brought, Absent> {
         let job = &grant.job;
         if self.supply == Supply::Stored {
@@ -210,7 +221,7 @@ impl TaskMediator {
         let target = Target::of(&job.url)?;
         let web = matches!(target, Target::Http(_));
         let (mut fetched, mut tally) = match target {
-            Target::Http(url) => self.fetch(&url, grant, started).await?,
+            Target::Http(url) => self.fetch(&url, grant, asking).await?,
             Target::Path(path) => (self.read(path).await?, Tally::default()),
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
@@ -252,7 +263,7 @@ impl TaskMediator {
         &self,
         asked: &Url,
         grant: &Grant,
-        started: &mut Option<Instant>,
+        asking: &mut Asking<impl Fn() -> bool>,
     ) -> Result<(Fetched, Tally), Absent> {
         let mut way = Way::to(asked);
         if let Some(at) = &grant.at
@@ -263,12 +274,15 @@ impl TaskMediator {
         let (lane, before) = (&grant.job.lane, way.redirects);
         let _place = self.pace.place(lane).await;
         let turn = self.pace.turn(lane).await.ok_or(Absent::Closed)?;
-        *started = Some(turn.at);
+        if !(asking.may_ask)() {
+            return Err(Absent::Closed);
+        }
+        asking.started = Some(turn.at);
         let loaded = self.http.load_in_lane(&mut way).await;
         let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(Loaded::Moved)));
         // On a busy machine it may take long to make a connection; the requests after it are quick.
         if asked > 1 || turn.is_first {
-            *started = Some(self.pace.asked_late(lane));
+            asking.started = Some(self.pace.asked_late(lane));
         }
         match loaded {
             Ok(Loaded::Page(fetched)) => {

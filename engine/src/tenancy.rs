@@ -273,10 +273,11 @@ impl Tenant {
     /// Until when the session is good now; none if it has ended, or may have.
     async fn renew_once(&self, lease: Lease, until: Instant) -> Result<Option<Instant>, Ending> {
         let sent = Instant::now();
-        match timeout_at(until, self.store.renew(lease.session)).await {
-            Ok(Ok(true)) => self.until(sent).await,
-            Ok(Ok(false)) | Err(_) => Ok(None),
-            Ok(Err(error)) => Err(Ending::Store(error)),
-        }
+        let renewed = async {
+            let lives = self.store.renew(lease.session).await.map_err(Ending::Store)?;
+            // A node without a vote asks others for how long, too.
+            if lives { self.until(sent).await } else { Ok(None) }
+        };
+        timeout_at(until, renewed).await.unwrap_or(Ok(None))
     }
 }

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::{QUICK, all_rows, rows_of, same_everywhere};
 use crate::harness::nodes::within;
 use crate::harness::{Cluster, Response, Site, TITLE, haste, job, titled};
@@ -176,7 +178,7 @@ fn asked_by(site: &Site, node: usize) -> Vec<Instant> {
 /// A follower and a worker that only the site hears: they have jobs in hand for longer than their
 /// sessions live, and stop all the same. The others do what they had, and both come back.
 fn cut_off_but_not_from_the_web() {
-    const PAGES: usize = 160;
+    const PAGES: usize = 300;
     /// One is loaded and two wait for it: the last would be asked for when the session has ended.
     const TAKES: Duration = Duration::from_millis(2500);
     let start = Instant::now();
@@ -186,22 +188,26 @@ fn cut_off_but_not_from_the_web() {
         });
     };
     // Jobs are taken ahead of their turn while pages are quick.
-    let quick = Duration::from_millis(50);
+    let quick = Duration::from_millis(30);
     let (site, mut cluster) = stage(PAGES, quick, &["loader.fetch.parallelism=1"]);
     cluster.start(WORKER);
     let works = || !asked_by(&site, WORKER).is_empty();
     within(Duration::from_secs(20), works).expect("the worker has come");
-    slow(&site, TAKES);
     let leader = cluster.led();
     let follower = 1 + leader % 3;
     let lost = [follower, WORKER];
+    let have_jobs = || lost.iter().all(|node| in_hand(&cluster, leader, *node) > 2);
     within(Duration::from_secs(20), || {
-        cluster.status(leader).is_some_and(|status| {
-            let nodes = status["nodes"].as_array().unwrap();
-            nodes.iter().filter(|node| node["jobs"].as_u64() > Some(2)).count() == 4
-        })
+        slow(&site, TAKES);
+        let caught = within(Duration::from_millis(400), have_jobs).is_some();
+        if !caught {
+            // Who has just met a slow page takes none ahead: it has to see quick ones again.
+            slow(&site, quick);
+            std::thread::sleep(quick * 20);
+        }
+        caught
     })
-    .expect("all have jobs in hand");
+    .expect("both have jobs in hand");
     for node in lost {
         for other in (1..=WORKER).filter(|other| *other != node) {
             cut(node, other);
@@ -216,7 +222,7 @@ fn cut_off_but_not_from_the_web() {
     within(Duration::from_secs(20), goes_on).expect("the others go on");
     assert_eq!(cluster.led(), leader, "nobody else is needed");
     let healing = Instant::now();
-    slow(&site, Duration::from_millis(100));
+    slow(&site, Duration::from_millis(60));
     heal_all();
     cluster.all_end_with(0);
     assert_eq!(cluster.end(WORKER).code, 0);
@@ -227,7 +233,11 @@ fn cut_off_but_not_from_the_web() {
         let back = asked.iter().filter(|at| **at >= healing).count();
         println!("  node {node}: asked {after:.1?} after the cut, {back} times when it was back");
         assert!(after.iter().all(|at| *at < SESSION), "node {node} went on without a session");
-        assert!(after.len() == 1 && back > 0, "node {node} had two more jobs, and came back");
+        // Two were asked for only if the first of them was so early that both were in time.
+        let early = |first: &Duration| *first + TAKES < SESSION;
+        let enough = 1 + usize::from(after.first().is_some_and(early));
+        assert!((1..=enough).contains(&after.len()), "node {node} had two more jobs");
+        assert!(back > 0, "node {node} came back");
     }
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
@@ -239,6 +249,17 @@ fn cut_off_but_not_from_the_web() {
     println!(
         "cut off but not from the web: {end:.1?}, {rest:.1?} after it healed, {asked} requests"
     );
+}
+
+/// How many jobs a node has, as another one knows it; the one without a vote has a number of its own.
+fn in_hand(cluster: &Cluster, asked: usize, node: usize) -> u64 {
+    let Some(status) = cluster.status(asked) else { return 0 };
+    let mut nodes = status["nodes"].as_array().into_iter().flatten();
+    let is_meant = |one: &&Value| match node {
+        WORKER => one["role"] == "worker",
+        seat => one["id"].as_u64() == Some(seat as u64),
+    };
+    nodes.find(is_meant).and_then(|one| one["jobs"].as_u64()).unwrap_or(0)
 }
 
 /// Waits for a leader among the others.
