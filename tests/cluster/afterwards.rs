@@ -2,6 +2,7 @@
 //! `retry` on all of them.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,8 +12,6 @@ use crate::harness::nodes::files_below;
 use crate::harness::{Cluster, Ending, Files, Response, Site, TITLE, job, titled, wait_until};
 
 const PAGES: usize = 50;
-/// A node notes within 300 ms what it knows to be agreed on.
-const NOTED: Duration = Duration::from_millis(400);
 /// Pages that cannot be had before the site is mended.
 const BROKEN: [usize; 4] = [2, 5, 11, 17];
 
@@ -88,18 +87,32 @@ fn disk(cluster: &Cluster, node: usize) -> Files {
     files
 }
 
-/// Failed jobs in a node's tables alone, without what its log has beyond them.
-fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
+/// A copy of what a node has on its disk, which may be changing.
+fn copied(cluster: &Cluster, node: usize) -> PathBuf {
     let copy = cluster.work.path("copy");
     drop(std::fs::remove_dir_all(&copy));
     std::fs::create_dir(&copy).unwrap();
-    for name in ["state.db", "state.db-wal"] {
-        let file = cluster.work.path(&format!("d{node}/{name}"));
-        if file.exists() {
-            std::fs::copy(file, copy.join(name)).unwrap();
-        }
+    for file in std::fs::read_dir(cluster.work.path(&format!("d{node}"))).unwrap() {
+        let file = file.unwrap();
+        // A socket is none, and others come and go.
+        drop(std::fs::copy(file.path(), copy.join(file.file_name())));
     }
-    let connection = rusqlite::Connection::open(copy.join("state.db")).unwrap();
+    copy
+}
+
+/// Waits until a node would tell of so many failed jobs if it were down: what it knows to be agreed on
+/// it notes now and then.
+fn noted(cluster: &Cluster, node: usize, jobs: usize) {
+    wait_until("what is agreed on is noted", || {
+        copied(cluster, node);
+        let ending = cluster.work.spoonbill(&["failed", "--data-dir", "copy"]);
+        ending.code == 0 && ending.stdout.lines().count() >= jobs
+    });
+}
+
+/// Failed jobs in a node's tables alone, without what its log has beyond them.
+fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
+    let connection = rusqlite::Connection::open(copied(cluster, node).join("state.db")).unwrap();
     connection.query_row("SELECT count(*) FROM failed", [], |row| row.get(0)).unwrap_or(0)
 }
 
@@ -114,7 +127,7 @@ fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
             run["failed"] == BROKEN.len() && run["done"].as_u64() >= Some(PAGES as u64 / 2)
         })
     });
-    std::thread::sleep(NOTED);
+    noted(cluster, victim, BROKEN.len());
     assert!(cluster.kill(victim), "it had ended");
     say(&words.go_on);
     for node in cluster.seats() {
@@ -232,7 +245,9 @@ fn what_is_looked_at_is_at_rest() {
         }
     }
     // A run that nobody has ended has nothing to compare with.
-    std::thread::sleep(NOTED);
+    for node in cluster.seats() {
+        noted(&cluster, node, 1);
+    }
     for node in cluster.seats() {
         cluster.kill(node);
     }
