@@ -134,8 +134,9 @@ fn who_is_stopped_when_it_has_written_everything_keeps_nobody_waiting() {
     wait_until("the others are done", || {
         cluster.status(others[1]).is_some_and(|status| status["run"]["state"] == "over")
     });
-    // Their files, and their words to each other.
-    std::thread::sleep(Duration::from_millis(500));
+    wait_until("one of them has nothing left to do", || {
+        cluster.node(others[1]).stderr().contains("everything is written here; waiting for node")
+    });
     cluster.signal(others[1], "TERM");
     assert_eq!(cluster.end(others[1]).code, 0, "it has done all of its work");
     cluster.signal(others[0], "CONT");
