@@ -3,8 +3,12 @@
 use spoonbill_defs::Problems;
 
 use crate::ledger::Reply;
-use crate::shutdown::Signal;
+use crate::shutdown::{Signal, Stop};
 use crate::store::StoreError;
+
+/// Why a node without a vote has no report.
+const NOBODY: &str =
+    "no node with a vote answers, so there is no report; what this node did is kept";
 
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +29,9 @@ pub(crate) enum RunError {
     /// Somebody asked to stop before there was any work.
     #[error("stopped before the nodes had come together")]
     Stopped(Signal),
+    /// Somebody asked to stop, and nobody is left who could tell how the run is.
+    #[error("{NOBODY}")]
+    Unheard(Signal),
     /// The data directory holds another run.
     #[error("{0}")]
     OtherRun(String),
@@ -46,6 +53,14 @@ pub(crate) enum RunError {
 }
 
 impl RunError {
+    /// No node with a vote answers one that has none.
+    pub(crate) fn unheard(stop: Stop) -> Self {
+        match stop {
+            Stop::No => StoreError::NoQuorum(NOBODY.to_owned()).into(),
+            Stop::Drain(signal) | Stop::Now(signal) => Self::Unheard(signal),
+        }
+    }
+
     /// What other nodes are told when this one fails for all.
     pub(crate) fn words(&self) -> String {
         match self {
@@ -96,7 +111,7 @@ impl RunError {
             Self::Store(StoreError::Full(_)) => 9,
             Self::Store(StoreError::Ended(code)) => *code,
             Self::NothingToRetry => 0,
-            Self::Stopped(signal) => signal.exit_code(),
+            Self::Stopped(signal) | Self::Unheard(signal) => signal.exit_code(),
             Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,
         }
     }

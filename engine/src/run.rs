@@ -35,9 +35,6 @@ use crate::store::{Answer, Question, Store, StoreError};
 use crate::task::{Patience, Supply, TaskMediator};
 use crate::tenancy::Tenancy;
 
-/// Why a worker has no report.
-const NOBODY: &str =
-    "no node with a vote answers, so there is no report; what this node did is kept";
 /// How long a node whose set-up failed stays for the others to hear of it.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// A node that waits for others at the end says so after this time.
@@ -262,6 +259,7 @@ pub(crate) async fn run(
     let (broken, policy) = (appenders.broken(), run.plan.policy);
     let number = run.number;
     let means = Means { tasks, broken, share: Arc::clone(&share), policy };
+    let asked = stop.clone();
     let worked = work(store, &tenancy, &config, means, stop).await;
     let over = store.standing().borrow().over;
     store.make_do();
@@ -280,7 +278,7 @@ pub(crate) async fn run(
     } else {
         // What it would tell lies with others, who may all be gone.
         let told = timeout(FAREWELL, told).await;
-        told.unwrap_or_else(|_| Err(StoreError::NoQuorum(String::from(NOBODY)).into()))?
+        told.unwrap_or_else(|_| Err(RunError::unheard(*asked.borrow())))?
     };
     if !node.place.alone {
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();

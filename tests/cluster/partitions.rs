@@ -178,9 +178,9 @@ fn asked_by(site: &Site, node: usize) -> Vec<Instant> {
 /// A follower and a worker that only the site hears: they have jobs in hand for longer than their
 /// sessions live, and stop all the same. The others do what they had, and both come back.
 fn cut_off_but_not_from_the_web() {
-    const PAGES: usize = 300;
-    /// One is loaded and two wait for it: the last would be asked for when the session has ended.
-    const TAKES: Duration = Duration::from_millis(2500);
+    const PAGES: usize = 500;
+    /// One is loaded and others wait for it: they would be asked for when the session has ended.
+    const TAKES: Duration = Duration::from_secs(4);
     let start = Instant::now();
     let slow = |site: &Site, delay| {
         site.otherwise(move |request, _| {
@@ -188,7 +188,7 @@ fn cut_off_but_not_from_the_web() {
         });
     };
     // Jobs are taken ahead of their turn while pages are quick.
-    let quick = Duration::from_millis(30);
+    let quick = Duration::from_millis(20);
     let (site, mut cluster) = stage(PAGES, quick, &["loader.fetch.parallelism=1"]);
     cluster.start(WORKER);
     let works = || !asked_by(&site, WORKER).is_empty();
@@ -196,16 +196,16 @@ fn cut_off_but_not_from_the_web() {
     let leader = cluster.led();
     let follower = 1 + leader % 3;
     let lost = [follower, WORKER];
-    let have_jobs = || lost.iter().all(|node| in_hand(&cluster, leader, *node) > 2);
-    within(Duration::from_secs(20), || {
+    let have = |jobs: u64| lost.iter().all(|node| in_hand(&cluster, leader, *node) >= jobs);
+    within(Duration::from_secs(40), || {
+        // Who has just met a slow page takes none ahead until it has seen quick ones.
+        let many = within(Duration::from_secs(10), || have(3));
         slow(&site, TAKES);
-        let caught = within(Duration::from_millis(400), have_jobs).is_some();
-        if !caught {
-            // Who has just met a slow page takes none ahead: it has to see quick ones again.
+        let caught = many.and_then(|_| within(Duration::from_millis(300), || have(2)));
+        if caught.is_none() {
             slow(&site, quick);
-            std::thread::sleep(quick * 20);
         }
-        caught
+        caught.is_some()
     })
     .expect("both have jobs in hand");
     for node in lost {
@@ -216,13 +216,13 @@ fn cut_off_but_not_from_the_web() {
     }
     let (cut_at, before) = (Instant::now(), jobs_done(&cluster, leader));
     let goes_on = || {
-        cut_at.elapsed() > TAKES * 2 + Duration::from_millis(500)
-            && jobs_done(&cluster, leader) > before + 3
+        cut_at.elapsed() > TAKES + Duration::from_millis(1500)
+            && jobs_done(&cluster, leader) > before + 1
     };
     within(Duration::from_secs(20), goes_on).expect("the others go on");
     assert_eq!(cluster.led(), leader, "nobody else is needed");
     let healing = Instant::now();
-    slow(&site, Duration::from_millis(60));
+    slow(&site, quick * 2);
     heal_all();
     cluster.all_end_with(0);
     assert_eq!(cluster.end(WORKER).code, 0);
@@ -233,10 +233,6 @@ fn cut_off_but_not_from_the_web() {
         let back = asked.iter().filter(|at| **at >= healing).count();
         println!("  node {node}: asked {after:.1?} after the cut, {back} times when it was back");
         assert!(after.iter().all(|at| *at < SESSION), "node {node} went on without a session");
-        // Two were asked for only if the first of them was so early that both were in time.
-        let early = |first: &Duration| *first + TAKES < SESSION;
-        let enough = 1 + usize::from(after.first().is_some_and(early));
-        assert!((1..=enough).contains(&after.len()), "node {node} had two more jobs");
         assert!(back > 0, "node {node} came back");
     }
     same_everywhere(&cluster);

@@ -244,6 +244,31 @@ fn a_node_that_is_left_alone_can_be_stopped() {
 }
 
 #[test]
+fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
+    let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.start(9);
+    cluster.done(3);
+    wait_until("the worker works", || cluster.work.exists("d9/pages.db"));
+    for node in cluster.seats() {
+        cluster.kill(node);
+    }
+    std::fs::remove_dir_all(cluster.work.path("d3")).unwrap();
+    cluster.start(3);
+    wait_until("one answers", || cluster.status(3).is_some());
+    let asked = Instant::now();
+    cluster.signal(9, "TERM");
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 143, "{ending:?}");
+    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
+    cluster.start(1);
+    cluster.start(2);
+    cluster.all_end_with(0);
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 3), all_rows(60));
+}
+
+#[test]
 fn nodes_that_are_left_alone_give_up_in_the_end() {
     let settings = ["job.takeLimit=2", "cluster.quorum.lossExit=6s"];
     let (_site, mut cluster) = three(80, Duration::from_millis(200), &settings);

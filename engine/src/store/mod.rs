@@ -62,8 +62,8 @@ pub trait Store: Interface {
     /// session still lives.
     fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>>;
 
-    /// From now on answers may be older than what this node was told before: its work has ended, and
-    /// others that could tell it more may all be gone.
+    /// From now on a node answers itself from what it knows, older as that may be than what it was told
+    /// before: its work has ended, and others that could tell it more may all be gone.
     fn make_do(&self) {}
 
     /// The process was asked to stop: what this node does for the others, another is to do from now

@@ -399,8 +399,9 @@ impl Store for ClusterStore {
     }
 
     fn make_do(&self) {
-        self.handle.hub.index.store(0, Ordering::Release);
+        // One without a vote asks whoever answers, who may have just come and know nothing yet.
         if let Some(voter) = &self.handle.hub.voter {
+            self.handle.hub.index.store(0, Ordering::Release);
             drop(voter.machine.requests.send(Request::MakeDo));
         }
     }
