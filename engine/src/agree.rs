@@ -3,9 +3,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use spoonbill_defs::Sources;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::barricade::Barricades;
 use crate::bootstrap::Node;
@@ -17,12 +19,16 @@ use crate::failpoint;
 use crate::folder;
 use crate::ledger::{
     Command, Epoch, OpenMode, Policy, Publication, Reply, Run, RunPlan, SessionId, Standing,
+    completion,
 };
 use crate::prepare::{Prepared, RunDate, prepare};
 use crate::run::{Errand, Offer};
 use crate::seed::{Seeding, seed};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::tenancy::Tenancy;
+
+/// Pause before a run that has to wait for a node is tried to be opened again.
+const COMPLETION_LOOK: Duration = Duration::from_millis(200);
 /// Jobs of one host that a node of a cluster gets ahead at most.
 const AHEAD_MAX: u32 = 32;
 
@@ -63,15 +69,24 @@ pub(crate) async fn agree(
     let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
     let has_missed = |run: &Run| run.closed && Some(run.number) == before.came_for;
     let is_owed = is_owed || last.as_ref().is_some_and(|run| has_missed(run));
-    if is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none() {
+    let completes = is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none();
+    if let Some(run) = last.as_ref().filter(|_| completes) {
         // The run ended while this node was away: its files and its end are still to be had here.
-        if node.place.votes {
+        if !node.place.votes || node.place.alone {
+            return agreed(store, offer).await;
+        }
+        if keep_the_next_away(node, tenancy, run).await? {
             tracing::warn!(
                 "the last run ended without this node: it completes the files of that run now, and has \
                  to be started again to take part in the next one"
             );
+            return agreed(store, offer).await;
         }
-        return agreed(store, offer).await;
+        tracing::warn!(
+            "the last run ended without this node, and the others have begun the next one: its files \
+             in `{}` are not complete here",
+            run.plan.folder
+        );
     }
     if let Some(code) = before.parting.filter(|_| !is_owed)
         && last.as_ref().is_some_and(|run| run.closed)
@@ -102,6 +117,25 @@ pub(crate) async fn agree(
     seeded.await?;
     barricades.leave().await?;
     Ok(plan)
+}
+
+/// Has no other run begin while this node completes its files of the last one; false if that has gone.
+async fn keep_the_next_away(
+    node: &Node,
+    tenancy: &mut Tenancy,
+    last: &Run,
+) -> Result<bool, RunError> {
+    let name = completion(node.place.seat);
+    let mut session = tenancy.lease().await?.session;
+    loop {
+        let claim = Command::Claim { session, name: name.clone() };
+        match node.store.submit(claim).await? {
+            Reply::Cross(_) => break,
+            Reply::Stale => session = tenancy.replace(session).await?.session,
+            other => return Err(RunError::unexpected("claim", &other)),
+        }
+    }
+    Ok(current(&node.store).await?.number == last.number)
 }
 
 /// Waits until those with a vote who are there have left: they had ended the run, and nobody has come
@@ -227,7 +261,7 @@ async fn open_run(
         },
     };
     let open = Command::OpenRun { session, epoch, plan, publish: publish.clone(), mode };
-    let reply = store.submit(open).await;
+    let reply = submit_when_possible(store, open).await;
     failpoint::pass("run.open.after");
     if begins && !matches!(reply, Ok(Reply::Opened { continued: false })) {
         // There is no run after all; only an empty folder goes.
@@ -243,6 +277,24 @@ async fn open_run(
             Err(RunError::OtherRun(differ::words(&defs, &config, composed, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
+    }
+}
+
+/// Opens a run as soon as no node is about to complete its files of the last one.
+async fn submit_when_possible(store: &Arc<dyn Store>, open: Command) -> Result<Reply, StoreError> {
+    let mut said = false;
+    loop {
+        let reply = store.submit(open.clone()).await?;
+        if !matches!(reply, Reply::Wait) {
+            return Ok(reply);
+        }
+        if !std::mem::replace(&mut said, true) {
+            tracing::warn!(
+                "the last run ended without a node: if it is back, it completes its files before the \
+                 next run begins"
+            );
+        }
+        sleep_until(Instant::now() + COMPLETION_LOOK).await;
     }
 }
 

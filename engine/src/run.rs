@@ -264,7 +264,7 @@ pub(crate) async fn run(
     let over = store.standing().borrow().over;
     store.make_do();
     let told = async {
-        let (appended, run) = close_appenders(store, appenders).await?;
+        let (appended, run) = close_appenders(store, appenders, number).await?;
         worked?;
         let whole = over && appended.iter().all(|end| end.error.is_none());
         let mut report = report(node, over, start, run, appended).await?;
@@ -468,6 +468,7 @@ fn task_mediator(
 async fn close_appenders(
     store: &Arc<dyn Store>,
     appenders: AppenderMediator,
+    number: u64,
 ) -> Result<(Vec<Appended>, Run), RunError> {
     let flushed = store.ask(Question::Flush).await;
     let asked = Arc::clone(store);
@@ -483,11 +484,19 @@ async fn close_appenders(
         (appended, run)
     };
     // Joining threads blocks: off the async threads with it.
-    let (appended, run) = tokio::task::spawn_blocking(close)
+    let (mut appended, run) = tokio::task::spawn_blocking(close)
         .await
         .map_err(|error| RunError::Internal(format!("appenders ended: {error}")))?;
     flushed?;
     let run = run?.ok_or_else(|| RunError::Internal("there is no run to tell of".to_owned()))?;
+    if current(store).await?.number != number {
+        // A node that had no session for a while; the output it wrote from has gone.
+        for end in &mut appended {
+            end.error.get_or_insert_with(|| {
+                format!("`{}` is not complete: another run has begun", end.path.display())
+            });
+        }
+    }
     Ok((appended, *run))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{QUICK, all_rows, rows_of, same_everywhere};
+use super::{QUICK, all_rows, rows_of, same_everywhere, three};
 use crate::harness::nodes::files_below;
 use crate::harness::{Cluster, Ending, Files, Response, Site, TITLE, job, titled, wait_until};
 
@@ -264,4 +264,33 @@ fn what_is_looked_at_is_at_rest() {
     cluster.all_end_with(4);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), rows_without_broken());
+}
+
+#[test]
+fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
+    for order in ["arrival", "canonical"] {
+        let order = format!("output.order={order}");
+        let own = ["cluster.end.wait=0s", "job.takeLimit=2", order.as_str()];
+        let (site, mut cluster) = three(40, Duration::from_millis(60), &own);
+        cluster.start_all();
+        cluster.done(5);
+        assert!(cluster.kill(1), "it had ended");
+        for node in [2, 3] {
+            assert_eq!(cluster.end(node).code, 0);
+        }
+        let last = cluster.files(2);
+        assert!(cluster.files(1) != last, "it was there at the end");
+        // The others are enough for the next run, and wait all the same.
+        cluster.start(2);
+        cluster.start(3);
+        cluster.led();
+        cluster.start(1);
+        let ends = cluster.all_end_with(0);
+        assert!(ends[0].stderr.contains("it completes the files of that run now"), "{ends:?}");
+        assert!(ends[1..].iter().any(|end| end.stderr.contains("before the next run begins")));
+        assert!(cluster.files(1) == last, "it has other files");
+        assert_eq!(rows_of(&cluster, 2), all_rows(40));
+        assert!(site.log().len() >= 80, "the others have run again");
+        cluster.fsck();
+    }
 }

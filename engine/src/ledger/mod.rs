@@ -36,7 +36,7 @@ pub use flipper::{Phase, Vitals, flip};
 pub use invariants::violations;
 pub use jobs::ALREADY_KNOWN;
 pub use lanes::Lane;
-pub use seats::SeatRecord;
+pub use seats::{SeatRecord, completion};
 pub use sessions::Session;
 pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};
 
@@ -372,6 +372,9 @@ impl<T: Tables> Ledger<T> {
                 return Ok(Reply::Unfinished { defs: run.plan.defs, config: run.plan.config });
             }
             (OpenMode::Fresh, _) | (OpenMode::Continue, None) => {}
+        }
+        if self.is_kept_from_opening(session) {
+            return Ok(Reply::Wait);
         }
         self.tables.clear()?;
         self.tables.put_blob(plan.defs, &publish.defs)?;

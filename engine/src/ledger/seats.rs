@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::command::{OpenMode, Reply, RunPlan, Seat, SessionId};
-use super::{Ledger, Run, TableResult, Tables};
+use super::{Barricade, Ledger, Run, TableResult, Tables};
 
 /// What is known of a seat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,17 @@ pub struct SeatRecord {
     pub mint_nonce: Option<u64>,
     /// Whether it has to stay out.
     pub fenced: bool,
+}
+
+/// How long the next run waits for a seat that was away at the end of the last one.
+const COMES_MS: u64 = 3000;
+/// How long a node that has come may take to say whether it completes the files of the last run.
+const DECIDES_MS: u64 = 2000;
+
+/// Name of the barricade that a node crosses while it completes its files of a run that has ended: no
+/// other run begins meanwhile.
+pub fn completion(seat: Seat) -> String {
+    format!("completion {}", seat.0)
 }
 
 /// Processes of a seat that are remembered.
@@ -163,16 +174,39 @@ impl<T: Tables> Ledger<T> {
         last.zip(seat).is_some_and(|(run, seat)| run.is_owed(seat))
     }
 
-    /// Whoever leaves a closed run has told its end, and so has who has written everything.
-    pub(super) fn note_told(&mut self, session: SessionId) {
-        if let Some(session) = self.core.sessions.get(&session) {
-            self.note_told_on(session.seat);
-        }
+    /// Whether what the last run has written is still on its way to a seat: then the next one, which
+    /// takes its output away, has to wait. A node that says so is waited for; one that has just come
+    /// may be about to, and one that is away may be on its way.
+    pub(super) fn is_kept_from_opening(&self, session: SessionId) -> bool {
+        let last = self.core.run.as_ref().filter(|run| run.closed);
+        let (Some(run), Some(own)) = (last, self.core.sessions.get(&session)) else {
+            return false;
+        };
+        let within = |since: u64, most: u64| self.core.clock.saturating_sub(since) < most;
+        let is_awaited = |seat: Seat| {
+            let is_fenced = self.core.seats.get(&seat).is_some_and(|record| record.fenced);
+            let theirs: Vec<SessionId> = self.sessions_of(seat);
+            match theirs.last().and_then(|id| self.core.sessions.get(id)) {
+                None => !is_fenced && within(own.joined, COMES_MS),
+                Some(there) => within(there.joined, DECIDES_MS) || self.completes(seat),
+            }
+        };
+        let mut owed = run.plan.seats.iter().filter(|seat| run.is_owed(**seat));
+        owed.any(|seat| *seat != own.seat && !run.written.contains(seat) && is_awaited(*seat))
     }
 
-    pub(super) fn note_told_on(&mut self, seat: Seat) {
-        let has_ended = |run: &&mut Run| run.closed || run.written.contains(&seat);
-        if let Some(run) = self.core.run.as_mut().filter(has_ended) {
+    /// Whether a node on that seat is inside its crossing to complete its files.
+    fn completes(&self, seat: Seat) -> bool {
+        let gate = self.core.barricades.get(&completion(seat));
+        matches!(gate, Some(Barricade::Crossing { .. }))
+    }
+
+    /// Whoever leaves when it has written everything has told the end of the run, or will.
+    pub(super) fn note_told(&mut self, session: SessionId) {
+        let seat = self.core.sessions.get(&session).map(|session| session.seat);
+        if let (Some(seat), Some(run)) = (seat, self.core.run.as_mut())
+            && run.written.contains(&seat)
+        {
             run.told.insert(seat);
         }
     }

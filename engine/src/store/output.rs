@@ -100,6 +100,10 @@ impl SqliteTables {
         if let Some(blocks) = self.recent.after(appender, after, bytes_max) {
             return Ok(blocks);
         }
+        if after > last {
+            // It belongs to a run before this one.
+            return Ok(Vec::new());
+        }
         let lost = |seq: u64| self.odd(&format!("output block {seq} is not there"));
         let failed = |error| self.error(&error);
         let mut statement = self

@@ -395,6 +395,7 @@ impl Worker {
                 let setup = name == "setup";
                 self.stage = if setup { Stage::Opening(epoch) } else { Stage::Seeding(epoch, 0) };
             }
+            (Command::OpenRun { .. }, Reply::Wait) => {}
             (Command::OpenRun { epoch, .. }, _) => self.stage = Stage::ReleaseSetup(epoch),
             (Command::Seed { epoch, last, .. }, _) => {
                 let Stage::Seeding(_, from) = self.stage else { return };
