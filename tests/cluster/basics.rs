@@ -109,6 +109,23 @@ fn a_worker_stays_to_the_end_and_ends_with_the_others() {
 }
 
 #[test]
+fn a_worker_that_knows_one_node_works_whoever_leads() {
+    let (_site, mut cluster) = three(120, Duration::from_millis(100), &["job.takeLimit=2"]);
+    cluster.start_all();
+    cluster.done(3);
+    let follower = 1 + cluster.led() % 3;
+    let known = format!("{follower}={}", cluster.address(follower));
+    cluster.give(9, &["--peers", &known]);
+    cluster.start(9);
+    cluster.all_end_with(0);
+    let ending = cluster.end(9);
+    assert_eq!(ending.code, 0, "{ending:?}");
+    assert!(share_of(&cluster, 9) > 0, "the worker did nothing");
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(120));
+}
+
+#[test]
 fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
     let own = ["unshare", "--pid", "--fork", "--kill-child"];
     let allowed = Command::new(own[0]).args(&own[1..]).arg("true").status();

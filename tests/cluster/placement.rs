@@ -52,6 +52,19 @@ fn without_the_last_one_nodes_give_up_and_say_who_is_missing() {
     assert_eq!(rows_of(&cluster, 3), all_rows(20));
 }
 
+#[test]
+fn two_of_three_are_enough_however_short_the_patience() {
+    let own = ["cluster.quorum.timeout=2s", "cluster.end.wait=0s"];
+    let (_site, mut cluster) = three(20, Duration::from_millis(20), &own);
+    cluster.start(1);
+    cluster.start(3);
+    for node in [1, 3] {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, 0, "node {node}: {ending:?}");
+        assert_eq!(rows_of(&cluster, node), all_rows(20));
+    }
+}
+
 /// So many polite hosts with so many pages each; what each of three nodes had of them.
 fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
     let sites: Vec<Site> =

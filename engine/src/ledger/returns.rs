@@ -124,9 +124,12 @@ impl<T: Tables> Ledger<T> {
         false
     }
 
-    /// Its worker may have started as late as `from`: its lane pauses from then on.
+    /// Its worker may have started as late as `from`: its lane pauses from then on, if it has a pause.
     fn leave_gap(&mut self, taken: Taken, from: u64) {
         let policy = self.policy();
+        if policy.delay_ms == 0 {
+            return;
+        }
         let until = from + policy.delay_ms + policy.delay_ms / 20;
         self.lanes.change(taken.lane, &policy, |lane| {
             if lane.polite {

@@ -188,6 +188,17 @@ fn whoever_is_fenced_may_ask_until_its_own_clock_stops_it() {
 }
 
 #[test]
+fn a_host_without_a_pause_does_not_wait_for_whoever_is_fenced() {
+    let policy = Policy { delay_ms: 0, ..Policy::default() };
+    let (mut bench, one) = Bench::with(policy, of_host(1));
+    let two = bench.join(false);
+    assert_eq!(bench.take(one, 9).len(), 1);
+    assert_eq!(bench.take(two, 9).len(), 0);
+    bench.apply(Command::Fence { seat: Seat(1) });
+    assert_eq!(bench.take(two, 9).len(), 1);
+}
+
+#[test]
 fn a_lane_pauses_whenever_its_holder_goes() {
     for how in ["leaves", "returns", "starts over", "is replaced"] {
         let (mut bench, one) = Bench::with(Policy::default(), of_host(2));

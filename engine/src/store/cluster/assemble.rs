@@ -20,7 +20,7 @@ use super::hub::{Hub, Proposal, Voter, locked};
 use super::log::{Log, LogThread};
 use super::machine::{Machine, MachineThread, Request};
 use super::network::Network;
-use super::seat::{FOUNDING_GRACE, absent, look_round, mint_for_damaged, settle_anew, take_seat};
+use super::seat::{absent, founding_grace, look_round, mint_for_damaged, settle_anew, take_seat};
 use super::snapshot::StateMachine;
 use super::status::Roster;
 use super::types::{Call, Raft, Response, Who, raft_id};
@@ -381,7 +381,8 @@ async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
 async fn found(hub: Arc<Hub>) {
     let Some(raft) = hub.raft() else { return };
     let first = hub.peers().keys().next() == Some(&hub.options.seat);
-    let deadline = Instant::now() + if first { FOUNDING_GRACE / 3 } else { FOUNDING_GRACE };
+    let grace = founding_grace(&hub.options);
+    let deadline = Instant::now() + if first { grace / 3 } else { grace };
     while Instant::now() < deadline {
         if raft.is_initialized().await.unwrap_or(true) {
             return;

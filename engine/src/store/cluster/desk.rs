@@ -20,6 +20,8 @@ use crate::store::{Answer, Question, StoreError};
 
 /// How long a watcher is kept waiting for news.
 const WATCH: Duration = Duration::from_secs(2);
+/// Patience with the leader for another node.
+const RELAY: Duration = Duration::from_secs(4);
 /// Bytes of output that are read for another node.
 const OUTPUT_MAX: usize = 4 << 20;
 
@@ -31,13 +33,18 @@ pub(super) struct Desk {
 
 impl Handler for Desk {
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
+        let relayed = unknown_leader(&self.hub, from);
         let (hub, from) = (Arc::clone(&self.hub), Caller::of(from));
         let rights = Arc::clone(&self.rights);
         async move {
             let response = match postcard::from_bytes::<Call>(&request) {
-                Ok(call) => match rights.refuse(&hub, from, &call).await {
-                    Some(refusal) => refusal,
-                    None => answer(&hub, from, call).await,
+                Ok(call) => match (rights.refuse(&hub, from, &call).await, relayed) {
+                    (Some(refusal), _) => refusal,
+                    (None, Some(leader)) if matches!(call, Call::Submit(_) | Call::Renew(_)) => {
+                        let told = courier::ask(&hub, leader, &call, RELAY).await;
+                        told.unwrap_or_else(|| not_leader(&hub))
+                    }
+                    (None, _) => answer(&hub, from, call).await,
                 },
                 Err(_) => Response::Busy("the request cannot be read".to_owned()),
             };
@@ -74,6 +81,15 @@ impl Handler for Desk {
             voter.guests.went(hello);
         }
     }
+}
+
+/// The leader, if another node leads that is not on the list of one without a vote: what that one has
+/// to say is said to the leader by this node.
+fn unknown_leader(hub: &Hub, hello: &Hello) -> Option<Seat> {
+    if hello.role != Role::Worker || hub.leads().is_some() {
+        return None;
+    }
+    hub.leader().filter(|leader| !peers::knows(hello, *leader))
 }
 
 /// Whether raft may hear this disk: the present one of its seat, and no other.

@@ -20,6 +20,11 @@ fn read(text: &str) -> Peers {
     parts.collect()
 }
 
+/// Whether a seat is on a node's list.
+pub(super) fn knows(hello: &Hello, seat: Seat) -> bool {
+    read(&hello.peers).contains_key(&seat)
+}
+
 /// In what the list of a node differs from this one's, in words. A node without a vote may know fewer
 /// of them, and call them by other names: it counts no votes.
 pub(super) fn compare(hello: &Hello, own: &Peers) -> Result<(), String> {

@@ -11,11 +11,16 @@ use super::{ClusterOptions, courier, submit_once};
 use crate::ledger::{Command, Reply, Seat};
 use crate::store::StoreError;
 
-/// A cluster is founded by a majority, but the others are given this long to come.
-pub(super) const FOUNDING_GRACE: Duration = Duration::from_secs(3);
+/// A cluster is founded by a majority, but the others are given this long to come, where there is time.
+const FOUNDING_GRACE: Duration = Duration::from_secs(3);
 /// Patience with one question to a peer.
 const PATIENCE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long those who found a cluster wait for the others.
+pub(super) fn founding_grace(options: &ClusterOptions) -> Duration {
+    FOUNDING_GRACE.min(options.quorum_timeout / 4)
+}
 
 /// Gives this node's disk its number: the one it has, the seat's own in a new cluster, or another
 /// one in a cluster that has known this seat with another disk.
@@ -54,7 +59,9 @@ pub(super) async fn take_seat(hub: &Arc<Hub>) -> Result<(), StoreError> {
         }
         let fresh = 1 + found.values().filter(|who| who.fresh).count();
         let all_here = fresh == hub.peers().len();
-        if all_here || fresh >= hub.options.majority() && began.elapsed() >= FOUNDING_GRACE {
+        if all_here
+            || fresh >= hub.options.majority() && began.elapsed() >= founding_grace(&hub.options)
+        {
             let others = found.iter().filter(|(_, who)| who.fresh);
             let others = others.map(|(seat, who)| (*seat, who.disk));
             let founders: Vec<(Seat, u64)> = others.chain([(seat, disk)]).collect();
