@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, three};
+use crate::harness::nodes::files_below;
 use crate::kill::full_disk::Tmpfs;
 
 const PAGES: usize = 400;
@@ -29,4 +30,32 @@ fn a_node_without_space_ends_with_9_and_comes_back_with_space() {
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 3), all_rows(PAGES));
+}
+
+#[test]
+fn a_node_whose_output_was_full_has_its_files_when_all_are_run_again() {
+    let Some(small) = Tmpfs::mount(4) else {
+        println!("skipped: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let own = ["cluster.end.wait=0s", "output.order=canonical", "loader.fetch.parallelism=8"];
+    let (_site, mut cluster) = three(PAGES, Duration::from_millis(5), &own);
+    let output = small.path().join("out");
+    cluster.give(1, &["--output", &output.display().to_string()]);
+    cluster.start_all();
+    for (node, code) in [(1, 8), (2, 0), (3, 0)] {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, code, "node {node}: {ending:?}");
+    }
+    let last = cluster.files(2);
+    // Run again in vain, it is owed the files of that run, too.
+    cluster.start_all();
+    for (node, code) in [(1, 8), (2, 0), (3, 0)] {
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, code, "node {node}, again: {ending:?}");
+    }
+    small.resize(200_000);
+    cluster.start_all();
+    cluster.all_end_with(0);
+    assert!(files_below(&output.join("latest")) == last, "it has other files");
 }
