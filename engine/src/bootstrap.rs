@@ -226,6 +226,14 @@ impl Node {
         }
     }
 
+    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
+    pub(crate) fn is_led(&self) -> bool {
+        match &self.behind {
+            Behind::Solo(_) | Behind::Nobody => false,
+            Behind::Cluster(_, handle) => handle.is_led(),
+        }
+    }
+
     /// Nobody has come within the time there is for it.
     pub(crate) fn not_formed(&self) -> StoreError {
         let (patience, absent) = (self.place.patience.as_secs(), self.absent());

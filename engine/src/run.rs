@@ -567,9 +567,10 @@ async fn report(
     })
 }
 
-/// Whether nodes with a vote are there without this one that can go on.
+/// Whether nodes with a vote are there without this one that can go on. Sessions tell of nodes that were
+/// there a moment ago, or longer ago where nobody is left to end them.
 fn are_others_enough(node: &Node) -> bool {
     let Place { alone, votes, seats, .. } = &node.place;
     let others = node.store.standing().borrow().voters.saturating_sub(u32::from(*votes));
-    !alone && others as usize > seats.len() / 2
+    !alone && others as usize > seats.len() / 2 && node.is_led()
 }

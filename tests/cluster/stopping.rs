@@ -279,6 +279,7 @@ fn nodes_that_are_left_alone_give_up_in_the_end() {
     cluster.kill(2);
     let ending = cluster.end(3);
     assert_eq!(ending.code, 75, "{ending:?}");
+    assert!(ending.stderr.contains("too few nodes are there to agree on anything"), "{ending:?}");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 75, "the worker: {ending:?}");
     cluster.start_all();

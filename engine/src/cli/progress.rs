@@ -18,6 +18,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 pub(super) async fn show(
     standing: watch::Receiver<Standing>,
     mut stop: watch::Receiver<Stop>,
+    alone: bool,
     interval: Duration,
     logging: &LogArgs,
 ) {
@@ -29,7 +30,8 @@ pub(super) async fn show(
         let words = tokio::select! {
             _ = tick.tick() => words(*standing.borrow()),
             Ok(()) = stop.changed() => {
-                let words = stopping(*stop.borrow_and_update(), *standing.borrow());
+                let taken = alone.then(|| standing.borrow().taken);
+                let words = stopping(*stop.borrow_and_update(), taken);
                 match &bar {
                     Some(bar) => bar.println(words),
                     None => logging.say(&words),
@@ -58,12 +60,16 @@ fn words(standing: Standing) -> String {
     format!("{done} done, {failed} failed, {taken} in hand, {pending} waiting, {rows} rows")
 }
 
-fn stopping(stop: Stop, standing: Standing) -> String {
-    let jobs = counted(standing.taken, "job");
+/// So many jobs are in hand; what a node among others has of them, nobody has counted.
+fn stopping(stop: Stop, taken: Option<u64>) -> String {
+    let jobs = match taken {
+        Some(taken) => format!("{} in hand", counted(taken, "job")),
+        None => "what this node has in hand".to_owned(),
+    };
     match stop {
         Stop::No | Stop::Drain(_) => {
-            format!("stopping: {jobs} in hand will be finished; a second signal stops at once")
+            format!("stopping: {jobs} will be finished; a second signal stops at once")
         }
-        Stop::Now(_) => format!("stopping at once: {jobs} in hand will be done again"),
+        Stop::Now(_) => format!("stopping at once: {jobs} will be done again"),
     }
 }

@@ -369,7 +369,7 @@ impl Engine {
             let interval = offer.config.run.progress_interval;
             tokio::select! {
                 ended = running => ended,
-                () = progress::show(standing, stop, interval, &args.logging) => {
+                () = progress::show(standing, stop, node.place.alone, interval, &args.logging) => {
                     Err(RunError::Internal("progress ended".to_owned()))
                 }
             }

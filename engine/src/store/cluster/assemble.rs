@@ -45,8 +45,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const FAREWELL_ALONE: Duration = Duration::from_secs(3);
 /// The same with a run that was cancelled.
 const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
-/// A node that finds no cluster says so after this time.
-const UNTOLD: Duration = Duration::from_secs(3);
+/// A node that finds no cluster, or has lost it, says so after this time.
+const UNTOLD: Duration = Duration::from_secs(5);
 /// Patience with what runs on while the node ends.
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 /// How often the size of the log is looked at.
@@ -300,7 +300,9 @@ async fn tell_whom_we_await(hub: Arc<Hub>) {
         |seat: &Seat, link: &Link| link.peer().borrow().is_none() && hub.refusal(*seat).is_none();
     let silent = hub.others().filter(|(seat, link)| is_silent(seat, link));
     let silent: Vec<Seat> = silent.map(|(seat, _)| seat).collect();
-    if hub.leader().is_none() && !silent.is_empty() {
+    // Who has had an answer from the others was in before.
+    let was_in = hub.index.load(Ordering::Acquire) > 0;
+    if hub.leader().is_none() && !was_in && !silent.is_empty() {
         tracing::warn!(
             "waiting for enough nodes, {} s at most (`cluster.quorum.timeout`): {}",
             hub.options.quorum_timeout.as_secs(),
@@ -428,7 +430,7 @@ async fn weigh_log(hub: Arc<Hub>) {
 async fn watch_quorum(hub: Arc<Hub>) {
     let Some(raft) = hub.raft() else { return };
     let mut tick = interval(WEIGH);
-    let mut seen = Instant::now();
+    let (mut seen, mut told) = (Instant::now(), false);
     loop {
         tick.tick().await;
         let metrics = raft.metrics().borrow().clone();
@@ -436,14 +438,18 @@ async fn watch_quorum(hub: Arc<Hub>) {
             hub.fail(StoreError::Failed(format!("the replicated log has ended: {error}")));
             return;
         }
-        let acknowledged = metrics.millis_since_quorum_ack.is_some_and(|ms| ms < 5000);
-        let heard = hub
-            .voter
-            .as_ref()
-            .is_some_and(|voter| voter.heard.borrow().elapsed() < Duration::from_secs(5));
-        let follows = metrics.state != openraft::ServerState::Leader && heard;
-        if acknowledged || follows {
-            seen = Instant::now();
+        if hub.is_led() {
+            (seen, told) = (Instant::now(), false);
+        }
+        let was_in = hub.index.load(Ordering::Acquire) > 0;
+        if was_in && seen.elapsed() >= UNTOLD && !std::mem::replace(&mut told, true) {
+            let silent = hub.others().filter(|(_, link)| link.peer().borrow().is_none());
+            tracing::warn!(
+                "too few nodes are there to agree on anything; this one waits, {} s at most \
+                 (`cluster.quorum.lossExit`): {}",
+                hub.options.loss_exit.as_secs(),
+                absent(&hub, silent.map(|(seat, _)| seat))
+            );
         }
         if seen.elapsed() >= hub.options.loss_exit {
             hub.fail(StoreError::NoQuorum(format!(

@@ -29,6 +29,9 @@ pub(super) const FOUNDERS: &str = "founders";
 /// Name of the mark that this disk has asked for a number of its own.
 pub(super) const MINTING: &str = "minting";
 
+/// What was longer ago may not be any more.
+const MOMENT: Duration = Duration::from_secs(5);
+
 /// Who a node's disk is; kept from its first start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
@@ -192,6 +195,15 @@ impl Hub {
         let known = self.raft().and_then(|raft| raft.metrics().borrow().current_leader);
         let known = known.map(seat_of);
         known.or(*locked(&self.hint))
+    }
+
+    /// Whether a leader was heard a moment ago, or this node leads and was confirmed.
+    pub(super) fn is_led(&self) -> bool {
+        let (Some(voter), Some(metrics)) = (&self.voter, self.metrics()) else { return false };
+        let confirmed =
+            metrics.millis_since_quorum_ack.is_some_and(|ms| u128::from(ms) < MOMENT.as_millis());
+        let leads = metrics.state == ServerState::Leader;
+        confirmed || !leads && voter.heard.borrow().elapsed() < MOMENT
     }
 
     pub(super) fn believe(&self, leader: Option<Seat>) {

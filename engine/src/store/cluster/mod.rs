@@ -283,6 +283,11 @@ impl ClusterHandle {
         self.hub.others().any(|(_, link)| link.peer().borrow().is_some())
     }
 
+    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
+    pub(crate) fn is_led(&self) -> bool {
+        if self.hub.voter.is_some() { self.hub.is_led() } else { self.hears_others() }
+    }
+
     /// Whether this node leads.
     #[cfg(test)]
     pub(in crate::store) fn leads(&self) -> bool {
