@@ -27,7 +27,7 @@ use crate::seed::{Seeding, seed};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::tenancy::Tenancy;
 
-/// Pause before a run that has to wait for a node is tried to be opened again.
+/// Pause before what has to wait for a node that completes its files is asked for again.
 const COMPLETION_LOOK: Duration = Duration::from_millis(200);
 /// Jobs of one host that a node of a cluster gets ahead at most.
 const AHEAD_MAX: u32 = 32;
@@ -132,6 +132,8 @@ async fn keep_the_next_away(
         match node.store.submit(claim).await? {
             Reply::Cross(_) => break,
             Reply::Stale => session = tenancy.replace(session).await?.session,
+            // A session before this one has it until it is over.
+            Reply::Wait => sleep_until(Instant::now() + COMPLETION_LOOK).await,
             other => return Err(RunError::unexpected("claim", &other)),
         }
     }

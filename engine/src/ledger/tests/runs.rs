@@ -314,6 +314,50 @@ fn the_end_does_not_wait_for_a_seat_that_is_kept_out() {
 }
 
 #[test]
+fn the_next_run_waits_for_a_seat_that_has_files_of_the_last_one_to_write() {
+    // What the third does: it stays away, it comes for the next run, or it completes its files.
+    for (comes, completes) in [(false, false), (true, false), (true, true)] {
+        let (mut bench, sessions) = of_three();
+        bench.apply(Command::Leave { session: sessions[2] });
+        for session in &sessions[..2] {
+            bench.apply(Command::Close { session: *session });
+        }
+        bench.ms += Policy::default().end_wait_ms;
+        bench.beat(&sessions[..2]);
+        for session in &sessions[..2] {
+            bench.apply(Command::Leave { session: *session });
+        }
+        assert!(bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(3)));
+        let mut join = |life, seat| {
+            let arrival =
+                Arrival { nonce: life, life, seat: Seat(seat), votes: true, alone: false };
+            let Reply::Joined(session) = bench.apply(Command::Join(arrival)) else { panic!() };
+            session
+        };
+        let one = join(81, 1);
+        let third = comes.then(|| join(83, 3));
+        let epoch = bench.cross(one, "setup");
+        let opens = |bench: &mut Bench| {
+            let (plan, publish) = (plan(1, unhurried()), Publication::default());
+            let mode = OpenMode::Continue;
+            bench.apply(Command::OpenRun { session: one, epoch, plan, publish, mode })
+        };
+        if let Some(third) = third.filter(|_| completes) {
+            bench.cross(third, &completion(Seat(3)));
+        }
+        let patience = if comes { 2000 } else { 3000 };
+        bench.ms += patience - 1;
+        assert_eq!(opens(&mut bench), Reply::Wait, "{comes} {completes}");
+        bench.ms += 1;
+        if let Some(third) = third.filter(|_| completes) {
+            assert_eq!(opens(&mut bench), Reply::Wait);
+            bench.apply(Command::Close { session: third });
+        }
+        assert_eq!(opens(&mut bench), Reply::Opened { continued: false }, "{comes} {completes}");
+    }
+}
+
+#[test]
 fn a_cancelled_run_grants_nothing_until_it_is_opened_again() {
     let (mut bench, session) = Bench::with(unhurried(), locals(2));
     bench.twice(Command::Cancel);
