@@ -206,7 +206,8 @@ impl Engine {
         let message = exception.message().unwrap_or_default();
         let (place, at) = first_place(&exception.stack().unwrap_or_default())
             .map_or((script.to_owned(), None), |(place, at)| (place, Some(at)));
-        if name == "InternalError" && message.starts_with("out of memory") {
+        // Where there is memory for the error, there may be none for its words.
+        if name == "InternalError" && (message.is_empty() || message.starts_with("out of memory")) {
             return self.out_of_memory(script);
         }
         if name == "RangeError" && message == "Maximum call stack size exceeded" {
