@@ -82,11 +82,6 @@ pub(crate) async fn agree(
             );
             return agreed(store, offer).await;
         }
-        tracing::warn!(
-            "the last run ended without this node, and the others have begun the next one: its files \
-             in `{}` are not complete here",
-            run.plan.folder
-        );
     }
     if let Some(code) = before.parting.filter(|_| !is_owed)
         && last.as_ref().is_some_and(|run| run.closed)

@@ -299,6 +299,7 @@ async fn enter(
     let store = &node.store;
     let asked = asked_to_stop(node, stop.clone());
     let parting = parting::code(&offer.config.store.data_dir).filter(|_| !node.place.alone);
+    let left = left_behind(node, errand, parting).await?;
     let entering = async { tokio::join!(Tenancy::enter(node), under_way(node)) };
     let (entered, came_for) = tokio::select! {
         entered = entering => entered,
@@ -338,7 +339,32 @@ async fn enter(
             return Err(error);
         }
     };
+    if let Some(left) = left
+        && current(store).await?.number != left.number
+    {
+        tracing::warn!(
+            "the run in `{}` ended without this node, and another has begun since: the files of that \
+             run are not complete here, the other nodes have them",
+            left.plan.folder
+        );
+    }
     Ok((tenancy, renewing, plan))
+}
+
+/// The last run that a node which writes files among others knows of, if it had not written all of it.
+async fn left_behind(
+    node: &Node,
+    errand: &Errand,
+    parting: Option<u8>,
+) -> Result<Option<Run>, RunError> {
+    let Place { votes, alone, seat, .. } = &node.place;
+    if !votes || *alone || errand.mode == OpenMode::Fresh || parting.is_some() {
+        return Ok(None);
+    }
+    match node.store.ask(Question::Run).await? {
+        Answer::Run(Some(run)) if !run.written.contains(seat) => Ok(Some(*run)),
+        _ => Ok(None),
+    }
 }
 
 fn no_thread(error: &std::io::Error) -> RunError {

@@ -294,3 +294,24 @@ fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
         cluster.fsck();
     }
 }
+
+#[test]
+fn who_comes_when_the_next_run_has_begun_says_that_its_files_are_not_complete() {
+    let own = ["cluster.end.wait=0s", "job.takeLimit=2"];
+    let (site, mut cluster) = three(60, Duration::from_millis(60), &own);
+    cluster.start_all();
+    cluster.done(5);
+    assert!(cluster.kill(1), "it had ended");
+    for node in [2, 3] {
+        assert_eq!(cluster.end(node).code, 0);
+    }
+    let asked = site.log().len();
+    cluster.start(2);
+    cluster.start(3);
+    wait_until("the next run is under way", || site.log().len() > asked + 5);
+    cluster.start(1);
+    let ends = cluster.all_end_with(0);
+    assert!(ends[0].stderr.contains("ended without this node, and another has begun"), "{ends:?}");
+    same_everywhere(&cluster);
+    assert_eq!(rows_of(&cluster, 1), all_rows(60));
+}

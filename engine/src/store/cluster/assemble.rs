@@ -246,8 +246,13 @@ async fn see_others_off(hub: &Hub) {
     let gone = async {
         let (mut tick, mut led) = (interval(LOOK), Instant::now());
         let mut changes = voter.machine.standing.clone();
+        // Another run may have begun since.
+        let is_over = || {
+            let now = *voter.machine.standing.borrow();
+            ends && (now.closed || now.cancelled)
+        };
         while let Ok(roster) = voter.machine.ask(Request::Roster).await
-            && if ends { !roster.sessions.is_empty() || roster.owed } else { strands(&roster) }
+            && if is_over() { !roster.sessions.is_empty() || roster.owed } else { strands(&roster) }
             && led.elapsed() < FAREWELL_ALONE
         {
             tokio::select! {
@@ -430,7 +435,7 @@ async fn weigh_log(hub: Arc<Hub>) {
 async fn watch_quorum(hub: Arc<Hub>) {
     let Some(raft) = hub.raft() else { return };
     let mut tick = interval(WEIGH);
-    let (mut seen, mut told) = (Instant::now(), false);
+    let (mut seen, mut told, mut was_in) = (Instant::now(), false, false);
     loop {
         tick.tick().await;
         let metrics = raft.metrics().borrow().clone();
@@ -441,7 +446,7 @@ async fn watch_quorum(hub: Arc<Hub>) {
         if hub.is_led() {
             (seen, told) = (Instant::now(), false);
         }
-        let was_in = hub.index.load(Ordering::Acquire) > 0;
+        was_in |= hub.index.load(Ordering::Acquire) > 0;
         if was_in && seen.elapsed() >= UNTOLD && !std::mem::replace(&mut told, true) {
             let silent = hub.others().filter(|(_, link)| link.peer().borrow().is_none());
             tracing::warn!(
