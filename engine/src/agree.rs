@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::barricade::Barricades;
-use crate::bootstrap::Node;
+use crate::bootstrap::{Node, Place};
 use crate::compose::{Composed, Published, encode, identity};
 use crate::config::Config;
 use crate::differ;
@@ -112,6 +112,22 @@ pub(crate) async fn agree(
     seeded.await?;
     barricades.leave().await?;
     Ok(plan)
+}
+
+/// The last run that a node which writes files among others knows of, if it had not written all of it.
+pub(crate) async fn left_behind(
+    node: &Node,
+    errand: &Errand,
+    parting: Option<u8>,
+) -> Result<Option<Run>, RunError> {
+    let Place { votes, alone, seat, .. } = &node.place;
+    if !votes || *alone || errand.mode == OpenMode::Fresh || parting.is_some() {
+        return Ok(None);
+    }
+    match node.store.ask(Question::Run).await? {
+        Answer::Run(Some(run)) if !run.written.contains(seat) => Ok(Some(*run)),
+        _ => Ok(None),
+    }
 }
 
 /// Has no other run begin while this node completes its files of the last one; false if that has gone.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::agree::{Agreed, Before, agree, current};
+use crate::agree::{Agreed, Before, agree, current, left_behind};
 use crate::append::{AppendOrder, Appended, AppenderMediator};
 use crate::bootstrap::{Node, Place};
 use crate::compose::Composed;
@@ -349,22 +349,6 @@ async fn enter(
         );
     }
     Ok((tenancy, renewing, plan))
-}
-
-/// The last run that a node which writes files among others knows of, if it had not written all of it.
-async fn left_behind(
-    node: &Node,
-    errand: &Errand,
-    parting: Option<u8>,
-) -> Result<Option<Run>, RunError> {
-    let Place { votes, alone, seat, .. } = &node.place;
-    if !votes || *alone || errand.mode == OpenMode::Fresh || parting.is_some() {
-        return Ok(None);
-    }
-    match node.store.ask(Question::Run).await? {
-        Answer::Run(Some(run)) if !run.written.contains(seat) => Ok(Some(*run)),
-        _ => Ok(None),
-    }
 }
 
 fn no_thread(error: &std::io::Error) -> RunError {
