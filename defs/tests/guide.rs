@@ -4,7 +4,7 @@ use spoonbill_defs::{Options, from_str};
 
 #[test]
 fn every_example_of_the_guide_is_sound() {
-    let guide = include_str!("../GUIDE.md");
+    let guide = include_str!("../../docs/guide.md");
     let examples: Vec<&str> =
         guide.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(examples.len() > 6, "{}", examples.len());

@@ -7,7 +7,7 @@ pub fn reference() -> String {
     let mut page = String::from(
         "# Definitions: every key\n\n\
          Written from the program itself by `BLESS=1 cargo test -p spoonbill-defs shapes`; edits are \
-         overwritten. [GUIDE.md](GUIDE.md) shows how the keys are used together. For completion and \
+         overwritten. [The guide](guide.md) shows how the keys are used together. For completion and \
          explanations in an editor, give it `spoonbill schema`.\n\n\
          Any value may hold `${NAME}` or `${NAME:-default}`, filled from the environment; `$${` is a \
          literal `${`. Values of variables whose names end in SECRET, TOKEN, PASSWORD or KEY are \
