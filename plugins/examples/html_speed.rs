@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use spoonbill_plugins::html::{Document, TreeLimits};
 
-#[path = "../src/html/tests/judge.rs"]
-mod judge;
+#[path = "../src/html/tests/reference.rs"]
+mod reference;
 
 /// Rounds of each parser in turn; the fastest counts.
 const ROUNDS: usize = 15;
@@ -40,7 +40,7 @@ fn own(pages: &[String]) -> usize {
 }
 
 fn html5ever(pages: &[String]) -> usize {
-    pages.iter().map(|page| black_box(judge::parse(page, false)).len()).sum()
+    pages.iter().map(|page| black_box(reference::parse(page, false)).len()).sum()
 }
 
 fn seconds(pages: &[String], parse: fn(&[String]) -> usize) -> f64 {

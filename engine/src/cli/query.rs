@@ -50,7 +50,7 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
     };
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
     let limits = config.parse.tree_limits();
-    let answers = Document::parse_in(dialect.manner(), &html, limits)
+    let answers = Document::parse_as(dialect.html_dialect(), &html, limits)
         .map_err(|error| (4, error.to_string()))
         .and_then(|document| {
             ask(&document, dialect, question, attr).map_err(|message| (3, message))

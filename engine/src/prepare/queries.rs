@@ -2,7 +2,7 @@
 
 use spoonbill_defs::{DataDef, Item, Span, StepKind, Text};
 use spoonbill_plugins::css::Selector;
-use spoonbill_plugins::html::Manner;
+use spoonbill_plugins::html::HtmlDialect;
 use spoonbill_plugins::xpath::XPath;
 
 use super::Maker;
@@ -25,10 +25,10 @@ impl Dialect {
     }
 
     /// How pages are read for it: each dialect's definitions were written against a reader.
-    pub(crate) fn manner(self) -> Manner {
+    pub(crate) fn html_dialect(self) -> HtmlDialect {
         match self {
-            Self::Css => Manner::Jsoup,
-            Self::Xpath => Manner::Html,
+            Self::Css => HtmlDialect::Jsoup,
+            Self::Xpath => HtmlDialect::Standard,
         }
     }
 

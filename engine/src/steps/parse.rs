@@ -70,7 +70,7 @@ impl Workshop {
         }
     }
 
-    /// The page's tree in the manner of a dialect, built when the first task asks for it.
+    /// The page's tree as a dialect reads it, built when the first task asks for it.
     pub(super) fn tree<'t>(
         &self,
         delivery: &Delivery,
@@ -85,7 +85,7 @@ impl Workshop {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
             let limits = self.parse.tree_limits();
-            Document::parse_in(dialect.manner(), &text, limits).map_err(|error| error.to_string())
+            Document::parse_as(dialect.html_dialect(), &text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
     }

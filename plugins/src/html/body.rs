@@ -3,13 +3,13 @@
 use super::name::{NameId, Namespace};
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
-use super::parse::{Content, Mode, Parser, Step, Tag, Token};
+use super::parse::{HtmlParser, HtmlToken, InsertionMode, RuleOutcome, TagToken, TokenizerState};
 use super::stack::{HEADING, SPECIAL};
-use super::tree::Span;
+use super::tree::Range32;
 
 /// What the start tags of the body have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum BodyStartRule {
     /// Any other.
     Plain,
     Html,
@@ -47,7 +47,7 @@ enum Start {
     Misplaced,
 }
 
-const fn set(all: &mut [Start; KNOWN], names: &[NameId], kind: Start) {
+const fn set(all: &mut [BodyStartRule; KNOWN], names: &[NameId], kind: BodyStartRule) {
     let mut at = 0;
     while at < names.len() {
         all[names[at].index()] = kind;
@@ -55,128 +55,140 @@ const fn set(all: &mut [Start; KNOWN], names: &[NameId], kind: Start) {
     }
 }
 
-static STARTS: [Start; KNOWN] = {
-    let mut all = [Start::Plain; KNOWN];
+static STARTS: [BodyStartRule; KNOWN] = {
+    let mut all = [BodyStartRule::Plain; KNOWN];
     let blocks = [
         ADDRESS, ARTICLE, ASIDE, BLOCKQUOTE, CENTER, DETAILS, DIALOG, DIR, DIV, DL, FIELDSET,
         FIGCAPTION, FIGURE, FOOTER, HEADER, HGROUP, MAIN, MENU, NAV, OL, P, SEARCH, SECTION,
         SUMMARY, UL,
     ];
-    set(&mut all, &blocks, Start::Block);
+    set(&mut all, &blocks, BodyStartRule::Block);
     let in_head = [BASE, BASEFONT, BGSOUND, LINK, META, NOFRAMES, SCRIPT, STYLE, TEMPLATE, TITLE];
-    set(&mut all, &in_head, Start::InHead);
-    set(&mut all, &[HTML], Start::Html);
-    set(&mut all, &[BODY], Start::Body);
-    set(&mut all, &[FRAMESET], Start::Frameset);
-    set(&mut all, &[H1, H2, H3, H4, H5, H6], Start::Heading);
-    set(&mut all, &[PRE, LISTING], Start::Pre);
-    set(&mut all, &[FORM], Start::Form);
-    set(&mut all, &[LI, DD, DT], Start::Item);
-    set(&mut all, &[PLAINTEXT], Start::PlainText);
-    set(&mut all, &[BUTTON], Start::Button);
-    set(&mut all, &[A], Start::Anchor);
+    set(&mut all, &in_head, BodyStartRule::InHead);
+    set(&mut all, &[HTML], BodyStartRule::Html);
+    set(&mut all, &[BODY], BodyStartRule::Body);
+    set(&mut all, &[FRAMESET], BodyStartRule::Frameset);
+    set(&mut all, &[H1, H2, H3, H4, H5, H6], BodyStartRule::Heading);
+    set(&mut all, &[PRE, LISTING], BodyStartRule::Pre);
+    set(&mut all, &[FORM], BodyStartRule::Form);
+    set(&mut all, &[LI, DD, DT], BodyStartRule::Item);
+    set(&mut all, &[PLAINTEXT], BodyStartRule::PlainText);
+    set(&mut all, &[BUTTON], BodyStartRule::Button);
+    set(&mut all, &[A], BodyStartRule::Anchor);
     let formatting = [B, BIG, CODE, EM, FONT, I, S, SMALL, STRIKE, STRONG, TT, U];
-    set(&mut all, &formatting, Start::Formatting);
-    set(&mut all, &[NOBR], Start::Nobr);
-    set(&mut all, &[APPLET, MARQUEE, OBJECT], Start::Walled);
-    set(&mut all, &[TABLE], Start::Table);
-    set(&mut all, &[AREA, BR, EMBED, IMG, KEYGEN, WBR], Start::Void);
-    set(&mut all, &[INPUT], Start::Input);
-    set(&mut all, &[PARAM, SOURCE, TRACK], Start::Param);
-    set(&mut all, &[HR], Start::Rule);
-    set(&mut all, &[IMAGE], Start::Image);
-    set(&mut all, &[TEXTAREA], Start::TextArea);
-    set(&mut all, &[XMP], Start::Xmp);
-    set(&mut all, &[IFRAME], Start::Iframe);
-    set(&mut all, &[NOEMBED], Start::Noembed);
-    set(&mut all, &[SELECT], Start::Select);
-    set(&mut all, &[OPTION], Start::Option);
-    set(&mut all, &[OPTGROUP], Start::OptGroup);
-    set(&mut all, &[RB, RTC, RP, RT], Start::Ruby);
-    set(&mut all, &[MATH, SVG], Start::Foreign);
+    set(&mut all, &formatting, BodyStartRule::Formatting);
+    set(&mut all, &[NOBR], BodyStartRule::Nobr);
+    set(&mut all, &[APPLET, MARQUEE, OBJECT], BodyStartRule::Walled);
+    set(&mut all, &[TABLE], BodyStartRule::Table);
+    set(&mut all, &[AREA, BR, EMBED, IMG, KEYGEN, WBR], BodyStartRule::Void);
+    set(&mut all, &[INPUT], BodyStartRule::Input);
+    set(&mut all, &[PARAM, SOURCE, TRACK], BodyStartRule::Param);
+    set(&mut all, &[HR], BodyStartRule::Rule);
+    set(&mut all, &[IMAGE], BodyStartRule::Image);
+    set(&mut all, &[TEXTAREA], BodyStartRule::TextArea);
+    set(&mut all, &[XMP], BodyStartRule::Xmp);
+    set(&mut all, &[IFRAME], BodyStartRule::Iframe);
+    set(&mut all, &[NOEMBED], BodyStartRule::Noembed);
+    set(&mut all, &[SELECT], BodyStartRule::Select);
+    set(&mut all, &[OPTION], BodyStartRule::Option);
+    set(&mut all, &[OPTGROUP], BodyStartRule::OptGroup);
+    set(&mut all, &[RB, RTC, RP, RT], BodyStartRule::Ruby);
+    set(&mut all, &[MATH, SVG], BodyStartRule::Foreign);
     let misplaced = [CAPTION, COL, COLGROUP, FRAME, HEAD, TBODY, TD, TFOOT, TH, THEAD, TR];
-    set(&mut all, &misplaced, Start::Misplaced);
+    set(&mut all, &misplaced, BodyStartRule::Misplaced);
     all
 };
 
-impl Parser<'_> {
-    pub(super) fn in_body(&mut self, token: Token) -> Step {
+impl HtmlParser<'_> {
+    pub(super) fn in_body(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Text(words) => {
+            HtmlToken::Text(text) => {
                 self.reconstruct();
                 if self.frameset_ok {
-                    self.frameset_ok = self.is_blank(words);
+                    self.frameset_ok = self.is_blank(text);
                 }
-                self.insert_text(words);
+                self.insert_text(text);
             }
-            Token::Start(tag) => self.body_start(tag),
-            Token::End(name) => return self.body_end(name),
-            Token::Comment(words) => return self.insert_comment(words),
-            Token::EndOfPage if !self.template_modes.is_empty() => return self.in_template(token),
-            Token::Nul | Token::Doctype | Token::EndOfPage => {}
+            HtmlToken::Start(tag) => self.body_start(tag),
+            HtmlToken::End(name) => return self.body_end(name),
+            HtmlToken::Comment(text) => return self.insert_comment(text),
+            HtmlToken::EndOfPage if !self.template_modes.is_empty() => {
+                return self.in_template(token);
+            }
+            HtmlToken::Nul | HtmlToken::Doctype | HtmlToken::EndOfPage => {}
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
-    fn body_start(&mut self, tag: Tag) {
-        let kind = STARTS.get(tag.name.index()).copied().unwrap_or(Start::Plain);
+    fn body_start(&mut self, tag: TagToken) {
+        let kind = STARTS.get(tag.name.index()).copied().unwrap_or(BodyStartRule::Plain);
         match kind {
-            Start::Plain => {
+            BodyStartRule::Plain => {
                 self.reconstruct();
                 self.insert_tag(tag);
             }
-            Start::Block => {
+            BodyStartRule::Block => {
                 self.close_paragraph();
                 self.insert_tag(tag);
             }
-            Start::Anchor | Start::Formatting | Start::Nobr => self.formatting_start(kind, tag),
-            Start::Void => {
+            BodyStartRule::Anchor | BodyStartRule::Formatting | BodyStartRule::Nobr => {
+                self.formatting_start(kind, tag)
+            }
+            BodyStartRule::Void => {
                 self.reconstruct();
                 self.insert_void(tag);
                 self.frameset_ok = false;
             }
-            Start::Item => self.item_start(tag),
-            Start::Heading => {
+            BodyStartRule::Item => self.item_start(tag),
+            BodyStartRule::Heading => {
                 self.close_paragraph();
                 if self.stack.top().has(HEADING) {
                     self.stack.pop();
                 }
                 self.insert_tag(tag);
             }
-            Start::InHead => {
+            BodyStartRule::InHead => {
                 self.head_start(tag);
             }
-            Start::Html | Start::Body | Start::Frameset => self.frame_start(kind, tag),
-            Start::Form => self.form_start(tag),
-            Start::Table => {
+            BodyStartRule::Html | BodyStartRule::Body | BodyStartRule::Frameset => {
+                self.frame_start(kind, tag)
+            }
+            BodyStartRule::Form => self.form_start(tag),
+            BodyStartRule::Table => {
                 self.close_paragraph();
                 self.insert_tag(tag);
                 self.frameset_ok = false;
-                self.mode = Mode::InTable;
+                self.mode = InsertionMode::InTable;
             }
-            Start::Walled => {
+            BodyStartRule::Walled => {
                 self.reconstruct();
                 self.insert_tag(tag);
                 self.formatting.push_marker();
                 self.frameset_ok = false;
             }
-            Start::Param => self.insert_void(tag),
-            Start::Image => self.body_start(Tag { name: IMG, ..tag }),
-            Start::Ruby => self.ruby_start(tag),
-            Start::Foreign => {
+            BodyStartRule::Param => self.insert_void(tag),
+            BodyStartRule::Image => self.body_start(TagToken { name: IMG, ..tag }),
+            BodyStartRule::Ruby => self.ruby_start(tag),
+            BodyStartRule::Foreign => {
                 self.reconstruct();
                 let is_svg = tag.name == SVG;
                 self.insert_foreign(tag, if is_svg { Namespace::SVG } else { Namespace::MATHML });
             }
-            Start::Misplaced => {}
-            Start::Pre | Start::PlainText => self.pre_start(kind, tag),
-            Start::TextArea | Start::Xmp | Start::Iframe | Start::Noembed => {
+            BodyStartRule::Misplaced => {}
+            BodyStartRule::Pre | BodyStartRule::PlainText => self.pre_start(kind, tag),
+            BodyStartRule::TextArea
+            | BodyStartRule::Xmp
+            | BodyStartRule::Iframe
+            | BodyStartRule::Noembed => {
                 self.raw_start(kind, tag);
             }
-            Start::Button | Start::Input | Start::Rule | Start::Select => {
+            BodyStartRule::Button
+            | BodyStartRule::Input
+            | BodyStartRule::Rule
+            | BodyStartRule::Select => {
                 self.control_start(kind, tag);
             }
-            Start::Option | Start::OptGroup => self.option_start(kind, tag),
+            BodyStartRule::Option | BodyStartRule::OptGroup => self.option_start(kind, tag),
         }
     }
 
@@ -189,22 +201,22 @@ impl Parser<'_> {
         }
     }
 
-    fn formatting_start(&mut self, kind: Start, tag: Tag) {
-        if kind == Start::Anchor
+    fn formatting_start(&mut self, kind: BodyStartRule, tag: TagToken) {
+        if kind == BodyStartRule::Anchor
             && let Some(node) = self.listed(A)
         {
             self.end_formatting(A);
             self.forget(node);
         }
         self.reconstruct();
-        if kind == Start::Nobr && self.stack.in_scope(NOBR) {
+        if kind == BodyStartRule::Nobr && self.stack.in_scope(NOBR) {
             self.end_formatting(NOBR);
             self.reconstruct();
         }
         self.insert_formatting(tag.name, tag.attributes);
     }
 
-    fn item_start(&mut self, tag: Tag) {
+    fn item_start(&mut self, tag: TagToken) {
         self.frameset_ok = false;
         let is_mate = |name: NameId| match tag.name {
             LI => name == LI,
@@ -228,15 +240,15 @@ impl Parser<'_> {
         self.insert_tag(tag);
     }
 
-    fn frame_start(&mut self, kind: Start, tag: Tag) {
+    fn frame_start(&mut self, kind: BodyStartRule, tag: TagToken) {
         let is_second = self.stack.open.get(1).is_some_and(|open| open.is(BODY));
         match kind {
-            Start::Html => {
+            BodyStartRule::Html => {
                 if !self.stack.has_template() {
                     self.add_late(0, tag.attributes);
                 }
             }
-            Start::Body => {
+            BodyStartRule::Body => {
                 if is_second && !self.stack.has_template() {
                     self.frameset_ok = false;
                     self.add_late(1, tag.attributes);
@@ -248,19 +260,19 @@ impl Parser<'_> {
                     self.tree.detach(body);
                     self.stack.truncate(1);
                     self.insert_tag(tag);
-                    self.mode = Mode::InFrameset;
+                    self.mode = InsertionMode::InFrameset;
                 }
             }
         }
     }
 
-    fn add_late(&mut self, at: usize, attributes: Span) {
+    fn add_late(&mut self, at: usize, attributes: Range32) {
         if let Some(open) = self.stack.open.get(at) {
             self.late.add(&self.tree, open.node, attributes);
         }
     }
 
-    fn form_start(&mut self, tag: Tag) {
+    fn form_start(&mut self, tag: TagToken) {
         let in_template = self.stack.has_template();
         if self.form != super::NONE && !in_template {
             return;
@@ -272,7 +284,7 @@ impl Parser<'_> {
         }
     }
 
-    fn ruby_start(&mut self, tag: Tag) {
+    fn ruby_start(&mut self, tag: TagToken) {
         if self.stack.in_scope(RUBY) {
             match tag.name {
                 RB | RTC => self.stack.imply_ends(),
@@ -282,36 +294,40 @@ impl Parser<'_> {
         self.insert_tag(tag);
     }
 
-    fn pre_start(&mut self, kind: Start, tag: Tag) {
+    fn pre_start(&mut self, kind: BodyStartRule, tag: TagToken) {
         self.close_paragraph();
         self.insert_tag(tag);
-        if kind == Start::PlainText {
-            self.content = Content::Plain;
+        if kind == BodyStartRule::PlainText {
+            self.content = TokenizerState::Plaintext;
             return;
         }
         self.skips_line_feed = true;
         self.frameset_ok = false;
     }
 
-    fn raw_start(&mut self, kind: Start, tag: Tag) {
-        if kind == Start::Xmp {
+    fn raw_start(&mut self, kind: BodyStartRule, tag: TagToken) {
+        if kind == BodyStartRule::Xmp {
             self.close_paragraph();
             self.reconstruct();
         }
-        self.frameset_ok &= kind == Start::Noembed;
-        self.skips_line_feed = kind == Start::TextArea;
-        let content = if kind == Start::TextArea { Content::Escapable } else { Content::Raw };
+        self.frameset_ok &= kind == BodyStartRule::Noembed;
+        self.skips_line_feed = kind == BodyStartRule::TextArea;
+        let content = if kind == BodyStartRule::TextArea {
+            TokenizerState::Rcdata
+        } else {
+            TokenizerState::Rawtext
+        };
         self.insert_raw(tag, content);
     }
 
-    fn control_start(&mut self, kind: Start, tag: Tag) {
+    fn control_start(&mut self, kind: BodyStartRule, tag: TagToken) {
         match kind {
-            Start::Button => {
+            BodyStartRule::Button => {
                 if self.stack.in_scope(BUTTON) {
                     self.stack.pop_through(BUTTON);
                 }
             }
-            Start::Rule => {
+            BodyStartRule::Rule => {
                 self.close_paragraph();
                 if self.stack.in_scope(SELECT) {
                     self.stack.imply_ends();
@@ -320,7 +336,7 @@ impl Parser<'_> {
                 self.frameset_ok = false;
                 return;
             }
-            Start::Input => {
+            BodyStartRule::Input => {
                 if self.stack.in_scope(SELECT) {
                     self.stack.pop_through(SELECT);
                 }
@@ -342,14 +358,14 @@ impl Parser<'_> {
     }
 
     /// Whether an `<input>` is not to be seen.
-    pub(super) fn is_hidden(&self, tag: Tag) -> bool {
+    pub(super) fn is_hidden(&self, tag: TagToken) -> bool {
         self.attribute(tag, TYPE).is_some_and(|kind| kind.eq_ignore_ascii_case(b"hidden"))
     }
 
-    fn option_start(&mut self, kind: Start, tag: Tag) {
+    fn option_start(&mut self, kind: BodyStartRule, tag: TagToken) {
         if self.stack.in_scope(SELECT) {
             match kind {
-                Start::Option => self.stack.imply_ends_except(OPTGROUP),
+                BodyStartRule::Option => self.stack.imply_ends_except(OPTGROUP),
                 _ => self.stack.imply_ends(),
             }
         } else if self.stack.is_on(OPTION) {

@@ -4,12 +4,12 @@ use super::NONE;
 use super::name::NameId;
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
-use super::parse::{Mode, Parser, Step, Tag, Token};
+use super::parse::{HtmlParser, HtmlToken, InsertionMode, RuleOutcome, TagToken};
 use super::stack::{HEADING, LIST_SCOPE, SCOPE, SPECIAL};
-use super::tree::Span;
+use super::tree::Range32;
 
-impl Parser<'_> {
-    pub(super) fn body_end(&mut self, name: NameId) -> Step {
+impl HtmlParser<'_> {
+    pub(super) fn body_end(&mut self, name: NameId) -> RuleOutcome {
         match name {
             DIV | ADDRESS | ARTICLE | ASIDE | BLOCKQUOTE | BUTTON | CENTER | DETAILS | DIALOG
             | DIR | DL | FIELDSET | FIGCAPTION | FIGURE | FOOTER | HEADER | HGROUP | LISTING
@@ -52,22 +52,22 @@ impl Parser<'_> {
             }
             FORM => self.end_form(),
             BR => {
-                let attributes = Span { start: 0, len: 0 };
-                let tag = Tag { name: BR, attributes, closes_itself: false };
-                return self.in_body(Token::Start(tag));
+                let attributes = Range32 { start: 0, len: 0 };
+                let tag = TagToken { name: BR, attributes, closes_itself: false };
+                return self.in_body(HtmlToken::Start(tag));
             }
             BODY | HTML => {
                 if self.stack.in_scope(BODY) {
-                    self.mode = Mode::AfterBody;
+                    self.mode = InsertionMode::AfterBody;
                     if name == HTML {
-                        return Step::Again;
+                        return RuleOutcome::Reprocess;
                     }
                 }
             }
             TEMPLATE => return self.end_template(),
             _ => self.end_other(name),
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
     /// The end of a formatting element, wherever it was opened.

@@ -3,58 +3,58 @@
 use super::name::{NameId, Namespace};
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
-use super::parse::{Parser, Step, Tag, Token};
-use super::stack::{HTML_POINT, IS_HTML, IS_SVG, TEXT_POINT, traits_of};
-use super::tree::Span;
+use super::parse::{HtmlParser, HtmlToken, RuleOutcome, TagToken};
+use super::stack::{HTML_POINT, IS_HTML, IS_SVG, TEXT_POINT, flags_of};
+use super::tree::Range32;
 
-impl Parser<'_> {
-    pub(super) fn foreign(&mut self, token: Token) -> Step {
+impl HtmlParser<'_> {
+    pub(super) fn foreign(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Nul => {
+            HtmlToken::Nul => {
                 let start = (self.page.len() + self.extra.len()) as u32;
                 self.extra.push(char::REPLACEMENT_CHARACTER);
-                self.insert_text(Span { start, len: 3 });
+                self.insert_text(Range32 { start, len: 3 });
             }
-            Token::Text(words) => {
-                self.frameset_ok &= self.is_blank(words);
-                self.insert_text(words);
+            HtmlToken::Text(text) => {
+                self.frameset_ok &= self.is_blank(text);
+                self.insert_text(text);
             }
-            Token::Comment(words) => return self.insert_comment(words),
-            Token::Start(tag) if self.breaks_out(tag) => return self.break_out(token),
-            Token::Start(tag) => {
+            HtmlToken::Comment(text) => return self.insert_comment(text),
+            HtmlToken::Start(tag) if self.breaks_out(tag) => return self.break_out(token),
+            HtmlToken::Start(tag) => {
                 let is_svg = self.stack.top().has(IS_SVG);
                 self.insert_foreign(tag, if is_svg { Namespace::SVG } else { Namespace::MATHML });
             }
-            Token::End(BR | P) => return self.break_out(token),
-            Token::End(name) => return self.end_foreign(name),
-            Token::Doctype | Token::EndOfPage => {}
+            HtmlToken::End(BR | P) => return self.break_out(token),
+            HtmlToken::End(name) => return self.end_foreign(name),
+            HtmlToken::Doctype | HtmlToken::EndOfPage => {}
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
     /// Puts an element of SVG or MathML into the tree.
-    pub(super) fn insert_foreign(&mut self, tag: Tag, namespace: Namespace) {
+    pub(super) fn insert_foreign(&mut self, tag: TagToken, namespace: Namespace) {
         let is_svg = namespace == Namespace::SVG;
-        let Span { start, len } = tag.attributes;
+        let Range32 { start, len } = tag.attributes;
         for attribute in &mut self.tree.attributes[start as usize..(start + len) as usize] {
             if is_svg {
                 attribute.name = attribute.name.as_svg_attribute();
             } else if attribute.name == DEFINITIONURL {
-                attribute.name = self.namer.number("definitionURL");
+                attribute.name = self.names.number("definitionURL");
             }
         }
         let name = if is_svg { tag.name.as_svg_element() } else { tag.name };
-        let mut traits = traits_of(name, namespace);
+        let mut flags = flags_of(name, namespace);
         if name == ANNOTATION_XML && !is_svg && self.holds_html(tag) {
-            traits |= HTML_POINT;
+            flags |= HTML_POINT;
         }
-        self.insert_as(name, namespace, traits, tag.attributes);
+        self.insert_as(name, namespace, flags, tag.attributes);
         if tag.closes_itself {
             self.stack.pop();
         }
     }
 
-    fn holds_html(&self, tag: Tag) -> bool {
+    fn holds_html(&self, tag: TagToken) -> bool {
         self.attribute(tag, ENCODING).is_some_and(|encoding| {
             encoding.eq_ignore_ascii_case(b"text/html")
                 || encoding.eq_ignore_ascii_case(b"application/xhtml+xml")
@@ -62,26 +62,26 @@ impl Parser<'_> {
     }
 
     /// HTML where a drawing or formula was left open.
-    fn break_out(&mut self, token: Token) -> Step {
+    fn break_out(&mut self, token: HtmlToken) -> RuleOutcome {
         self.stack.pop_to(IS_HTML | HTML_POINT | TEXT_POINT);
         self.in_mode(token)
     }
 
-    fn end_foreign(&mut self, name: NameId) -> Step {
+    fn end_foreign(&mut self, name: NameId) -> RuleOutcome {
         for at in (1..self.stack.open.len()).rev() {
             let open = self.stack.open[at];
             if open.has(IS_HTML) {
-                return self.in_mode(Token::End(name));
+                return self.in_mode(HtmlToken::End(name));
             }
             if open.name.lower() == name {
                 self.stack.truncate(at);
-                return Step::Done;
+                return RuleOutcome::Done;
             }
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
-    fn breaks_out(&self, tag: Tag) -> bool {
+    fn breaks_out(&self, tag: TagToken) -> bool {
         match tag.name {
             B | BIG | BLOCKQUOTE | BODY | BR | CENTER | CODE | DD | DIV | DL | DT | EM | EMBED
             | H1 | H2 | H3 | H4 | H5 | H6 | HEAD | HR | I | IMG | LI | LISTING | MENU | META

@@ -2,40 +2,44 @@
 //! them too early, and moved apart where it nests them wrongly.
 
 use super::name::{NameId, Namespace};
-use super::parse::Parser;
-use super::stack::{Open, SCOPE, SPECIAL, Traits, traits_of};
-use super::tree::{Place, Span, Tree};
-use super::{Attribute, NONE, NodeKind};
+use super::parse::HtmlParser;
+use super::stack::{ElementFlags, OpenElement, SCOPE, SPECIAL, flags_of};
+use super::tree::{InsertPosition, Range32, TreeBuilder};
+use super::{AttributeEntry, NONE, NodeKind};
 
 /// How often one end tag may move elements about.
 const ROUNDS_MAX: usize = 8;
-/// Formatting elements between two others that are kept when they are moved.
+/// FormattingList elements between two others that are kept when they are moved.
 const KEPT_MAX: usize = 3;
 /// Entries of the same kind that are kept.
 const TWINS_MAX: usize = 3;
 
 /// An entry of the list; `node` is `NONE` for a marker.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct FormattingEntry {
     node: u32,
     name: NameId,
-    attributes: Span,
+    attributes: Range32,
 }
 
 /// The list of active formatting elements.
 #[derive(Debug, Default)]
-pub(super) struct Formatting {
-    list: Vec<Entry>,
+pub(super) struct FormattingList {
+    list: Vec<FormattingEntry>,
 }
 
-impl Formatting {
+impl FormattingList {
     pub(super) fn push_marker(&mut self) {
         let name = NameId::from_raw(NONE);
-        self.list.push(Entry { node: NONE, name, attributes: Span { start: 0, len: 0 } });
+        self.list.push(FormattingEntry {
+            node: NONE,
+            name,
+            attributes: Range32 { start: 0, len: 0 },
+        });
     }
 
     /// Drops the entries up to the last marker, and that.
-    pub(super) fn clear_to_marker(&mut self, tree: &mut Tree) {
+    pub(super) fn clear_to_marker(&mut self, tree: &mut TreeBuilder) {
         while let Some(entry) = self.list.pop() {
             if entry.node == NONE {
                 return;
@@ -44,7 +48,7 @@ impl Formatting {
         }
     }
 
-    fn remove(&mut self, at: usize, tree: &mut Tree) {
+    fn remove(&mut self, at: usize, tree: &mut TreeBuilder) {
         let entry = self.list.remove(at);
         if entry.node != NONE {
             tree.at(entry.node).is_listed = false;
@@ -63,17 +67,17 @@ impl Formatting {
     }
 }
 
-impl Parser<'_> {
+impl HtmlParser<'_> {
     /// Puts a formatting element into the tree and the list.
-    pub(super) fn insert_formatting(&mut self, name: NameId, attributes: Span) {
+    pub(super) fn insert_formatting(&mut self, name: NameId, attributes: Range32) {
         self.drop_twin(name, attributes);
         let node = self.insert_element(name, attributes);
         self.tree.at(node).is_listed = true;
-        self.formatting.list.push(Entry { node, name, attributes });
+        self.formatting.list.push(FormattingEntry { node, name, attributes });
     }
 
     /// Of entries of the same kind, drops the first if there are too many.
-    fn drop_twin(&mut self, name: NameId, attributes: Span) {
+    fn drop_twin(&mut self, name: NameId, attributes: Range32) {
         let list = &self.formatting.list;
         let recent = list.iter().rposition(|entry| entry.node == NONE).map_or(0, |at| at + 1);
         let count = list[recent..].iter().filter(|entry| entry.name == name).count();
@@ -94,11 +98,11 @@ impl Parser<'_> {
     }
 
     /// Attributes in the order of their names.
-    fn fingerprint(&self, attributes: Span) -> Vec<(u32, &[u8])> {
-        let Span { start, len } = attributes;
+    fn fingerprint(&self, attributes: Range32) -> Vec<(u32, &[u8])> {
+        let Range32 { start, len } = attributes;
         let own = &self.tree.attributes[start as usize..(start + len) as usize];
-        let pair = |attribute: &Attribute| {
-            let value = Span { start: attribute.at, len: attribute.len };
+        let pair = |attribute: &AttributeEntry| {
+            let value = Range32 { start: attribute.at, len: attribute.len };
             (attribute.name.raw(), self.bytes(value))
         };
         let mut all: Vec<(u32, &[u8])> = own.iter().map(pair).collect();
@@ -123,7 +127,7 @@ impl Parser<'_> {
         let first = open.map_or(0, |at| at + 1);
         self.spend((list.len() - first) * self.stack.open.len());
         for at in first..self.formatting.list.len() {
-            let Entry { node: old, name, attributes } = self.formatting.list[at];
+            let FormattingEntry { node: old, name, attributes } = self.formatting.list[at];
             let node = self.insert_element(name, attributes);
             self.tree.at(old).is_listed = false;
             self.tree.at(node).is_listed = true;
@@ -186,7 +190,7 @@ impl Parser<'_> {
     /// One round of the algorithm: `entry` is the formatting element in the list, `formatting` in
     /// the stack, `furthest` the block below it that is to be moved out of it.
     fn move_apart(&mut self, entry: usize, formatting: usize, furthest: usize) {
-        let Entry { node: old, name, attributes } = self.formatting.list[entry];
+        let FormattingEntry { node: old, name, attributes } = self.formatting.list[entry];
         let block = self.stack.open[furthest];
         let ancestor = self.stack.open[formatting.saturating_sub(1)];
         let mut bookmark = entry;
@@ -219,7 +223,7 @@ impl Parser<'_> {
             if last == block.node {
                 bookmark = place + 1;
             }
-            self.tree.carry(Place::at_end(copy), last);
+            self.tree.carry(InsertPosition::at_end(copy), last);
             last = copy;
         }
         self.tree.detach(last);
@@ -227,16 +231,16 @@ impl Parser<'_> {
         self.tree.insert(place, last);
         let copy = self.tree.element(name, Namespace::HTML, attributes);
         self.tree.hand_over(block.node, copy);
-        self.tree.insert(Place::at_end(block.node), copy);
-        self.replace_entry(old, Entry { node: copy, name, attributes }, bookmark);
-        let traits: Traits = traits_of(name, Namespace::HTML);
-        self.stack.insert(furthest + 1, Open { node: copy, name, traits });
+        self.tree.insert(InsertPosition::at_end(block.node), copy);
+        self.replace_entry(old, FormattingEntry { node: copy, name, attributes }, bookmark);
+        let flags: ElementFlags = flags_of(name, Namespace::HTML);
+        self.stack.insert(furthest + 1, OpenElement { node: copy, name, flags });
         self.stack.remove(formatting);
     }
 
     /// Makes a new element for an entry of the list.
     fn copy_of(&mut self, place: usize) -> u32 {
-        let Entry { node: old, name, attributes } = self.formatting.list[place];
+        let FormattingEntry { node: old, name, attributes } = self.formatting.list[place];
         let copy = self.tree.element(name, Namespace::HTML, attributes);
         self.tree.at(old).is_listed = false;
         self.tree.at(copy).is_listed = true;
@@ -245,7 +249,7 @@ impl Parser<'_> {
     }
 
     /// Puts a new entry at the bookmark and takes the old one out.
-    fn replace_entry(&mut self, old: u32, entry: Entry, bookmark: usize) {
+    fn replace_entry(&mut self, old: u32, entry: FormattingEntry, bookmark: usize) {
         debug_assert_eq!(self.tree.get(entry.node).kind, NodeKind::Element);
         self.tree.at(entry.node).is_listed = true;
         self.formatting.list.insert(bookmark, entry);

@@ -7,7 +7,7 @@ use super::{Document, LocalName, Namespace, NodeId, NodeKind};
 
 /// The elements of a page by their name in lower case: SVG has names such as `linearGradient`.
 #[derive(Debug, Clone)]
-pub(super) struct ByName {
+pub(super) struct NameIndex {
     /// By number of the name: where its elements begin; one more at the end.
     starts: Vec<u32>,
     /// All elements, by name and then in document order.
@@ -18,12 +18,12 @@ pub(super) struct ByName {
 
 /// The elements of a page that have an `id`, and those that have a `class`, in document order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Marked {
+pub(super) struct IdClassIndex {
     pub(super) ids: Vec<NodeId>,
     pub(super) classes: Vec<NodeId>,
 }
 
-impl ByName {
+impl NameIndex {
     /// Two passes over the page: one counts, one sorts.
     pub(super) fn of(document: &Document) -> Self {
         let folded = fold_own(&document.names);
@@ -90,7 +90,7 @@ fn fold_own(own: &[LocalName]) -> Vec<u32> {
     number.collect()
 }
 
-impl Marked {
+impl IdClassIndex {
     pub(super) fn of(document: &Document) -> Self {
         let mut marked = Self::default();
         for (node, id) in document.nodes.iter().zip(0..) {

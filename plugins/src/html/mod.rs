@@ -1,18 +1,18 @@
 //! A page as a tree: flat arrays in document order, built once, then only read.
 //!
-//! Node ids are positions in document order, so "comes before" is a comparison of numbers and
+//! TreeNode ids are positions in document order, so "comes before" is a comparison of numbers and
 //! "lies inside" is a range check. The tree owns all its text and may cross threads.
 
+mod added_attributes;
 mod body;
 mod body_end;
 mod charref;
 mod foreign;
 mod formatting;
-mod frame;
 mod index;
-mod late;
 mod name;
 mod names;
+mod outside_body;
 mod parse;
 mod raw;
 mod stack;
@@ -24,7 +24,7 @@ mod xml;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use index::{ByName, Marked};
+use index::{IdClassIndex, NameIndex};
 pub use name::{LocalName, Namespace};
 use name::{NameId, name_of};
 
@@ -47,7 +47,7 @@ impl Default for TreeLimits {
 
 /// How a page is read where readers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum HtmlDialect {
     /// As the HTML standard says: `<div/>` opens an element.
     Html,
     /// As jsoup does: `<div/>` is a whole element, and a CDATA section is text.
@@ -100,7 +100,7 @@ pub enum NodeKind {
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
-struct Node {
+struct TreeNode {
     parent: u32,
     /// One past the last node of the subtree.
     end: u32,
@@ -118,7 +118,7 @@ struct Node {
     is_listed: bool,
 }
 
-impl Node {
+impl TreeNode {
     /// A node that hangs nowhere yet.
     fn new(kind: NodeKind, name: u32, namespace: Namespace, at: u32, len: u32) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Node {
 }
 
 #[derive(Debug, Clone)]
-struct Attribute {
+struct AttributeEntry {
     /// Name as written, with its prefix (`xlink:href`); lower case for HTML elements.
     name: NameId,
     /// The value as a part of `text`.
@@ -148,25 +148,29 @@ struct Attribute {
 /// A parsed page.
 #[derive(Debug, Clone)]
 pub struct Document {
-    nodes: Vec<Node>,
-    attributes: Vec<Attribute>,
+    nodes: Vec<TreeNode>,
+    attributes: Vec<AttributeEntry>,
     /// Names that are not in common use.
     names: Vec<LocalName>,
     /// The page itself, and behind it what does not stand there literally.
     text: String,
-    by_name: OnceLock<ByName>,
-    marked: OnceLock<Marked>,
+    by_name: OnceLock<NameIndex>,
+    marked: OnceLock<IdClassIndex>,
 }
 
 impl Document {
     /// Parses a page as a browser with scripting off would.
     pub fn parse(html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
-        Self::parse_in(Manner::Html, html, limits)
+        Self::parse_as(HtmlDialect::Standard, html, limits)
     }
 
     /// Parses a page in one of two manners.
-    pub fn parse_in(manner: Manner, html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
-        parse::parse(html, manner, limits)
+    pub fn parse_as(
+        dialect: HtmlDialect,
+        html: &str,
+        limits: TreeLimits,
+    ) -> Result<Self, TreeError> {
+        parse::parse(html, dialect, limits)
     }
 
     /// Parses a page that is XML, such as a feed: names keep their letters, CDATA is text, and any
@@ -184,8 +188,8 @@ impl Document {
     }
 
     fn new(
-        nodes: Vec<Node>,
-        attributes: Vec<Attribute>,
+        nodes: Vec<TreeNode>,
+        attributes: Vec<AttributeEntry>,
         names: Vec<LocalName>,
         text: String,
     ) -> Self {
@@ -208,7 +212,7 @@ impl Document {
         self.nodes.len() <= 1
     }
 
-    fn node(&self, id: NodeId) -> &Node {
+    fn node(&self, id: NodeId) -> &TreeNode {
         &self.nodes[id.index()]
     }
 
@@ -278,7 +282,7 @@ impl Document {
         outer < inner && inner.0 < self.node(outer).end
     }
 
-    fn element(&self, id: NodeId) -> Option<&Node> {
+    fn element(&self, id: NodeId) -> Option<&TreeNode> {
         Some(self.node(id)).filter(|node| node.kind == NodeKind::Element)
     }
 
@@ -309,18 +313,18 @@ impl Document {
     /// The elements of a lower-case name at `root` and below it, in document order; the letters of
     /// names that are not HTML may be of either case.
     pub(crate) fn named(&self, name: &LocalName, root: NodeId) -> &[NodeId] {
-        let all = self.by_name.get_or_init(|| ByName::of(self)).get(name, &self.names);
+        let all = self.by_name.get_or_init(|| NameIndex::of(self)).get(name, &self.names);
         self.part_in(all, root)
     }
 
     /// The elements with an `id` at `root` and below it, in document order.
     pub(crate) fn with_id(&self, root: NodeId) -> &[NodeId] {
-        self.part_in(&self.marked.get_or_init(|| Marked::of(self)).ids, root)
+        self.part_in(&self.marked.get_or_init(|| IdClassIndex::of(self)).ids, root)
     }
 
     /// The elements with a `class` at `root` and below it, in document order.
     pub(crate) fn with_class(&self, root: NodeId) -> &[NodeId] {
-        self.part_in(&self.marked.get_or_init(|| Marked::of(self)).classes, root)
+        self.part_in(&self.marked.get_or_init(|| IdClassIndex::of(self)).classes, root)
     }
 
     /// Of nodes in document order, those at `root` and below it.

@@ -61,10 +61,10 @@ impl NameId {
 /// The name of an element or attribute. Two of them are compared as numbers if they are in common
 /// use, else as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct LocalName(Form);
+pub struct LocalName(NameRepr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Form {
+enum NameRepr {
     Known(u16),
     Other(Arc<str>),
 }
@@ -94,14 +94,14 @@ impl LocalName {
     }
 
     pub(super) const fn known(index: u16) -> Self {
-        Self(Form::Known(index))
+        Self(NameRepr::Known(index))
     }
 
     /// The number of a name in common use.
     pub(super) fn number(&self) -> Option<u16> {
         match self.0 {
-            Form::Known(index) => Some(index),
-            Form::Other(_) => None,
+            NameRepr::Known(index) => Some(index),
+            NameRepr::Other(_) => None,
         }
     }
 }
@@ -111,8 +111,8 @@ impl Deref for LocalName {
 
     fn deref(&self) -> &str {
         match &self.0 {
-            Form::Known(index) => TEXTS[*index as usize],
-            Form::Other(text) => text,
+            NameRepr::Known(index) => TEXTS[*index as usize],
+            NameRepr::Other(text) => text,
         }
     }
 }
@@ -121,7 +121,7 @@ impl From<&str> for LocalName {
     fn from(text: &str) -> Self {
         match find(text) {
             Some(index) => Self::known(index),
-            None => Self(Form::Other(text.into())),
+            None => Self(NameRepr::Other(text.into())),
         }
     }
 }
@@ -164,10 +164,10 @@ impl fmt::Debug for LocalName {
 
 /// The kind of markup an element belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Namespace(Kind);
+pub struct Namespace(NamespaceKind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum NamespaceKind {
     Html,
     MathMl,
     Svg,
@@ -176,13 +176,13 @@ enum Kind {
 
 impl Namespace {
     /// HTML itself.
-    pub const HTML: Self = Self(Kind::Html);
+    pub const HTML: Self = Self(NamespaceKind::Html);
     /// Formulas.
-    pub const MATHML: Self = Self(Kind::MathMl);
+    pub const MATHML: Self = Self(NamespaceKind::MathMl);
     /// Drawings.
-    pub const SVG: Self = Self(Kind::Svg);
+    pub const SVG: Self = Self(NamespaceKind::Svg);
     /// A page that is XML: whatever its names mean.
-    pub const XML: Self = Self(Kind::Xml);
+    pub const XML: Self = Self(NamespaceKind::Xml);
 }
 
 impl Deref for Namespace {
@@ -190,10 +190,10 @@ impl Deref for Namespace {
 
     fn deref(&self) -> &str {
         match self.0 {
-            Kind::Html => "http://www.w3.org/1999/xhtml",
-            Kind::MathMl => "http://www.w3.org/1998/Math/MathML",
-            Kind::Svg => "http://www.w3.org/2000/svg",
-            Kind::Xml => "",
+            NamespaceKind::Html => "http://www.w3.org/1999/xhtml",
+            NamespaceKind::MathMl => "http://www.w3.org/1998/Math/MathML",
+            NamespaceKind::Svg => "http://www.w3.org/2000/svg",
+            NamespaceKind::Xml => "",
         }
     }
 }
@@ -285,17 +285,17 @@ fn find(text: &str) -> Option<u16> {
 
 /// Gives numbers to the names of one page.
 #[derive(Debug, Default)]
-pub(super) struct Namer {
+pub(super) struct NameInterner {
     others: Vec<LocalName>,
     numbers: HashMap<Arc<str>, u32>,
     /// The last short name with each hash that is not in common use.
     recent: Vec<(Packed, u32)>,
 }
 
-/// Short names remembered by [`Namer`]; a power of two.
+/// Short names remembered by [`NameInterner`]; a power of two.
 const RECENT: usize = 64;
 
-impl Namer {
+impl NameInterner {
     /// The number of the name at `start..end` of a page; it must be in lower case already.
     pub(super) fn number_at(&mut self, page: &str, start: usize, end: usize) -> NameId {
         let len = end - start;
@@ -343,7 +343,7 @@ impl Namer {
         }
         let number = (KNOWN + self.others.len()) as u32;
         let text: Arc<str> = name.into();
-        self.others.push(LocalName(Form::Other(Arc::clone(&text))));
+        self.others.push(LocalName(NameRepr::Other(Arc::clone(&text))));
         self.numbers.insert(text, number);
         number
     }
@@ -390,28 +390,28 @@ mod tests {
 
     #[test]
     fn names_of_svg_are_told_by_what_they_name() {
-        let mut namer = Namer::default();
+        let mut names = NameInterner::default();
         let name = |id: NameId| NAMES[id.index()].to_string();
-        let both = namer.number("glyphref");
+        let both = names.number("glyphref");
         assert_eq!(name(both.as_svg_element()), "glyphRef");
         assert_eq!(name(both.as_svg_attribute()), "glyphRef");
-        let element = namer.number("textpath");
+        let element = names.number("textpath");
         assert_eq!(name(element.as_svg_element()), "textPath");
         assert_eq!(element.as_svg_attribute(), element);
-        let attribute = namer.number("viewbox");
+        let attribute = names.number("viewbox");
         assert_eq!(attribute.as_svg_element(), attribute);
         assert_eq!(attribute.as_svg_attribute().lower(), attribute);
-        assert_eq!(name(namer.number("attributename").as_svg_attribute()), "attributeName");
+        assert_eq!(name(names.number("attributename").as_svg_attribute()), "attributeName");
     }
 
     #[test]
     fn unknown_names_get_one_number_each() {
-        let mut namer = Namer::default();
-        let first = namer.number("x-first");
-        let long = namer.number("a-name-of-more-than-sixteen-letters");
-        assert_eq!(namer.number_at("<x-first and some more text>", 1, 8), first);
+        let mut names = NameInterner::default();
+        let first = names.number("x-first");
+        let long = names.number("a-name-of-more-than-sixteen-letters");
+        assert_eq!(names.number_at("<x-first and some more text>", 1, 8), first);
         assert_ne!(first, long);
-        let others = namer.into_others();
+        let others = names.into_others();
         assert_eq!(name_of(long, &others), &LocalName::from("a-name-of-more-than-sixteen-letters"));
     }
 }

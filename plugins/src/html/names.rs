@@ -7,13 +7,13 @@ use super::name::{LocalName, NameId};
 macro_rules! known_names {
     ($($constant:ident $text:literal,)* ; $($lower:literal $camel:literal,)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        enum Place { $($constant,)* COUNT }
+        enum KnownNameIndex { $($constant,)* COUNT }
 
         $(#[allow(dead_code)]
-        pub(super) const $constant: NameId = NameId::known(Place::$constant as u16);)*
+        pub(super) const $constant: NameId = NameId::known(KnownNameIndex::$constant as u16);)*
 
         /// Number of the first name that SVG spells with capitals.
-        pub(super) const SVG_FIRST: u32 = Place::COUNT as u32;
+        pub(super) const SVG_FIRST: u32 = KnownNameIndex::COUNT as u32;
         /// How many names SVG spells with capitals.
         pub(super) const SVG_COUNT: u32 = [$($lower,)*].len() as u32;
         /// How many names have a number.

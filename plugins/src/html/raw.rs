@@ -1,13 +1,13 @@
 //! From the page to text that holds no tags, comments and the like.
 
-use super::Manner;
+use super::HtmlDialect;
 use super::name::name_of;
-use super::parse::{Content, Parser, Token};
+use super::parse::{HtmlParser, HtmlToken, TokenizerState};
 use super::stack::IS_HTML;
 use super::tokens::ends_name;
-use super::tree::Span;
+use super::tree::Range32;
 
-impl Parser<'_> {
+impl HtmlParser<'_> {
     /// Reads the text of a `<title>` or `<textarea>`.
     pub(super) fn read_escapable(&mut self) {
         let end = self.end_tag_from(self.at);
@@ -27,22 +27,22 @@ impl Parser<'_> {
     }
 
     pub(super) fn read_plain(&mut self) {
-        let words = self.replaced(self.at, self.page.len(), false);
+        let text = self.replaced(self.at, self.page.len(), false);
         self.at = self.page.len();
-        self.text(words);
+        self.text(text);
     }
 
     fn read_raw_to(&mut self, end: Option<usize>, resolves: bool) {
-        let words = self.replaced(self.at, end.unwrap_or(self.page.len()), resolves);
-        let words = self.without_first_line_feed(words);
+        let text = self.replaced(self.at, end.unwrap_or(self.page.len()), resolves);
+        let text = self.without_first_line_feed(text);
         self.skips_line_feed = false;
-        self.insert_text(words);
+        self.insert_text(text);
         let name_len = self.raw_name().len();
         let after = end.and_then(|end| self.skip_attributes(end + 2 + name_len));
         match after {
             Some(at) => {
                 self.at = at;
-                self.content = Content::Markup;
+                self.content = TokenizerState::Data;
                 self.stack.pop();
             }
             None => self.cut_off(),
@@ -122,7 +122,7 @@ impl Parser<'_> {
             // Not even quotes protect a `>` here.
             let end = memchr::memchr(b'>', rest);
             self.at = end.map_or(self.page.len(), |end| start + end + 1);
-            self.process(Token::Doctype);
+            self.process(HtmlToken::Doctype);
         } else if rest.starts_with(b"[CDATA[") && self.takes_cdata() {
             self.read_cdata(start + 7);
         } else {
@@ -131,7 +131,7 @@ impl Parser<'_> {
     }
 
     fn takes_cdata(&self) -> bool {
-        self.manner == Manner::Jsoup || !self.stack.top().has(IS_HTML)
+        self.dialect == HtmlDialect::Jsoup || !self.stack.top().has(IS_HTML)
     }
 
     fn read_comment(&mut self, start: usize) {
@@ -154,9 +154,9 @@ impl Parser<'_> {
     }
 
     fn comment(&mut self, start: usize, end: usize, after: usize) {
-        let words = self.replaced(start, end, false);
+        let text = self.replaced(start, end, false);
         self.at = after;
-        self.process(Token::Comment(words));
+        self.process(HtmlToken::Comment(text));
     }
 
     fn read_cdata(&mut self, start: usize) {
@@ -169,10 +169,10 @@ impl Parser<'_> {
             let text = &self.page.as_bytes()[from..end];
             let len = if self.has_nul { memchr::memchr(0, text) } else { None };
             let len = len.unwrap_or(text.len());
-            self.text(Span { start: from as u32, len: len as u32 });
+            self.text(Range32 { start: from as u32, len: len as u32 });
             from += len;
             if from < end {
-                self.process(Token::Nul);
+                self.process(HtmlToken::Nul);
                 from += 1;
             }
         }

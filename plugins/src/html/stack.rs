@@ -6,53 +6,53 @@ use super::name::{NameId, Namespace};
 use super::names::*;
 
 /// What an open element is, as bits.
-pub(super) type Traits = u32;
+pub(super) type ElementFlags = u32;
 
 /// In the namespace of HTML.
-pub(super) const IS_HTML: Traits = 1;
+pub(super) const IS_HTML: ElementFlags = 1;
 /// In the namespace of SVG.
-pub(super) const IS_SVG: Traits = 1 << 1;
+pub(super) const IS_SVG: ElementFlags = 1 << 1;
 /// "Special": it stops the search for a mate of an end tag.
-pub(super) const SPECIAL: Traits = 1 << 2;
+pub(super) const SPECIAL: ElementFlags = 1 << 2;
 /// Ends a scope.
-pub(super) const SCOPE: Traits = 1 << 3;
+pub(super) const SCOPE: ElementFlags = 1 << 3;
 /// Ends a button scope besides.
-pub(super) const BUTTON_SCOPE: Traits = 1 << 4;
+pub(super) const BUTTON_SCOPE: ElementFlags = 1 << 4;
 /// Ends a list item scope besides.
-pub(super) const LIST_SCOPE: Traits = 1 << 5;
+pub(super) const LIST_SCOPE: ElementFlags = 1 << 5;
 /// Ends a table scope.
-pub(super) const TABLE_SCOPE: Traits = 1 << 6;
+pub(super) const TABLE_SCOPE: ElementFlags = 1 << 6;
 /// What a row group is put into.
-pub(super) const BODY_CONTEXT: Traits = 1 << 7;
+pub(super) const BODY_CONTEXT: ElementFlags = 1 << 7;
 /// What a cell is put into.
-pub(super) const ROW_CONTEXT: Traits = 1 << 8;
+pub(super) const ROW_CONTEXT: ElementFlags = 1 << 8;
 /// Its end tag may be left out.
-pub(super) const IMPLIED: Traits = 1 << 9;
+pub(super) const IMPLIED: ElementFlags = 1 << 9;
 /// Its end tag may be left out at the end of a template.
-pub(super) const IMPLIED_THOROUGHLY: Traits = 1 << 10;
+pub(super) const IMPLIED_THOROUGHLY: ElementFlags = 1 << 10;
 /// `h1` to `h6`.
-pub(super) const HEADING: Traits = 1 << 11;
+pub(super) const HEADING: ElementFlags = 1 << 11;
 /// What is put into it by mistake goes before the table.
-pub(super) const FOSTERS: Traits = 1 << 12;
+pub(super) const FOSTERS: ElementFlags = 1 << 12;
 /// May be in the list of formatting elements.
-pub(super) const FORMATTING: Traits = 1 << 13;
+pub(super) const FORMATTING: ElementFlags = 1 << 13;
 /// An element of MathML that holds text.
-pub(super) const TEXT_POINT: Traits = 1 << 14;
+pub(super) const TEXT_POINT: ElementFlags = 1 << 14;
 /// A foreign element that holds HTML.
-pub(super) const HTML_POINT: Traits = 1 << 15;
+pub(super) const HTML_POINT: ElementFlags = 1 << 15;
 /// `annotation-xml`.
-pub(super) const ANNOTATION: Traits = 1 << 16;
+pub(super) const ANNOTATION: ElementFlags = 1 << 16;
 
-const fn mark(all: &mut [Traits; KNOWN], names: &[NameId], traits: Traits) {
+const fn mark(all: &mut [ElementFlags; KNOWN], names: &[NameId], flags: ElementFlags) {
     let mut at = 0;
     while at < names.len() {
-        all[names[at].index()] |= traits;
+        all[names[at].index()] |= flags;
         at += 1;
     }
 }
 
-/// Traits of HTML elements by name.
-static HTML_TRAITS: [Traits; KNOWN] = {
+/// ElementFlags of HTML elements by name.
+static HTML_FLAGS: [ElementFlags; KNOWN] = {
     let mut all = [IS_HTML; KNOWN];
     let special = [
         ADDRESS, APPLET, AREA, ARTICLE, ASIDE, BASE, BASEFONT, BGSOUND, BLOCKQUOTE, BODY, BR,
@@ -83,9 +83,9 @@ static HTML_TRAITS: [Traits; KNOWN] = {
 };
 
 /// What an element of this name is. Whether `annotation-xml` holds HTML depends on its attributes.
-pub(super) fn traits_of(name: NameId, namespace: Namespace) -> Traits {
+pub(super) fn flags_of(name: NameId, namespace: Namespace) -> ElementFlags {
     match namespace {
-        Namespace::HTML => HTML_TRAITS.get(name.index()).copied().unwrap_or(IS_HTML),
+        Namespace::HTML => HTML_FLAGS.get(name.index()).copied().unwrap_or(IS_HTML),
         Namespace::SVG => match name.lower() {
             FOREIGN_OBJECT | DESC | TITLE => IS_SVG | SPECIAL | SCOPE | HTML_POINT,
             _ => IS_SVG,
@@ -100,39 +100,39 @@ pub(super) fn traits_of(name: NameId, namespace: Namespace) -> Traits {
 
 /// An open element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
+pub(super) struct OpenElement {
     pub(super) node: u32,
     pub(super) name: NameId,
-    pub(super) traits: Traits,
+    pub(super) flags: ElementFlags,
 }
 
-impl Open {
+impl OpenElement {
     /// Whether it is the HTML element of this name.
     pub(super) fn is(&self, name: NameId) -> bool {
-        self.name == name && self.traits & IS_HTML != 0
+        self.name == name && self.flags & IS_HTML != 0
     }
 
-    pub(super) fn has(&self, any_of: Traits) -> bool {
-        self.traits & any_of != 0
+    pub(super) fn has(&self, any_of: ElementFlags) -> bool {
+        self.flags & any_of != 0
     }
 }
 
 /// The stack of open elements.
 #[derive(Debug, Default)]
-pub(super) struct Stack {
-    pub(super) open: Vec<Open>,
+pub(super) struct ElementStack {
+    pub(super) open: Vec<OpenElement>,
     /// How many paragraphs are open: most block elements ask for one.
     paragraphs: u32,
     templates: u32,
 }
 
-impl Stack {
-    pub(super) fn push(&mut self, open: Open) {
+impl ElementStack {
+    pub(super) fn push(&mut self, open: OpenElement) {
         self.count(open, 1);
         self.open.push(open);
     }
 
-    fn count(&mut self, open: Open, by: u32) {
+    fn count(&mut self, open: OpenElement, by: u32) {
         if open.is(P) {
             self.paragraphs = self.paragraphs.wrapping_add(by);
         } else if open.is(TEMPLATE) {
@@ -157,14 +157,15 @@ impl Stack {
         self.count(open, u32::MAX);
     }
 
-    pub(super) fn insert(&mut self, at: usize, open: Open) {
+    pub(super) fn insert(&mut self, at: usize, open: OpenElement) {
         self.count(open, 1);
         self.open.insert(at, open);
     }
 
     /// The current node. Before the first element there is none.
-    pub(super) fn top(&self) -> Open {
-        const NOTHING: Open = Open { node: 0, name: NameId::from_raw(NONE), traits: IS_HTML };
+    pub(super) fn top(&self) -> OpenElement {
+        const NOTHING: OpenElement =
+            OpenElement { node: 0, name: NameId::from_raw(NONE), flags: IS_HTML };
         self.open.last().copied().unwrap_or(NOTHING)
     }
 
@@ -178,7 +179,7 @@ impl Stack {
     }
 
     /// Whether such an element is open with no end of scope between.
-    pub(super) fn scope_has(&self, is: impl Fn(&Open) -> bool, ends: Traits) -> bool {
+    pub(super) fn scope_has(&self, is: impl Fn(&OpenElement) -> bool, ends: ElementFlags) -> bool {
         for open in self.open.iter().rev() {
             if is(open) {
                 return true;
@@ -211,13 +212,13 @@ impl Stack {
         self.pop_through_where(|open| open.is(name));
     }
 
-    pub(super) fn pop_through_where(&mut self, is: impl Fn(&Open) -> bool) {
+    pub(super) fn pop_through_where(&mut self, is: impl Fn(&OpenElement) -> bool) {
         let at = self.open.iter().rposition(is).unwrap_or(0);
         self.truncate(at);
     }
 
-    /// Closes elements until the current node has one of these traits.
-    pub(super) fn pop_to(&mut self, any_of: Traits) {
+    /// Closes elements until the current node has one of these flags.
+    pub(super) fn pop_to(&mut self, any_of: ElementFlags) {
         while !self.open.is_empty() && !self.top().has(any_of) {
             self.pop();
         }
@@ -236,7 +237,7 @@ impl Stack {
         self.pop_while(|open| open.has(IMPLIED_THOROUGHLY));
     }
 
-    fn pop_while(&mut self, is: impl Fn(&Open) -> bool) {
+    fn pop_while(&mut self, is: impl Fn(&OpenElement) -> bool) {
         while !self.open.is_empty() && is(&self.top()) {
             self.pop();
         }

@@ -3,32 +3,32 @@
 use super::NONE;
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
-use super::parse::{Mode, Parser, Step, Tag, Token};
+use super::parse::{HtmlParser, HtmlToken, InsertionMode, RuleOutcome, TagToken};
 use super::stack::{BODY_CONTEXT, FOSTERS, ROW_CONTEXT, TABLE_SCOPE};
-use super::tree::Span;
+use super::tree::Range32;
 
-impl Parser<'_> {
-    pub(super) fn in_table(&mut self, token: Token) -> Step {
+impl HtmlParser<'_> {
+    pub(super) fn in_table(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Text(words) if self.holds_table_text() => self.table_text.push(words),
-            Token::Nul if self.holds_table_text() => {}
-            Token::Comment(words) => return self.insert_comment(words),
-            Token::Start(tag) => return self.table_start(tag),
-            Token::End(TABLE) => {
+            HtmlToken::Text(text) if self.holds_table_text() => self.table_text.push(text),
+            HtmlToken::Nul if self.holds_table_text() => {}
+            HtmlToken::Comment(text) => return self.insert_comment(text),
+            HtmlToken::Start(tag) => return self.table_start(tag),
+            HtmlToken::End(TABLE) => {
                 if self.stack.in_table_scope(TABLE) {
                     self.stack.pop_through(TABLE);
                     self.reset_mode();
                 }
             }
-            Token::Doctype
-            | Token::End(
+            HtmlToken::Doctype
+            | HtmlToken::End(
                 BODY | CAPTION | COL | COLGROUP | HTML | TBODY | TD | TFOOT | TH | THEAD | TR,
             ) => {}
-            Token::End(TEMPLATE) => return self.end_template(),
-            Token::EndOfPage => return self.in_body(token),
+            HtmlToken::End(TEMPLATE) => return self.end_template(),
+            HtmlToken::EndOfPage => return self.in_body(token),
             _ => return self.foster(token),
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
     fn holds_table_text(&self) -> bool {
@@ -36,7 +36,7 @@ impl Parser<'_> {
     }
 
     /// Applies the rules of the body; what does not belong into a table goes before it.
-    fn foster(&mut self, token: Token) -> Step {
+    fn foster(&mut self, token: HtmlToken) -> RuleOutcome {
         self.fosters = true;
         let step = self.in_body(token);
         self.fosters = false;
@@ -45,52 +45,52 @@ impl Parser<'_> {
 
     /// Puts the text of a table where it belongs, now that all of it is known.
     pub(super) fn flush_table_text(&mut self) {
-        let mut words = std::mem::take(&mut self.table_text);
-        if words.iter().all(|words| self.is_blank(*words)) {
-            for words in words.drain(..) {
-                self.insert_text(words);
+        let mut text = std::mem::take(&mut self.table_text);
+        if text.iter().all(|text| self.is_blank(*text)) {
+            for text in text.drain(..) {
+                self.insert_text(text);
             }
         } else {
-            for words in words.drain(..) {
-                self.foster(Token::Text(words));
+            for text in text.drain(..) {
+                self.foster(HtmlToken::Text(text));
             }
         }
-        self.table_text = words;
+        self.table_text = text;
     }
 
-    fn table_start(&mut self, tag: Tag) -> Step {
+    fn table_start(&mut self, tag: TagToken) -> RuleOutcome {
         match tag.name {
             TR | TD | TH => {
                 self.stack.pop_to(TABLE_SCOPE);
                 self.insert_phantom(TBODY);
-                return self.again_in(Mode::InTableBody);
+                return self.reprocess_in(InsertionMode::InTableBody);
             }
             TBODY | TFOOT | THEAD => {
                 self.stack.pop_to(TABLE_SCOPE);
                 self.insert_tag(tag);
-                self.mode = Mode::InTableBody;
+                self.mode = InsertionMode::InTableBody;
             }
             CAPTION => {
                 self.stack.pop_to(TABLE_SCOPE);
                 self.formatting.push_marker();
                 self.insert_tag(tag);
-                self.mode = Mode::InCaption;
+                self.mode = InsertionMode::InCaption;
             }
             COLGROUP => {
                 self.stack.pop_to(TABLE_SCOPE);
                 self.insert_tag(tag);
-                self.mode = Mode::InColumnGroup;
+                self.mode = InsertionMode::InColumnGroup;
             }
             COL => {
                 self.stack.pop_to(TABLE_SCOPE);
                 self.insert_phantom(COLGROUP);
-                return self.again_in(Mode::InColumnGroup);
+                return self.reprocess_in(InsertionMode::InColumnGroup);
             }
             TABLE => {
                 if self.stack.in_table_scope(TABLE) {
                     self.stack.pop_through(TABLE);
                     self.reset_mode();
-                    return Step::Again;
+                    return RuleOutcome::Reprocess;
                 }
             }
             STYLE | SCRIPT | TEMPLATE => return self.head_start(tag),
@@ -101,117 +101,121 @@ impl Parser<'_> {
                     self.stack.pop();
                 }
             }
-            _ => return self.foster(Token::Start(tag)),
+            _ => return self.foster(HtmlToken::Start(tag)),
         }
-        Step::Done
+        RuleOutcome::Done
     }
 
-    pub(super) fn in_caption(&mut self, token: Token) -> Step {
+    pub(super) fn in_caption(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Start(tag) if is_part(tag) => {}
-            Token::End(TABLE | CAPTION) => {}
-            Token::End(BODY | COL | COLGROUP | HTML | TBODY | TD | TFOOT | TH | THEAD | TR) => {
-                return Step::Done;
+            HtmlToken::Start(tag) if is_part(tag) => {}
+            HtmlToken::End(TABLE | CAPTION) => {}
+            HtmlToken::End(BODY | COL | COLGROUP | HTML | TBODY | TD | TFOOT | TH | THEAD | TR) => {
+                return RuleOutcome::Done;
             }
             _ => return self.in_body(token),
         }
         if !self.stack.in_table_scope(CAPTION) {
-            return Step::Done;
+            return RuleOutcome::Done;
         }
         self.stack.pop_through(CAPTION);
         self.formatting.clear_to_marker(&mut self.tree);
-        self.mode = Mode::InTable;
-        if matches!(token, Token::End(CAPTION)) { Step::Done } else { Step::Again }
+        self.mode = InsertionMode::InTable;
+        if matches!(token, HtmlToken::End(CAPTION)) {
+            RuleOutcome::Done
+        } else {
+            RuleOutcome::Reprocess
+        }
     }
 
-    pub(super) fn in_column_group(&mut self, token: Token) -> Step {
+    pub(super) fn in_column_group(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Text(words) => {
-                let (blank, rest) = self.split_blank(words);
+            HtmlToken::Text(text) => {
+                let (blank, rest) = self.split_blank(text);
                 self.insert_text(blank);
                 if rest.len > 0 && self.stack.is_on(COLGROUP) {
                     self.stack.pop();
-                    self.mode = Mode::InTable;
-                    self.process(Token::Text(rest));
+                    self.mode = InsertionMode::InTable;
+                    self.process(HtmlToken::Text(rest));
                 } else {
                     self.keep_blank_only(rest);
                 }
-                return Step::Done;
+                return RuleOutcome::Done;
             }
-            Token::Comment(words) => return self.insert_comment(words),
-            Token::Start(tag) => match tag.name {
+            HtmlToken::Comment(text) => return self.insert_comment(text),
+            HtmlToken::Start(tag) => match tag.name {
                 HTML => return self.in_body(token),
                 COL => {
                     self.insert_void(tag);
-                    return Step::Done;
+                    return RuleOutcome::Done;
                 }
                 TEMPLATE => return self.head_start(tag),
                 _ => {}
             },
-            Token::End(COLGROUP) => {
+            HtmlToken::End(COLGROUP) => {
                 if self.stack.is_on(COLGROUP) {
                     self.stack.pop();
-                    self.mode = Mode::InTable;
+                    self.mode = InsertionMode::InTable;
                 }
-                return Step::Done;
+                return RuleOutcome::Done;
             }
-            Token::End(COL) | Token::Doctype => return Step::Done,
-            Token::End(TEMPLATE) => return self.end_template(),
-            Token::EndOfPage => return self.in_body(token),
-            Token::End(_) | Token::Nul => {}
+            HtmlToken::End(COL) | HtmlToken::Doctype => return RuleOutcome::Done,
+            HtmlToken::End(TEMPLATE) => return self.end_template(),
+            HtmlToken::EndOfPage => return self.in_body(token),
+            HtmlToken::End(_) | HtmlToken::Nul => {}
         }
         if !self.stack.is_on(COLGROUP) {
-            return Step::Done;
+            return RuleOutcome::Done;
         }
         self.stack.pop();
-        self.again_in(Mode::InTable)
+        self.reprocess_in(InsertionMode::InTable)
     }
 
     /// In a template that holds columns, letters are dropped and spaces are kept.
-    fn keep_blank_only(&mut self, words: Span) {
-        if words.len > 0 {
-            self.keep_spaces(words);
+    fn keep_blank_only(&mut self, text: Range32) {
+        if text.len > 0 {
+            self.keep_spaces(text);
         }
     }
 
-    pub(super) fn in_table_body(&mut self, token: Token) -> Step {
+    pub(super) fn in_table_body(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::Start(tag) => match tag.name {
+            HtmlToken::Start(tag) => match tag.name {
                 TR => {
                     self.stack.pop_to(BODY_CONTEXT);
                     self.insert_tag(tag);
-                    self.mode = Mode::InRow;
-                    return Step::Done;
+                    self.mode = InsertionMode::InRow;
+                    return RuleOutcome::Done;
                 }
                 TH | TD => {
                     self.stack.pop_to(BODY_CONTEXT);
                     self.insert_phantom(TR);
-                    return self.again_in(Mode::InRow);
+                    return self.reprocess_in(InsertionMode::InRow);
                 }
                 CAPTION | COL | COLGROUP | TBODY | TFOOT | THEAD => {}
                 _ => return self.in_table(token),
             },
-            Token::End(name @ (TBODY | TFOOT | THEAD)) => {
+            HtmlToken::End(name @ (TBODY | TFOOT | THEAD)) => {
                 if self.stack.in_table_scope(name) {
                     self.stack.pop_to(BODY_CONTEXT);
                     self.stack.pop();
-                    self.mode = Mode::InTable;
+                    self.mode = InsertionMode::InTable;
                 }
-                return Step::Done;
+                return RuleOutcome::Done;
             }
-            Token::End(TABLE) => {}
-            Token::End(BODY | CAPTION | COL | COLGROUP | HTML | TD | TH | TR) => {
-                return Step::Done;
+            HtmlToken::End(TABLE) => {}
+            HtmlToken::End(BODY | CAPTION | COL | COLGROUP | HTML | TD | TH | TR) => {
+                return RuleOutcome::Done;
             }
             _ => return self.in_table(token),
         }
         let is_group = |name| matches!(name, TBODY | THEAD | TFOOT);
         if !self.stack.scope_has(|open| is_group(open.name) && open.is(open.name), TABLE_SCOPE) {
-            return Step::Done;
+            return RuleOutcome::Done;
         }
         self.stack.pop_to(BODY_CONTEXT);
         self.stack.pop();
-        self.again_in(Mode::InTable)
+        self.reprocess_in(InsertionMode::InTable)
     }
 
     /// Closes the row that is open, if there is one.
@@ -220,70 +224,70 @@ impl Parser<'_> {
         if is_open {
             self.stack.pop_to(ROW_CONTEXT);
             self.stack.pop();
-            self.mode = Mode::InTableBody;
+            self.mode = InsertionMode::InTableBody;
         }
         is_open
     }
 
-    pub(super) fn in_row(&mut self, token: Token) -> Step {
+    pub(super) fn in_row(&mut self, token: HtmlToken) -> RuleOutcome {
         let goes_on = match token {
-            Token::Start(tag) => match tag.name {
+            HtmlToken::Start(tag) => match tag.name {
                 TH | TD => {
                     self.stack.pop_to(ROW_CONTEXT);
                     self.insert_tag(tag);
-                    self.mode = Mode::InCell;
+                    self.mode = InsertionMode::InCell;
                     self.formatting.push_marker();
-                    return Step::Done;
+                    return RuleOutcome::Done;
                 }
                 CAPTION | COL | COLGROUP | TBODY | TFOOT | THEAD | TR => self.close_row(),
                 _ => return self.in_table(token),
             },
-            Token::End(TR) => {
+            HtmlToken::End(TR) => {
                 self.close_row();
                 false
             }
-            Token::End(TABLE) => self.close_row(),
-            Token::End(name @ (TBODY | TFOOT | THEAD)) => {
+            HtmlToken::End(TABLE) => self.close_row(),
+            HtmlToken::End(name @ (TBODY | TFOOT | THEAD)) => {
                 self.stack.in_table_scope(name) && self.close_row()
             }
-            Token::End(BODY | CAPTION | COL | COLGROUP | HTML | TD | TH) => false,
+            HtmlToken::End(BODY | CAPTION | COL | COLGROUP | HTML | TD | TH) => false,
             _ => return self.in_table(token),
         };
-        if goes_on { Step::Again } else { Step::Done }
+        if goes_on { RuleOutcome::Reprocess } else { RuleOutcome::Done }
     }
 
-    pub(super) fn in_cell(&mut self, token: Token) -> Step {
+    pub(super) fn in_cell(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            Token::End(name @ (TD | TH)) => {
+            HtmlToken::End(name @ (TD | TH)) => {
                 if self.stack.in_table_scope(name) {
                     self.stack.pop_through(name);
                     self.formatting.clear_to_marker(&mut self.tree);
-                    self.mode = Mode::InRow;
+                    self.mode = InsertionMode::InRow;
                 }
-                Step::Done
+                RuleOutcome::Done
             }
-            Token::Start(tag) if is_part(tag) => self.close_cell(),
-            Token::End(BODY | CAPTION | COL | COLGROUP | HTML) => Step::Done,
-            Token::End(name @ (TABLE | TBODY | TFOOT | THEAD | TR)) => {
-                if self.stack.in_table_scope(name) { self.close_cell() } else { Step::Done }
+            HtmlToken::Start(tag) if is_part(tag) => self.close_cell(),
+            HtmlToken::End(BODY | CAPTION | COL | COLGROUP | HTML) => RuleOutcome::Done,
+            HtmlToken::End(name @ (TABLE | TBODY | TFOOT | THEAD | TR)) => {
+                if self.stack.in_table_scope(name) { self.close_cell() } else { RuleOutcome::Done }
             }
             _ => self.in_body(token),
         }
     }
 
     /// Closes the cell that is open and goes on with the token.
-    fn close_cell(&mut self) -> Step {
+    fn close_cell(&mut self) -> RuleOutcome {
         let is_cell = |name| matches!(name, TD | TH);
         if !self.stack.scope_has(|open| is_cell(open.name) && open.is(open.name), TABLE_SCOPE) {
-            return Step::Done;
+            return RuleOutcome::Done;
         }
         self.stack.pop_through_where(|open| is_cell(open.name) && open.is(open.name));
         self.formatting.clear_to_marker(&mut self.tree);
-        self.again_in(Mode::InRow)
+        self.reprocess_in(InsertionMode::InRow)
     }
 }
 
 /// Whether an element belongs right into a table.
-fn is_part(tag: Tag) -> bool {
+fn is_part(tag: TagToken) -> bool {
     matches!(tag.name, CAPTION | COL | COLGROUP | TBODY | TD | TFOOT | TH | THEAD | TR)
 }

@@ -1,16 +1,16 @@
 mod generator;
 mod hostile;
 mod html5lib;
-mod judge;
+mod reference;
 
 use std::fmt::Write;
 
 use super::*;
 
-/// Pages compared with the judge in each run of the tests.
+/// Pages compared with the reference in each run of the tests.
 const SEEDS: u64 = 6_000;
 
-/// The tree as the judge writes it down.
+/// The tree as the reference writes it down.
 fn dump(document: &Document) -> String {
     let mut out = String::new();
     let mut open: Vec<NodeId> = vec![];
@@ -78,11 +78,11 @@ fn html5ever_may_be_wrong(html: &str) -> bool {
 }
 
 /// Compares our tree with html5ever's; whether they are the same, or differ for a known reason.
-fn compare(seed: u64, manner: Manner, html: &str) -> bool {
-    let document = Document::parse_in(manner, html, TreeLimits::default()).unwrap();
+fn compare(seed: u64, dialect: HtmlDialect, html: &str) -> bool {
+    let document = Document::parse_as(dialect, html, TreeLimits::default()).unwrap();
     check_links(&document);
     let ours = dump(&document);
-    let theirs = judge::parse(html, manner == Manner::Jsoup).dump();
+    let theirs = reference::parse(html, dialect == HtmlDialect::Jsoup).dump();
     if ours == theirs {
         return true;
     }
@@ -93,7 +93,7 @@ fn compare(seed: u64, manner: Manner, html: &str) -> bool {
     };
     assert!(
         html5ever_may_be_wrong(html) && std::env::var_os("HTML_STRICT").is_none(),
-        "seed {seed}, {manner:?}: {html:?}\nours:{}\nhtml5ever:{}",
+        "seed {seed}, {dialect:?}: {html:?}\nours:{}\nhtml5ever:{}",
         around(&ours),
         around(&theirs)
     );
@@ -107,7 +107,11 @@ fn malformed_pages_get_the_tree_of_html5ever() {
     let count: u64 = number("HTML_SEEDS").unwrap_or(SEEDS);
     let is_same = |seed: &u64| {
         let html = generator::page(*seed, seed.is_multiple_of(7));
-        compare(*seed, if seed.is_multiple_of(5) { Manner::Jsoup } else { Manner::Html }, &html)
+        compare(
+            *seed,
+            if seed.is_multiple_of(5) { HtmlDialect::Jsoup } else { HtmlDialect::Standard },
+            &html,
+        )
     };
     let same = (first..first + count).filter(is_same).count() as u64;
     println!("{same} of {count} pages have the tree of html5ever");
@@ -116,10 +120,10 @@ fn malformed_pages_get_the_tree_of_html5ever() {
 
 /// The tree as nested text: elements as `name(...)`, text in quotes.
 fn shape(html: &str) -> String {
-    shape_in(Manner::Html, html)
+    shape_in(HtmlDialect::Standard, html)
 }
 
-fn shape_in(manner: Manner, html: &str) -> String {
+fn shape_in(dialect: HtmlDialect, html: &str) -> String {
     fn write(document: &Document, id: NodeId, out: &mut String) {
         match document.kind(id) {
             NodeKind::Element => {
@@ -140,7 +144,7 @@ fn shape_in(manner: Manner, html: &str) -> String {
             }
         }
     }
-    let document = Document::parse_in(manner, html, TreeLimits::default()).unwrap();
+    let document = Document::parse_as(dialect, html, TreeLimits::default()).unwrap();
     let mut out = String::new();
     write(&document, document.root(), &mut out);
     out
@@ -163,10 +167,13 @@ fn jsoup_takes_a_tag_that_closes_itself_for_a_whole_element() {
     let standard = r#"html(head()body(div(a("y"br()script("<p>z")))))"#;
     assert_eq!(shape(html), standard);
     let jsoup = r#"html(head()body(div()a()"y"br()script()p("z")))"#;
-    assert_eq!(shape_in(Manner::Jsoup, html), jsoup);
-    assert_eq!(shape_in(Manner::Jsoup, "<p>a<![CDATA[<b>]]>"), r#"html(head()body(p("a<b>")))"#);
+    assert_eq!(shape_in(HtmlDialect::Jsoup, html), jsoup);
     assert_eq!(
-        shape_in(Manner::Jsoup, "<svg><path/><g/></svg>i"),
+        shape_in(HtmlDialect::Jsoup, "<p>a<![CDATA[<b>]]>"),
+        r#"html(head()body(p("a<b>")))"#
+    );
+    assert_eq!(
+        shape_in(HtmlDialect::Jsoup, "<svg><path/><g/></svg>i"),
         r#"html(head()body(svg(path()g())"i"))"#
     );
 }
@@ -199,6 +206,6 @@ fn a_page_of_your_own_gets_the_tree_of_html5ever() {
     if let Some(path) = std::env::var_os("HTML_PAGE") {
         let html = std::fs::read_to_string(path).unwrap();
         let jsoup = std::env::var_os("HTML_JSOUP").is_some();
-        compare(0, if jsoup { Manner::Jsoup } else { Manner::Html }, &html);
+        compare(0, if jsoup { HtmlDialect::Jsoup } else { HtmlDialect::Standard }, &html);
     }
 }

@@ -4,9 +4,9 @@ use super::charref::reference;
 use super::name::NameId;
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
-use super::parse::{Content, Parser, Tag, Token};
-use super::tree::Span;
-use super::{Attribute, Manner};
+use super::parse::{HtmlParser, HtmlToken, TagToken, TokenizerState};
+use super::tree::Range32;
+use super::{AttributeEntry, HtmlDialect};
 
 /// Ends the name of a tag.
 const NAME_END: u8 = 1;
@@ -75,7 +75,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-impl<'p> Parser<'p> {
+impl<'p> HtmlParser<'p> {
     fn page_bytes(&self) -> &'p [u8] {
         self.page.as_bytes()
     }
@@ -95,7 +95,7 @@ impl<'p> Parser<'p> {
     fn read_text(&mut self) {
         let bytes = self.page_bytes();
         let (from, mut at) = (self.at, self.at);
-        let mut copy = Copy::new(from);
+        let mut copy = CopyOnChange::new(from);
         loop {
             at = find(bytes, at, b'<', b'&', self.has_nul);
             match bytes.get(at) {
@@ -105,31 +105,31 @@ impl<'p> Parser<'p> {
             }
         }
         self.at = at;
-        let words = copy.finish(self, from, at);
-        self.text(words);
+        let text = copy.finish(self, from, at);
+        self.text(text);
         if bytes.get(at) == Some(&0) {
             self.at += 1;
-            self.process(Token::Nul);
+            self.process(HtmlToken::Nul);
         }
     }
 
     /// Hands on a text.
-    pub(super) fn text(&mut self, words: Span) {
-        let words = self.without_first_line_feed(words);
-        if words.len > 0 {
-            self.process(Token::Text(words));
+    pub(super) fn text(&mut self, text: Range32) {
+        let text = self.without_first_line_feed(text);
+        if text.len > 0 {
+            self.process(HtmlToken::Text(text));
         }
     }
 
     /// A text without the line feed that is not wanted at the start of a `<pre>`.
-    pub(super) fn without_first_line_feed(&mut self, words: Span) -> Span {
-        if self.skips_line_feed && words.len > 0 {
+    pub(super) fn without_first_line_feed(&mut self, text: Range32) -> Range32 {
+        if self.skips_line_feed && text.len > 0 {
             self.skips_line_feed = false;
-            if self.bytes(words).first() == Some(&b'\n') {
-                return Span { start: words.start + 1, len: words.len - 1 };
+            if self.bytes(text).first() == Some(&b'\n') {
+                return Range32 { start: text.start + 1, len: text.len - 1 };
             }
         }
-        words
+        text
     }
 
     /// The name of a tag, and where it ends; none if the page ends before it.
@@ -148,13 +148,13 @@ impl<'p> Parser<'p> {
 
     fn name_at(&mut self, start: usize, end: usize, classes: u8) -> NameId {
         if classes & ODD == 0 {
-            return self.namer.number_at(self.page, start, end);
+            return self.names.number_at(self.page, start, end);
         }
         let mut name = self.page[start..end].to_ascii_lowercase();
         if self.has_nul {
             name = name.replace('\0', "\u{fffd}");
         }
-        self.namer.number(&name)
+        self.names.number(&name)
     }
 
     fn read_start(&mut self) {
@@ -167,8 +167,8 @@ impl<'p> Parser<'p> {
         };
         self.at = at;
         let (start, end) = (self.attributes_kept as u32, self.tree.attributes.len() as u32);
-        let attributes = Span { start, len: end - start };
-        self.start(Tag { name, attributes, closes_itself });
+        let attributes = Range32 { start, len: end - start };
+        self.start(TagToken { name, attributes, closes_itself });
     }
 
     /// A tag that the page ends in counts for nothing.
@@ -176,17 +176,19 @@ impl<'p> Parser<'p> {
         self.at = self.page.len();
     }
 
-    fn start(&mut self, tag: Tag) {
+    fn start(&mut self, tag: TagToken) {
         let is_whole =
-            tag.closes_itself && self.manner == Manner::Jsoup && !is_never_whole(tag.name);
+            tag.closes_itself && self.dialect == HtmlDialect::Jsoup && !is_never_whole(tag.name);
         if !is_whole {
-            self.process(Token::Start(tag));
+            self.process(HtmlToken::Start(tag));
             return;
         }
-        self.process(Token::Start(Tag { closes_itself: false, ..tag }));
-        match std::mem::replace(&mut self.content, Content::Markup) {
-            Content::Markup | Content::Plain => self.process(Token::End(tag.name)),
-            Content::Raw | Content::Escapable | Content::Script => {
+        self.process(HtmlToken::Start(TagToken { closes_itself: false, ..tag }));
+        match std::mem::replace(&mut self.content, TokenizerState::Data) {
+            TokenizerState::Data | TokenizerState::Plaintext => {
+                self.process(HtmlToken::End(tag.name))
+            }
+            TokenizerState::Rawtext | TokenizerState::Rcdata | TokenizerState::ScriptData => {
                 self.skips_line_feed = false;
                 self.stack.pop();
             }
@@ -204,9 +206,9 @@ impl<'p> Parser<'p> {
             }
             Some(_) => return self.read_bogus_comment(at),
             None => {
-                let words = Span { start: self.at as u32, len: 2 };
+                let text = Range32 { start: self.at as u32, len: 2 };
                 self.at = at;
-                return self.text(words);
+                return self.text(text);
             }
         }
         let Some((name, at)) = self.read_name(at) else {
@@ -215,7 +217,7 @@ impl<'p> Parser<'p> {
         match self.skip_attributes(at) {
             Some(at) => {
                 self.at = at;
-                self.process(Token::End(name));
+                self.process(HtmlToken::End(name));
             }
             None => self.cut_off(),
         }
@@ -258,7 +260,7 @@ impl<'p> Parser<'p> {
                     }
                     let name = self.name_at(start, at, classes);
                     at = skip_space(bytes, at);
-                    let mut value = Span { start: at as u32, len: 0 };
+                    let mut value = Range32 { start: at as u32, len: 0 };
                     if *bytes.get(at)? == b'=' {
                         at = skip_space(bytes, at + 1);
                         (value, at) = self.read_value(at)?;
@@ -270,17 +272,17 @@ impl<'p> Parser<'p> {
     }
 
     /// The first of several attributes of one name counts.
-    fn add_attribute(&mut self, name: NameId, value: Span) {
+    fn add_attribute(&mut self, name: NameId, value: Range32) {
         let index = name.index();
         if index >= self.attribute_seen.len() {
             self.attribute_seen.resize(index + 1 + index / 2, 0);
         }
         if std::mem::replace(&mut self.attribute_seen[index], self.tag_count) != self.tag_count {
-            self.tree.attributes.push(Attribute { name, at: value.start, len: value.len });
+            self.tree.attributes.push(AttributeEntry { name, at: value.start, len: value.len });
         }
     }
 
-    fn read_value(&mut self, at: usize) -> Option<(Span, usize)> {
+    fn read_value(&mut self, at: usize) -> Option<(Range32, usize)> {
         let bytes = self.page_bytes();
         match *bytes.get(at)? {
             quote @ (b'"' | b'\'') => {
@@ -290,7 +292,7 @@ impl<'p> Parser<'p> {
                 let (value, at) = self.value_from(start, next)?;
                 Some((value, at + 1))
             }
-            b'>' => Some((Span { start: at as u32, len: 0 }, at)),
+            b'>' => Some((Range32 { start: at as u32, len: 0 }, at)),
             _ => self.value_from(at, |mut at| {
                 while bytes.get(at).is_some_and(|byte| class(*byte) & VALUE_END == 0) {
                     at += 1;
@@ -301,9 +303,13 @@ impl<'p> Parser<'p> {
     }
 
     /// A value, and where its end is; `next` finds the next byte that is not to be taken literally.
-    fn value_from(&mut self, start: usize, next: impl Fn(usize) -> usize) -> Option<(Span, usize)> {
+    fn value_from(
+        &mut self,
+        start: usize,
+        next: impl Fn(usize) -> usize,
+    ) -> Option<(Range32, usize)> {
         let bytes = self.page_bytes();
-        let mut copy = Copy::new(start);
+        let mut copy = CopyOnChange::new(start);
         let mut at = start;
         loop {
             at = next(at);
@@ -316,9 +322,9 @@ impl<'p> Parser<'p> {
     }
 
     /// A part of the page with references resolved, if wanted, and U+0000 replaced.
-    pub(super) fn replaced(&mut self, start: usize, end: usize, resolves: bool) -> Span {
+    pub(super) fn replaced(&mut self, start: usize, end: usize, resolves: bool) -> Range32 {
         let text = &self.page_bytes()[..end];
-        let mut copy = Copy::new(start);
+        let mut copy = CopyOnChange::new(start);
         let mut at = start;
         loop {
             at = match (resolves, self.has_nul) {
@@ -336,26 +342,26 @@ impl<'p> Parser<'p> {
 }
 
 /// A text that is copied only if it does not stand so in the page.
-struct Copy {
+struct CopyOnChange {
     /// Where the copy starts, if there is one.
     start: Option<usize>,
     /// Up to here the page is copied.
     done: usize,
 }
 
-impl Copy {
+impl CopyOnChange {
     fn new(from: usize) -> Self {
         Self { start: None, done: from }
     }
 
-    fn up_to(&mut self, parser: &mut Parser, at: usize) {
+    fn up_to(&mut self, parser: &mut HtmlParser, at: usize) {
         self.start.get_or_insert(parser.extra.len());
         parser.extra.push_str(&parser.page[self.done..at]);
     }
 
     /// Takes the reference at an ampersand, if it is one; where to go on.
     #[cold]
-    fn reference(&mut self, parser: &mut Parser, at: usize, in_attribute: bool) -> usize {
+    fn reference(&mut self, parser: &mut HtmlParser, at: usize, in_attribute: bool) -> usize {
         let Some(found) = reference(&parser.page.as_bytes()[at..], in_attribute) else {
             return at + 1;
         };
@@ -367,19 +373,19 @@ impl Copy {
     }
 
     #[cold]
-    fn nul(&mut self, parser: &mut Parser, at: usize) -> usize {
+    fn nul(&mut self, parser: &mut HtmlParser, at: usize) -> usize {
         self.up_to(parser, at);
         parser.extra.push(char::REPLACEMENT_CHARACTER);
         self.done = at + 1;
         self.done
     }
 
-    fn finish(mut self, parser: &mut Parser, from: usize, at: usize) -> Span {
+    fn finish(mut self, parser: &mut HtmlParser, from: usize, at: usize) -> Range32 {
         match self.start {
-            None => Span { start: from as u32, len: (at - from) as u32 },
+            None => Range32 { start: from as u32, len: (at - from) as u32 },
             Some(start) => {
                 self.up_to(parser, at);
-                Span {
+                Range32 {
                     start: (parser.page.len() + start) as u32,
                     len: (parser.extra.len() - start) as u32,
                 }

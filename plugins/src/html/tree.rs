@@ -2,23 +2,23 @@
 //! the end they are laid out in document order, which they nearly always are already.
 
 use super::name::{NameId, Namespace};
-use super::{Attribute, NONE, Node, NodeKind};
+use super::{AttributeEntry, NONE, NodeKind, TreeNode};
 
 /// A part of the page's text: first of the page itself, behind it of what had to be written anew.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct Range32 {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
 /// Where a node goes: before another one or, if that is `NONE`, behind all in the parent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct InsertPosition {
     pub(super) parent: u32,
     pub(super) before: u32,
 }
 
-impl Place {
+impl InsertPosition {
     pub(super) fn at_end(parent: u32) -> Self {
         Self { parent, before: NONE }
     }
@@ -26,21 +26,21 @@ impl Place {
 
 /// A further part of a text node.
 #[derive(Debug)]
-struct Piece {
-    span: Span,
+struct TextPiece {
+    span: Range32,
     next: u32,
 }
 
 /// In a growing tree, `end` of a node is its last child, and for a text its last piece; `name` of a
 /// text is the first of its further pieces.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
-    pub(super) attributes: Vec<Attribute>,
-    pieces: Vec<Piece>,
+pub(super) struct TreeBuilder {
+    pub(super) nodes: Vec<TreeNode>,
+    pub(super) attributes: Vec<AttributeEntry>,
+    pieces: Vec<TextPiece>,
 }
 
-impl Tree {
+impl TreeBuilder {
     /// A document for a page of so many bytes, empty as yet.
     pub(super) fn new(bytes: usize) -> Self {
         let mut tree = Self {
@@ -48,60 +48,65 @@ impl Tree {
             attributes: Vec::with_capacity(16 + bytes / 48),
             pieces: Vec::new(),
         };
-        tree.nodes.push(Node::new(NodeKind::Document, NONE, Namespace::HTML, 0, 0));
+        tree.nodes.push(TreeNode::new(NodeKind::Document, NONE, Namespace::HTML, 0, 0));
         tree
     }
 
-    pub(super) fn at(&mut self, id: u32) -> &mut Node {
+    pub(super) fn at(&mut self, id: u32) -> &mut TreeNode {
         &mut self.nodes[id as usize]
     }
 
-    pub(super) fn get(&self, id: u32) -> &Node {
+    pub(super) fn get(&self, id: u32) -> &TreeNode {
         &self.nodes[id as usize]
     }
 
     /// A new element that hangs nowhere yet.
-    pub(super) fn element(&mut self, name: NameId, namespace: Namespace, attributes: Span) -> u32 {
-        let Span { start, len } = attributes;
-        self.nodes.push(Node::new(NodeKind::Element, name.raw(), namespace, start, len));
+    pub(super) fn element(
+        &mut self,
+        name: NameId,
+        namespace: Namespace,
+        attributes: Range32,
+    ) -> u32 {
+        let Range32 { start, len } = attributes;
+        self.nodes.push(TreeNode::new(NodeKind::Element, name.raw(), namespace, start, len));
         self.nodes.len() as u32 - 1
     }
 
-    pub(super) fn add_comment(&mut self, place: Place, words: Span) {
-        let Span { start, len } = words;
-        self.nodes.push(Node::new(NodeKind::Comment, NONE, Namespace::HTML, start, len));
+    pub(super) fn add_comment(&mut self, place: InsertPosition, text: Range32) {
+        let Range32 { start, len } = text;
+        self.nodes.push(TreeNode::new(NodeKind::Comment, NONE, Namespace::HTML, start, len));
         self.insert(place, self.nodes.len() as u32 - 1);
     }
 
     pub(super) fn add_doctype(&mut self) {
-        self.nodes.push(Node::new(NodeKind::Doctype, NONE, Namespace::HTML, 0, 0));
-        self.insert(Place::at_end(0), self.nodes.len() as u32 - 1);
+        self.nodes.push(TreeNode::new(NodeKind::Doctype, NONE, Namespace::HTML, 0, 0));
+        self.insert(InsertPosition::at_end(0), self.nodes.len() as u32 - 1);
     }
 
     /// Adds to the text before the place, or makes a new one.
-    pub(super) fn add_text(&mut self, place: Place, words: Span) {
+    pub(super) fn add_text(&mut self, place: InsertPosition, text: Range32) {
         let prev = match place.before {
             NONE => self.get(place.parent).end,
             before => self.get(before).prev,
         };
         if prev != NONE && self.get(prev).kind == NodeKind::Text {
-            self.join(prev, words);
+            self.extend_text(prev, text);
             return;
         }
-        let Span { start, len } = words;
-        self.nodes.push(Node::new(NodeKind::Text, NONE, Namespace::HTML, start, len));
+        let Range32 { start, len } = text;
+        self.nodes.push(TreeNode::new(NodeKind::Text, NONE, Namespace::HTML, start, len));
         self.insert(place, self.nodes.len() as u32 - 1);
     }
 
-    fn join(&mut self, text: u32, words: Span) {
-        let node = &mut self.nodes[text as usize];
+    fn extend_text(&mut self, node: u32, text: Range32) {
+        let node = &mut self.nodes[node as usize];
         let last_piece = node.end;
         let (start, len) = match self.pieces.get_mut(last_piece as usize) {
             None => (node.at, &mut node.len),
             Some(piece) => (piece.span.start, &mut piece.span.len),
         };
-        if start + *len == words.start {
-            *len += words.len;
+        if start + *len == text.start {
+            *len += text.len;
             return;
         }
         let piece = self.pieces.len() as u32;
@@ -110,12 +115,12 @@ impl Tree {
             None => node.name = piece,
             Some(last) => last.next = piece,
         }
-        self.pieces.push(Piece { span: words, next: NONE });
+        self.pieces.push(TextPiece { span: text, next: NONE });
     }
 
     /// Puts a node that hangs nowhere into its place.
-    pub(super) fn insert(&mut self, place: Place, child: u32) {
-        let Place { parent, before } = place;
+    pub(super) fn insert(&mut self, place: InsertPosition, child: u32) {
+        let InsertPosition { parent, before } = place;
         let prev = if before == NONE {
             std::mem::replace(&mut self.at(parent).end, child)
         } else {
@@ -130,7 +135,7 @@ impl Tree {
 
     /// Takes a node with all that is in it from where it hangs.
     pub(super) fn detach(&mut self, id: u32) {
-        let Node { parent, prev, next, .. } = *self.get(id);
+        let TreeNode { parent, prev, next, .. } = *self.get(id);
         if parent == NONE {
             return;
         }
@@ -147,7 +152,7 @@ impl Tree {
     }
 
     /// Puts a node into another place.
-    pub(super) fn carry(&mut self, place: Place, id: u32) {
+    pub(super) fn carry(&mut self, place: InsertPosition, id: u32) {
         self.detach(id);
         self.insert(place, id);
     }
@@ -166,22 +171,22 @@ impl Tree {
 
     /// Makes one of the texts that came in several pieces. `words` are the texts written anew, the
     /// first of them at `base`.
-    pub(super) fn join_pieces(&mut self, page: &str, words: &mut String) {
+    pub(super) fn join_pieces(&mut self, page: &str, extra: &mut String) {
         if self.pieces.is_empty() {
             return;
         }
         let texts = self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Text);
         for node in texts.filter(|node| node.name != NONE) {
-            let start = (page.len() + words.len()) as u32;
-            let mut span = Span { start: node.at, len: node.len };
+            let start = (page.len() + extra.len()) as u32;
+            let mut span = Range32 { start: node.at, len: node.len };
             let mut next = node.name;
             loop {
                 let from = span.start as usize;
                 if from < page.len() {
-                    words.push_str(&page[from..from + span.len as usize]);
+                    extra.push_str(&page[from..from + span.len as usize]);
                 } else {
                     let from = from - page.len();
-                    words.extend_from_within(from..from + span.len as usize);
+                    extra.extend_from_within(from..from + span.len as usize);
                 }
                 let Some(piece) = self.pieces.get(next as usize) else {
                     break;
@@ -189,7 +194,7 @@ impl Tree {
                 (span, next) = (piece.span, piece.next);
             }
             node.at = start;
-            node.len = (page.len() + words.len()) as u32 - start;
+            node.len = (page.len() + extra.len()) as u32 - start;
             (node.name, node.end) = (NONE, NONE);
         }
     }
@@ -230,7 +235,7 @@ impl Tree {
                 firsts[node.parent as usize] = id;
             }
         }
-        let mut sorted: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        let mut sorted: Vec<TreeNode> = Vec::with_capacity(self.nodes.len());
         let (mut at, mut parent, mut prev, mut depth) = (0, NONE, NONE, 0);
         // Walks without recursion: a hostile page may be nested to the limit.
         loop {
@@ -238,7 +243,7 @@ impl Tree {
             if let Some(before) = sorted.get_mut(prev as usize) {
                 before.next = done;
             }
-            sorted.push(Node { parent, prev, next: NONE, ..self.nodes[at as usize].clone() });
+            sorted.push(TreeNode { parent, prev, next: NONE, ..self.nodes[at as usize].clone() });
             let first = firsts[at as usize];
             if first != NONE {
                 depth += 1;

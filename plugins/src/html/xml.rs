@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use super::charref::reference;
-use super::name::{NameId, Namer, Namespace};
-use super::tree::{Place, Span, Tree};
-use super::{Attribute, Document, TreeError, TreeLimits};
+use super::name::{NameId, NameInterner, Namespace};
+use super::tree::{InsertPosition, Range32, TreeBuilder};
+use super::{AttributeEntry, Document, TreeError, TreeLimits};
 
 /// Parts of a page between two looks at the clock.
 const STEPS: usize = 4096;
@@ -21,8 +21,8 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
     let mut reader = Reader {
         page,
         extra: String::new(),
-        tree: Tree::new(page.len()),
-        namer: Namer::default(),
+        tree: TreeBuilder::new(page.len()),
+        names: NameInterner::default(),
         open: Vec::new(),
         counts: HashMap::new(),
     };
@@ -32,7 +32,7 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
         return Err(TreeError::TooDeep(limits.depth_max));
     }
     let text = [page, &reader.extra].concat();
-    let names = reader.namer.into_others();
+    let names = reader.names.into_others();
     Ok(Document::new(reader.tree.nodes, reader.tree.attributes, names, text))
 }
 
@@ -40,8 +40,8 @@ struct Reader<'p> {
     page: &'p str,
     /// Texts that do not stand so in the page.
     extra: String,
-    tree: Tree,
-    namer: Namer,
+    tree: TreeBuilder,
+    names: NameInterner,
     open: Vec<(u32, NameId)>,
     /// How many open elements have a name.
     counts: HashMap<u32, usize>,
@@ -79,14 +79,14 @@ impl Reader<'_> {
         if let Some(data) = rest.strip_prefix("<![CDATA[") {
             let (start, end, next) = past("<![CDATA[", "]]>");
             if !data.is_empty() && end > start {
-                self.text(Span { start: start as u32, len: (end - start) as u32 });
+                self.text(Range32 { start: start as u32, len: (end - start) as u32 });
             }
             return next;
         }
         if rest.starts_with("<!--") {
             let (start, end, next) = past("<!--", "-->");
-            let words = Span { start: start as u32, len: (end - start) as u32 };
-            self.tree.add_comment(Place::at_end(self.parent()), words);
+            let words = Range32 { start: start as u32, len: (end - start) as u32 };
+            self.tree.add_comment(InsertPosition::at_end(self.parent()), words);
             return next;
         }
         if rest.starts_with("<?") {
@@ -127,10 +127,10 @@ impl Reader<'_> {
         }
     }
 
-    fn text(&mut self, words: Span) {
+    fn text(&mut self, words: Range32) {
         // White space around the root belongs to nobody.
         if !self.open.is_empty() {
-            self.tree.add_text(Place::at_end(self.parent()), words);
+            self.tree.add_text(InsertPosition::at_end(self.parent()), words);
         }
     }
 
@@ -140,10 +140,10 @@ impl Reader<'_> {
     }
 
     /// A part of the page with its references resolved.
-    fn span(&mut self, start: usize, end: usize) -> Span {
+    fn span(&mut self, start: usize, end: usize) -> Range32 {
         let text = &self.page[start..end];
         if !text.contains('&') {
-            return Span { start: start as u32, len: (end - start) as u32 };
+            return Range32 { start: start as u32, len: (end - start) as u32 };
         }
         let from = self.extra.len();
         let mut rest = text;
@@ -165,7 +165,7 @@ impl Reader<'_> {
         }
         self.extra.push_str(rest);
         let len = (self.extra.len() - from) as u32;
-        Span { start: (self.page.len() + from) as u32, len }
+        Range32 { start: (self.page.len() + from) as u32, len }
     }
 
     /// Reads a start tag from its name on.
@@ -193,10 +193,10 @@ impl Reader<'_> {
             }
         }
         let count = self.tree.attributes.len() - first;
-        let id = self.namer.number(&name);
-        let attributes = Span { start: first as u32, len: count as u32 };
+        let id = self.names.number(&name);
+        let attributes = Range32 { start: first as u32, len: count as u32 };
         let node = self.tree.element(id, Namespace::XML, attributes);
-        self.tree.insert(Place::at_end(self.parent()), node);
+        self.tree.insert(InsertPosition::at_end(self.parent()), node);
         if !is_whole {
             self.open.push((node, id));
             *self.counts.entry(id.raw()).or_default() += 1;
@@ -220,15 +220,15 @@ impl Reader<'_> {
             return start.max(at + 1);
         };
         let end = value[1..].find(quote).map_or(self.page.len(), |end| start + 1 + end);
-        let name = self.namer.number(name);
-        let Span { start: place, len } = self.span(start + 1, end);
-        self.tree.attributes.push(Attribute { name, at: place, len });
+        let name = self.names.number(name);
+        let Range32 { start: place, len } = self.span(start + 1, end);
+        self.tree.attributes.push(AttributeEntry { name, at: place, len });
         (end + 1).min(self.page.len())
     }
 
     /// Ends the innermost element of that name and all in it.
     fn end(&mut self, name: &str) {
-        let id = self.namer.number(name);
+        let id = self.names.number(name);
         if self.counts.get(&id.raw()).is_none_or(|count| *count == 0) {
             return;
         }

@@ -1,9 +1,9 @@
 //! Malformed pages by number: the same number gives the same page.
 
-/// A source of dice (xorshift).
-struct Dice(u64);
+/// A source of rng (xorshift).
+struct PageRng(u64);
 
-impl Dice {
+impl PageRng {
     fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -272,70 +272,70 @@ const ODD: &[&str] = &[
 
 /// A page of up to about a hundred tokens.
 pub(super) fn page(seed: u64, has_nul: bool) -> String {
-    let dice = &mut Dice::new(seed);
+    let rng = &mut PageRng::new(seed);
     let sets: [&[&str]; 8] = [FORMATTING, BLOCKS, TABLE, INLINE, CONTROLS, RAW, FRAMES, FOREIGN];
     // A page keeps to a few kinds, so that rules meet that belong together.
-    let weights: Vec<usize> = sets.iter().map(|_| dice.below(4) * dice.below(4)).collect();
+    let weights: Vec<usize> = sets.iter().map(|_| rng.below(4) * rng.below(4)).collect();
     let all: usize = weights.iter().sum::<usize>() + 1;
-    let odd = dice.below(20);
-    let longest = if dice.chance(20) { 120 } else { 25 };
-    let count = 1 + dice.below(longest);
+    let odd = rng.below(20);
+    let longest = if rng.chance(20) { 120 } else { 25 };
+    let count = 1 + rng.below(longest);
     let mut out = String::new();
-    if dice.chance(30) {
+    if rng.chance(30) {
         out.push_str("<!doctype html>");
     }
     for _ in 0..count {
-        if dice.chance(odd) {
-            out.push_str(dice.pick(ODD));
+        if rng.chance(odd) {
+            out.push_str(rng.pick(ODD));
         }
-        if dice.chance(35) {
-            out.push_str(dice.pick(WORDS));
+        if rng.chance(35) {
+            out.push_str(rng.pick(WORDS));
         }
-        if has_nul && dice.chance(8) {
+        if has_nul && rng.chance(8) {
             out.push('\0');
         }
-        let mut at = dice.below(all);
+        let mut at = rng.below(all);
         let set = sets.iter().zip(&weights).find_map(|(set, weight)| {
             let is_it = at < *weight;
             at = at.saturating_sub(*weight);
             is_it.then_some(*set)
         });
-        tag(dice, set.unwrap_or(BLOCKS), has_nul, &mut out);
+        tag(rng, set.unwrap_or(BLOCKS), has_nul, &mut out);
     }
-    if dice.chance(15) {
+    if rng.chance(15) {
         // Cut off anywhere.
-        let cut = place(dice, &out);
+        let cut = place(rng, &out);
         out.truncate(cut);
     }
-    if dice.chance(20) {
-        for _ in 0..=dice.below(4) {
-            garble(dice, &mut out);
+    if rng.chance(20) {
+        for _ in 0..=rng.below(4) {
+            garble(rng, &mut out);
         }
     }
     out
 }
 
 /// Somewhere between two letters.
-fn place(dice: &mut Dice, text: &str) -> usize {
-    text.floor_char_boundary(dice.below(text.len() + 1))
+fn place(rng: &mut PageRng, text: &str) -> usize {
+    text.floor_char_boundary(rng.below(text.len() + 1))
 }
 
 /// Takes a few letters out, or puts one in.
-fn garble(dice: &mut Dice, text: &mut String) {
-    let at = place(dice, text);
-    if dice.chance(50) {
-        let end = text.floor_char_boundary(at + dice.below(8));
+fn garble(rng: &mut PageRng, text: &mut String) {
+    let at = place(rng, text);
+    if rng.chance(50) {
+        let end = text.floor_char_boundary(at + rng.below(8));
         text.replace_range(at..end.max(at), "");
     } else {
         let signs =
             ["<", ">", "/", "=", "'", "\"", "!", "-", "&", ";", "#", "[", "]", "?", " ", "A"];
-        text.insert_str(at, dice.pick(&signs));
+        text.insert_str(at, rng.pick(&signs));
     }
 }
 
-fn tag(dice: &mut Dice, set: &[&str], has_nul: bool, out: &mut String) {
-    let name = dice.pick(set);
-    if dice.chance(40) {
+fn tag(rng: &mut PageRng, set: &[&str], has_nul: bool, out: &mut String) {
+    let name = rng.pick(set);
+    if rng.chance(40) {
         out.push_str("</");
         out.push_str(name);
         out.push('>');
@@ -343,17 +343,17 @@ fn tag(dice: &mut Dice, set: &[&str], has_nul: bool, out: &mut String) {
     }
     out.push('<');
     out.push_str(name);
-    if has_nul && dice.chance(3) {
+    if has_nul && rng.chance(3) {
         out.push('\0');
     }
-    while dice.chance(25) {
-        out.push_str(dice.pick(&[" ", "\n", " / ", "  "]));
-        out.push_str(dice.pick(NAMES));
-        if has_nul && dice.chance(3) {
+    while rng.chance(25) {
+        out.push_str(rng.pick(&[" ", "\n", " / ", "  "]));
+        out.push_str(rng.pick(NAMES));
+        if has_nul && rng.chance(3) {
             out.push('\0');
         }
-        let value = dice.pick(VALUES);
-        match dice.below(5) {
+        let value = rng.pick(VALUES);
+        match rng.below(5) {
             0 => {}
             1 => out.extend([" = ", value]),
             2 => out.extend(["='", value, "'"]),
@@ -361,5 +361,5 @@ fn tag(dice: &mut Dice, set: &[&str], has_nul: bool, out: &mut String) {
             _ => out.extend(["=", value]),
         }
     }
-    out.push_str(dice.pick(&[">", ">", ">", ">", ">", ">", "/>", " >", "/>"]));
+    out.push_str(rng.pick(&[">", ">", ">", ">", ">", ">", "/>", " >", "/>"]));
 }

@@ -19,7 +19,7 @@ fn folder(name: &str) -> Option<Vec<PathBuf>> {
 }
 
 #[derive(Default)]
-struct Case {
+struct TreeCase {
     data: String,
     document: String,
     is_fragment: bool,
@@ -27,12 +27,12 @@ struct Case {
 }
 
 /// The cases of a file: parts that start with a line such as `#data`.
-fn cases(text: &str) -> Vec<Case> {
-    let mut all: Vec<Case> = vec![];
+fn cases(text: &str) -> Vec<TreeCase> {
+    let mut all: Vec<TreeCase> = vec![];
     let mut part = "";
     for line in text.lines() {
         match line {
-            "#data" => all.push(Case::default()),
+            "#data" => all.push(TreeCase::default()),
             "#document-fragment" => all.last_mut().unwrap().is_fragment = true,
             "#script-on" => all.last_mut().unwrap().is_scripted = true,
             _ => {}
@@ -187,60 +187,60 @@ fn is_otherwise(data: &str) -> bool {
 
 /// What a token or a node comes to, end tags aside: text, or a comment, or a start tag.
 #[derive(Debug, PartialEq)]
-enum Seen {
+enum PlainToken {
     Text(String),
     Comment(String),
     Start(String, BTreeMap<String, String>),
 }
 
-fn see(all: &mut Vec<Seen>, next: Seen) {
+fn see(all: &mut Vec<PlainToken>, next: PlainToken) {
     match (all.last_mut(), next) {
-        (Some(Seen::Text(last)), Seen::Text(more)) => last.push_str(&more),
+        (Some(PlainToken::Text(last)), PlainToken::Text(more)) => last.push_str(&more),
         (_, next) => all.push(next),
     }
 }
 
 /// The tokens a test wants; none if the rules of the tree would change what becomes of them.
-fn wanted(output: &serde_json::Value) -> Option<Vec<Seen>> {
+fn wanted(output: &serde_json::Value) -> Option<Vec<PlainToken>> {
     let mut all = vec![];
     for token in output.as_array()? {
         let token = token.as_array()?;
         let text = |at: usize| token.get(at).and_then(|text| text.as_str()).map(str::to_owned);
         match token[0].as_str()? {
-            "Character" => see(&mut all, Seen::Text(text(1)?)),
-            "Comment" => see(&mut all, Seen::Comment(text(1)?)),
+            "Character" => see(&mut all, PlainToken::Text(text(1)?)),
+            "Comment" => see(&mut all, PlainToken::Comment(text(1)?)),
             "StartTag" => {
                 let name = text(1)?;
-                if NameId::is_known(name::Namer::default().number(&name)) {
+                if NameId::is_known(name::NameInterner::default().number(&name)) {
                     return None;
                 }
                 let attributes = token[2].as_object()?.iter();
                 let attributes = attributes
                     .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()));
-                see(&mut all, Seen::Start(name, attributes.collect()));
+                see(&mut all, PlainToken::Start(name, attributes.collect()));
             }
             "EndTag" if !["p", "br", "body", "html"].contains(&&*text(1)?) => {}
             _ => return None,
         }
     }
-    let has_nul = |seen: &Seen| matches!(seen, Seen::Text(text) if text.contains('\0'));
+    let has_nul = |seen: &PlainToken| matches!(seen, PlainToken::Text(text) if text.contains('\0'));
     (!all.iter().any(has_nul)).then_some(all)
 }
 
 /// What stands in the tree behind the start of a page.
-fn seen(document: &Document, skip: usize) -> Vec<Seen> {
+fn seen(document: &Document, skip: usize) -> Vec<PlainToken> {
     let mut all = vec![];
     for id in document.all().skip(skip) {
         let words = || document.text(id).unwrap().to_owned();
         match document.kind(id) {
-            NodeKind::Text => see(&mut all, Seen::Text(words())),
-            NodeKind::Comment => see(&mut all, Seen::Comment(words())),
+            NodeKind::Text => see(&mut all, PlainToken::Text(words())),
+            NodeKind::Comment => see(&mut all, PlainToken::Comment(words())),
             NodeKind::Element => {
                 let attributes = document.attributes(id);
                 let attributes =
                     attributes.map(|(name, value)| (name.to_string(), value.to_owned()));
                 let name = document.name(id).unwrap().to_string();
-                see(&mut all, Seen::Start(name, attributes.collect()));
+                see(&mut all, PlainToken::Start(name, attributes.collect()));
             }
             _ => {}
         }

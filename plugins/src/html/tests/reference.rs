@@ -16,11 +16,11 @@ use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult};
 const NONE: u32 = u32::MAX;
 
 /// Parses as html5ever does, never in quirks mode, and for `jsoup` with that one's manners.
-pub(super) fn parse(html: &str, jsoup: bool) -> Tree {
+pub(super) fn parse(html: &str, jsoup: bool) -> ReferenceTree {
     let options =
         TreeBuilderOpts { scripting_enabled: false, iframe_srcdoc: true, ..Default::default() };
-    let builder = TreeBuilder::new(Sink::default(), options);
-    let tokenizer = Tokenizer::new(Gate { builder, jsoup }, TokenizerOpts::default());
+    let builder = TreeBuilder::new(ReferenceSink::default(), options);
+    let tokenizer = Tokenizer::new(JsoupTokenFilter { builder, jsoup }, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(html));
     // It stops at the end of each script, for somebody to run it; we do not.
@@ -30,12 +30,12 @@ pub(super) fn parse(html: &str, jsoup: bool) -> Tree {
 }
 
 /// Between tokenizer and tree builder: where jsoup's manner differs from the standard's.
-struct Gate {
-    builder: TreeBuilder<u32, Sink>,
+struct JsoupTokenFilter {
+    builder: TreeBuilder<u32, ReferenceSink>,
     jsoup: bool,
 }
 
-impl TokenSink for Gate {
+impl TokenSink for JsoupTokenFilter {
     type Handle = u32;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<u32> {
@@ -78,7 +78,7 @@ fn closes_itself(tag: &Tag) -> bool {
 }
 
 #[derive(Debug)]
-enum Content {
+enum ReferenceContent {
     Document,
     Doctype,
     Element(QualName, Vec<Attribute>),
@@ -87,8 +87,8 @@ enum Content {
 }
 
 #[derive(Debug)]
-struct Node {
-    content: Content,
+struct ReferenceNode {
+    content: ReferenceContent,
     parent: u32,
     prev: u32,
     next: u32,
@@ -98,16 +98,16 @@ struct Node {
 
 /// A tree as html5ever has it.
 #[derive(Debug)]
-pub(super) struct Tree {
-    nodes: Vec<Node>,
+pub(super) struct ReferenceTree {
+    nodes: Vec<ReferenceNode>,
     /// Elements of MathML that hold HTML.
     html_inside: Vec<u32>,
 }
 
-impl Tree {
-    fn add(&mut self, content: Content) -> u32 {
+impl ReferenceTree {
+    fn add(&mut self, content: ReferenceContent) -> u32 {
         let (parent, prev, next, first, last) = (NONE, NONE, NONE, NONE, NONE);
-        self.nodes.push(Node { content, parent, prev, next, first, last });
+        self.nodes.push(ReferenceNode { content, parent, prev, next, first, last });
         self.nodes.len() as u32 - 1
     }
 
@@ -117,12 +117,12 @@ impl Tree {
         self.nodes.len()
     }
 
-    fn at(&mut self, id: u32) -> &mut Node {
+    fn at(&mut self, id: u32) -> &mut ReferenceNode {
         &mut self.nodes[id as usize]
     }
 
     fn detach(&mut self, id: u32) {
-        let Node { parent, prev, next, .. } = *self.at(id);
+        let ReferenceNode { parent, prev, next, .. } = *self.at(id);
         if parent == NONE {
             return;
         }
@@ -155,7 +155,7 @@ impl Tree {
 
     fn insert_before(&mut self, sibling: u32, child: u32) {
         self.detach(child);
-        let Node { parent, prev, .. } = *self.at(sibling);
+        let ReferenceNode { parent, prev, .. } = *self.at(sibling);
         let node = self.at(child);
         (node.parent, node.prev, node.next) = (parent, prev, sibling);
         self.at(sibling).prev = child;
@@ -172,7 +172,7 @@ impl Tree {
             return false;
         }
         match &mut self.at(id).content {
-            Content::Text(text) => {
+            ReferenceContent::Text(text) => {
                 text.push_tendril(words);
                 true
             }
@@ -188,11 +188,15 @@ impl Tree {
         loop {
             let node = &self.nodes[at as usize];
             match &node.content {
-                Content::Document => {}
-                Content::Doctype => writeln!(out, "{depth} doctype").unwrap(),
-                Content::Text(words) => writeln!(out, "{depth} text {:?}", &**words).unwrap(),
-                Content::Comment(words) => writeln!(out, "{depth} comment {:?}", &**words).unwrap(),
-                Content::Element(name, attributes) => {
+                ReferenceContent::Document => {}
+                ReferenceContent::Doctype => writeln!(out, "{depth} doctype").unwrap(),
+                ReferenceContent::Text(words) => {
+                    writeln!(out, "{depth} text {:?}", &**words).unwrap()
+                }
+                ReferenceContent::Comment(words) => {
+                    writeln!(out, "{depth} comment {:?}", &**words).unwrap()
+                }
+                ReferenceContent::Element(name, attributes) => {
                     writeln!(out, "{depth} {} {}", &*name.ns, &*name.local).unwrap();
                     for attribute in attributes {
                         let prefix = attribute.name.prefix.as_deref().unwrap_or_default();
@@ -220,23 +224,23 @@ impl Tree {
 }
 
 #[derive(Debug)]
-struct Sink {
+struct ReferenceSink {
     // The tree builder holds the sink by shared reference; nothing else does.
-    tree: RefCell<Tree>,
+    tree: RefCell<ReferenceTree>,
 }
 
-impl Default for Sink {
+impl Default for ReferenceSink {
     fn default() -> Self {
-        let mut tree = Tree { nodes: Vec::with_capacity(1024), html_inside: Vec::new() };
-        tree.add(Content::Document);
+        let mut tree = ReferenceTree { nodes: Vec::with_capacity(1024), html_inside: Vec::new() };
+        tree.add(ReferenceContent::Document);
         Self { tree: RefCell::new(tree) }
     }
 }
 
 #[derive(Debug)]
-struct Name<'a>(Ref<'a, QualName>);
+struct ReferenceName<'a>(Ref<'a, QualName>);
 
-impl ElemName for Name<'_> {
+impl ElemName for ReferenceName<'_> {
     fn ns(&self) -> &Namespace {
         &self.0.ns
     }
@@ -246,12 +250,12 @@ impl ElemName for Name<'_> {
     }
 }
 
-impl TreeSink for Sink {
+impl TreeSink for ReferenceSink {
     type Handle = u32;
-    type Output = Tree;
-    type ElemName<'a> = Name<'a>;
+    type Output = ReferenceTree;
+    type ElemName<'a> = ReferenceName<'a>;
 
-    fn finish(self) -> Tree {
+    fn finish(self) -> ReferenceTree {
         self.tree.into_inner()
     }
 
@@ -261,16 +265,20 @@ impl TreeSink for Sink {
         0
     }
 
-    fn elem_name<'a>(&'a self, target: &'a u32) -> Name<'a> {
-        Name(Ref::map(self.tree.borrow(), |tree| match &tree.nodes[*target as usize].content {
-            Content::Element(name, _) => name,
-            other => unreachable!("the tree builder asks names of elements alone, not {other:?}"),
+    fn elem_name<'a>(&'a self, target: &'a u32) -> ReferenceName<'a> {
+        ReferenceName(Ref::map(self.tree.borrow(), |tree| {
+            match &tree.nodes[*target as usize].content {
+                ReferenceContent::Element(name, _) => name,
+                other => {
+                    unreachable!("the tree builder asks names of elements alone, not {other:?}")
+                }
+            }
         }))
     }
 
     fn create_element(&self, name: QualName, attrs: Vec<Attribute>, flags: ElementFlags) -> u32 {
         let mut tree = self.tree.borrow_mut();
-        let id = tree.add(Content::Element(name, attrs));
+        let id = tree.add(ReferenceContent::Element(name, attrs));
         if flags.mathml_annotation_xml_integration_point {
             tree.html_inside.push(id);
         }
@@ -282,11 +290,11 @@ impl TreeSink for Sink {
     }
 
     fn create_comment(&self, text: StrTendril) -> u32 {
-        self.tree.borrow_mut().add(Content::Comment(text))
+        self.tree.borrow_mut().add(ReferenceContent::Comment(text))
     }
 
     fn create_pi(&self, target: StrTendril, _: StrTendril) -> u32 {
-        self.tree.borrow_mut().add(Content::Comment(target))
+        self.tree.borrow_mut().add(ReferenceContent::Comment(target))
     }
 
     fn append(&self, parent: &u32, child: NodeOrText<u32>) {
@@ -296,7 +304,7 @@ impl TreeSink for Sink {
             NodeOrText::AppendText(words) => {
                 let last = tree.at(*parent).last;
                 if !tree.join(last, &words) {
-                    let text = tree.add(Content::Text(words));
+                    let text = tree.add(ReferenceContent::Text(words));
                     tree.append(*parent, text);
                 }
             }
@@ -314,7 +322,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {
         let mut tree = self.tree.borrow_mut();
-        let doctype = tree.add(Content::Doctype);
+        let doctype = tree.add(ReferenceContent::Doctype);
         tree.append(0, doctype);
     }
 
@@ -336,7 +344,7 @@ impl TreeSink for Sink {
             NodeOrText::AppendText(words) => {
                 let prev = tree.at(*sibling).prev;
                 if !tree.join(prev, &words) {
-                    let text = tree.add(Content::Text(words));
+                    let text = tree.add(ReferenceContent::Text(words));
                     tree.insert_before(*sibling, text);
                 }
             }
@@ -345,7 +353,7 @@ impl TreeSink for Sink {
 
     fn add_attrs_if_missing(&self, target: &u32, attrs: Vec<Attribute>) {
         let mut tree = self.tree.borrow_mut();
-        if let Content::Element(_, own) = &mut tree.at(*target).content {
+        if let ReferenceContent::Element(_, own) = &mut tree.at(*target).content {
             for attr in attrs {
                 if own.iter().all(|known| known.name != attr.name) {
                     own.push(attr);

@@ -2,37 +2,37 @@
 
 use std::collections::HashSet;
 
-use super::Attribute;
+use super::AttributeEntry;
 use super::name::NameId;
-use super::tree::{Span, Tree};
+use super::tree::{Range32, TreeBuilder};
 
 /// What was added to one element.
 #[derive(Debug)]
-struct Added {
+struct AttributesOfElement {
     node: u32,
     names: HashSet<NameId>,
-    attributes: Vec<Attribute>,
+    attributes: Vec<AttributeEntry>,
 }
 
 /// What was added, put into the tree at the end: moving an element's attributes each time would
 /// cost the square of their number.
 #[derive(Debug, Default)]
-pub(super) struct Late {
-    all: Vec<Added>,
+pub(super) struct AddedAttributes {
+    all: Vec<AttributesOfElement>,
 }
 
-impl Late {
+impl AddedAttributes {
     /// Adds those attributes of a tag that `node` does not have.
-    pub(super) fn add(&mut self, tree: &Tree, node: u32, attributes: Span) {
+    pub(super) fn add(&mut self, tree: &TreeBuilder, node: u32, attributes: Range32) {
         if attributes.len == 0 {
             return;
         }
         let at = self.all.iter().position(|added| added.node == node);
         let at = at.unwrap_or_else(|| {
             let own = tree.get(node);
-            let own = listed(tree, Span { start: own.at, len: own.len });
+            let own = listed(tree, Range32 { start: own.at, len: own.len });
             let names = own.iter().map(|attribute| attribute.name).collect();
-            self.all.push(Added { node, names, attributes: Vec::new() });
+            self.all.push(AttributesOfElement { node, names, attributes: Vec::new() });
             self.all.len() - 1
         });
         let added = &mut self.all[at];
@@ -44,7 +44,7 @@ impl Late {
     }
 
     /// Gives the elements what was added.
-    pub(super) fn settle(&mut self, tree: &mut Tree) {
+    pub(super) fn settle(&mut self, tree: &mut TreeBuilder) {
         for added in self.all.drain(..).filter(|added| !added.attributes.is_empty()) {
             let (start, len) =
                 (tree.get(added.node).at as usize, tree.get(added.node).len as usize);
@@ -58,6 +58,6 @@ impl Late {
     }
 }
 
-fn listed(tree: &Tree, span: Span) -> &[Attribute] {
+fn listed(tree: &TreeBuilder, span: Range32) -> &[AttributeEntry] {
     &tree.attributes[span.start as usize..(span.start + span.len) as usize]
 }
