@@ -1,6 +1,8 @@
-//! Measures records on a catalogue made by the bench's generator, and checks the rows.
+//! Measures how long records take on catalogue pages, and compares the rows with the expected ones.
 //!
-//! `cargo run --release -p spoonbill-plugins --example record_speed -- DIR`
+//! `cargo run --release -p spoonbill-plugins --example record_speed -- FOLDER`
+//!
+//! FOLDER is an output of the generator in `bench/`: pages in `catalog/`, rows in `catalog.csv`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +14,9 @@ use spoonbill_plugins::html::{Document, TreeLimits};
 use spoonbill_plugins::records::{FieldScripts, RecordLimits, RecordPage, RecordPlan};
 use spoonbill_plugins::script::ScriptError;
 
-struct NoScripts;
+struct IdentityScripts;
 
-impl FieldScripts for NoScripts {
+impl FieldScripts for IdentityScripts {
     fn eval(&mut self, _: &str, value: &str) -> Result<Option<String>, ScriptError> {
         Ok(Some(value.to_owned()))
     }
@@ -73,12 +75,12 @@ fn least(mut call: impl FnMut() -> bool) -> u128 {
     (0..20).map(time).min().unwrap_or_default()
 }
 
-#[expect(clippy::print_stdout, reason = "a tool for people")]
+#[expect(clippy::print_stdout, reason = "prints its results")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args().nth(1).ok_or("usage: record_speed DIR")?;
+    let folder = std::env::args().nth(1).ok_or("usage: record_speed FOLDER")?;
     let mut texts = Vec::new();
     pages(&Path::new(&folder).join("catalog"), &mut texts)?;
-    let truth = std::fs::read_to_string(Path::new(&folder).join("catalog.csv"))?;
+    let expected = std::fs::read_to_string(Path::new(&folder).join("catalog.csv"))?;
     let setup = DateSetup { zone: jiff::tz::TimeZone::UTC, run_year: 2026 };
     let plan = RecordPlan::compile(&catalogue(), &setup).map_err(|all| format!("{all:?}"))?;
     let name: Arc<str> = "x".into();
@@ -90,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let (mut parsing, mut taking, mut wrong) = (0, 0, 0);
     for text in &texts {
-        // The least of many: other work on the machine only ever adds.
+        // The minimum of several runs, because other processes can only make a run slower.
         let parse = || Document::parse(text, TreeLimits::default());
         parsing += least(|| parse().is_ok());
         let tree = parse()?;
@@ -105,21 +107,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             depth: 0,
         };
         let limits = RecordLimits::default();
-        taking += least(|| plan.extract(&page, &mut NoScripts, &limits).is_ok());
+        taking += least(|| plan.extract(&page, &mut IdentityScripts, &limits).is_ok());
         for (plan, time) in &mut alone {
-            *time += least(|| plan.extract(&page, &mut NoScripts, &limits).is_ok());
+            *time += least(|| plan.extract(&page, &mut IdentityScripts, &limits).is_ok());
         }
-        let made = plan.extract(&page, &mut NoScripts, &limits)?;
+        let made = plan.extract(&page, &mut IdentityScripts, &limits)?;
         let cell = |value: Option<&str>| match value.unwrap_or_default() {
             value if value.contains([',', '"']) => format!("\"{}\"", value.replace('"', "\"\"")),
             value => value.to_owned(),
         };
         let cells = made.rows[0].axes.iter().map(|axis| cell(axis.value.as_deref()));
         let line = cells.collect::<Vec<_>>().join(",");
-        if !truth.lines().any(|known| known.trim_end() == line) {
+        if !expected.lines().any(|known| known.trim_end() == line) {
             wrong += 1;
             if wrong < 5 {
-                println!("not in the truth: {line}");
+                println!("not among the expected rows: {line}");
             }
         }
     }
@@ -128,8 +130,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} pages of {} KB", texts.len(), bytes / 1000 / texts.len());
     println!("parse {} us, ten fields {} us", parsing / count / 1000, taking / count / 1000);
     for (plan, time) in alone {
-        println!("  {} alone {} us", plan.field_names()[0], time / count / 1000);
+        println!("  {}: {} us", plan.field_names()[0], time / count / 1000);
     }
-    println!("{wrong} rows are not in the truth");
+    println!("{wrong} rows are not among the expected ones");
     Ok(())
 }

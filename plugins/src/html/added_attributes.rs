@@ -6,7 +6,7 @@ use super::AttributeEntry;
 use super::name::NameId;
 use super::tree::{Range32, TreeBuilder};
 
-/// What was added to one element.
+/// The attributes added to one element.
 #[derive(Debug)]
 struct AttributesOfElement {
     node: u32,
@@ -14,15 +14,15 @@ struct AttributesOfElement {
     attributes: Vec<AttributeEntry>,
 }
 
-/// What was added, put into the tree at the end: moving an element's attributes each time would
-/// cost the square of their number.
+/// All added attributes. They are put into the tree at the end, because moving the attributes of an
+/// element for each tag would cost quadratic time.
 #[derive(Debug, Default)]
 pub(super) struct AddedAttributes {
     all: Vec<AttributesOfElement>,
 }
 
 impl AddedAttributes {
-    /// Adds those attributes of a tag that `node` does not have.
+    /// Adds the attributes of a tag that `node` does not have yet.
     pub(super) fn add(&mut self, tree: &TreeBuilder, node: u32, attributes: Range32) {
         if attributes.len == 0 {
             return;
@@ -43,8 +43,8 @@ impl AddedAttributes {
         }
     }
 
-    /// Gives the elements what was added.
-    pub(super) fn settle(&mut self, tree: &mut TreeBuilder) {
+    /// Moves the attributes into the tree.
+    pub(super) fn move_into(&mut self, tree: &mut TreeBuilder) {
         for added in self.all.drain(..).filter(|added| !added.attributes.is_empty()) {
             let (start, len) =
                 (tree.get(added.node).at as usize, tree.get(added.node).len as usize);

@@ -1,4 +1,4 @@
-//! The rules within the body: text and start tags.
+//! The insertion mode "in body": text and start tags.
 
 use super::name::{NameId, Namespace};
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
@@ -7,11 +7,11 @@ use super::parse::{HtmlParser, HtmlToken, InsertionMode, RuleOutcome, TagToken, 
 use super::stack::{HEADING, SPECIAL};
 use super::tree::Range32;
 
-/// What the start tags of the body have in common.
+/// The rules for start tags. Each has a list of element names in [`STARTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyStartRule {
-    /// Any other.
-    Plain,
+    /// Any other start tag.
+    Ordinary,
     Html,
     InHead,
     Body,
@@ -20,19 +20,19 @@ enum BodyStartRule {
     Heading,
     Pre,
     Form,
-    Item,
+    ListItem,
     PlainText,
     Button,
     Anchor,
     Formatting,
     Nobr,
-    /// Formatting does not cross it.
-    Walled,
+    /// `<object>` and others, which put a marker into the list of active formatting elements.
+    WithMarker,
     Table,
     Void,
     Input,
     Param,
-    Rule,
+    HorizontalRule,
     Image,
     TextArea,
     Xmp,
@@ -43,7 +43,7 @@ enum BodyStartRule {
     OptGroup,
     Ruby,
     Foreign,
-    /// Belongs into a table or before the body.
+    /// Ignored: the tag belongs into a table or before the body.
     Misplaced,
 }
 
@@ -56,7 +56,7 @@ const fn set(all: &mut [BodyStartRule; KNOWN], names: &[NameId], kind: BodyStart
 }
 
 static STARTS: [BodyStartRule; KNOWN] = {
-    let mut all = [BodyStartRule::Plain; KNOWN];
+    let mut all = [BodyStartRule::Ordinary; KNOWN];
     let blocks = [
         ADDRESS, ARTICLE, ASIDE, BLOCKQUOTE, CENTER, DETAILS, DIALOG, DIR, DIV, DL, FIELDSET,
         FIGCAPTION, FIGURE, FOOTER, HEADER, HGROUP, MAIN, MENU, NAV, OL, P, SEARCH, SECTION,
@@ -71,19 +71,19 @@ static STARTS: [BodyStartRule; KNOWN] = {
     set(&mut all, &[H1, H2, H3, H4, H5, H6], BodyStartRule::Heading);
     set(&mut all, &[PRE, LISTING], BodyStartRule::Pre);
     set(&mut all, &[FORM], BodyStartRule::Form);
-    set(&mut all, &[LI, DD, DT], BodyStartRule::Item);
+    set(&mut all, &[LI, DD, DT], BodyStartRule::ListItem);
     set(&mut all, &[PLAINTEXT], BodyStartRule::PlainText);
     set(&mut all, &[BUTTON], BodyStartRule::Button);
     set(&mut all, &[A], BodyStartRule::Anchor);
     let formatting = [B, BIG, CODE, EM, FONT, I, S, SMALL, STRIKE, STRONG, TT, U];
     set(&mut all, &formatting, BodyStartRule::Formatting);
     set(&mut all, &[NOBR], BodyStartRule::Nobr);
-    set(&mut all, &[APPLET, MARQUEE, OBJECT], BodyStartRule::Walled);
+    set(&mut all, &[APPLET, MARQUEE, OBJECT], BodyStartRule::WithMarker);
     set(&mut all, &[TABLE], BodyStartRule::Table);
     set(&mut all, &[AREA, BR, EMBED, IMG, KEYGEN, WBR], BodyStartRule::Void);
     set(&mut all, &[INPUT], BodyStartRule::Input);
     set(&mut all, &[PARAM, SOURCE, TRACK], BodyStartRule::Param);
-    set(&mut all, &[HR], BodyStartRule::Rule);
+    set(&mut all, &[HR], BodyStartRule::HorizontalRule);
     set(&mut all, &[IMAGE], BodyStartRule::Image);
     set(&mut all, &[TEXTAREA], BodyStartRule::TextArea);
     set(&mut all, &[XMP], BodyStartRule::Xmp);
@@ -121,9 +121,9 @@ impl HtmlParser<'_> {
     }
 
     fn body_start(&mut self, tag: TagToken) {
-        let kind = STARTS.get(tag.name.index()).copied().unwrap_or(BodyStartRule::Plain);
+        let kind = STARTS.get(tag.name.index()).copied().unwrap_or(BodyStartRule::Ordinary);
         match kind {
-            BodyStartRule::Plain => {
+            BodyStartRule::Ordinary => {
                 self.reconstruct();
                 self.insert_tag(tag);
             }
@@ -139,7 +139,7 @@ impl HtmlParser<'_> {
                 self.insert_void(tag);
                 self.frameset_ok = false;
             }
-            BodyStartRule::Item => self.item_start(tag),
+            BodyStartRule::ListItem => self.item_start(tag),
             BodyStartRule::Heading => {
                 self.close_paragraph();
                 if self.stack.top().has(HEADING) {
@@ -160,7 +160,7 @@ impl HtmlParser<'_> {
                 self.frameset_ok = false;
                 self.mode = InsertionMode::InTable;
             }
-            BodyStartRule::Walled => {
+            BodyStartRule::WithMarker => {
                 self.reconstruct();
                 self.insert_tag(tag);
                 self.formatting.push_marker();
@@ -184,7 +184,7 @@ impl HtmlParser<'_> {
             }
             BodyStartRule::Button
             | BodyStartRule::Input
-            | BodyStartRule::Rule
+            | BodyStartRule::HorizontalRule
             | BodyStartRule::Select => {
                 self.control_start(kind, tag);
             }
@@ -192,7 +192,7 @@ impl HtmlParser<'_> {
         }
     }
 
-    /// Closes a paragraph that is open, but not across a button.
+    /// "Close a p element", if there is one in button scope.
     pub(super) fn close_paragraph(&mut self) {
         if self.stack.is_on(P) {
             self.stack.pop();
@@ -203,10 +203,10 @@ impl HtmlParser<'_> {
 
     fn formatting_start(&mut self, kind: BodyStartRule, tag: TagToken) {
         if kind == BodyStartRule::Anchor
-            && let Some(node) = self.listed(A)
+            && let Some(node) = self.last_listed(A)
         {
             self.end_formatting(A);
-            self.forget(node);
+            self.remove_formatting(node);
         }
         self.reconstruct();
         if kind == BodyStartRule::Nobr && self.stack.in_scope(NOBR) {
@@ -298,7 +298,7 @@ impl HtmlParser<'_> {
         self.close_paragraph();
         self.insert_tag(tag);
         if kind == BodyStartRule::PlainText {
-            self.content = TokenizerState::Plaintext;
+            self.state = TokenizerState::Plaintext;
             return;
         }
         self.skips_line_feed = true;
@@ -312,12 +312,12 @@ impl HtmlParser<'_> {
         }
         self.frameset_ok &= kind == BodyStartRule::Noembed;
         self.skips_line_feed = kind == BodyStartRule::TextArea;
-        let content = if kind == BodyStartRule::TextArea {
+        let state = if kind == BodyStartRule::TextArea {
             TokenizerState::Rcdata
         } else {
             TokenizerState::Rawtext
         };
-        self.insert_raw(tag, content);
+        self.insert_raw(tag, state);
     }
 
     fn control_start(&mut self, kind: BodyStartRule, tag: TagToken) {
@@ -327,7 +327,7 @@ impl HtmlParser<'_> {
                     self.stack.pop_through(BUTTON);
                 }
             }
-            BodyStartRule::Rule => {
+            BodyStartRule::HorizontalRule => {
                 self.close_paragraph();
                 if self.stack.in_scope(SELECT) {
                     self.stack.imply_ends();
@@ -357,7 +357,7 @@ impl HtmlParser<'_> {
         self.frameset_ok = false;
     }
 
-    /// Whether an `<input>` is not to be seen.
+    /// Whether an `<input>` has the type `hidden`.
     pub(super) fn is_hidden(&self, tag: TagToken) -> bool {
         self.attribute(tag, TYPE).is_some_and(|kind| kind.eq_ignore_ascii_case(b"hidden"))
     }

@@ -1,4 +1,4 @@
-//! The rules within the body: end tags.
+//! The insertion mode "in body": end tags.
 
 use super::NONE;
 use super::name::NameId;
@@ -22,7 +22,7 @@ impl HtmlParser<'_> {
             }
             P => {
                 if !self.stack.paragraph_in_button_scope() {
-                    self.insert_phantom(P);
+                    self.insert_implied(P);
                 }
                 self.stack.pop_through(P);
             }
@@ -70,7 +70,7 @@ impl HtmlParser<'_> {
         RuleOutcome::Done
     }
 
-    /// The end of a formatting element, wherever it was opened.
+    /// The end tag of a formatting element.
     pub(super) fn end_formatting(&mut self, name: NameId) {
         if !self.adopt(name) {
             self.end_other(name);

@@ -1,18 +1,18 @@
 //! Character references: `&amp;`, `&eacute`, `&#8364;`, `&#x20AC;`.
 
-/// Every named reference of the HTML standard, one a line, sorted by its bytes: the name, with its
-/// semicolon if it needs one, and one or two code points.
+/// Every named reference of the HTML standard, one per line, sorted by bytes: the name, with its
+/// semicolon if it needs one, then one or two code points in hexadecimal.
 static ENTITIES: &str = include_str!("entities.txt");
 
 const COUNT: usize = 2231;
 
-/// Letters of the longest name that needs no semicolon.
+/// Characters of the longest name that needs no semicolon.
 const BARE_MAX: usize = 6;
 
-/// Letters of the longest name, its semicolon among them.
+/// Characters of the longest name, semicolon included.
 const NAME_MAX: usize = 32;
 
-/// Where each line of `ENTITIES` starts.
+/// The offset of each line of [`ENTITIES`].
 static LINES: [u16; COUNT] = {
     let bytes = ENTITIES.as_bytes();
     let mut lines = [0; COUNT];
@@ -27,7 +27,7 @@ static LINES: [u16; COUNT] = {
     lines
 };
 
-/// What a reference stands for, and how many bytes of the page it takes with its ampersand.
+/// The characters that a reference stands for, and its length in bytes with the ampersand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reference {
     pub(super) first: char,
@@ -41,8 +41,8 @@ impl Reference {
     }
 }
 
-/// The reference that `text` starts with; `text` starts with an ampersand. None if it is no more
-/// than an ampersand.
+/// The reference at the start of `text`, which starts with an ampersand. `None` if that is a plain
+/// ampersand.
 pub(super) fn reference(text: &[u8], in_attribute: bool) -> Option<Reference> {
     let name = text.get(1..)?;
     if name.first() == Some(&b'#') {
@@ -69,8 +69,8 @@ fn named(name: &[u8], in_attribute: bool) -> Option<Reference> {
     }
     let found = (2..=BARE_MAX.min(letters)).rev().find_map(|letters| look_up(&name[..letters]))?;
     let next = name.get(found.len - 1);
-    let goes_on = next.is_some_and(|byte| *byte == b'=' || byte.is_ascii_alphanumeric());
-    (!in_attribute || !goes_on).then_some(found)
+    let continues = next.is_some_and(|byte| *byte == b'=' || byte.is_ascii_alphanumeric());
+    (!in_attribute || !continues).then_some(found)
 }
 
 fn look_up(name: &[u8]) -> Option<Reference> {
@@ -92,7 +92,7 @@ fn line_name(line: u16) -> &'static [u8] {
     &rest[..len]
 }
 
-/// What comes after `&#`.
+/// A numeric reference; `digits` is the text after `&#`.
 fn numeric(digits: &[u8]) -> Option<Reference> {
     let (radix, prefix) = match digits.first() {
         Some(b'x' | b'X') => (16, 1),
@@ -105,7 +105,7 @@ fn numeric(digits: &[u8]) -> Option<Reference> {
         let Some(digit) = char::from(*byte).to_digit(radix) else {
             break;
         };
-        // Far past the last code point nothing changes any more.
+        // A number above the last code point stays above it, however many digits follow.
         value = value.saturating_mul(radix).saturating_add(digit);
         count += 1;
     }
@@ -117,7 +117,8 @@ fn numeric(digits: &[u8]) -> Option<Reference> {
 }
 
 fn character(value: u32) -> char {
-    /// What the bytes 80 to 9F stand for in Windows pages; 0 where they stand for themselves.
+    /// Windows-1252 for the numbers 80 to 9F, which the standard prescribes; 0 where the number
+    /// itself is meant.
     const WINDOWS: [u16; 32] = [
         0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
         0x0152, 0, 0x017d, 0, 0, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc,
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_found() {
+    fn every_named_reference_resolves() {
         assert_eq!(ENTITIES.lines().count(), COUNT);
         assert!(ENTITIES.lines().all(|line| line.len() < 64));
         let names: Vec<&str> =
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_read_as_browsers_do() {
+    fn references_resolve_as_in_browsers() {
         let whole = |text: &str, value: &str, rest: &str| {
             let (got, left) = read(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((&*got, left), (value, rest), "{text}");
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_keep_their_parameters() {
+    fn url_parameters_in_attributes_are_not_references() {
         assert_eq!(reference(b"&copy=1", true), None);
         assert_eq!(reference(b"&copyx", true), None);
         assert!(reference(b"&copy;=1", true).is_some());

@@ -1,4 +1,4 @@
-//! The rules within SVG and MathML.
+//! The rules for foreign content: SVG and MathML.
 
 use super::name::{NameId, Namespace};
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
@@ -32,7 +32,7 @@ impl HtmlParser<'_> {
         RuleOutcome::Done
     }
 
-    /// Puts an element of SVG or MathML into the tree.
+    /// Inserts an element of SVG or MathML, with the names as those languages spell them.
     pub(super) fn insert_foreign(&mut self, tag: TagToken, namespace: Namespace) {
         let is_svg = namespace == Namespace::SVG;
         let Range32 { start, len } = tag.attributes;
@@ -45,7 +45,7 @@ impl HtmlParser<'_> {
         }
         let name = if is_svg { tag.name.as_svg_element() } else { tag.name };
         let mut flags = flags_of(name, namespace);
-        if name == ANNOTATION_XML && !is_svg && self.holds_html(tag) {
+        if name == ANNOTATION_XML && !is_svg && self.contains_html(tag) {
             flags |= HTML_POINT;
         }
         self.insert_as(name, namespace, flags, tag.attributes);
@@ -54,14 +54,14 @@ impl HtmlParser<'_> {
         }
     }
 
-    fn holds_html(&self, tag: TagToken) -> bool {
+    fn contains_html(&self, tag: TagToken) -> bool {
         self.attribute(tag, ENCODING).is_some_and(|encoding| {
             encoding.eq_ignore_ascii_case(b"text/html")
                 || encoding.eq_ignore_ascii_case(b"application/xhtml+xml")
         })
     }
 
-    /// HTML where a drawing or formula was left open.
+    /// An HTML tag ends the foreign content that is still open.
     fn break_out(&mut self, token: HtmlToken) -> RuleOutcome {
         self.stack.pop_to(IS_HTML | HTML_POINT | TEXT_POINT);
         self.in_mode(token)

@@ -1,5 +1,6 @@
-//! The list of formatting elements (`<b>` and the like): they are opened again where a page closes
-//! them too early, and moved apart where it nests them wrongly.
+//! The list of active formatting elements (`<b>`, `<i>` and others). Elements that a page closes
+//! too early are reopened ("reconstruct"). Elements that it nests wrongly are split by the
+//! "adoption agency algorithm".
 
 use super::name::{NameId, Namespace};
 use super::parse::HtmlParser;
@@ -7,12 +8,13 @@ use super::stack::{ElementFlags, OpenElement, SCOPE, SPECIAL, flags_of};
 use super::tree::{InsertPosition, Range32, TreeBuilder};
 use super::{AttributeEntry, NONE, NodeKind};
 
-/// How often one end tag may move elements about.
+/// Rounds of the adoption agency algorithm for one end tag; the number is the standard's.
 const ROUNDS_MAX: usize = 8;
-/// FormattingList elements between two others that are kept when they are moved.
-const KEPT_MAX: usize = 3;
-/// Entries of the same kind that are kept.
-const TWINS_MAX: usize = 3;
+/// Formatting elements between the two that a round moves and that stay in the list; the number is
+/// the standard's.
+const KEPT_IN_LIST_MAX: usize = 3;
+/// Equal entries the list may have behind its last marker; the number is the standard's.
+const EQUAL_ENTRIES_MAX: usize = 3;
 
 /// An entry of the list; `node` is `NONE` for a marker.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +40,7 @@ impl FormattingList {
         });
     }
 
-    /// Drops the entries up to the last marker, and that.
+    /// "Clear the list up to the last marker", the marker included.
     pub(super) fn clear_to_marker(&mut self, tree: &mut TreeBuilder) {
         while let Some(entry) = self.list.pop() {
             if entry.node == NONE {
@@ -68,37 +70,37 @@ impl FormattingList {
 }
 
 impl HtmlParser<'_> {
-    /// Puts a formatting element into the tree and the list.
+    /// Inserts a formatting element into the tree and the list.
     pub(super) fn insert_formatting(&mut self, name: NameId, attributes: Range32) {
-        self.drop_twin(name, attributes);
+        self.limit_equal_entries(name, attributes);
         let node = self.insert_element(name, attributes);
         self.tree.at(node).is_listed = true;
         self.formatting.list.push(FormattingEntry { node, name, attributes });
     }
 
-    /// Of entries of the same kind, drops the first if there are too many.
-    fn drop_twin(&mut self, name: NameId, attributes: Range32) {
+    /// Removes the first of the equal entries if the list has the maximum already.
+    fn limit_equal_entries(&mut self, name: NameId, attributes: Range32) {
         let list = &self.formatting.list;
         let recent = list.iter().rposition(|entry| entry.node == NONE).map_or(0, |at| at + 1);
         let count = list[recent..].iter().filter(|entry| entry.name == name).count();
         let steps = list.len() - recent;
-        if count >= TWINS_MAX {
-            let own = self.fingerprint(attributes);
+        if count >= EQUAL_ENTRIES_MAX {
+            let own = self.sorted_attributes(attributes);
             let named = list[recent..].iter().zip(recent..);
-            let twins: Vec<usize> = named
+            let equal: Vec<usize> = named
                 .filter(|(entry, _)| entry.name == name && entry.attributes.len == attributes.len)
-                .filter(|(entry, _)| self.fingerprint(entry.attributes) == own)
+                .filter(|(entry, _)| self.sorted_attributes(entry.attributes) == own)
                 .map(|(_, at)| at)
                 .collect();
-            if twins.len() >= TWINS_MAX {
-                self.formatting.remove(twins[0], &mut self.tree);
+            if equal.len() >= EQUAL_ENTRIES_MAX {
+                self.formatting.remove(equal[0], &mut self.tree);
             }
         }
         self.spend(steps);
     }
 
-    /// Attributes in the order of their names.
-    fn fingerprint(&self, attributes: Range32) -> Vec<(u32, &[u8])> {
+    /// Attributes sorted by name, so that their order does not matter.
+    fn sorted_attributes(&self, attributes: Range32) -> Vec<(u32, &[u8])> {
         let Range32 { start, len } = attributes;
         let own = &self.tree.attributes[start as usize..(start + len) as usize];
         let pair = |attribute: &AttributeEntry| {
@@ -133,19 +135,19 @@ impl HtmlParser<'_> {
             self.tree.at(node).is_listed = true;
             self.formatting.list[at].node = node;
             self.spend(1);
-            if self.trouble.is_some() {
+            if self.error.is_some() {
                 return;
             }
         }
     }
 
-    /// Whether a formatting element of this name stands behind the last marker; its node.
-    pub(super) fn listed(&self, name: NameId) -> Option<u32> {
+    /// The node of the last entry with this name behind the last marker.
+    pub(super) fn last_listed(&self, name: NameId) -> Option<u32> {
         self.formatting.last_named(name).map(|at| self.formatting.list[at].node)
     }
 
-    /// Takes an element from the list and the stack.
-    pub(super) fn forget(&mut self, node: u32) {
+    /// Removes an element from the list and the stack.
+    pub(super) fn remove_formatting(&mut self, node: u32) {
         if let Some(at) = self.formatting.position(node) {
             self.formatting.remove(at, &mut self.tree);
         }
@@ -154,7 +156,7 @@ impl HtmlParser<'_> {
         }
     }
 
-    /// The "adoption agency algorithm" for an end tag; false if the tag is to be taken as any other.
+    /// The "adoption agency algorithm" for an end tag. `false` means "any other end tag" applies.
     pub(super) fn adopt(&mut self, name: NameId) -> bool {
         let top = self.stack.top();
         if top.is(name) && !self.tree.get(top.node).is_listed {
@@ -179,17 +181,18 @@ impl HtmlParser<'_> {
                 self.stack.truncate(at);
                 return true;
             };
-            self.move_apart(entry, at, at + 1 + furthest);
-            if self.trouble.is_some() {
+            self.adoption_round(entry, at, at + 1 + furthest);
+            if self.error.is_some() {
                 return true;
             }
         }
         true
     }
 
-    /// One round of the algorithm: `entry` is the formatting element in the list, `formatting` in
-    /// the stack, `furthest` the block below it that is to be moved out of it.
-    fn move_apart(&mut self, entry: usize, formatting: usize, furthest: usize) {
+    /// One round of the algorithm. `entry` is the formatting element's index in the list and
+    /// `formatting` its index in the stack. `furthest` is the index of the "furthest block", which
+    /// moves out of it.
+    fn adoption_round(&mut self, entry: usize, formatting: usize, furthest: usize) {
         let FormattingEntry { node: old, name, attributes } = self.formatting.list[entry];
         let block = self.stack.open[furthest];
         let ancestor = self.stack.open[formatting.saturating_sub(1)];
@@ -204,7 +207,7 @@ impl HtmlParser<'_> {
             let listed =
                 if self.tree.get(node).is_listed { self.formatting.position(node) } else { None };
             let listed = match listed {
-                Some(place) if kept > KEPT_MAX => {
+                Some(place) if kept > KEPT_IN_LIST_MAX => {
                     self.formatting.remove(place, &mut self.tree);
                     if place < bookmark {
                         bookmark -= 1;
@@ -223,14 +226,14 @@ impl HtmlParser<'_> {
             if last == block.node {
                 bookmark = place + 1;
             }
-            self.tree.carry(InsertPosition::at_end(copy), last);
+            self.tree.move_to(InsertPosition::at_end(copy), last);
             last = copy;
         }
         self.tree.detach(last);
         let place = self.place_in(ancestor);
         self.tree.insert(place, last);
         let copy = self.tree.element(name, Namespace::HTML, attributes);
-        self.tree.hand_over(block.node, copy);
+        self.tree.move_children(block.node, copy);
         self.tree.insert(InsertPosition::at_end(block.node), copy);
         self.replace_entry(old, FormattingEntry { node: copy, name, attributes }, bookmark);
         let flags: ElementFlags = flags_of(name, Namespace::HTML);
@@ -238,7 +241,7 @@ impl HtmlParser<'_> {
         self.stack.remove(formatting);
     }
 
-    /// Makes a new element for an entry of the list.
+    /// Replaces the node of an entry by a new element with the same name and attributes.
     fn copy_of(&mut self, place: usize) -> u32 {
         let FormattingEntry { node: old, name, attributes } = self.formatting.list[place];
         let copy = self.tree.element(name, Namespace::HTML, attributes);
@@ -248,7 +251,7 @@ impl HtmlParser<'_> {
         copy
     }
 
-    /// Puts a new entry at the bookmark and takes the old one out.
+    /// Inserts the new entry at the bookmark and removes the old one.
     fn replace_entry(&mut self, old: u32, entry: FormattingEntry, bookmark: usize) {
         debug_assert_eq!(self.tree.get(entry.node).kind, NodeKind::Element);
         self.tree.at(entry.node).is_listed = true;

@@ -1,18 +1,20 @@
-//! Where a page's elements are, by name and by what they are marked with, so that a query looks at
-//! those that can match and not at the whole page. Worked out when the first query asks.
+//! Lists of a page's elements by name, and of those with an `id` or `class`, so that a query looks
+//! only at elements that can match. The first query that needs a list builds it.
 
 use super::name::{KNOWN_NAMES, NameId};
 use super::names::{CLASS, ID};
 use super::{Document, LocalName, Namespace, NodeId, NodeKind};
 
-/// The elements of a page by their name in lower case: SVG has names such as `linearGradient`.
+/// The elements of a page by lower-case name. SVG has names with capitals, such as
+/// `linearGradient`.
 #[derive(Debug, Clone)]
 pub(super) struct NameIndex {
-    /// By number of the name: where its elements begin; one more at the end.
+    /// For each name number, where its elements begin in `nodes`, plus the end of the last.
     starts: Vec<u32>,
-    /// All elements, by name and then in document order.
+    /// All elements, sorted by name, then in document order.
     nodes: Vec<NodeId>,
-    /// The page's own names that have upper-case letters, by their place: the number they go under.
+    /// For each of the page's own names, the number of its lower-case form. Empty if all are lower
+    /// case.
     folded: Vec<u32>,
 }
 
@@ -24,7 +26,7 @@ pub(super) struct IdClassIndex {
 }
 
 impl NameIndex {
-    /// Two passes over the page: one counts, one sorts.
+    /// Counting sort: the first pass counts, the second fills in the elements.
     pub(super) fn of(document: &Document) -> Self {
         let folded = fold_own(&document.names);
         let number = |name: u32| fold(NameId::from_raw(name), &folded);
@@ -48,7 +50,7 @@ impl NameIndex {
         Self { starts, nodes, folded }
     }
 
-    /// Elements of this lower-case name.
+    /// The elements with this lower-case name; `own` are the page's own names.
     pub(super) fn get(&self, name: &LocalName, own: &[LocalName]) -> &[NodeId] {
         let number = match name.number() {
             Some(known) => usize::from(known),
@@ -65,7 +67,7 @@ fn is_element(kind: NodeKind) -> bool {
     kind == NodeKind::Element
 }
 
-/// The number under which a name is listed.
+/// The number of a name's lower-case form.
 fn fold(name: NameId, folded: &[u32]) -> usize {
     match name.index().checked_sub(KNOWN_NAMES) {
         None => name.lower().index(),
@@ -73,7 +75,7 @@ fn fold(name: NameId, folded: &[u32]) -> usize {
     }
 }
 
-/// The numbers of the page's own names in lower case; empty where they all are.
+/// See [`NameIndex::folded`].
 fn fold_own(own: &[LocalName]) -> Vec<u32> {
     if !own.iter().any(|name| name.bytes().any(|byte| byte.is_ascii_uppercase())) {
         return Vec::new();
@@ -118,7 +120,7 @@ impl IdClassIndex {
     }
 }
 
-/// The name in lower case, if it is one in common use.
+/// The lower-case form of a name, if that is a known name.
 fn lower(name: NameId, own: &[LocalName]) -> NameId {
     let Some(text) = name.index().checked_sub(KNOWN_NAMES).and_then(|place| own.get(place)) else {
         return name.lower();

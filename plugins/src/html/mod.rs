@@ -1,7 +1,12 @@
 //! A page as a tree: flat arrays in document order, built once, then only read.
 //!
-//! TreeNode ids are positions in document order, so "comes before" is a comparison of numbers and
-//! "lies inside" is a range check. The tree owns all its text and may cross threads.
+//! Node ids are positions in document order, so "comes before" is a comparison of numbers and "lies
+//! inside" is a range check. The tree owns all its text and may cross threads.
+//!
+//! `parse` follows the HTML standard. The tokenizer (`tokens`, `raw`, `charref`) cuts the page into
+//! tokens. The rules of the current insertion mode (`outside_body`, `body`, `body_end`, `table`,
+//! `foreign`) put each token into `tree`, with the help of `stack` and `formatting`. `index` lists
+//! the elements for queries. `xml` parses pages that are XML.
 
 mod added_attributes;
 mod body;
@@ -28,14 +33,14 @@ use index::{IdClassIndex, NameIndex};
 pub use name::{LocalName, Namespace};
 use name::{NameId, name_of};
 
-/// Bounds on the tree of one page.
+/// Limits on the tree of one page.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLimits {
-    /// Nodes of all kinds.
+    /// Most nodes of all kinds together.
     pub nodes_max: usize,
-    /// Levels of nesting.
+    /// Most levels of nesting.
     pub depth_max: usize,
-    /// When to give up.
+    /// Parsing stops at this time with [`TreeError::TooSlow`]; `None` means no deadline.
     pub deadline: Option<Instant>,
 }
 
@@ -45,29 +50,29 @@ impl Default for TreeLimits {
     }
 }
 
-/// How a page is read where readers differ.
+/// The rules to follow where browsers and jsoup parse a page differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HtmlDialect {
-    /// As the HTML standard says: `<div/>` opens an element.
+    /// The HTML standard: `<div/>` opens an element.
     Html,
-    /// As jsoup does: `<div/>` is a whole element, and a CDATA section is text.
+    /// jsoup: `<div/>` is a complete element, and a CDATA section is text.
     Jsoup,
 }
 
-/// Why a page gave no tree.
+/// Why a page could not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Too many nodes.
+    /// The page has more nodes than [`TreeLimits::nodes_max`].
     #[error("page has more than {0} nodes (setting `parser.nodes.max`)")]
     TooManyNodes(usize),
-    /// Nested too deeply.
+    /// The page has more levels than [`TreeLimits::depth_max`].
     #[error("page is nested more than {0} levels deep (setting `parser.depth.max`)")]
     TooDeep(usize),
-    /// Longer than any page.
-    #[error("page is longer than can be counted")]
+    /// The page has more bytes than 32-bit offsets can address once its text is rewritten.
+    #[error("page is longer than 512 MiB")]
     TooLong,
-    /// Took too long to read: some pages cost more than their size tells.
-    #[error("page takes too long to read (setting `parser.time.max`)")]
+    /// The deadline passed. A small page can take long if it is malformed on purpose.
+    #[error("page takes too long to parse (setting `parser.time.max`)")]
     TooSlow,
 }
 
@@ -82,16 +87,16 @@ impl NodeId {
     }
 }
 
-/// What a node is.
+/// The kinds of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
-    /// The document itself, parent of everything.
+    /// The document itself, the ancestor of all other nodes.
     Document,
     /// `<!doctype ...>`.
     Doctype,
     /// An element.
     Element,
-    /// A run of text.
+    /// Consecutive text.
     Text,
     /// A comment.
     Comment,
@@ -102,24 +107,24 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 struct TreeNode {
     parent: u32,
-    /// One past the last node of the subtree.
+    /// One past the last node of the subtree. `TreeBuilder` uses it differently while it builds.
     end: u32,
     prev: u32,
     next: u32,
-    /// Element: its name.
+    /// Element: number of its name.
     name: u32,
-    /// Element: its first attribute. Text and comment: start in `text`.
+    /// Element: index of its first attribute. Text and comment: start in `Document::text`.
     at: u32,
-    /// Element: how many attributes. Text and comment: length in `text`.
+    /// Element: number of attributes. Text and comment: length in bytes.
     len: u32,
     kind: NodeKind,
     namespace: Namespace,
-    /// While the tree grows: whether it is in the list of formatting elements.
+    /// Used while parsing: whether the element is in the list of active formatting elements.
     is_listed: bool,
 }
 
 impl TreeNode {
-    /// A node that hangs nowhere yet.
+    /// A node without a parent yet.
     fn new(kind: NodeKind, name: u32, namespace: Namespace, at: u32, len: u32) -> Self {
         Self {
             parent: NONE,
@@ -138,9 +143,10 @@ impl TreeNode {
 
 #[derive(Debug, Clone)]
 struct AttributeEntry {
-    /// Name as written, with its prefix (`xlink:href`); lower case for HTML elements.
+    /// The name as written, with its prefix (`xlink:href`). Names of HTML attributes are lower
+    /// case.
     name: NameId,
-    /// The value as a part of `text`.
+    /// Start of the value in `Document::text`.
     at: u32,
     len: u32,
 }
@@ -150,21 +156,22 @@ struct AttributeEntry {
 pub struct Document {
     nodes: Vec<TreeNode>,
     attributes: Vec<AttributeEntry>,
-    /// Names that are not in common use.
+    /// Names of this page that are not in the table of known names.
     names: Vec<LocalName>,
-    /// The page itself, and behind it what does not stand there literally.
+    /// The page, followed by the texts that differ from it: with references resolved, U+0000
+    /// replaced, or pieces joined.
     text: String,
     by_name: OnceLock<NameIndex>,
     marked: OnceLock<IdClassIndex>,
 }
 
 impl Document {
-    /// Parses a page as a browser with scripting off would.
+    /// Parses a page as a browser does whose scripting is off.
     pub fn parse(html: &str, limits: TreeLimits) -> Result<Self, TreeError> {
         Self::parse_as(HtmlDialect::Standard, html, limits)
     }
 
-    /// Parses a page in one of two manners.
+    /// Parses a page by the rules of `dialect`.
     pub fn parse_as(
         dialect: HtmlDialect,
         html: &str,
@@ -173,8 +180,8 @@ impl Document {
         parse::parse(html, dialect, limits)
     }
 
-    /// Parses a page that is XML, such as a feed: names keep their letters, CDATA is text, and any
-    /// element may have something in it.
+    /// Parses a page that is XML, such as a feed. Names keep their case, CDATA is text, and every
+    /// element may have content.
     ///
     /// ```
     /// use spoonbill_plugins::html::{Document, TreeLimits};
@@ -202,12 +209,12 @@ impl Document {
         NodeId(0)
     }
 
-    /// How many nodes there are.
+    /// Number of nodes, the document node included.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is no node but the document's own.
+    /// Whether the document node is the only node.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() <= 1
     }
@@ -216,7 +223,7 @@ impl Document {
         &self.nodes[id.index()]
     }
 
-    /// What `id` is.
+    /// The kind of a node.
     pub fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
@@ -226,7 +233,7 @@ impl Document {
         self.kind(id) == NodeKind::Element
     }
 
-    /// The parent; none for the document node.
+    /// The parent; `None` for the document node.
     pub fn parent(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).parent)
     }
@@ -236,12 +243,12 @@ impl Document {
         self.parent(id).filter(|parent| self.is_element(*parent))
     }
 
-    /// The node after `id` below the same parent.
+    /// The next sibling.
     pub fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).next)
     }
 
-    /// The node before `id` below the same parent.
+    /// The previous sibling.
     pub fn prev_sibling(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).prev)
     }
@@ -271,7 +278,7 @@ impl Document {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// The first node in document order that comes after the whole subtree of `id`, if any.
+    /// The first node after the subtree of `id` in document order.
     pub fn after_subtree(&self, id: NodeId) -> Option<NodeId> {
         let end = self.node(id).end;
         ((end as usize) < self.nodes.len()).then_some(NodeId(end))
@@ -286,12 +293,12 @@ impl Document {
         Some(self.node(id)).filter(|node| node.kind == NodeKind::Element)
     }
 
-    /// Local name of an element; lower case for HTML.
+    /// Local name of an element; lower case for HTML. `None` for other nodes.
     pub fn name(&self, id: NodeId) -> Option<&LocalName> {
         self.element(id).map(|element| name_of(NameId::from_raw(element.name), &self.names))
     }
 
-    /// Namespace of an element.
+    /// Namespace of an element; `None` for other nodes.
     pub fn namespace(&self, id: NodeId) -> Option<&Namespace> {
         self.element(id).map(|element| &element.namespace)
     }
@@ -305,13 +312,13 @@ impl Document {
         })
     }
 
-    /// The value of an attribute by its lower-case name.
+    /// The value of an attribute, by its exact name.
     pub fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
         self.attributes(id).find(|(own, _)| &***own == name).map(|(_, value)| value)
     }
 
-    /// The elements of a lower-case name at `root` and below it, in document order; the letters of
-    /// names that are not HTML may be of either case.
+    /// The elements with a lower-case name, at `root` and below it, in document order. Elements
+    /// that are not HTML match in any case.
     pub(crate) fn named(&self, name: &LocalName, root: NodeId) -> &[NodeId] {
         let all = self.by_name.get_or_init(|| NameIndex::of(self)).get(name, &self.names);
         self.part_in(all, root)
@@ -327,7 +334,7 @@ impl Document {
         self.part_in(&self.marked.get_or_init(|| IdClassIndex::of(self)).classes, root)
     }
 
-    /// Of nodes in document order, those at `root` and below it.
+    /// The part of `all`, which is in document order, that lies at `root` and below it.
     fn part_in<'n>(&self, all: &'n [NodeId], root: NodeId) -> &'n [NodeId] {
         let start = all.partition_point(|node| *node < root);
         let len = all[start..].partition_point(|node| node.0 < self.node(root).end);
@@ -338,14 +345,14 @@ impl Document {
         &self.text[start as usize..(start + len) as usize]
     }
 
-    /// The words of a text or comment node.
+    /// The text of a text or comment node; `None` for other nodes.
     pub fn text(&self, id: NodeId) -> Option<&str> {
         let node = self.node(id);
         matches!(node.kind, NodeKind::Text | NodeKind::Comment)
             .then(|| self.slice(node.at, node.len))
     }
 
-    /// All text below `id` put together, as it stands; for a text or comment node its own words.
+    /// All text below `id` joined without changes. For a text or comment node, its own text.
     pub fn text_content(&self, id: NodeId) -> String {
         if let Some(own) = self.text(id) {
             return own.to_owned();

@@ -1,4 +1,5 @@
-//! Names of elements and attributes: small numbers within the tree, cheap to compare outside.
+//! Names of elements and attributes. Inside the tree a name is a 32-bit number, so comparing names
+//! is comparing numbers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,11 +8,11 @@ use std::sync::{Arc, LazyLock};
 
 use super::names::{self, KNOWN, NAMES, SVG_COUNT, SVG_ELEMENTS, SVG_FIRST, TEXTS};
 
-/// How many names are in common use.
+/// Number of names in the table of known names.
 pub(super) const KNOWN_NAMES: usize = KNOWN;
 
-/// A name within one page: below [`KNOWN`] the same in all pages, above a place in the page's own
-/// list.
+/// The number of a name. Below [`KNOWN`] it means the same name in all pages; above, it is
+/// [`KNOWN`] plus an index into the page's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NameId(u32);
 
@@ -40,26 +41,25 @@ impl NameId {
         self.0.wrapping_sub(SVG_FIRST)
     }
 
-    /// As SVG spells the name of an element.
+    /// The spelling that SVG gives to the name of an element.
     pub(super) const fn as_svg_element(self) -> Self {
         if self.svg_index() <= SVG_ELEMENTS { Self(self.0 + SVG_COUNT) } else { self }
     }
 
-    /// As SVG spells the name of an attribute.
+    /// The spelling that SVG gives to the name of an attribute.
     pub(super) const fn as_svg_attribute(self) -> Self {
         let index = self.svg_index();
         if index >= SVG_ELEMENTS && index < SVG_COUNT { Self(self.0 + SVG_COUNT) } else { self }
     }
 
-    /// As the tokenizer reads it, whatever SVG makes of it.
+    /// The lower-case name that the tokenizer reads, for a name in SVG's spelling.
     pub(super) const fn lower(self) -> Self {
         let index = self.svg_index();
         if index >= SVG_COUNT && index < 2 * SVG_COUNT { Self(self.0 - SVG_COUNT) } else { self }
     }
 }
 
-/// The name of an element or attribute. Two of them are compared as numbers if they are in common
-/// use, else as text.
+/// The name of an element or attribute. Two known names are compared as numbers, others as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LocalName(NameRepr);
 
@@ -97,7 +97,7 @@ impl LocalName {
         Self(NameRepr::Known(index))
     }
 
-    /// The number of a name in common use.
+    /// The number of a known name; `None` for any other.
     pub(super) fn number(&self) -> Option<u16> {
         match self.0 {
             NameRepr::Known(index) => Some(index),
@@ -162,7 +162,7 @@ impl fmt::Debug for LocalName {
     }
 }
 
-/// The kind of markup an element belongs to.
+/// The markup language of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Namespace(NamespaceKind);
 
@@ -175,13 +175,13 @@ enum NamespaceKind {
 }
 
 impl Namespace {
-    /// HTML itself.
+    /// HTML.
     pub const HTML: Self = Self(NamespaceKind::Html);
-    /// Formulas.
+    /// MathML.
     pub const MATHML: Self = Self(NamespaceKind::MathMl);
-    /// Drawings.
+    /// SVG.
     pub const SVG: Self = Self(NamespaceKind::Svg);
-    /// A page that is XML: whatever its names mean.
+    /// A page parsed as XML. Its namespace declarations are not looked at.
     pub const XML: Self = Self(NamespaceKind::Xml);
 }
 
@@ -198,13 +198,13 @@ impl Deref for Namespace {
     }
 }
 
-/// Longest name that is looked up as two numbers.
+/// Longest name, in bytes, that is looked up as two numbers.
 const PACKED_MAX: usize = 16;
 
-/// The bytes of a short name as two numbers, filled up with zeros.
+/// The bytes of a short name as two little-endian numbers, padded with zeros.
 type Packed = (u64, u64);
 
-/// Slots of the table of short known names; a power of two well above their number.
+/// Slots of the hash table of short known names. A power of two, well above the number of names.
 const SLOTS: usize = 2048;
 const EMPTY: u16 = u16::MAX;
 
@@ -256,7 +256,7 @@ static TABLE: [u16; SLOTS] = {
     table
 };
 
-/// Known names too long for the table.
+/// Known names that are too long for the table.
 static LONG: LazyLock<HashMap<&str, u16>> = LazyLock::new(|| {
     let long = TEXTS.iter().zip(0..).filter(|(text, _)| text.len() > PACKED_MAX);
     long.map(|(text, index)| (*text, index)).collect()
@@ -283,20 +283,20 @@ fn find(text: &str) -> Option<u16> {
     find_packed(pack_text(text.as_bytes()))
 }
 
-/// Gives numbers to the names of one page.
+/// Gives each distinct name of one page its number.
 #[derive(Debug, Default)]
 pub(super) struct NameInterner {
     others: Vec<LocalName>,
     numbers: HashMap<Arc<str>, u32>,
-    /// The last short name with each hash that is not in common use.
+    /// A cache by hash: the last short unknown name with that hash, and its number.
     recent: Vec<(Packed, u32)>,
 }
 
-/// Short names remembered by [`NameInterner`]; a power of two.
+/// Entries of [`NameInterner::recent`]; a power of two.
 const RECENT: usize = 64;
 
 impl NameInterner {
-    /// The number of the name at `start..end` of a page; it must be in lower case already.
+    /// The number of the name at `page[start..end]`, which must be in lower case.
     pub(super) fn number_at(&mut self, page: &str, start: usize, end: usize) -> NameId {
         let len = end - start;
         match page.as_bytes().get(start..start + PACKED_MAX) {
@@ -307,7 +307,7 @@ impl NameInterner {
         }
     }
 
-    /// The number of a name in lower case.
+    /// The number of a name, which must be in lower case.
     pub(super) fn number(&mut self, name: &str) -> NameId {
         if name.len() <= PACKED_MAX {
             return self.number_packed(pack_text(name.as_bytes()), || name);
@@ -330,7 +330,7 @@ impl NameInterner {
         }
         let number = self.other(name());
         if self.recent.is_empty() {
-            // No name is all zeros.
+            // An entry of zeros matches no name.
             self.recent = vec![((0, 0), 0); RECENT];
         }
         self.recent[slot] = (packed, number);
@@ -348,7 +348,7 @@ impl NameInterner {
         number
     }
 
-    /// The page's own names, from number [`KNOWN`] on.
+    /// The names that are not known ones. The first has the number [`KNOWN`].
     pub(super) fn into_others(self) -> Vec<LocalName> {
         self.others
     }
@@ -364,12 +364,12 @@ fn pack_window(window: &[u8], len: usize) -> Packed {
     if len <= 8 { (part(0) & mask(len), 0) } else { (part(0), part(8) & mask(len - 8)) }
 }
 
-/// The lowest `len` bytes of a number, 1 to 8.
+/// A mask for the lowest `len` bytes of a number; `len` is 1 to 8.
 fn mask(len: usize) -> u64 {
     u64::MAX >> (64 - 8 * len.clamp(1, 8))
 }
 
-/// The name with this number, `others` being the page's own.
+/// The name with this number. `others` are the page's own names.
 pub(super) fn name_of(id: NameId, others: &[LocalName]) -> &LocalName {
     NAMES.get(id.index()).unwrap_or_else(|| &others[id.index() - KNOWN])
 }
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_known_name_is_found_and_no_two_are_the_same() {
+    fn every_known_name_has_one_number() {
         for (text, index) in TEXTS.iter().zip(0..) {
             assert_eq!(find(text), Some(index), "{text}");
             assert_eq!(&*LocalName::from(*text), *text);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_svg_are_told_by_what_they_name() {
+    fn svg_names_get_capitals_by_element_and_attribute() {
         let mut names = NameInterner::default();
         let name = |id: NameId| NAMES[id.index()].to_string();
         let both = names.number("glyphref");
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_get_one_number_each() {
+    fn each_unknown_name_gets_one_number() {
         let mut names = NameInterner::default();
         let first = names.number("x-first");
         let long = names.number("a-name-of-more-than-sixteen-letters");

@@ -1,9 +1,9 @@
-//! The names a page is likely to use, each with a number of its own.
+//! The table of known names: those that pages are likely to use, with their numbers.
 
 use super::name::{LocalName, NameId};
 
-/// Numbers and texts of the names with a constant, then those of SVG: first in lower case, as the
-/// tokenizer reads them, then in the same order as SVG spells them.
+/// Numbers and texts. The names with a constant come first. The names that SVG spells with capitals
+/// follow twice: in lower case, as the tokenizer reads them, then in SVG's spelling.
 macro_rules! known_names {
     ($($constant:ident $text:literal,)* ; $($lower:literal $camel:literal,)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -14,15 +14,15 @@ macro_rules! known_names {
 
         /// Number of the first name that SVG spells with capitals.
         pub(super) const SVG_FIRST: u32 = KnownNameIndex::COUNT as u32;
-        /// How many names SVG spells with capitals.
+        /// Count of the names that SVG spells with capitals.
         pub(super) const SVG_COUNT: u32 = [$($lower,)*].len() as u32;
-        /// How many names have a number.
+        /// Count of all known names, both spellings of SVG's names included.
         pub(super) const KNOWN: usize = SVG_FIRST as usize + 2 * SVG_COUNT as usize;
 
-        /// The names by number.
+        /// The names by number, as text.
         pub(super) static TEXTS: [&str; KNOWN] = [$($text,)* $($lower,)* $($camel,)*];
 
-        /// The names by number, as the tree gives them out.
+        /// The names by number, as the tree returns them.
         pub(super) static NAMES: [LocalName; KNOWN] = {
             let mut next = 0;
             [
@@ -34,10 +34,11 @@ macro_rules! known_names {
     };
 }
 
-/// How many of SVG's names with capitals are of elements alone; the next is of both.
+/// Of the names with capitals, the first 36 name elements only. The 37th names both an element and an
+/// attribute, and the rest name attributes.
 pub(super) const SVG_ELEMENTS: u32 = 36;
 
-/// `foreignobject`, the one name among them that the parser asks for.
+/// `foreignobject` in lower case, the only name with capitals that the parser's rules mention.
 pub(super) const FOREIGN_OBJECT: NameId = NameId::from_raw(SVG_FIRST + 32);
 
 known_names! {
@@ -139,7 +140,7 @@ known_names! {
     XMLNS_XLINK "xmlns:xlink", VOCAB "vocab", TYPEOF "typeof", ABOUT "about", RESOURCE "resource",
     PREFIX "prefix",
     ;
-    // Elements of SVG, `glyphRef`, attributes of SVG.
+    // SVG: names of elements, then `glyphRef`, which is both, then names of attributes.
     "altglyph" "altGlyph", "altglyphdef" "altGlyphDef", "altglyphitem" "altGlyphItem",
     "animatecolor" "animateColor", "animatemotion" "animateMotion",
     "animatetransform" "animateTransform", "clippath" "clipPath", "feblend" "feBlend",

@@ -1,4 +1,5 @@
-//! The rules outside of the body: before it, the head, framesets, and after it.
+//! The insertion modes outside the body: before it, in the head, in framesets and after the body.
+//! Also "in template".
 
 use super::name::Namespace;
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
@@ -28,7 +29,7 @@ impl HtmlParser<'_> {
         RuleOutcome::Done
     }
 
-    /// Drops white space; the rest of a text goes on in another mode.
+    /// Drops leading white space, and processes the rest of a text in another mode.
     fn drop_blank(&mut self, text: Range32, mode: InsertionMode) -> RuleOutcome {
         let (_, rest) = self.split_blank(text);
         if rest.len > 0 {
@@ -53,7 +54,7 @@ impl HtmlParser<'_> {
             }
             _ => {}
         }
-        self.insert_phantom(HTML);
+        self.insert_implied(HTML);
         if let HtmlToken::Text(text) = token {
             return self.drop_blank(text, InsertionMode::BeforeHead);
         }
@@ -76,14 +77,14 @@ impl HtmlParser<'_> {
             }
             _ => {}
         }
-        self.head = self.insert_phantom(HEAD);
+        self.head = self.insert_implied(HEAD);
         if let HtmlToken::Text(text) = token {
             return self.drop_blank(text, InsertionMode::InHead);
         }
         self.reprocess_in(InsertionMode::InHead)
     }
 
-    /// Inserts white space; true if anything is left of a text.
+    /// Inserts leading white space, and returns the rest of a text if there is any.
     fn keep_blank(&mut self, text: Range32) -> Option<HtmlToken> {
         let (blank, rest) = self.split_blank(text);
         self.insert_text(blank);
@@ -125,7 +126,7 @@ impl HtmlParser<'_> {
         self.reprocess_in(InsertionMode::AfterHead)
     }
 
-    /// The elements of a head, wherever they stand.
+    /// Start tags of elements that belong into the head, wherever they are in the page.
     pub(super) fn head_start(&mut self, tag: TagToken) -> RuleOutcome {
         match tag.name {
             TITLE => self.insert_raw(tag, TokenizerState::Rcdata),
@@ -194,7 +195,7 @@ impl HtmlParser<'_> {
         match token {
             HtmlToken::Text(text) => {
                 if let Some(rest) = self.keep_blank(text) {
-                    self.insert_phantom(BODY);
+                    self.insert_implied(BODY);
                     self.mode = InsertionMode::InBody;
                     self.process(rest);
                 }
@@ -222,11 +223,11 @@ impl HtmlParser<'_> {
             HtmlToken::End(BODY | HTML | BR) | HtmlToken::Nul | HtmlToken::EndOfPage => {}
             HtmlToken::End(_) | HtmlToken::Doctype => return RuleOutcome::Done,
         }
-        self.insert_phantom(BODY);
+        self.insert_implied(BODY);
         self.reprocess_in(InsertionMode::InBody)
     }
 
-    /// An element of the head between head and body goes into the head.
+    /// An element of the head that stands between head and body is inserted into the head.
     fn late_head_start(&mut self, tag: TagToken) -> RuleOutcome {
         let flags = flags_of(HEAD, Namespace::HTML);
         self.stack.push(OpenElement { node: self.head, name: HEAD, flags });
@@ -284,7 +285,7 @@ impl HtmlParser<'_> {
         self.reprocess_in(InsertionMode::InBody)
     }
 
-    /// Of a text among frames, only the white space is kept.
+    /// Inserts the white space of a text and drops its other characters: framesets contain no text.
     pub(super) fn keep_spaces(&mut self, text: Range32) -> RuleOutcome {
         let mut rest = text;
         while rest.len > 0 {
@@ -351,7 +352,7 @@ impl HtmlParser<'_> {
         match token {
             HtmlToken::Comment(text) => self.comment_in(0, text),
             HtmlToken::Text(text) => {
-                // As in the body, but nothing except white space comes so far.
+                // As in the body, although only white space is inserted here.
                 if self.bytes(text).iter().any(|byte| is_space(*byte)) {
                     self.reconstruct();
                 }

@@ -1,7 +1,8 @@
-//! The parser: what it keeps, and how a token finds the rules that apply to it.
+//! The parser's state, and how a token finds the rule that applies to it.
 //!
 //! It follows the HTML standard, section "Parsing HTML documents", with scripting off and never in
-//! quirks mode: a table closes an open paragraph, doctype or not, as in jsoup.
+//! quirks mode: a table always closes an open paragraph, as in jsoup. Quoted comments are the
+//! standard's own names.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -18,40 +19,41 @@ use super::stack::{
 use super::tree::{InsertPosition, Range32, TreeBuilder};
 use super::{Document, HtmlDialect, NONE, TreeError, TreeLimits};
 
-/// Steps between two looks at the clock.
+/// Steps of work between two checks of the deadline.
 const STEPS: usize = 64 * 1024;
 
 /// A start or end tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TagToken {
     pub(super) name: NameId,
-    /// Attributes, as a part of the tree's list.
+    /// A range of `TreeBuilder::attributes`.
     pub(super) attributes: Range32,
     pub(super) closes_itself: bool,
 }
 
-/// What the tokenizer hands to the tree.
+/// A token, as the tokenizer passes it to the rules.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum HtmlToken {
     Start(TagToken),
     End(NameId),
     Text(Range32),
-    /// U+0000, which means something else in every place.
+    /// U+0000. Each insertion mode treats it differently, so it is no part of a text.
     Nul,
     Comment(Range32),
     Doctype,
     EndOfPage,
 }
 
-/// What is to be done with a token after a rule was applied.
+/// The outcome of a rule for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleOutcome {
     Done,
-    /// Look for the rule that applies now.
+    /// The rule changed the state, and the rule that applies now must see the same token.
     Reprocess,
 }
 
-/// The insertion modes of the standard. Raw text and texts in tables need none here.
+/// The insertion modes of the standard. The modes for raw text, and for text in tables, are states
+/// elsewhere: [`TokenizerState`] and [`HtmlParser::table_text`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InsertionMode {
     Initial,
@@ -75,41 +77,44 @@ pub(super) enum InsertionMode {
     AfterAfterFrameset,
 }
 
-/// How the page is to be read from here.
+/// How the text from here on is cut into tokens: the tokenizer states that a rule can switch to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenizerState {
-    Markup,
-    /// Text up to the end tag of the current node, with character references.
-    Escapable,
-    /// Text up to the end tag of the current node.
-    Raw,
-    Script,
-    /// Text up to the end of the page.
-    Plain,
+    Data,
+    /// Text up to the end tag of the current node, with references resolved: `<title>`,
+    /// `<textarea>`.
+    Rcdata,
+    /// Text up to the end tag of the current node: `<style>` and others.
+    Rawtext,
+    ScriptData,
+    /// All the rest of the page is text: `<plaintext>`.
+    Plaintext,
 }
 
 #[derive(Debug)]
 pub(super) struct HtmlParser<'p> {
-    /// The page, its line ends made one kind.
+    /// The page, with all line ends turned into line feeds.
     pub(super) page: &'p str,
     pub(super) at: usize,
     pub(super) has_nul: bool,
-    /// Texts that do not stand so in the page.
+    /// Texts that differ from the page. A [`Range32`] that starts behind the page points in here.
     pub(super) extra: String,
     pub(super) dialect: HtmlDialect,
     limits: TreeLimits,
     steps: usize,
-    pub(super) trouble: Option<TreeError>,
+    pub(super) error: Option<TreeError>,
 
     pub(super) tree: TreeBuilder,
     pub(super) names: NameInterner,
-    /// How many of the tree's attributes belong to an element.
+    /// Entries of `tree.attributes` that belong to an element. Those behind are of the tag being
+    /// read.
     pub(super) attributes_kept: usize,
-    /// By name, the last tag that had such an attribute.
+    /// For each attribute name, the number of the last tag that had it. Duplicates are found with
+    /// it.
     pub(super) attribute_seen: Vec<u32>,
     pub(super) tag_count: u32,
 
-    pub(super) content: TokenizerState,
+    pub(super) state: TokenizerState,
     pub(super) mode: InsertionMode,
     pub(super) template_modes: Vec<InsertionMode>,
     pub(super) stack: ElementStack,
@@ -118,11 +123,11 @@ pub(super) struct HtmlParser<'p> {
     pub(super) form: u32,
     pub(super) late: AddedAttributes,
     pub(super) frameset_ok: bool,
-    /// Whether what is put into a table by mistake goes before it.
+    /// "Foster parenting": content that may not be in a table is inserted before the table.
     pub(super) fosters: bool,
-    /// Whether a line feed that comes next is left out.
+    /// Whether a line feed that comes next is dropped.
     pub(super) skips_line_feed: bool,
-    /// Text within a table, until it is known where it goes.
+    /// "Pending table character tokens": text in a table, until all of it is known.
     pub(super) table_text: Vec<Range32>,
 }
 
@@ -133,17 +138,18 @@ pub(super) fn parse(
     limits: TreeLimits,
 ) -> Result<Document, TreeError> {
     let html = html.strip_prefix('\u{feff}').unwrap_or(html);
-    // Text written anew may be six times as long as the page, and all of it is counted in 32 bits.
+    // Resolving references and joining pieces can add up to seven times the page, and offsets have
+    // 32 bits.
     if html.len() > u32::MAX as usize / 8 {
         return Err(TreeError::TooLong);
     }
-    let page = one_kind_of_line_end(html);
+    let page = normalize_line_ends(html);
     let mut parser = HtmlParser::new(&page, dialect, limits);
     parser.run();
     parser.finish()
 }
 
-fn one_kind_of_line_end(html: &str) -> Cow<'_, str> {
+fn normalize_line_ends(html: &str) -> Cow<'_, str> {
     let mut carriage_returns = memchr::memchr_iter(b'\r', html.as_bytes()).peekable();
     if carriage_returns.peek().is_none() {
         return Cow::Borrowed(html);
@@ -171,13 +177,13 @@ impl<'p> HtmlParser<'p> {
             dialect,
             limits,
             steps: 0,
-            trouble: None,
+            error: None,
             tree: TreeBuilder::new(page.len()),
             names: NameInterner::default(),
             attributes_kept: 0,
             attribute_seen: vec![0; KNOWN],
             tag_count: 0,
-            content: TokenizerState::Data,
+            state: TokenizerState::Data,
             mode: InsertionMode::Initial,
             template_modes: Vec::new(),
             stack: ElementStack::default(),
@@ -193,20 +199,20 @@ impl<'p> HtmlParser<'p> {
     }
 
     fn run(&mut self) {
-        while self.at < self.page.len() && self.trouble.is_none() {
-            match self.content {
+        while self.at < self.page.len() && self.error.is_none() {
+            match self.state {
                 TokenizerState::Data => self.read_markup(),
-                TokenizerState::Rcdata => self.read_escapable(),
-                TokenizerState::Rawtext => self.read_raw(),
+                TokenizerState::Rcdata => self.read_rcdata(),
+                TokenizerState::Rawtext => self.read_rawtext(),
                 TokenizerState::ScriptData => self.read_script(),
-                TokenizerState::Plaintext => self.read_plain(),
+                TokenizerState::Plaintext => self.read_plaintext(),
             }
-            // Most rules look through the open elements.
+            // Most rules search the open elements, so a deep stack costs more steps.
             self.spend(1 + self.stack.open.len() / 8);
         }
-        if self.trouble.is_none() {
+        if self.error.is_none() {
             if matches!(
-                self.content,
+                self.state,
                 TokenizerState::Rawtext | TokenizerState::Rcdata | TokenizerState::ScriptData
             ) {
                 self.stack.pop();
@@ -216,12 +222,12 @@ impl<'p> HtmlParser<'p> {
     }
 
     fn finish(mut self) -> Result<Document, TreeError> {
-        if let Some(trouble) = self.trouble {
-            return Err(trouble);
+        if let Some(error) = self.error {
+            return Err(error);
         }
-        self.late.settle(&mut self.tree);
+        self.late.move_into(&mut self.tree);
         self.tree.join_pieces(self.page, &mut self.extra);
-        if !self.tree.lay_out(self.limits.depth_max) {
+        if !self.tree.number_nodes(self.limits.depth_max) {
             return Err(TreeError::TooDeep(self.limits.depth_max));
         }
         let mut text = String::with_capacity(self.page.len() + self.extra.len());
@@ -231,21 +237,21 @@ impl<'p> HtmlParser<'p> {
         Ok(Document::new(nodes, attributes, self.names.into_others(), text))
     }
 
-    /// Counts work and looks at the limits now and then.
+    /// Counts work, and checks the limits.
     pub(super) fn spend(&mut self, steps: usize) {
         self.steps += steps;
         if self.steps >= STEPS {
             self.steps = 0;
             if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.trouble = Some(TreeError::TooSlow);
+                self.error = Some(TreeError::TooSlow);
             }
         }
         if self.tree.nodes.len() > self.limits.nodes_max {
-            self.trouble = Some(TreeError::TooManyNodes(self.limits.nodes_max));
+            self.error = Some(TreeError::TooManyNodes(self.limits.nodes_max));
         }
     }
 
-    /// Applies the rules to a token until one has dealt with it.
+    /// Applies rules to a token until one of them is done with it.
     pub(super) fn process(&mut self, token: HtmlToken) {
         self.skips_line_feed = false;
         if !self.table_text.is_empty() && !matches!(token, HtmlToken::Text(_) | HtmlToken::Nul) {
@@ -260,7 +266,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// Whether the rules for SVG and MathML apply.
+    /// Whether the rules for SVG and MathML apply to a token.
     fn is_foreign(&self, token: HtmlToken) -> bool {
         let top = self.stack.top();
         if top.has(IS_HTML) {
@@ -303,7 +309,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// The bytes of a part of the text.
+    /// The bytes of a text.
     pub(super) fn bytes(&self, span: Range32) -> &[u8] {
         let (start, len) = (span.start as usize, span.len as usize);
         match start.checked_sub(self.page.len()) {
@@ -316,14 +322,14 @@ impl<'p> HtmlParser<'p> {
         self.bytes(span).iter().all(|byte| is_space(*byte))
     }
 
-    /// Splits off the white space at the start.
+    /// Splits a text behind its leading white space.
     pub(super) fn split_blank(&self, span: Range32) -> (Range32, Range32) {
         let blank = self.bytes(span).iter().take_while(|byte| is_space(**byte)).count() as u32;
         let rest = Range32 { start: span.start + blank, len: span.len - blank };
         (Range32 { len: blank, ..span }, rest)
     }
 
-    /// Where a node goes that belongs to `target`, "the appropriate place for inserting a node".
+    /// "The appropriate place for inserting a node", with `target` as override target.
     pub(super) fn place_in(&self, target: OpenElement) -> InsertPosition {
         if !self.fosters || !target.has(FOSTERS) {
             return InsertPosition::at_end(target.node);
@@ -343,7 +349,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// Puts an element into the tree and opens it.
+    /// Inserts an HTML element and pushes it on the stack.
     pub(super) fn insert_element(&mut self, name: NameId, attributes: Range32) -> u32 {
         let flags = flags_of(name, Namespace::HTML);
         self.insert_as(name, Namespace::HTML, flags, attributes)
@@ -362,7 +368,7 @@ impl<'p> HtmlParser<'p> {
         self.attributes_kept = self.tree.attributes.len();
         self.stack.push(OpenElement { node, name, flags });
         if self.stack.open.len() > self.limits.depth_max {
-            self.trouble = Some(TreeError::TooDeep(self.limits.depth_max));
+            self.error = Some(TreeError::TooDeep(self.limits.depth_max));
         }
         node
     }
@@ -371,21 +377,21 @@ impl<'p> HtmlParser<'p> {
         self.insert_element(tag.name, tag.attributes)
     }
 
-    /// Puts an element into the tree that nobody wrote down.
-    pub(super) fn insert_phantom(&mut self, name: NameId) -> u32 {
+    /// Inserts an element that the page implies but does not contain.
+    pub(super) fn insert_implied(&mut self, name: NameId) -> u32 {
         self.insert_element(name, Range32 { start: 0, len: 0 })
     }
 
-    /// Puts an element into the tree that has no content.
+    /// Inserts an element that has no content.
     pub(super) fn insert_void(&mut self, tag: TagToken) {
         self.insert_tag(tag);
         self.stack.pop();
     }
 
-    /// Puts an element into the tree whose content is text alone.
-    pub(super) fn insert_raw(&mut self, tag: TagToken, content: TokenizerState) -> RuleOutcome {
+    /// Inserts an element whose content is text, and switches the tokenizer.
+    pub(super) fn insert_raw(&mut self, tag: TagToken, state: TokenizerState) -> RuleOutcome {
         self.insert_tag(tag);
-        self.content = content;
+        self.state = state;
         RuleOutcome::Done
     }
 
@@ -402,13 +408,13 @@ impl<'p> HtmlParser<'p> {
         RuleOutcome::Done
     }
 
-    /// Goes on in another mode with the same token.
+    /// Switches the insertion mode and reprocesses the token.
     pub(super) fn reprocess_in(&mut self, mode: InsertionMode) -> RuleOutcome {
         self.mode = mode;
         RuleOutcome::Reprocess
     }
 
-    /// The value of an attribute of a tag.
+    /// The value of a tag's attribute.
     pub(super) fn attribute(&self, tag: TagToken, name: NameId) -> Option<&[u8]> {
         let Range32 { start, len } = tag.attributes;
         let all = &self.tree.attributes[start as usize..(start + len) as usize];
@@ -444,7 +450,7 @@ impl<'p> HtmlParser<'p> {
     }
 }
 
-/// White space as the rules of the tree know it.
+/// White space as the tree's rules define it.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ')
 }

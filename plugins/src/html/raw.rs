@@ -1,4 +1,5 @@
-//! From the page to text that holds no tags, comments and the like.
+//! The tokenizer: text without tags (`<script>`, `<style>`, `<title>` and the like), comments,
+//! doctypes and CDATA sections.
 
 use super::HtmlDialect;
 use super::name::name_of;
@@ -8,14 +9,14 @@ use super::tokens::ends_name;
 use super::tree::Range32;
 
 impl HtmlParser<'_> {
-    /// Reads the text of a `<title>` or `<textarea>`.
-    pub(super) fn read_escapable(&mut self) {
+    /// Reads the text of a `<title>` or `<textarea>`, in which references are resolved.
+    pub(super) fn read_rcdata(&mut self) {
         let end = self.end_tag_from(self.at);
         self.read_raw_to(end, true);
     }
 
-    /// Reads the text of a `<style>` or the like.
-    pub(super) fn read_raw(&mut self) {
+    /// Reads the text of a `<style>` or similar element, in which nothing is resolved.
+    pub(super) fn read_rawtext(&mut self) {
         let end = self.end_tag_from(self.at);
         self.read_raw_to(end, false);
     }
@@ -26,7 +27,7 @@ impl HtmlParser<'_> {
         self.read_raw_to(end, false);
     }
 
-    pub(super) fn read_plain(&mut self) {
+    pub(super) fn read_plaintext(&mut self) {
         let text = self.replaced(self.at, self.page.len(), false);
         self.at = self.page.len();
         self.text(text);
@@ -42,20 +43,20 @@ impl HtmlParser<'_> {
         match after {
             Some(at) => {
                 self.at = at;
-                self.content = TokenizerState::Data;
+                self.state = TokenizerState::Data;
                 self.stack.pop();
             }
-            None => self.cut_off(),
+            None => self.ignore_rest(),
         }
     }
 
-    /// The name of the element whose text is read.
+    /// The name of the current node, whose end tag ends the text.
     fn raw_name(&self) -> &'static str {
         let name = self.stack.top().name;
         if name.is_known() { name_of(name, &[]) } else { "" }
     }
 
-    /// Where the end tag of the current node starts.
+    /// The position of the end tag of the current node.
     fn end_tag_from(&self, from: usize) -> Option<usize> {
         let name = self.raw_name();
         let rest = &self.page.as_bytes()[from..];
@@ -63,7 +64,7 @@ impl HtmlParser<'_> {
         all.find(|at| self.is_end_tag(*at, name))
     }
 
-    /// Whether an end tag of this name is at `at`.
+    /// Whether an end tag with this name starts at `at`.
     fn is_end_tag(&self, at: usize, name: &str) -> bool {
         self.page.as_bytes().get(at + 1) == Some(&b'/') && self.is_name(at + 2, name)
     }
@@ -74,8 +75,8 @@ impl HtmlParser<'_> {
             && self.page.as_bytes().get(at + name.len()).is_some_and(|byte| ends_name(*byte))
     }
 
-    /// Where the end tag of a script starts. Within `<!--` and `-->`, a `<script>` has an end tag
-    /// of its own.
+    /// The position of the end tag of a script. Inside `<!-- ... -->`, a nested `<script>` takes
+    /// one end tag for itself.
     fn script_end(&self) -> Option<usize> {
         const NAME: &str = "script";
         let bytes = self.page.as_bytes();
@@ -102,7 +103,7 @@ impl HtmlParser<'_> {
                 at += 2 + NAME.len();
             } else if !in_comment && rest.starts_with(b"<!--") {
                 in_comment = true;
-                // The dashes may be those of `-->` too.
+                // `<!-->` closes the comment with the dashes that opened it.
                 at += 2;
             } else {
                 in_script |= in_comment && self.is_name(at + 1, NAME);
@@ -111,7 +112,7 @@ impl HtmlParser<'_> {
         }
     }
 
-    /// Reads what starts with `<!`.
+    /// Reads a token that starts with `<!`.
     pub(super) fn read_declaration(&mut self) {
         let start = self.at + 2;
         let rest = &self.page.as_bytes()[start..];
@@ -119,7 +120,7 @@ impl HtmlParser<'_> {
         if rest.starts_with(b"--") {
             self.read_comment(start + 2);
         } else if rest.get(..7).is_some_and(is_doctype) {
-            // Not even quotes protect a `>` here.
+            // A `>` ends a doctype even inside quotes.
             let end = memchr::memchr(b'>', rest);
             self.at = end.map_or(self.page.len(), |end| start + end + 1);
             self.process(HtmlToken::Doctype);
@@ -146,7 +147,7 @@ impl HtmlParser<'_> {
         self.comment(start, start + len, start + end);
     }
 
-    /// Reads up to the next `>`.
+    /// Reads a bogus comment, which ends at the next `>`.
     pub(super) fn read_bogus_comment(&mut self, start: usize) {
         let rest = &self.page.as_bytes()[start..];
         let len = memchr::memchr(b'>', rest).unwrap_or(rest.len());
@@ -179,7 +180,7 @@ impl HtmlParser<'_> {
     }
 }
 
-/// How long a comment is, and where what is after it starts.
+/// The length of a comment's text, and the position after the comment.
 fn comment_end(text: &[u8]) -> (usize, usize) {
     for at in memchr::memchr_iter(b'-', text) {
         let rest = &text[at..];

@@ -1,44 +1,44 @@
-//! The stack of open elements, and what the standard says of each kind of element.
+//! The stack of open elements, and the sets of elements that the standard's rules mention.
 
 use super::NONE;
 use super::name::{NameId, Namespace};
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
 use super::names::*;
 
-/// What an open element is, as bits.
+/// The sets an element is in, as bits.
 pub(super) type ElementFlags = u32;
 
-/// In the namespace of HTML.
+/// Elements in the namespace of HTML.
 pub(super) const IS_HTML: ElementFlags = 1;
-/// In the namespace of SVG.
+/// Elements in the namespace of SVG.
 pub(super) const IS_SVG: ElementFlags = 1 << 1;
-/// "Special": it stops the search for a mate of an end tag.
+/// "Special" elements, which end the search for the start of an end tag.
 pub(super) const SPECIAL: ElementFlags = 1 << 2;
-/// Ends a scope.
+/// Elements that end the search of "has an element in scope".
 pub(super) const SCOPE: ElementFlags = 1 << 3;
-/// Ends a button scope besides.
+/// Elements that end it for "in button scope", in addition.
 pub(super) const BUTTON_SCOPE: ElementFlags = 1 << 4;
-/// Ends a list item scope besides.
+/// Elements that end it for "in list item scope", in addition.
 pub(super) const LIST_SCOPE: ElementFlags = 1 << 5;
-/// Ends a table scope.
+/// Elements that end it for "in table scope".
 pub(super) const TABLE_SCOPE: ElementFlags = 1 << 6;
-/// What a row group is put into.
+/// "Clear the stack back to a table body context" stops at them.
 pub(super) const BODY_CONTEXT: ElementFlags = 1 << 7;
-/// What a cell is put into.
+/// "Clear the stack back to a table row context" stops at them.
 pub(super) const ROW_CONTEXT: ElementFlags = 1 << 8;
-/// Its end tag may be left out.
+/// "Generate implied end tags" closes them.
 pub(super) const IMPLIED: ElementFlags = 1 << 9;
-/// Its end tag may be left out at the end of a template.
+/// "Generate all implied end tags thoroughly" closes them.
 pub(super) const IMPLIED_THOROUGHLY: ElementFlags = 1 << 10;
 /// `h1` to `h6`.
 pub(super) const HEADING: ElementFlags = 1 << 11;
-/// What is put into it by mistake goes before the table.
+/// Content that may not be inside is inserted before the table ("foster parenting").
 pub(super) const FOSTERS: ElementFlags = 1 << 12;
-/// May be in the list of formatting elements.
+/// "Formatting" elements, which are kept in the list of active formatting elements.
 pub(super) const FORMATTING: ElementFlags = 1 << 13;
-/// An element of MathML that holds text.
+/// "MathML text integration points": elements of MathML that contain text.
 pub(super) const TEXT_POINT: ElementFlags = 1 << 14;
-/// A foreign element that holds HTML.
+/// "HTML integration points": foreign elements that contain HTML.
 pub(super) const HTML_POINT: ElementFlags = 1 << 15;
 /// `annotation-xml`.
 pub(super) const ANNOTATION: ElementFlags = 1 << 16;
@@ -51,7 +51,7 @@ const fn mark(all: &mut [ElementFlags; KNOWN], names: &[NameId], flags: ElementF
     }
 }
 
-/// ElementFlags of HTML elements by name.
+/// The sets of each known HTML element, by number of its name.
 static HTML_FLAGS: [ElementFlags; KNOWN] = {
     let mut all = [IS_HTML; KNOWN];
     let special = [
@@ -82,7 +82,8 @@ static HTML_FLAGS: [ElementFlags; KNOWN] = {
     all
 };
 
-/// What an element of this name is. Whether `annotation-xml` holds HTML depends on its attributes.
+/// The sets of an element. The caller adds [`HTML_POINT`] to an `annotation-xml` whose attributes
+/// ask for it.
 pub(super) fn flags_of(name: NameId, namespace: Namespace) -> ElementFlags {
     match namespace {
         Namespace::HTML => HTML_FLAGS.get(name.index()).copied().unwrap_or(IS_HTML),
@@ -117,11 +118,12 @@ impl OpenElement {
     }
 }
 
-/// The stack of open elements.
+/// The stack of open elements. It counts paragraphs and templates, because rules ask for them
+/// often.
 #[derive(Debug, Default)]
 pub(super) struct ElementStack {
     pub(super) open: Vec<OpenElement>,
-    /// How many paragraphs are open: most block elements ask for one.
+    /// Number of open `<p>` elements.
     paragraphs: u32,
     templates: u32,
 }
@@ -162,7 +164,7 @@ impl ElementStack {
         self.open.insert(at, open);
     }
 
-    /// The current node. Before the first element there is none.
+    /// The current node. Before the first element, a placeholder that is in no set but [`IS_HTML`].
     pub(super) fn top(&self) -> OpenElement {
         const NOTHING: OpenElement =
             OpenElement { node: 0, name: NameId::from_raw(NONE), flags: IS_HTML };
@@ -178,7 +180,7 @@ impl ElementStack {
         self.open.iter().rposition(|open| open.node == node)
     }
 
-    /// Whether such an element is open with no end of scope between.
+    /// Whether an element that `is` accepts is open, with no element of the set `ends` above it.
     pub(super) fn scope_has(&self, is: impl Fn(&OpenElement) -> bool, ends: ElementFlags) -> bool {
         for open in self.open.iter().rev() {
             if is(open) {
@@ -207,7 +209,7 @@ impl ElementStack {
         self.templates > 0
     }
 
-    /// Closes elements until one of this name is closed.
+    /// Closes elements up to and including the last one with this name.
     pub(super) fn pop_through(&mut self, name: NameId) {
         self.pop_through_where(|open| open.is(name));
     }
@@ -217,14 +219,14 @@ impl ElementStack {
         self.truncate(at);
     }
 
-    /// Closes elements until the current node has one of these flags.
+    /// Closes elements until the current node is in one of these sets.
     pub(super) fn pop_to(&mut self, any_of: ElementFlags) {
         while !self.open.is_empty() && !self.top().has(any_of) {
             self.pop();
         }
     }
 
-    /// Closes the elements whose end tags may be left out.
+    /// "Generate implied end tags."
     pub(super) fn imply_ends(&mut self) {
         self.pop_while(|open| open.has(IMPLIED));
     }

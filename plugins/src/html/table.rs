@@ -1,4 +1,4 @@
-//! The rules within tables.
+//! The insertion modes for tables.
 
 use super::NONE;
 #[allow(clippy::wildcard_imports)] // All of them are names of elements.
@@ -10,8 +10,8 @@ use super::tree::Range32;
 impl HtmlParser<'_> {
     pub(super) fn in_table(&mut self, token: HtmlToken) -> RuleOutcome {
         match token {
-            HtmlToken::Text(text) if self.holds_table_text() => self.table_text.push(text),
-            HtmlToken::Nul if self.holds_table_text() => {}
+            HtmlToken::Text(text) if self.takes_table_text() => self.table_text.push(text),
+            HtmlToken::Nul if self.takes_table_text() => {}
             HtmlToken::Comment(text) => return self.insert_comment(text),
             HtmlToken::Start(tag) => return self.table_start(tag),
             HtmlToken::End(TABLE) => {
@@ -31,11 +31,11 @@ impl HtmlParser<'_> {
         RuleOutcome::Done
     }
 
-    fn holds_table_text(&self) -> bool {
+    fn takes_table_text(&self) -> bool {
         self.stack.top().has(FOSTERS) || self.stack.is_on(TEMPLATE)
     }
 
-    /// Applies the rules of the body; what does not belong into a table goes before it.
+    /// Applies the rules of the body. Content that may not be in a table is inserted before it.
     fn foster(&mut self, token: HtmlToken) -> RuleOutcome {
         self.fosters = true;
         let step = self.in_body(token);
@@ -43,7 +43,7 @@ impl HtmlParser<'_> {
         step
     }
 
-    /// Puts the text of a table where it belongs, now that all of it is known.
+    /// Inserts the pending text of a table, now that all of it is known.
     pub(super) fn flush_table_text(&mut self) {
         let mut text = std::mem::take(&mut self.table_text);
         if text.iter().all(|text| self.is_blank(*text)) {
@@ -62,7 +62,7 @@ impl HtmlParser<'_> {
         match tag.name {
             TR | TD | TH => {
                 self.stack.pop_to(TABLE_SCOPE);
-                self.insert_phantom(TBODY);
+                self.insert_implied(TBODY);
                 return self.reprocess_in(InsertionMode::InTableBody);
             }
             TBODY | TFOOT | THEAD => {
@@ -83,7 +83,7 @@ impl HtmlParser<'_> {
             }
             COL => {
                 self.stack.pop_to(TABLE_SCOPE);
-                self.insert_phantom(COLGROUP);
+                self.insert_implied(COLGROUP);
                 return self.reprocess_in(InsertionMode::InColumnGroup);
             }
             TABLE => {
@@ -171,7 +171,7 @@ impl HtmlParser<'_> {
         self.reprocess_in(InsertionMode::InTable)
     }
 
-    /// In a template that holds columns, letters are dropped and spaces are kept.
+    /// In a template that contains columns, white space is kept and other text dropped.
     fn keep_blank_only(&mut self, text: Range32) {
         if text.len > 0 {
             self.keep_spaces(text);
@@ -189,7 +189,7 @@ impl HtmlParser<'_> {
                 }
                 TH | TD => {
                     self.stack.pop_to(BODY_CONTEXT);
-                    self.insert_phantom(TR);
+                    self.insert_implied(TR);
                     return self.reprocess_in(InsertionMode::InRow);
                 }
                 CAPTION | COL | COLGROUP | TBODY | TFOOT | THEAD => {}
@@ -218,7 +218,7 @@ impl HtmlParser<'_> {
         self.reprocess_in(InsertionMode::InTable)
     }
 
-    /// Closes the row that is open, if there is one.
+    /// Closes the open row; `false` if there is none.
     fn close_row(&mut self) -> bool {
         let is_open = self.stack.in_table_scope(TR);
         if is_open {
@@ -230,7 +230,7 @@ impl HtmlParser<'_> {
     }
 
     pub(super) fn in_row(&mut self, token: HtmlToken) -> RuleOutcome {
-        let goes_on = match token {
+        let continues = match token {
             HtmlToken::Start(tag) => match tag.name {
                 TH | TD => {
                     self.stack.pop_to(ROW_CONTEXT);
@@ -253,7 +253,7 @@ impl HtmlParser<'_> {
             HtmlToken::End(BODY | CAPTION | COL | COLGROUP | HTML | TD | TH) => false,
             _ => return self.in_table(token),
         };
-        if goes_on { RuleOutcome::Reprocess } else { RuleOutcome::Done }
+        if continues { RuleOutcome::Reprocess } else { RuleOutcome::Done }
     }
 
     pub(super) fn in_cell(&mut self, token: HtmlToken) -> RuleOutcome {
@@ -275,7 +275,7 @@ impl HtmlParser<'_> {
         }
     }
 
-    /// Closes the cell that is open and goes on with the token.
+    /// "Close the cell", then reprocesses the token.
     fn close_cell(&mut self) -> RuleOutcome {
         let is_cell = |name| matches!(name, TD | TH);
         if !self.stack.scope_has(|open| is_cell(open.name) && open.is(open.name), TABLE_SCOPE) {
@@ -287,7 +287,7 @@ impl HtmlParser<'_> {
     }
 }
 
-/// Whether an element belongs right into a table.
+/// Whether an element is a part of a table.
 fn is_part(tag: TagToken) -> bool {
     matches!(tag.name, CAPTION | COL | COLGROUP | TBODY | TD | TFOOT | TH | THEAD | TR)
 }

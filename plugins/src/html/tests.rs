@@ -7,10 +7,10 @@ use std::fmt::Write;
 
 use super::*;
 
-/// Pages compared with the reference in each run of the tests.
+/// Generated pages per run that are compared with html5ever.
 const SEEDS: u64 = 6_000;
 
-/// The tree as the reference writes it down.
+/// One line for each node and attribute, in the format of [`reference::ReferenceTree::dump`].
 fn dump(document: &Document) -> String {
     let mut out = String::new();
     let mut open: Vec<NodeId> = vec![];
@@ -41,7 +41,7 @@ fn dump(document: &Document) -> String {
     out
 }
 
-/// Every link of the tree says the same.
+/// Asserts that parents, siblings and subtree ends agree with each other.
 fn check_links(document: &Document) {
     for id in document.all() {
         let mut prev = None;
@@ -56,28 +56,30 @@ fn check_links(document: &Document) {
     }
 }
 
-/// Whether a page has what html5ever takes otherwise than the standard does; many such pages get
-/// the same tree all the same.
-fn html5ever_may_be_wrong(html: &str) -> bool {
+/// Whether a page contains something that html5ever parses differently from the standard. Many such
+/// pages still get the same tree.
+fn html5ever_may_differ(html: &str) -> bool {
     let has_any = |words: &[&str]| words.iter().any(|word| html.contains(word));
     let lower = html.to_ascii_lowercase();
     let doctypes = lower.matches("<!doctype").count();
-    // In a template, a `<thead>` is not closed by what follows it there, and white space between
-    // the parts of a table is not taken for text of a table.
+    // Inside `<template>`, html5ever does not close a `<thead>` for what follows it. It also treats
+    // white space between the parts of a table as ordinary text.
     has_any(&["<template"]) && has_any(&["<thead", "<tbody", "<tfoot", "<col", "<caption", "<tr"])
-        // After `<pre>`, a line feed as a reference without semicolon is not left out.
+        // html5ever keeps a line feed after `<pre>` if it is written as a reference without
+        // semicolon.
         || has_any(&["&#10"])
-        // Wherever it is fed anew, as behind a script, a byte order mark is dropped.
+        // html5ever drops a byte order mark wherever it resumes, for example behind a script.
         || has_any(&["\u{feff}"]) && has_any(&["</script"])
-        // A doctype that breaks off makes for quirks mode, which is never wanted here.
+        // An unfinished doctype switches html5ever to quirks mode, which ours does not have.
         || has_any(&["<table"]) && doctypes > lower.matches("<!doctype html>").count()
-        // Elements of SVG and MathML that hold HTML are not "special": end tags reach past them.
+        // html5ever does not treat elements of SVG and MathML that contain HTML as "special".
         || has_any(&["<svg", "<math"])
             && has_any(&["<mi", "<mo", "<mn", "<ms", "<mtext", "<annotation-xml", "<foreignobject",
                 "<desc", "<title"])
 }
 
-/// Compares our tree with html5ever's; whether they are the same, or differ for a known reason.
+/// Compares our tree with html5ever's. `false` if they differ for one of the known reasons; panics
+/// if they differ otherwise.
 fn compare(seed: u64, dialect: HtmlDialect, html: &str) -> bool {
     let document = Document::parse_as(dialect, html, TreeLimits::default()).unwrap();
     check_links(&document);
@@ -92,7 +94,7 @@ fn compare(seed: u64, dialect: HtmlDialect, html: &str) -> bool {
         lines.fold(String::new(), |all, line| all + "\n" + line)
     };
     assert!(
-        html5ever_may_be_wrong(html) && std::env::var_os("HTML_STRICT").is_none(),
+        html5ever_may_differ(html) && std::env::var_os("HTML_STRICT").is_none(),
         "seed {seed}, {dialect:?}: {html:?}\nours:{}\nhtml5ever:{}",
         around(&ours),
         around(&theirs)
@@ -114,11 +116,11 @@ fn malformed_pages_get_the_tree_of_html5ever() {
         )
     };
     let same = (first..first + count).filter(is_same).count() as u64;
-    println!("{same} of {count} pages have the tree of html5ever");
-    assert!(same >= count - count / 200, "{same} of {count}");
+    println!("{same} of {count} generated pages get the tree of html5ever");
+    assert!(same >= count - count / 200, "only {same} of {count} pages get the tree of html5ever");
 }
 
-/// The tree as nested text: elements as `name(...)`, text in quotes.
+/// The tree on one line: elements as `name(...)`, text in quotes.
 fn shape(html: &str) -> String {
     shape_in(HtmlDialect::Standard, html)
 }
@@ -151,7 +153,7 @@ fn shape_in(dialect: HtmlDialect, html: &str) -> String {
 }
 
 #[test]
-fn malformed_pages_get_the_tree_a_browser_builds() {
+fn malformed_pages_get_the_tree_of_a_browser() {
     assert_eq!(shape("<p>a<p>b"), r#"html(head()body(p("a")p("b")))"#);
     assert_eq!(shape("<table>x<tr><td>1"), r#"html(head()body("x"table(tbody(tr(td("1"))))))"#);
     assert_eq!(shape("<b>1<p>2</b>3</p>"), r#"html(head()body(b("1")p(b("2")"3")))"#);
@@ -162,7 +164,7 @@ fn malformed_pages_get_the_tree_a_browser_builds() {
 }
 
 #[test]
-fn jsoup_takes_a_tag_that_closes_itself_for_a_whole_element() {
+fn a_self_closing_tag_is_a_complete_element_for_jsoup() {
     let html = "<div/><a name='x'/>y<br/><script/><p>z";
     let standard = r#"html(head()body(div(a("y"br()script("<p>z")))))"#;
     assert_eq!(shape(html), standard);
@@ -179,7 +181,7 @@ fn jsoup_takes_a_tag_that_closes_itself_for_a_whole_element() {
 }
 
 #[test]
-fn html_inside_mathml_stays_inside() {
+fn html_in_annotation_xml_stays_in_mathml() {
     let html = "<math><annotation-xml encoding='text/html'><p>x</p></annotation-xml></math>";
     assert_eq!(shape(html), r#"html(head()body(math(annotation-xml(p("x")))))"#);
 }
@@ -200,9 +202,10 @@ fn ids_are_in_document_order_and_subtrees_are_ranges() {
     assert_eq!(document.parent(italic), Some(div));
 }
 
-/// Compares the page in the file that `HTML_PAGE` names: for cutting a difference down.
+/// Compares the page in the file that `HTML_PAGE` names, to reduce a page that is parsed
+/// differently.
 #[test]
-fn a_page_of_your_own_gets_the_tree_of_html5ever() {
+fn the_page_in_html_page_gets_the_tree_of_html5ever() {
     if let Some(path) = std::env::var_os("HTML_PAGE") {
         let html = std::fs::read_to_string(path).unwrap();
         let jsoup = std::env::var_os("HTML_JSOUP").is_some();

@@ -1,4 +1,4 @@
-//! From the page to tags and text.
+//! The tokenizer: tags and ordinary text. `raw` has the states in which a page has no tags.
 
 use super::charref::reference;
 use super::name::NameId;
@@ -12,14 +12,14 @@ use super::{AttributeEntry, HtmlDialect};
 const NAME_END: u8 = 1;
 /// Ends the name of an attribute.
 const KEY_END: u8 = 2;
-/// Does not stand so in a name: a capital, or U+0000.
+/// Must be replaced in a name: a capital letter, or U+0000.
 const ODD: u8 = 4;
 /// White space within a tag.
 const SPACE: u8 = 8;
-/// Ends a value without quotes, or is not to be taken literally there.
+/// Ends a value without quotes, or must be replaced in it.
 const VALUE_END: u8 = 16;
 
-/// What a byte means within a tag.
+/// The classes above for each byte.
 static CLASSES: [u8; 256] = {
     let mut all = [0; 256];
     let mut byte = 0;
@@ -48,10 +48,11 @@ pub(super) fn ends_name(byte: u8) -> bool {
     class(byte) & NAME_END != 0
 }
 
-/// Bytes looked at one by one before the search is handed to wider instructions.
+/// Bytes compared one by one before `memchr` takes over, whose call costs more than a short scan.
 const NEAR: usize = 16;
 
-/// The next place of one of two bytes, or of U+0000 if the page has any; the end if there is none.
+/// The next position of one of two bytes, or of U+0000. Returns the length of `bytes` if there is
+/// none.
 fn find(bytes: &[u8], at: usize, one: u8, other: u8, has_nul: bool) -> usize {
     let near = bytes.len().min(at + NEAR);
     for (index, byte) in bytes[at..near].iter().enumerate() {
@@ -80,7 +81,7 @@ impl<'p> HtmlParser<'p> {
         self.page.as_bytes()
     }
 
-    /// Reads a text or a tag or the like.
+    /// Reads one token in the tokenizer's data state.
     pub(super) fn read_markup(&mut self) {
         let (bytes, at) = (self.page_bytes(), self.at);
         match (bytes.get(at), bytes.get(at + 1)) {
@@ -113,7 +114,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// Hands on a text.
+    /// Passes a text on to the tree's rules.
     pub(super) fn text(&mut self, text: Range32) {
         let text = self.without_first_line_feed(text);
         if text.len > 0 {
@@ -121,7 +122,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// A text without the line feed that is not wanted at the start of a `<pre>`.
+    /// Removes a line feed at the start of a text that directly follows `<pre>` or `<textarea>`.
     pub(super) fn without_first_line_feed(&mut self, text: Range32) -> Range32 {
         if self.skips_line_feed && text.len > 0 {
             self.skips_line_feed = false;
@@ -132,7 +133,7 @@ impl<'p> HtmlParser<'p> {
         text
     }
 
-    /// The name of a tag, and where it ends; none if the page ends before it.
+    /// The name of a tag, and the position of its end. `None` if the page ends first.
     fn read_name(&mut self, start: usize) -> Option<(NameId, usize)> {
         let bytes = self.page_bytes();
         let (mut at, mut classes) = (start, 0);
@@ -160,10 +161,10 @@ impl<'p> HtmlParser<'p> {
     fn read_start(&mut self) {
         self.tree.attributes.truncate(self.attributes_kept);
         let Some((name, at)) = self.read_name(self.at + 1) else {
-            return self.cut_off();
+            return self.ignore_rest();
         };
         let Some((at, closes_itself)) = self.read_attributes(at) else {
-            return self.cut_off();
+            return self.ignore_rest();
         };
         self.at = at;
         let (start, end) = (self.attributes_kept as u32, self.tree.attributes.len() as u32);
@@ -171,20 +172,20 @@ impl<'p> HtmlParser<'p> {
         self.start(TagToken { name, attributes, closes_itself });
     }
 
-    /// A tag that the page ends in counts for nothing.
-    pub(super) fn cut_off(&mut self) {
+    /// Ignores the rest of the page, which ends inside a tag.
+    pub(super) fn ignore_rest(&mut self) {
         self.at = self.page.len();
     }
 
     fn start(&mut self, tag: TagToken) {
-        let is_whole =
-            tag.closes_itself && self.dialect == HtmlDialect::Jsoup && !is_never_whole(tag.name);
-        if !is_whole {
+        let is_complete =
+            tag.closes_itself && self.dialect == HtmlDialect::Jsoup && !ignores_slash(tag.name);
+        if !is_complete {
             self.process(HtmlToken::Start(tag));
             return;
         }
         self.process(HtmlToken::Start(TagToken { closes_itself: false, ..tag }));
-        match std::mem::replace(&mut self.content, TokenizerState::Data) {
+        match std::mem::replace(&mut self.state, TokenizerState::Data) {
             TokenizerState::Data | TokenizerState::Plaintext => {
                 self.process(HtmlToken::End(tag.name))
             }
@@ -212,18 +213,18 @@ impl<'p> HtmlParser<'p> {
             }
         }
         let Some((name, at)) = self.read_name(at) else {
-            return self.cut_off();
+            return self.ignore_rest();
         };
         match self.skip_attributes(at) {
             Some(at) => {
                 self.at = at;
                 self.process(HtmlToken::End(name));
             }
-            None => self.cut_off(),
+            None => self.ignore_rest(),
         }
     }
 
-    /// Where an end tag ends, whose attributes mean nothing.
+    /// The position after an end tag. Attributes of an end tag are ignored.
     pub(super) fn skip_attributes(&mut self, at: usize) -> Option<usize> {
         if self.page_bytes().get(at) == Some(&b'>') {
             return Some(at + 1);
@@ -232,7 +233,8 @@ impl<'p> HtmlParser<'p> {
         self.read_attributes(at).map(|(at, _)| at)
     }
 
-    /// Reads attributes up to the end of the tag; none if the page ends before it.
+    /// Reads attributes up to the end of the tag: the position after it, and whether the tag ends
+    /// in `/>`. `None` if the page ends first.
     fn read_attributes(&mut self, mut at: usize) -> Option<(usize, bool)> {
         let bytes = self.page_bytes();
         self.tag_count += 1;
@@ -247,7 +249,7 @@ impl<'p> HtmlParser<'p> {
                     }
                 }
                 first => {
-                    // The first letter may even be an equals sign.
+                    // The standard allows an equals sign as the first character of a name.
                     let (start, mut classes) = (at, class(*first));
                     at += 1;
                     loop {
@@ -271,7 +273,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// The first of several attributes of one name counts.
+    /// Adds an attribute, unless the tag already has one with this name.
     fn add_attribute(&mut self, name: NameId, value: Range32) {
         let index = name.index();
         if index >= self.attribute_seen.len() {
@@ -302,7 +304,8 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// A value, and where its end is; `next` finds the next byte that is not to be taken literally.
+    /// A value and the position of its end. `next` finds the next byte that ends the value or must
+    /// be replaced.
     fn value_from(
         &mut self,
         start: usize,
@@ -321,7 +324,7 @@ impl<'p> HtmlParser<'p> {
         }
     }
 
-    /// A part of the page with references resolved, if wanted, and U+0000 replaced.
+    /// Part of the page, with U+0000 replaced and, if `resolves`, character references resolved.
     pub(super) fn replaced(&mut self, start: usize, end: usize, resolves: bool) -> Range32 {
         let text = &self.page_bytes()[..end];
         let mut copy = CopyOnChange::new(start);
@@ -341,11 +344,11 @@ impl<'p> HtmlParser<'p> {
     }
 }
 
-/// A text that is copied only if it does not stand so in the page.
+/// A text that is copied to `HtmlParser::extra` once it differs from the page.
 struct CopyOnChange {
-    /// Where the copy starts, if there is one.
+    /// Start of the copy in `extra`; `None` while the text equals the page.
     start: Option<usize>,
-    /// Up to here the page is copied.
+    /// Position in the page up to which the text is copied.
     done: usize,
 }
 
@@ -359,7 +362,8 @@ impl CopyOnChange {
         parser.extra.push_str(&parser.page[self.done..at]);
     }
 
-    /// Takes the reference at an ampersand, if it is one; where to go on.
+    /// Replaces the character reference at an ampersand, if there is one. Returns where reading
+    /// continues.
     #[cold]
     fn reference(&mut self, parser: &mut HtmlParser, at: usize, in_attribute: bool) -> usize {
         let Some(found) = reference(&parser.page.as_bytes()[at..], in_attribute) else {
@@ -398,9 +402,9 @@ fn opens_markup(next: Option<&u8>) -> bool {
     next.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'!' | b'?'))
 }
 
-/// Whether jsoup never takes a tag such as `<br/>` for an element and its end: those without
-/// content are that anyway, and the frame of the page is never closed so early.
-fn is_never_whole(name: NameId) -> bool {
+/// Whether jsoup ignores the slash in a tag such as `<br/>`: elements without content end anyway,
+/// and it never closes the elements that frame the page this early.
+fn ignores_slash(name: NameId) -> bool {
     matches!(
         name,
         AREA | BASE

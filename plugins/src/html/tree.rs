@@ -1,17 +1,18 @@
-//! The tree while it grows: nodes hang in linked lists, since malformed pages move them about. At
-//! the end they are laid out in document order, which they nearly always are already.
+//! The tree while it is built. Nodes are in linked lists, because malformed pages move them. At the
+//! end they are sorted into document order, in which they nearly always are already.
 
 use super::name::{NameId, Namespace};
 use super::{AttributeEntry, NONE, NodeKind, TreeNode};
 
-/// A part of the page's text: first of the page itself, behind it of what had to be written anew.
+/// A range of 32-bit offsets. For texts: bytes of the page, or of `HtmlParser::extra` behind it.
+/// For a tag: entries of [`TreeBuilder::attributes`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range32 {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-/// Where a node goes: before another one or, if that is `NONE`, behind all in the parent.
+/// Where a node is inserted: before a sibling or, if `before` is `NONE`, as last child.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InsertPosition {
     pub(super) parent: u32,
@@ -24,15 +25,15 @@ impl InsertPosition {
     }
 }
 
-/// A further part of a text node.
+/// A part of a text node that does not directly follow the part before it.
 #[derive(Debug)]
 struct TextPiece {
     span: Range32,
     next: u32,
 }
 
-/// In a growing tree, `end` of a node is its last child, and for a text its last piece; `name` of a
-/// text is the first of its further pieces.
+/// The unfinished tree. While building, `TreeNode::end` is the last child of an element, or the last
+/// piece of a text. `TreeNode::name` of a text is its second piece.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
     pub(super) nodes: Vec<TreeNode>,
@@ -41,7 +42,7 @@ pub(super) struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// A document for a page of so many bytes, empty as yet.
+    /// An empty document, with memory reserved for a page of this length.
     pub(super) fn new(bytes: usize) -> Self {
         let mut tree = Self {
             nodes: Vec::with_capacity(16 + bytes / 24),
@@ -60,7 +61,7 @@ impl TreeBuilder {
         &self.nodes[id as usize]
     }
 
-    /// A new element that hangs nowhere yet.
+    /// A new element without a parent.
     pub(super) fn element(
         &mut self,
         name: NameId,
@@ -83,7 +84,7 @@ impl TreeBuilder {
         self.insert(InsertPosition::at_end(0), self.nodes.len() as u32 - 1);
     }
 
-    /// Adds to the text before the place, or makes a new one.
+    /// Appends to the text node before the position, or inserts a new one.
     pub(super) fn add_text(&mut self, place: InsertPosition, text: Range32) {
         let prev = match place.before {
             NONE => self.get(place.parent).end,
@@ -118,7 +119,7 @@ impl TreeBuilder {
         self.pieces.push(TextPiece { span: text, next: NONE });
     }
 
-    /// Puts a node that hangs nowhere into its place.
+    /// Inserts a node that has no parent.
     pub(super) fn insert(&mut self, place: InsertPosition, child: u32) {
         let InsertPosition { parent, before } = place;
         let prev = if before == NONE {
@@ -133,7 +134,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Takes a node with all that is in it from where it hangs.
+    /// Removes a node and its subtree from its parent.
     pub(super) fn detach(&mut self, id: u32) {
         let TreeNode { parent, prev, next, .. } = *self.get(id);
         if parent == NONE {
@@ -151,14 +152,14 @@ impl TreeBuilder {
         (node.parent, node.prev, node.next) = (NONE, NONE, NONE);
     }
 
-    /// Puts a node into another place.
-    pub(super) fn carry(&mut self, place: InsertPosition, id: u32) {
+    /// Moves a node and its subtree.
+    pub(super) fn move_to(&mut self, place: InsertPosition, id: u32) {
         self.detach(id);
         self.insert(place, id);
     }
 
-    /// Gives all children of one element to another that has none.
-    pub(super) fn hand_over(&mut self, from: u32, to: u32) {
+    /// Moves all children of `from` to `to`, which has none.
+    pub(super) fn move_children(&mut self, from: u32, to: u32) {
         let last = std::mem::replace(&mut self.at(from).end, NONE);
         self.at(to).end = last;
         let mut child = last;
@@ -169,8 +170,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Makes one of the texts that came in several pieces. `words` are the texts written anew, the
-    /// first of them at `base`.
+    /// Joins the pieces of each text that has several, at the end of `extra`.
     pub(super) fn join_pieces(&mut self, page: &str, extra: &mut String) {
         if self.pieces.is_empty() {
             return;
@@ -199,15 +199,15 @@ impl TreeBuilder {
         }
     }
 
-    /// Numbers the nodes in document order and says where each subtree ends. False if the tree is
+    /// Numbers the nodes in document order and sets the end of each subtree. `false` if the tree is
     /// deeper than `depth_max`.
-    pub(super) fn lay_out(&mut self, depth_max: usize) -> bool {
-        self.settle() || self.sort(depth_max)
+    pub(super) fn number_nodes(&mut self, depth_max: usize) -> bool {
+        self.set_ends() || self.sort(depth_max)
     }
 
-    /// Says where each subtree ends, if the nodes are in document order; else false, and `end` of
-    /// no node means anything.
-    fn settle(&mut self) -> bool {
+    /// Sets the end of each subtree if the nodes are in document order. Returns `false` if they are
+    /// not; `TreeNode::end` then has no meaning.
+    fn set_ends(&mut self) -> bool {
         for id in (0..self.nodes.len()).rev() {
             let node = &self.nodes[id];
             let (last, next) = (node.end, node.next);
@@ -237,7 +237,7 @@ impl TreeBuilder {
         }
         let mut sorted: Vec<TreeNode> = Vec::with_capacity(self.nodes.len());
         let (mut at, mut parent, mut prev, mut depth) = (0, NONE, NONE, 0);
-        // Walks without recursion: a hostile page may be nested to the limit.
+        // An iterative walk, because a page may be nested up to the limit.
         loop {
             let mut done = sorted.len() as u32;
             if let Some(before) = sorted.get_mut(prev as usize) {

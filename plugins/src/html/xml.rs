@@ -28,7 +28,7 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
     };
     reader.run(limits)?;
     reader.tree.join_pieces(page, &mut reader.extra);
-    if !reader.tree.lay_out(limits.depth_max) {
+    if !reader.tree.number_nodes(limits.depth_max) {
         return Err(TreeError::TooDeep(limits.depth_max));
     }
     let text = [page, &reader.extra].concat();
@@ -175,7 +175,7 @@ impl Reader<'_> {
         let name = self.page[at..at + length(at)].to_owned();
         let mut at = at + name.len();
         let first = self.tree.attributes.len();
-        let mut is_whole = false;
+        let mut is_complete = false;
         loop {
             let rest = &self.page[at..];
             at += rest.len() - rest.trim_start().len();
@@ -186,7 +186,7 @@ impl Reader<'_> {
                     break;
                 }
                 Some('/') => {
-                    is_whole = self.page[at + 1..].starts_with('>');
+                    is_complete = self.page[at + 1..].starts_with('>');
                     at += 1;
                 }
                 Some(_) => at = self.attribute(at),
@@ -197,7 +197,7 @@ impl Reader<'_> {
         let attributes = Range32 { start: first as u32, len: count as u32 };
         let node = self.tree.element(id, Namespace::XML, attributes);
         self.tree.insert(InsertPosition::at_end(self.parent()), node);
-        if !is_whole {
+        if !is_complete {
             self.open.push((node, id));
             *self.counts.entry(id.raw()).or_default() += 1;
         }

@@ -1,6 +1,6 @@
-//! Malformed pages by number: the same number gives the same page.
+//! Generates malformed pages. The same seed gives the same page.
 
-/// A source of rng (xorshift).
+/// A xorshift generator.
 struct PageRng(u64);
 
 impl PageRng {
@@ -270,11 +270,11 @@ const ODD: &[&str] = &[
     "\u{feff}",
 ];
 
-/// A page of up to about a hundred tokens.
+/// A page of up to about 120 tokens.
 pub(super) fn page(seed: u64, has_nul: bool) -> String {
     let rng = &mut PageRng::new(seed);
     let sets: [&[&str]; 8] = [FORMATTING, BLOCKS, TABLE, INLINE, CONTROLS, RAW, FRAMES, FOREIGN];
-    // A page keeps to a few kinds, so that rules meet that belong together.
+    // A page draws mostly from a few sets, so that rules of the same elements meet.
     let weights: Vec<usize> = sets.iter().map(|_| rng.below(4) * rng.below(4)).collect();
     let all: usize = weights.iter().sum::<usize>() + 1;
     let odd = rng.below(20);
@@ -303,8 +303,8 @@ pub(super) fn page(seed: u64, has_nul: bool) -> String {
         tag(rng, set.unwrap_or(BLOCKS), has_nul, &mut out);
     }
     if rng.chance(15) {
-        // Cut off anywhere.
-        let cut = place(rng, &out);
+        // Cuts the page off at a random position.
+        let cut = random_boundary(rng, &out);
         out.truncate(cut);
     }
     if rng.chance(20) {
@@ -315,14 +315,14 @@ pub(super) fn page(seed: u64, has_nul: bool) -> String {
     out
 }
 
-/// Somewhere between two letters.
-fn place(rng: &mut PageRng, text: &str) -> usize {
+/// A random character boundary.
+fn random_boundary(rng: &mut PageRng, text: &str) -> usize {
     text.floor_char_boundary(rng.below(text.len() + 1))
 }
 
-/// Takes a few letters out, or puts one in.
+/// Removes up to eight bytes, or inserts a character.
 fn garble(rng: &mut PageRng, text: &mut String) {
-    let at = place(rng, text);
+    let at = random_boundary(rng, text);
     if rng.chance(50) {
         let end = text.floor_char_boundary(at + rng.below(8));
         text.replace_range(at..end.max(at), "");

@@ -1,5 +1,5 @@
-//! The tests of the html5lib project, run from where the variable `HTML5LIB_TESTS` says: a folder
-//! with `tree-construction/*.dat` and `tokenizer/*.test` in it. They are not part of this project.
+//! The tests of the html5lib project, which are not in this repository. They run if
+//! `HTML5LIB_TESTS` names a folder that contains `tree-construction/*.dat` and `tokenizer/*.test`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use super::*;
 
 fn folder(name: &str) -> Option<Vec<PathBuf>> {
     let Some(root) = std::env::var_os("HTML5LIB_TESTS") else {
-        println!("HTML5LIB_TESTS is not set: the html5lib tests are not run");
+        println!("HTML5LIB_TESTS is not set: skipped the html5lib tests");
         return None;
     };
     let entries = std::fs::read_dir(Path::new(&root).join(name)).unwrap();
@@ -26,7 +26,7 @@ struct TreeCase {
     is_scripted: bool,
 }
 
-/// The cases of a file: parts that start with a line such as `#data`.
+/// The cases of a file. Each consists of parts that start with a line such as `#data`.
 fn cases(text: &str) -> Vec<TreeCase> {
     let mut all: Vec<TreeCase> = vec![];
     let mut part = "";
@@ -66,8 +66,8 @@ fn cases(text: &str) -> Vec<TreeCase> {
     all
 }
 
-/// The tree as html5lib writes it down; of a doctype only that it is there.
-fn written(document: &Document) -> String {
+/// The tree in html5lib's format, with each doctype reduced to `<!DOCTYPE>`.
+fn html5lib_dump(document: &Document) -> String {
     let mut out = String::new();
     let mut open: Vec<NodeId> = vec![];
     for id in document.all().skip(1) {
@@ -137,7 +137,7 @@ fn is_adjusted(name: &str) -> bool {
     .contains(&name)
 }
 
-/// Of a doctype, nothing but that it is there: the tree keeps no more.
+/// Reduces doctypes in the expected tree, because ours keeps only that there is one.
 fn without_doctypes(text: &str) -> String {
     let lines = text
         .split('\n')
@@ -146,7 +146,7 @@ fn without_doctypes(text: &str) -> String {
 }
 
 #[test]
-fn tree_construction() {
+fn tree_construction_tests_of_html5lib_pass() {
     let Some(files) = folder("tree-construction") else { return };
     let (mut passed, mut otherwise, mut failed, mut skipped) = (0, 0, 0, 0);
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "dat")) {
@@ -158,10 +158,10 @@ fn tree_construction() {
             }
             let document = Document::parse(&case.data, TreeLimits::default()).unwrap();
             check_links(&document);
-            let (ours, wanted) = (written(&document), without_doctypes(&case.document));
+            let (ours, wanted) = (html5lib_dump(&document), without_doctypes(&case.document));
             if ours == wanted {
                 passed += 1;
-            } else if is_otherwise(&case.data) {
+            } else if differs_on_purpose(&case.data) {
                 otherwise += 1;
             } else {
                 failed += 1;
@@ -171,21 +171,21 @@ fn tree_construction() {
         }
     }
     println!(
-        "tree construction: {passed} passed, {otherwise} otherwise on purpose, {failed} failed, \
-         {skipped} left out"
+        "tree construction: {passed} passed, {otherwise} differ on purpose, {failed} failed, \
+         {skipped} skipped"
     );
     assert_eq!(failed, 0);
 }
 
-/// Pages whose tree is another one on purpose.
-fn is_otherwise(data: &str) -> bool {
-    // Since 2025 the standard lets a `<select>` hold nearly anything.
+/// Pages for which our tree differs on purpose.
+fn differs_on_purpose(data: &str) -> bool {
+    // Since 2025 the standard allows nearly all elements in a `<select>`.
     data.contains("<select")
-        // Never in quirks mode.
+        // The expected tree is one of quirks mode.
         || data.contains("<p><table>") && !data.to_ascii_lowercase().contains("<!doctype")
 }
 
-/// What a token or a node comes to, end tags aside: text, or a comment, or a start tag.
+/// A token of the tokenizer, or the node that it becomes. End tags become no node and are left out.
 #[derive(Debug, PartialEq)]
 enum PlainToken {
     Text(String),
@@ -193,22 +193,22 @@ enum PlainToken {
     Start(String, BTreeMap<String, String>),
 }
 
-fn see(all: &mut Vec<PlainToken>, next: PlainToken) {
+fn push_token(all: &mut Vec<PlainToken>, next: PlainToken) {
     match (all.last_mut(), next) {
         (Some(PlainToken::Text(last)), PlainToken::Text(more)) => last.push_str(&more),
         (_, next) => all.push(next),
     }
 }
 
-/// The tokens a test wants; none if the rules of the tree would change what becomes of them.
+/// The expected tokens of a test; `None` if the rules of the tree would change them.
 fn wanted(output: &serde_json::Value) -> Option<Vec<PlainToken>> {
     let mut all = vec![];
     for token in output.as_array()? {
         let token = token.as_array()?;
         let text = |at: usize| token.get(at).and_then(|text| text.as_str()).map(str::to_owned);
         match token[0].as_str()? {
-            "Character" => see(&mut all, PlainToken::Text(text(1)?)),
-            "Comment" => see(&mut all, PlainToken::Comment(text(1)?)),
+            "Character" => push_token(&mut all, PlainToken::Text(text(1)?)),
+            "Comment" => push_token(&mut all, PlainToken::Comment(text(1)?)),
             "StartTag" => {
                 let name = text(1)?;
                 if NameId::is_known(name::NameInterner::default().number(&name)) {
@@ -217,7 +217,7 @@ fn wanted(output: &serde_json::Value) -> Option<Vec<PlainToken>> {
                 let attributes = token[2].as_object()?.iter();
                 let attributes = attributes
                     .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()));
-                see(&mut all, PlainToken::Start(name, attributes.collect()));
+                push_token(&mut all, PlainToken::Start(name, attributes.collect()));
             }
             "EndTag" if !["p", "br", "body", "html"].contains(&&*text(1)?) => {}
             _ => return None,
@@ -227,20 +227,20 @@ fn wanted(output: &serde_json::Value) -> Option<Vec<PlainToken>> {
     (!all.iter().any(has_nul)).then_some(all)
 }
 
-/// What stands in the tree behind the start of a page.
-fn seen(document: &Document, skip: usize) -> Vec<PlainToken> {
+/// The nodes of the tree after the first `skip`, as tokens.
+fn tokens_of(document: &Document, skip: usize) -> Vec<PlainToken> {
     let mut all = vec![];
     for id in document.all().skip(skip) {
         let words = || document.text(id).unwrap().to_owned();
         match document.kind(id) {
-            NodeKind::Text => see(&mut all, PlainToken::Text(words())),
-            NodeKind::Comment => see(&mut all, PlainToken::Comment(words())),
+            NodeKind::Text => push_token(&mut all, PlainToken::Text(words())),
+            NodeKind::Comment => push_token(&mut all, PlainToken::Comment(words())),
             NodeKind::Element => {
                 let attributes = document.attributes(id);
                 let attributes =
                     attributes.map(|(name, value)| (name.to_string(), value.to_owned()));
                 let name = document.name(id).unwrap().to_string();
-                see(&mut all, PlainToken::Start(name, attributes.collect()));
+                push_token(&mut all, PlainToken::Start(name, attributes.collect()));
             }
             _ => {}
         }
@@ -248,21 +248,21 @@ fn seen(document: &Document, skip: usize) -> Vec<PlainToken> {
     all
 }
 
-/// The text of a test whose escapes were escaped once more; none if it is no text at all.
+/// The text of a test whose escapes are escaped twice; `None` if it is not valid text.
 fn unescaped(text: &str) -> Option<String> {
     let quoted = text.replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t");
     serde_json::from_str(&format!("\"{quoted}\"")).ok()
 }
 
 #[test]
-fn tokenizer() {
+fn tokenizer_tests_of_html5lib_pass() {
     let Some(files) = folder("tokenizer") else { return };
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "test")) {
         let text = std::fs::read_to_string(file).unwrap();
-        // Half of a surrogate pair is no text here.
+        // A file with unpaired surrogates is not valid JSON for `serde_json`.
         let Ok(json) = serde_json::from_str::<serde_json::Value>(&text) else {
-            println!("{} has texts that are none, and is left out", file.display());
+            println!("{}: skipped, it contains unpaired surrogates", file.display());
             continue;
         };
         for test in json["tests"].as_array().into_iter().flatten() {
@@ -277,7 +277,7 @@ fn tokenizer() {
             }
         }
     }
-    println!("tokenizer: {passed} passed, {failed} failed, {skipped} left out");
+    println!("tokenizer: {passed} passed, {failed} failed, {skipped} skipped");
     assert_eq!(failed, 0);
 }
 
@@ -301,7 +301,7 @@ fn run_token_test(test: &serde_json::Value, state: &str) -> Option<bool> {
     };
     let wanted = wanted(&output)?;
     let document = Document::parse(&format!("{start}{input}"), TreeLimits::default()).unwrap();
-    let seen = seen(&document, skip);
+    let seen = tokens_of(&document, skip);
     if seen != wanted {
         println!("--- {state}: {input:?}\nours: {seen:?}\nwanted: {wanted:?}");
     }

@@ -1,4 +1,5 @@
-//! An independent judge: the tree that html5ever builds, written down in the same way as ours.
+//! html5ever as an independent reference for our parser: its tree, printed in the same format as
+//! ours.
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
@@ -15,7 +16,7 @@ use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult};
 
 const NONE: u32 = u32::MAX;
 
-/// Parses as html5ever does, never in quirks mode, and for `jsoup` with that one's manners.
+/// Parses with html5ever, never in quirks mode, and with jsoup's rules if `jsoup`.
 pub(super) fn parse(html: &str, jsoup: bool) -> ReferenceTree {
     let options =
         TreeBuilderOpts { scripting_enabled: false, iframe_srcdoc: true, ..Default::default() };
@@ -23,13 +24,14 @@ pub(super) fn parse(html: &str, jsoup: bool) -> ReferenceTree {
     let tokenizer = Tokenizer::new(JsoupTokenFilter { builder, jsoup }, TokenizerOpts::default());
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(html));
-    // It stops at the end of each script, for somebody to run it; we do not.
+    // The tokenizer returns at the end of each script so that the caller can run it. We run none.
     while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
     tokenizer.end();
     tokenizer.sink.builder.sink.finish()
 }
 
-/// Between tokenizer and tree builder: where jsoup's manner differs from the standard's.
+/// A filter between tokenizer and tree builder that makes html5ever follow jsoup where that differs
+/// from the standard.
 struct JsoupTokenFilter {
     builder: TreeBuilder<u32, ReferenceSink>,
     jsoup: bool,
@@ -49,7 +51,7 @@ impl TokenSink for JsoupTokenFilter {
                     had_duplicate_attributes: false,
                 };
                 let start = Tag { self_closing: false, ..tag };
-                // What the tokenizer should do next is moot: the element is over.
+                // The result asks for a tokenizer state, which the end tag makes obsolete.
                 drop(self.builder.process_token(Token::TagToken(start), line));
                 drop(self.builder.process_token(Token::TagToken(end), line));
                 TokenSinkResult::Continue
@@ -63,7 +65,7 @@ impl TokenSink for JsoupTokenFilter {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        // This decides whether `<![CDATA[...]]>` is text: everywhere for jsoup.
+        // Decides whether `<![CDATA[...]]>` is text. For jsoup it always is.
         self.jsoup || self.builder.adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
@@ -96,11 +98,11 @@ struct ReferenceNode {
     last: u32,
 }
 
-/// A tree as html5ever has it.
+/// The tree that html5ever builds.
 #[derive(Debug)]
 pub(super) struct ReferenceTree {
     nodes: Vec<ReferenceNode>,
-    /// Elements of MathML that hold HTML.
+    /// `annotation-xml` elements that contain HTML.
     html_inside: Vec<u32>,
 }
 
@@ -111,8 +113,8 @@ impl ReferenceTree {
         self.nodes.len() as u32 - 1
     }
 
-    /// How many nodes were made, some of which may hang nowhere.
-    #[allow(dead_code)] // Not by those who dump.
+    /// Number of nodes that were created, detached ones included.
+    #[allow(dead_code)] // Only the example `html_speed` calls it.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -166,7 +168,7 @@ impl ReferenceTree {
         }
     }
 
-    /// Joins `words` to `id` if that is a text node.
+    /// Appends `words` to the node `id` if that is a text.
     fn join(&mut self, id: u32, words: &StrTendril) -> bool {
         if id == NONE {
             return false;
@@ -180,8 +182,8 @@ impl ReferenceTree {
         }
     }
 
-    /// The tree, a line for each node and each attribute; the lines say how deep they are.
-    #[allow(dead_code)] // Not by those who measure.
+    /// One line for each node and each attribute, starting with its depth.
+    #[allow(dead_code)] // Only the tests call it.
     pub(super) fn dump(&self) -> String {
         let mut out = String::new();
         let (mut at, mut depth) = (0, 0);
@@ -225,7 +227,7 @@ impl ReferenceTree {
 
 #[derive(Debug)]
 struct ReferenceSink {
-    // The tree builder holds the sink by shared reference; nothing else does.
+    // The tree builder calls the sink by shared reference, one call at a time.
     tree: RefCell<ReferenceTree>,
 }
 
@@ -270,7 +272,7 @@ impl TreeSink for ReferenceSink {
             match &tree.nodes[*target as usize].content {
                 ReferenceContent::Element(name, _) => name,
                 other => {
-                    unreachable!("the tree builder asks names of elements alone, not {other:?}")
+                    unreachable!("html5ever asks for the name of {other:?}, which is no element")
                 }
             }
         }))
@@ -326,7 +328,7 @@ impl TreeSink for ReferenceSink {
         tree.append(0, doctype);
     }
 
-    // A template's contents are ordinary children here, as they are in jsoup's tree.
+    // The contents of a template are ordinary children, as in jsoup.
     fn get_template_contents(&self, target: &u32) -> u32 {
         *target
     }
