@@ -1,13 +1,13 @@
 //! Reads what stands in the brackets of a selector.
 
 use super::SelectorError;
-use super::cursor::Cursor;
-use super::regex::Pattern;
-use super::test::{AttributeIs, Nth, Reads, Test};
+use super::cursor::SelectorCursor;
+use super::regex::SelectorRegex;
+use super::syntax::{AttributeOperator, NthPosition, SimpleSelector, TextSource};
 use super::text::fold;
 use crate::html::LocalName;
 
-pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
+pub(super) fn attribute(cursor: &mut SelectorCursor<'_>) -> Result<SimpleSelector, SelectorError> {
     let within = cursor.take_balanced('[', ']')?;
     let mut inside = cursor.narrowed(within.clone());
     let start = within.start;
@@ -35,25 +35,25 @@ pub(super) fn attribute(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> 
     }
     let key = attribute_key(key.trim_matches(|c| c <= ' '));
     let is = match sign {
-        '!' => AttributeIs::NotEqual,
-        '^' => AttributeIs::Starting,
-        '$' => AttributeIs::Ending,
-        '*' => AttributeIs::Containing,
+        '!' => AttributeOperator::NotEqual,
+        '^' => AttributeOperator::Starting,
+        '$' => AttributeOperator::Ending,
+        '*' => AttributeOperator::Containing,
         // What is quoted is a word as the standard has it; else it is jsoup's regex.
-        '~' if quoted(flagged(&value).0).is_some() => AttributeIs::Word,
+        '~' if quoted(flagged(&value).0).is_some() => AttributeOperator::Word,
         '~' => {
             let regex = regex(&value, value_at)?;
-            return Ok(Test::AttributeMatches { key, regex });
+            return Ok(SimpleSelector::AttributeMatches { key, regex });
         }
-        _ => AttributeIs::Equal,
+        _ => AttributeOperator::Equal,
     };
     let (value, exact) = flagged(&value);
     if exact {
         let value = quoted(value).unwrap_or(value).to_owned();
-        return Ok(Test::Attribute { key, is, value, exact });
+        return Ok(SimpleSelector::Attribute { key, is, value, exact });
     }
     let value = attribute_value(value, is);
-    Ok(Test::Attribute { key, is, value, exact })
+    Ok(SimpleSelector::Attribute { key, is, value, exact })
 }
 
 /// The value without the flag behind its quotes, and whether letters count as they are written.
@@ -77,11 +77,11 @@ fn quoted(value: &str) -> Option<&str> {
         .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)))
 }
 
-fn attribute_is_there(at: usize, key: &str) -> Result<Test, SelectorError> {
+fn attribute_is_there(at: usize, key: &str) -> Result<SimpleSelector, SelectorError> {
     match key.strip_prefix('^') {
         Some("") => Err(SelectorError::new(at, "an attribute name is missing after `^`")),
-        Some(prefix) => Ok(Test::AttributePrefix(prefix.to_lowercase())),
-        None => Ok(Test::HasAttribute(attribute_key(key))),
+        Some(prefix) => Ok(SimpleSelector::AttributePrefix(prefix.to_lowercase())),
+        None => Ok(SimpleSelector::HasAttribute(attribute_key(key))),
     }
 }
 
@@ -93,10 +93,10 @@ fn attribute_key(key: &str) -> LocalName {
 
 /// Quotes are dropped if they are the very first and last character; spaces inside them count only
 /// where the start or the end of the value is compared.
-fn attribute_value(value: &str, is: AttributeIs) -> String {
+fn attribute_value(value: &str, is: AttributeOperator) -> String {
     let quoted = quoted(value);
     let lower = quoted.unwrap_or(value).to_lowercase();
-    let keeps_space = matches!(is, AttributeIs::Starting | AttributeIs::Ending);
+    let keeps_space = matches!(is, AttributeOperator::Starting | AttributeOperator::Ending);
     if quoted.is_some() && keeps_space {
         return lower;
     }
@@ -104,7 +104,7 @@ fn attribute_value(value: &str, is: AttributeIs) -> String {
 }
 
 /// Reads an argument in parentheses that must not be empty.
-fn argument(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError> {
+fn argument(cursor: &mut SelectorCursor<'_>, what: &str) -> Result<String, SelectorError> {
     let within = cursor.take_balanced('(', ')')?;
     if within.is_empty() {
         let message = format!("{what} is missing in the parentheses");
@@ -114,7 +114,7 @@ fn argument(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError
 }
 
 /// Reads the text to look for, folded as the texts of the page are.
-pub(super) fn search_text(cursor: &mut Cursor<'_>) -> Result<String, SelectorError> {
+pub(super) fn search_text(cursor: &mut SelectorCursor<'_>) -> Result<String, SelectorError> {
     Ok(fold(&unescaped(&argument(cursor, "a text")?)))
 }
 
@@ -130,18 +130,21 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-pub(super) fn matches_regex(cursor: &mut Cursor<'_>, reads: Reads) -> Result<Test, SelectorError> {
+pub(super) fn matches_regex(
+    cursor: &mut SelectorCursor<'_>,
+    reads: TextSource,
+) -> Result<SimpleSelector, SelectorError> {
     let at = cursor.at() + 1;
     let pattern = argument(cursor, "a regex")?;
     let regex = regex(&pattern, at)?;
-    Ok(Test::Matches { regex, reads })
+    Ok(SimpleSelector::Matches { regex, reads })
 }
 
-fn regex(pattern: &str, at: usize) -> Result<Box<Pattern>, SelectorError> {
-    Pattern::parse(pattern).map(Box::new).map_err(|message| SelectorError::new(at, message))
+fn regex(pattern: &str, at: usize) -> Result<Box<SelectorRegex>, SelectorError> {
+    SelectorRegex::parse(pattern).map(Box::new).map_err(|message| SelectorError::new(at, message))
 }
 
-pub(super) fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
+pub(super) fn index(cursor: &mut SelectorCursor<'_>) -> Result<u32, SelectorError> {
     cursor.bump();
     let within = cursor.take_to(')')?;
     let start = within.start;
@@ -153,15 +156,15 @@ pub(super) fn index(cursor: &mut Cursor<'_>) -> Result<u32, SelectorError> {
     })
 }
 
-pub(super) fn first(from_end: bool, of_type: bool) -> Test {
-    Test::Nth(Nth { step: 0, offset: 1, from_end, of_type })
+pub(super) fn first(from_end: bool, of_type: bool) -> SimpleSelector {
+    SimpleSelector::Nth(NthPosition { step: 0, offset: 1, from_end, of_type })
 }
 
 pub(super) fn nth(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut SelectorCursor<'_>,
     from_end: bool,
     of_type: bool,
-) -> Result<Test, SelectorError> {
+) -> Result<SimpleSelector, SelectorError> {
     cursor.bump();
     let within = cursor.take_to(')')?;
     let start = within.start;
@@ -170,7 +173,7 @@ pub(super) fn nth(
         let message = format!("`{text}` is not a position: use `3`, `2n+1`, `odd` or `even`");
         SelectorError::new(start, message)
     })?;
-    Ok(Test::Nth(Nth { step, offset, from_end, of_type }))
+    Ok(SimpleSelector::Nth(NthPosition { step, offset, from_end, of_type }))
 }
 
 fn nth_formula(text: &str) -> Option<(i32, i32)> {

@@ -10,29 +10,29 @@ use crate::html::{Document, LocalName, NodeId, NodeKind};
 /// Make one for each page and pass it to every [`Selector`](super::Selector) used there.
 #[derive(Debug, Default)]
 pub struct TextCache {
-    pub(super) facts: Facts,
+    pub(super) facts: PageFacts,
 }
 
 /// Position among siblings, counted from 1 at either end; 0 where not yet known.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct SiblingPosition {
     pub(super) from_start: u32,
     pub(super) from_end: u32,
 }
 
 /// Texts and positions.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct PageFacts {
     plain: Option<TextIndex>,
     folded: Option<TextIndex>,
     data: Option<TextIndex>,
-    places: Vec<Place>,
-    places_of_type: Vec<Place>,
+    places: Vec<SiblingPosition>,
+    places_of_type: Vec<SiblingPosition>,
     /// Room for one own text after another.
     pub(super) own: Normaliser,
 }
 
-impl Facts {
+impl PageFacts {
     pub(super) fn plain(&mut self, document: &Document) -> &TextIndex {
         self.plain.get_or_insert_with(|| TextIndex::whole(document, false))
     }
@@ -46,15 +46,15 @@ impl Facts {
     }
 
     /// Where `node` stands among its element siblings.
-    pub(super) fn place(&mut self, document: &Document, node: NodeId) -> Place {
+    pub(super) fn place(&mut self, document: &Document, node: NodeId) -> SiblingPosition {
         let Some(parent) = document.parent(node) else {
-            return Place { from_start: 1, from_end: 1 };
+            return SiblingPosition { from_start: 1, from_end: 1 };
         };
         if document.kind(node) == NodeKind::Text {
             return text_place(document, node, |_| true);
         }
         if self.places.is_empty() {
-            self.places = vec![Place::default(); document.len()];
+            self.places = vec![SiblingPosition::default(); document.len()];
         }
         let known = self.places[node.index()];
         if known.from_start > 0 {
@@ -62,22 +62,23 @@ impl Facts {
         }
         let count = document.child_elements(parent).count() as u32;
         for (child, before) in document.child_elements(parent).zip(0..) {
-            self.places[child.index()] = Place { from_start: before + 1, from_end: count - before };
+            self.places[child.index()] =
+                SiblingPosition { from_start: before + 1, from_end: count - before };
         }
         self.places[node.index()]
     }
 
     /// Where `node` stands among its siblings of the same tag name.
-    pub(super) fn place_of_type(&mut self, document: &Document, node: NodeId) -> Place {
+    pub(super) fn place_of_type(&mut self, document: &Document, node: NodeId) -> SiblingPosition {
         let Some(parent) = document.parent(node) else {
-            return Place::default();
+            return SiblingPosition::default();
         };
         if document.kind(node) == NodeKind::Text {
             let host = document.name(parent);
             return text_place(document, node, |sibling| document.name(sibling) == host);
         }
         if self.places_of_type.is_empty() {
-            self.places_of_type = vec![Place::default(); document.len()];
+            self.places_of_type = vec![SiblingPosition::default(); document.len()];
         }
         let known = self.places_of_type[node.index()];
         if known.from_start > 0 {
@@ -102,7 +103,11 @@ impl Facts {
 }
 
 /// For `:matchText`, texts count among the elements around them.
-fn text_place(document: &Document, text: NodeId, counts: impl Fn(NodeId) -> bool) -> Place {
+fn text_place(
+    document: &Document,
+    text: NodeId,
+    counts: impl Fn(NodeId) -> bool,
+) -> SiblingPosition {
     let is_counted = |node: &NodeId| match document.kind(*node) {
         NodeKind::Text => true,
         NodeKind::Element => counts(*node),
@@ -111,7 +116,7 @@ fn text_place(document: &Document, text: NodeId, counts: impl Fn(NodeId) -> bool
     let before =
         std::iter::successors(document.prev_sibling(text), |at| document.prev_sibling(*at));
     let after = std::iter::successors(document.next_sibling(text), |at| document.next_sibling(*at));
-    Place {
+    SiblingPosition {
         from_start: 1 + before.filter(is_counted).count() as u32,
         from_end: 1 + after.filter(is_counted).count() as u32,
     }

@@ -6,7 +6,7 @@ use super::SelectorError;
 
 /// A place in a selector, and where reading must stop.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'a> {
+pub(super) struct SelectorCursor<'a> {
     chars: &'a [char],
     at: usize,
     end: usize,
@@ -14,12 +14,12 @@ pub(super) struct Cursor<'a> {
 
 /// What may hide a bracket from the count.
 #[derive(Debug, Clone, Copy)]
-struct Hides {
+struct QuoteRules {
     quotes: bool,
     regex_quote: bool,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> SelectorCursor<'a> {
     pub(super) fn new(chars: &'a [char], within: Range<usize>) -> Self {
         Self { chars, at: within.start, end: within.end }
     }
@@ -135,8 +135,8 @@ impl<'a> Cursor<'a> {
     ) -> Result<Range<usize>, SelectorError> {
         let tries = [(true, false), (true, true), (false, true), (false, false)];
         for (quotes, regex_quote) in tries {
-            let hides = Hides { quotes, regex_quote };
-            if let Some(end) = self.balanced_end(open, close, hides) {
+            let rules = QuoteRules { quotes, regex_quote };
+            if let Some(end) = self.balanced_end(open, close, rules) {
                 let inside = self.at + 1..end;
                 self.at = end + 1;
                 return Ok(inside);
@@ -145,7 +145,7 @@ impl<'a> Cursor<'a> {
         Err(SelectorError::new(self.at, format!("no `{close}` goes with this `{open}`")))
     }
 
-    fn balanced_end(&self, open: char, close: char, hides: Hides) -> Option<usize> {
+    fn balanced_end(&self, open: char, close: char, rules: QuoteRules) -> Option<usize> {
         let mut depth = 0_usize;
         let mut in_quote = None;
         let mut in_regex_quote = false;
@@ -154,11 +154,11 @@ impl<'a> Cursor<'a> {
             let next = self.chars[at];
             if last == Some('\\') {
                 match next {
-                    'Q' if hides.regex_quote => in_regex_quote = true,
+                    'Q' if rules.regex_quote => in_regex_quote = true,
                     'E' => in_regex_quote = false,
                     _ => {}
                 }
-            } else if hides.quotes && matches!(next, '\'' | '"') {
+            } else if rules.quotes && matches!(next, '\'' | '"') {
                 match in_quote {
                     None => in_quote = Some(next),
                     Some(quote) if quote == next => in_quote = None,

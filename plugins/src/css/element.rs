@@ -1,6 +1,6 @@
 //! What an element says of itself: its name, its attributes, what is in it.
 
-use super::test::AttributeIs;
+use super::syntax::AttributeOperator;
 use super::text::trimmed;
 use crate::html::{Document, LocalName, Namespace, NodeId, NodeKind};
 
@@ -37,36 +37,38 @@ fn same_letters(text: &str, lower: &str) -> bool {
     text.to_lowercase() == lower
 }
 
-pub(super) fn attribute_holds(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
-    if is == AttributeIs::NotEqual {
+pub(super) fn attribute_holds(value: Option<&str>, is: AttributeOperator, wanted: &str) -> bool {
+    if is == AttributeOperator::NotEqual {
         return !same_letters(value.unwrap_or_default(), wanted);
     }
     let Some(value) = value else {
         return false;
     };
     match is {
-        AttributeIs::Equal => same_letters(trimmed(value), wanted),
-        AttributeIs::Starting => match value.get(..wanted.len()) {
+        AttributeOperator::Equal => same_letters(trimmed(value), wanted),
+        AttributeOperator::Starting => match value.get(..wanted.len()) {
             Some(start) if start.is_ascii() => start.eq_ignore_ascii_case(wanted),
             _ => value.to_lowercase().starts_with(wanted),
         },
-        AttributeIs::Ending => value.to_lowercase().ends_with(wanted),
-        AttributeIs::Word => value.split_whitespace().any(|word| same_letters(word, wanted)),
-        AttributeIs::Containing | AttributeIs::NotEqual => value.to_lowercase().contains(wanted),
+        AttributeOperator::Ending => value.to_lowercase().ends_with(wanted),
+        AttributeOperator::Word => value.split_whitespace().any(|word| same_letters(word, wanted)),
+        AttributeOperator::Containing | AttributeOperator::NotEqual => {
+            value.to_lowercase().contains(wanted)
+        }
     }
 }
 
 /// Like [`attribute_holds`], with upper and lower case told apart.
-pub(super) fn attribute_is(value: Option<&str>, is: AttributeIs, wanted: &str) -> bool {
+pub(super) fn attribute_is(value: Option<&str>, is: AttributeOperator, wanted: &str) -> bool {
     let own = value.unwrap_or_default();
     match is {
-        AttributeIs::NotEqual => own != wanted,
+        AttributeOperator::NotEqual => own != wanted,
         _ if value.is_none() => false,
-        AttributeIs::Equal => own == wanted,
-        AttributeIs::Starting => own.starts_with(wanted),
-        AttributeIs::Ending => own.ends_with(wanted),
-        AttributeIs::Containing => own.contains(wanted),
-        AttributeIs::Word => own.split_whitespace().any(|word| word == wanted),
+        AttributeOperator::Equal => own == wanted,
+        AttributeOperator::Starting => own.starts_with(wanted),
+        AttributeOperator::Ending => own.ends_with(wanted),
+        AttributeOperator::Containing => own.contains(wanted),
+        AttributeOperator::Word => own.split_whitespace().any(|word| word == wanted),
     }
 }
 

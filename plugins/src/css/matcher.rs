@@ -3,13 +3,16 @@
 //! Walks to ancestors and siblings remember their outcome, so that a selector takes a number of
 //! steps that grows with the page and not with its depth times itself.
 
-use super::cache::Facts;
+use super::cache::PageFacts;
 use super::element::{
     attribute, attribute_holds, attribute_is, has_class, is_empty, is_named, is_root,
 };
-use super::regex::Pattern;
+use super::regex::SelectorRegex;
 use super::select::is_candidate;
-use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Test};
+use super::syntax::{
+    Combinator, CombinatorLink, ComplexSelector, CompoundSelector, SelectorList, SimpleSelector,
+    TextSource,
+};
 use super::text::{TextIndex, is_data, own_text_into, trimmed};
 use super::{MatchError, Selector};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
@@ -20,24 +23,24 @@ const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
 const BYTES_PER_STEP: usize = 64;
 
 /// Whether something matches; the error is boxed to keep the many good answers small.
-pub(super) type Verdict = Result<bool, Box<MatchError>>;
+pub(super) type MatchResult = Result<bool, Box<MatchError>>;
 
 /// One search: where it starts, and what its walks have found.
-pub(super) struct Scope {
+pub(super) struct SearchScope {
     root: NodeId,
     /// By link, then by node counted from the root.
-    walks: Vec<Vec<Walk>>,
+    walks: Vec<Vec<WalkOutcome>>,
 }
 
 /// Outcome of a walk that starts at a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Walk {
+enum WalkOutcome {
     Unknown,
     Fails,
     Holds,
 }
 
-impl Scope {
+impl SearchScope {
     pub(super) fn new(root: NodeId, walks: usize) -> Self {
         Self { root, walks: vec![Vec::new(); walks] }
     }
@@ -46,7 +49,7 @@ impl Scope {
 /// Matches nodes of one page.
 pub(super) struct Matcher<'a> {
     document: &'a Document,
-    facts: &'a mut Facts,
+    facts: &'a mut PageFacts,
     /// Everything asked about lies in here.
     reach: NodeId,
     selector: &'a Selector,
@@ -60,7 +63,7 @@ pub(super) struct Matcher<'a> {
 impl<'a> Matcher<'a> {
     pub(super) fn new(
         document: &'a Document,
-        facts: &'a mut Facts,
+        facts: &'a mut PageFacts,
         reach: NodeId,
         selector: &'a Selector,
     ) -> Self {
@@ -76,7 +79,12 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    pub(super) fn group(&mut self, scope: &mut Scope, group: &Group, node: NodeId) -> Verdict {
+    pub(super) fn group(
+        &mut self,
+        scope: &mut SearchScope,
+        group: &SelectorList,
+        node: NodeId,
+    ) -> MatchResult {
         for chain in &group.chains {
             if is_candidate(self.document, chain, node) && self.chain(scope, chain, node)? {
                 return Ok(true);
@@ -85,22 +93,32 @@ impl<'a> Matcher<'a> {
         Ok(false)
     }
 
-    pub(super) fn chain(&mut self, scope: &mut Scope, chain: &Chain, node: NodeId) -> Verdict {
+    pub(super) fn chain(
+        &mut self,
+        scope: &mut SearchScope,
+        chain: &ComplexSelector,
+        node: NodeId,
+    ) -> MatchResult {
         self.part(scope, &chain.subject, &chain.links, node)
     }
 
     /// A compound, and what lies to its left.
     pub(super) fn part(
         &mut self,
-        scope: &mut Scope,
-        compound: &Compound,
-        links: &[Link],
+        scope: &mut SearchScope,
+        compound: &CompoundSelector,
+        links: &[CombinatorLink],
         node: NodeId,
-    ) -> Verdict {
+    ) -> MatchResult {
         Ok(self.compound(scope, compound, node)? && self.links(scope, links, node)?)
     }
 
-    fn links(&mut self, scope: &mut Scope, links: &[Link], node: NodeId) -> Verdict {
+    fn links(
+        &mut self,
+        scope: &mut SearchScope,
+        links: &[CombinatorLink],
+        node: NodeId,
+    ) -> MatchResult {
         let Some((link, rest)) = links.split_first() else {
             return Ok(true);
         };
@@ -121,27 +139,33 @@ impl<'a> Matcher<'a> {
     }
 
     /// Tries one ancestor or sibling after the other.
-    fn walk(&mut self, scope: &mut Scope, link: &Link, rest: &[Link], node: NodeId) -> Verdict {
+    fn walk(
+        &mut self,
+        scope: &mut SearchScope,
+        link: &CombinatorLink,
+        rest: &[CombinatorLink],
+        node: NodeId,
+    ) -> MatchResult {
         let root = scope.root;
         if scope.walks[link.slot].is_empty() {
             let end = self.document.after_subtree(root);
             let end = end.map_or(self.document.len(), NodeId::index);
-            scope.walks[link.slot] = vec![Walk::Unknown; end - root.index()];
+            scope.walks[link.slot] = vec![WalkOutcome::Unknown; end - root.index()];
         }
         let mut last = node;
         let outcome = loop {
             let known = scope.walks[link.slot][last.index() - root.index()];
-            if known != Walk::Unknown {
+            if known != WalkOutcome::Unknown {
                 break known;
             }
             if last == root {
-                break Walk::Fails;
+                break WalkOutcome::Fails;
             }
             let Some(other) = self.step(link.combinator, last) else {
-                break Walk::Fails;
+                break WalkOutcome::Fails;
             };
             if self.part(scope, &link.compound, rest, other)? {
-                break Walk::Holds;
+                break WalkOutcome::Holds;
             }
             last = other;
         };
@@ -157,7 +181,7 @@ impl<'a> Matcher<'a> {
             };
             passed = next;
         }
-        Ok(outcome == Walk::Holds)
+        Ok(outcome == WalkOutcome::Holds)
     }
 
     fn step(&self, combinator: Combinator, node: NodeId) -> Option<NodeId> {
@@ -171,7 +195,12 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn compound(&mut self, scope: &mut Scope, compound: &Compound, node: NodeId) -> Verdict {
+    fn compound(
+        &mut self,
+        scope: &mut SearchScope,
+        compound: &CompoundSelector,
+        node: NodeId,
+    ) -> MatchResult {
         self.spend(1)?;
         for test in &compound.tests {
             if !self.test(scope, test, node)? {
@@ -201,7 +230,12 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn test(&mut self, scope: &mut Scope, test: &Test, node: NodeId) -> Verdict {
+    fn test(
+        &mut self,
+        scope: &mut SearchScope,
+        test: &SimpleSelector,
+        node: NodeId,
+    ) -> MatchResult {
         // A text found by `:matchText` passes for an element like the one it stands in.
         let host = match self.document.kind(node) {
             NodeKind::Text => self.document.parent(node).unwrap_or(node),
@@ -209,52 +243,59 @@ impl<'a> Matcher<'a> {
         };
         let document = self.document;
         Ok(match test {
-            Test::Any => true,
-            Test::MatchText => {
+            SimpleSelector::Any => true,
+            SimpleSelector::MatchText => {
                 self.document.kind(node) == NodeKind::Text && !is_data(document, node)
             }
-            Test::Scope => node == scope.root,
-            Test::Tag(name) => is_named(document, host, name),
-            Test::AnyPrefix { name, suffix } => {
+            SimpleSelector::Scope => node == scope.root,
+            SimpleSelector::Tag(name) => is_named(document, host, name),
+            SimpleSelector::AnyPrefix { name, suffix } => {
                 is_named(document, host, name)
                     || document
                         .name(host)
                         .is_some_and(|own| own.to_ascii_lowercase().ends_with(suffix.as_str()))
             }
-            Test::Id(id) => attribute(document, host, &LocalName::ID).is_some_and(|own| own == id),
-            Test::Class(class) => has_class(document, host, class),
-            Test::HasAttribute(key) => attribute(document, host, key).is_some(),
-            Test::AttributePrefix(prefix) => document
+            SimpleSelector::Id(id) => {
+                attribute(document, host, &LocalName::ID).is_some_and(|own| own == id)
+            }
+            SimpleSelector::Class(class) => has_class(document, host, class),
+            SimpleSelector::HasAttribute(key) => attribute(document, host, key).is_some(),
+            SimpleSelector::AttributePrefix(prefix) => document
                 .attributes(host)
                 .any(|(name, _)| name.to_lowercase().starts_with(prefix.as_str())),
-            Test::Attribute { key, is, value, exact: true } => {
+            SimpleSelector::Attribute { key, is, value, exact: true } => {
                 attribute_is(attribute(document, host, key), *is, value)
             }
-            Test::Attribute { key, is, value, exact: false } => {
+            SimpleSelector::Attribute { key, is, value, exact: false } => {
                 attribute_holds(attribute(document, host, key), *is, value)
             }
-            Test::AttributeMatches { key, regex } => match attribute(document, host, key) {
+            SimpleSelector::AttributeMatches { key, regex } => match attribute(document, host, key)
+            {
                 Some(value) => {
                     regex.is_match(value).map_err(|reason| Box::new(astray(regex, reason)))?
                 }
                 None => false,
             },
-            Test::IndexEqual(index) => self.index(node) == *index,
-            Test::IndexGreater(index) => self.index(node) > *index,
-            Test::IndexLess(index) => node != scope.root && self.index(node) < *index,
-            Test::Nth(nth) => {
+            SimpleSelector::IndexEqual(index) => self.index(node) == *index,
+            SimpleSelector::IndexGreater(index) => self.index(node) > *index,
+            SimpleSelector::IndexLess(index) => node != scope.root && self.index(node) < *index,
+            SimpleSelector::Nth(nth) => {
                 let place = self.place(node, nth.of_type);
                 place
                     .is_some_and(|(first, last)| nth.holds(if nth.from_end { last } else { first }))
             }
-            Test::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
-            Test::Empty => document.kind(node) != NodeKind::Text && is_empty(document, node),
-            Test::Root => is_root(document, scope.root, node),
-            Test::Contains { needle, reads, slot } => self.contains(needle, *reads, *slot, node),
-            Test::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
-            Test::Not(group) => !self.group(scope, group, node)?,
-            Test::Is(group) => self.group(scope, group, node)?,
-            Test::Has { group, slot } => self.has(group, *slot, node)?,
+            SimpleSelector::OnlyChild { of_type } => self.place(node, *of_type) == Some((1, 1)),
+            SimpleSelector::Empty => {
+                document.kind(node) != NodeKind::Text && is_empty(document, node)
+            }
+            SimpleSelector::Root => is_root(document, scope.root, node),
+            SimpleSelector::Contains { needle, reads, slot } => {
+                self.contains(needle, *reads, *slot, node)
+            }
+            SimpleSelector::Matches { regex, reads } => self.text_matches(regex, *reads, node)?,
+            SimpleSelector::Not(group) => !self.group(scope, group, node)?,
+            SimpleSelector::Is(group) => self.group(scope, group, node)?,
+            SimpleSelector::Has { group, slot } => self.has(group, *slot, node)?,
         })
     }
 
@@ -273,31 +314,36 @@ impl<'a> Matcher<'a> {
         Some((place.from_start, place.from_end))
     }
 
-    fn contains(&mut self, needle: &str, reads: Reads, slot: usize, node: NodeId) -> bool {
+    fn contains(&mut self, needle: &str, reads: TextSource, slot: usize, node: NodeId) -> bool {
         let document = self.document;
         let index = match reads {
-            Reads::Own => {
+            TextSource::Own => {
                 let own = &mut self.facts.own;
                 own.set_folds(true);
                 own_text_into(document, node, own);
                 return trimmed(&own.out).contains(needle);
             }
-            Reads::Whole => self.facts.folded(document),
-            Reads::Data => self.facts.data(document),
+            TextSource::Whole => self.facts.folded(document),
+            TextSource::Data => self.facts.data(document),
         };
         let reach = self.reach;
         let places = self.needles[slot].get_or_insert_with(|| occurrences(index, needle, reach));
         let (start, end) = match reads {
-            Reads::Data => index.span(node),
-            Reads::Whole | Reads::Own => index.trimmed_span(node),
+            TextSource::Data => index.span(node),
+            TextSource::Whole | TextSource::Own => index.trimmed_span(node),
         };
         let next = places.partition_point(|place| *place < start);
         places.get(next).is_some_and(|place| place + needle.len() <= end)
     }
 
-    fn text_matches(&mut self, regex: &Pattern, reads: Reads, node: NodeId) -> Verdict {
+    fn text_matches(
+        &mut self,
+        regex: &SelectorRegex,
+        reads: TextSource,
+        node: NodeId,
+    ) -> MatchResult {
         let document = self.document;
-        let (steps, found) = if reads == Reads::Own {
+        let (steps, found) = if reads == TextSource::Own {
             let own = &mut self.facts.own;
             own.set_folds(false);
             own_text_into(document, node, own);
@@ -313,10 +359,10 @@ impl<'a> Matcher<'a> {
     }
 
     /// Whether something below `node` matches, with the search starting at `node`.
-    fn has(&mut self, group: &Group, slot: usize, node: NodeId) -> Verdict {
+    fn has(&mut self, group: &SelectorList, slot: usize, node: NodeId) -> MatchResult {
         let document = self.document;
         if group.rooted {
-            let mut scope = Scope::new(node, self.selector.group.slots.walks);
+            let mut scope = SearchScope::new(node, self.selector.group.slots.walks);
             if group.only_children {
                 for child in document.children(node) {
                     if self.group(&mut scope, group, child)? {
@@ -334,7 +380,7 @@ impl<'a> Matcher<'a> {
         }
         // The verdict on what lies below is the same for every ancestor: look once for all.
         if self.lists[slot].is_none() {
-            let mut scope = Scope::new(self.reach, self.selector.group.slots.walks);
+            let mut scope = SearchScope::new(self.reach, self.selector.group.slots.walks);
             let mut list = Vec::new();
             for inner in document.descendants(self.reach) {
                 if self.group(&mut scope, group, inner)? {
@@ -349,7 +395,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-fn astray(regex: &Pattern, reason: String) -> MatchError {
+fn astray(regex: &SelectorRegex, reason: String) -> MatchError {
     MatchError::Regex { pattern: regex.as_str().to_owned(), reason }
 }
 

@@ -12,7 +12,7 @@ mod matcher;
 mod parse;
 mod regex;
 mod select;
-mod test;
+mod syntax;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -77,7 +77,7 @@ pub enum MatchError {
 /// ```
 #[derive(Clone)]
 pub struct Selector {
-    group: Arc<test::Group>,
+    group: Arc<syntax::SelectorList>,
     text: Arc<str>,
 }
 

@@ -8,8 +8,11 @@ use std::ops::Range;
 
 use super::SelectorError;
 use super::argument::{attribute, first, index, matches_regex, nth, search_text};
-use super::cursor::{Cursor, is_space};
-use super::test::{Chain, Combinator, Compound, Group, Link, Reads, Slots, Test};
+use super::cursor::{SelectorCursor, is_space};
+use super::syntax::{
+    Combinator, CombinatorLink, ComplexSelector, CompoundSelector, MemoSlots, SelectorList,
+    SimpleSelector, TextSource,
+};
 
 /// Selectors inside selectors; bounds our own recursion.
 const NESTING_MAX: usize = 16;
@@ -45,23 +48,24 @@ const PSEUDO_CLASSES: [&str; 25] = [
     "scope",
 ];
 
-pub(super) fn parse(text: &str) -> Result<Group, SelectorError> {
+pub(super) fn parse(text: &str) -> Result<SelectorList, SelectorError> {
     let chars: Vec<char> = text.chars().collect();
-    let mut parser = Parser { chars: &chars, nesting: 0, compounds: 0, slots: Slots::default() };
+    let mut parser =
+        SelectorParser { chars: &chars, nesting: 0, compounds: 0, slots: MemoSlots::default() };
     let mut group = parser.group(0..chars.len())?;
     group.slots = parser.slots;
     Ok(group)
 }
 
-struct Parser<'a> {
+struct SelectorParser<'a> {
     chars: &'a [char],
     nesting: usize,
     compounds: usize,
-    slots: Slots,
+    slots: MemoSlots,
 }
 
-impl Parser<'_> {
-    fn group(&mut self, within: Range<usize>) -> Result<Group, SelectorError> {
+impl SelectorParser<'_> {
+    fn group(&mut self, within: Range<usize>) -> Result<SelectorList, SelectorError> {
         let within = trimmed(self.chars, within);
         if self.nesting > NESTING_MAX {
             let message = format!("selectors are nested more than {NESTING_MAX} levels deep");
@@ -70,30 +74,30 @@ impl Parser<'_> {
         if within.is_empty() {
             return Err(SelectorError::new(within.start, "a selector is missing"));
         }
-        let mut cursor = Cursor::new(self.chars, within);
+        let mut cursor = SelectorCursor::new(self.chars, within);
         let mut chains = vec![self.chain(&mut cursor)?];
         while cursor.eat(',') {
             chains.push(self.chain(&mut cursor)?);
         }
-        let rooted = chains
-            .iter()
-            .any(|chain| !chain.links.is_empty() || chain.subject.tests.iter().any(Test::rooted));
+        let rooted = chains.iter().any(|chain| {
+            !chain.links.is_empty() || chain.subject.tests.iter().any(SimpleSelector::rooted)
+        });
         let only_children = chains.iter().all(|chain| match chain.links.as_slice() {
             [link] => {
                 link.combinator == Combinator::Child
-                    && matches!(link.compound.tests.as_slice(), [Test::Scope])
+                    && matches!(link.compound.tests.as_slice(), [SimpleSelector::Scope])
             }
             _ => false,
         });
-        Ok(Group { chains, rooted, only_children, slots: self.slots })
+        Ok(SelectorList { chains, rooted, only_children, slots: self.slots })
     }
 
     /// Reads up to a comma or the end.
-    fn chain(&mut self, cursor: &mut Cursor<'_>) -> Result<Chain, SelectorError> {
+    fn chain(&mut self, cursor: &mut SelectorCursor<'_>) -> Result<ComplexSelector, SelectorError> {
         cursor.eat_space();
         let mut left = Vec::new();
         if let Some(combinator) = take_combinator(cursor) {
-            left.push((Compound::new(vec![Test::Scope]), combinator));
+            left.push((CompoundSelector::new(vec![SimpleSelector::Scope]), combinator));
         }
         let subject = loop {
             let compound = self.compound(cursor)?;
@@ -111,13 +115,16 @@ impl Parser<'_> {
             .map(|(compound, combinator)| {
                 let slot = self.slots.walks;
                 self.slots.walks += 1;
-                Link { combinator, compound, slot }
+                CombinatorLink { combinator, compound, slot }
             })
             .collect();
-        Ok(Chain { subject, links })
+        Ok(ComplexSelector { subject, links })
     }
 
-    fn compound(&mut self, cursor: &mut Cursor<'_>) -> Result<Compound, SelectorError> {
+    fn compound(
+        &mut self,
+        cursor: &mut SelectorCursor<'_>,
+    ) -> Result<CompoundSelector, SelectorError> {
         cursor.eat_space();
         self.compounds += 1;
         if self.compounds > COMPOUNDS_MAX {
@@ -140,19 +147,23 @@ impl Parser<'_> {
                 None => SelectorError::new(cursor.at(), "a selector is missing at the end"),
             });
         }
-        Ok(Compound::new(tests))
+        Ok(CompoundSelector::new(tests))
     }
 
-    fn test(&mut self, cursor: &mut Cursor<'_>, next: char) -> Result<Test, SelectorError> {
+    fn test(
+        &mut self,
+        cursor: &mut SelectorCursor<'_>,
+        next: char,
+    ) -> Result<SimpleSelector, SelectorError> {
         match next {
-            '#' => Ok(Test::Id(identifier(cursor, "an id")?)),
-            '.' => Ok(Test::Class(identifier(cursor, "a class name")?.to_lowercase())),
+            '#' => Ok(SimpleSelector::Id(identifier(cursor, "an id")?)),
+            '.' => Ok(SimpleSelector::Class(identifier(cursor, "a class name")?.to_lowercase())),
             '[' => attribute(cursor),
             ':' => self.pseudo_class(cursor),
             '*' if cursor.peek_at(1) == Some('|') => tag(cursor),
             '*' => {
                 cursor.bump();
-                Ok(Test::Any)
+                Ok(SimpleSelector::Any)
             }
             _ if next.is_alphanumeric() => tag(cursor),
             '\\' if cursor.peek_at(1).is_some() => tag(cursor),
@@ -160,7 +171,10 @@ impl Parser<'_> {
         }
     }
 
-    fn pseudo_class(&mut self, cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
+    fn pseudo_class(
+        &mut self,
+        cursor: &mut SelectorCursor<'_>,
+    ) -> Result<SimpleSelector, SelectorError> {
         let start = cursor.at();
         cursor.bump();
         let name = cursor.take_while(|c| c.is_alphanumeric() || c == '-');
@@ -169,12 +183,12 @@ impl Parser<'_> {
             "last-child" => Ok(first(true, false)),
             "first-of-type" => Ok(first(false, true)),
             "last-of-type" => Ok(first(true, true)),
-            "only-child" => Ok(Test::OnlyChild { of_type: false }),
-            "only-of-type" => Ok(Test::OnlyChild { of_type: true }),
-            "empty" => Ok(Test::Empty),
-            "root" => Ok(Test::Root),
-            "scope" => Ok(Test::Scope),
-            "matchtext" => Ok(Test::MatchText),
+            "only-child" => Ok(SimpleSelector::OnlyChild { of_type: false }),
+            "only-of-type" => Ok(SimpleSelector::OnlyChild { of_type: true }),
+            "empty" => Ok(SimpleSelector::Empty),
+            "root" => Ok(SimpleSelector::Root),
+            "scope" => Ok(SimpleSelector::Scope),
+            "matchtext" => Ok(SimpleSelector::MatchText),
             lower if takes_argument(lower) && cursor.peek() != Some('(') => {
                 let message = format!("`:{name}` wants an argument in parentheses");
                 Err(SelectorError::new(cursor.at(), message))
@@ -183,27 +197,30 @@ impl Parser<'_> {
             "nth-last-child" => nth(cursor, true, false),
             "nth-of-type" => nth(cursor, false, true),
             "nth-last-of-type" => nth(cursor, true, true),
-            "eq" => Ok(Test::IndexEqual(index(cursor)?)),
-            "lt" => Ok(Test::IndexLess(index(cursor)?)),
-            "gt" => Ok(Test::IndexGreater(index(cursor)?)),
-            "contains" => self.contains(cursor, Reads::Whole),
-            "containsown" => self.contains(cursor, Reads::Own),
-            "containsdata" => self.contains(cursor, Reads::Data),
-            "matches" => matches_regex(cursor, Reads::Whole),
-            "matchesown" => matches_regex(cursor, Reads::Own),
-            "not" => Ok(Test::Not(self.inner(cursor)?)),
-            "is" => Ok(Test::Is(self.inner(cursor)?)),
+            "eq" => Ok(SimpleSelector::IndexEqual(index(cursor)?)),
+            "lt" => Ok(SimpleSelector::IndexLess(index(cursor)?)),
+            "gt" => Ok(SimpleSelector::IndexGreater(index(cursor)?)),
+            "contains" => self.contains(cursor, TextSource::Whole),
+            "containsown" => self.contains(cursor, TextSource::Own),
+            "containsdata" => self.contains(cursor, TextSource::Data),
+            "matches" => matches_regex(cursor, TextSource::Whole),
+            "matchesown" => matches_regex(cursor, TextSource::Own),
+            "not" => Ok(SimpleSelector::Not(self.inner(cursor)?)),
+            "is" => Ok(SimpleSelector::Is(self.inner(cursor)?)),
             "has" => {
                 let group = self.inner(cursor)?;
                 let slot = self.slots.lists;
                 self.slots.lists += 1;
-                Ok(Test::Has { group, slot })
+                Ok(SimpleSelector::Has { group, slot })
             }
             _ => Err(SelectorError::new(start, unknown_pseudo_class(&name))),
         }
     }
 
-    fn inner(&mut self, cursor: &mut Cursor<'_>) -> Result<Box<Group>, SelectorError> {
+    fn inner(
+        &mut self,
+        cursor: &mut SelectorCursor<'_>,
+    ) -> Result<Box<SelectorList>, SelectorError> {
         let within = cursor.take_balanced('(', ')')?;
         self.nesting += 1;
         let group = self.group(within);
@@ -211,11 +228,15 @@ impl Parser<'_> {
         group.map(Box::new)
     }
 
-    fn contains(&mut self, cursor: &mut Cursor<'_>, reads: Reads) -> Result<Test, SelectorError> {
+    fn contains(
+        &mut self,
+        cursor: &mut SelectorCursor<'_>,
+        reads: TextSource,
+    ) -> Result<SimpleSelector, SelectorError> {
         let needle = search_text(cursor)?;
         let slot = self.slots.needles;
         self.slots.needles += 1;
-        Ok(Test::Contains { needle, reads, slot })
+        Ok(SimpleSelector::Contains { needle, reads, slot })
     }
 }
 
@@ -236,7 +257,7 @@ fn trimmed(chars: &[char], mut range: Range<usize>) -> Range<usize> {
     range
 }
 
-fn take_combinator(cursor: &mut Cursor<'_>) -> Option<Combinator> {
+fn take_combinator(cursor: &mut SelectorCursor<'_>) -> Option<Combinator> {
     let combinator = match cursor.peek()? {
         '>' => Combinator::Child,
         '+' => Combinator::Next,
@@ -247,7 +268,7 @@ fn take_combinator(cursor: &mut Cursor<'_>) -> Option<Combinator> {
     Some(combinator)
 }
 
-fn unexpected(cursor: &Cursor<'_>) -> SelectorError {
+fn unexpected(cursor: &SelectorCursor<'_>) -> SelectorError {
     let message = match cursor.peek() {
         Some(next) => format!("`{next}` cannot stand here"),
         None => "selector ends too early".to_owned(),
@@ -256,7 +277,7 @@ fn unexpected(cursor: &Cursor<'_>) -> SelectorError {
 }
 
 /// Reads a name after its `#` or `.`.
-fn identifier(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorError> {
+fn identifier(cursor: &mut SelectorCursor<'_>, what: &str) -> Result<String, SelectorError> {
     let sign = cursor.peek().unwrap_or_default();
     cursor.bump();
     let name = cursor.take_name(|c| c.is_alphanumeric() || c == '-' || c == '_');
@@ -267,7 +288,7 @@ fn identifier(cursor: &mut Cursor<'_>, what: &str) -> Result<String, SelectorErr
     Ok(name)
 }
 
-fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
+fn tag(cursor: &mut SelectorCursor<'_>) -> Result<SimpleSelector, SelectorError> {
     let start = cursor.at();
     let any_prefix = cursor.eat('*') && cursor.eat('|');
     let name = cursor.take_name(|c| c.is_alphanumeric() || matches!(c, '|' | '-' | '_'));
@@ -277,9 +298,9 @@ fn tag(cursor: &mut Cursor<'_>) -> Result<Test, SelectorError> {
         return Err(SelectorError::new(start, "a tag name is missing after `*|`"));
     }
     if any_prefix {
-        return Ok(Test::AnyPrefix { suffix: format!(":{name}"), name: name.into() });
+        return Ok(SimpleSelector::AnyPrefix { suffix: format!(":{name}"), name: name.into() });
     }
-    Ok(Test::Tag(name.into()))
+    Ok(SimpleSelector::Tag(name.into()))
 }
 
 fn unknown_pseudo_class(name: &str) -> String {

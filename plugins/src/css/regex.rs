@@ -6,12 +6,12 @@ use crate::java_regex::compile_find;
 
 /// A compiled pattern that remembers how it was written.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct SelectorRegex {
     regex: Regex,
     source: String,
 }
 
-impl Pattern {
+impl SelectorRegex {
     /// Compiles a pattern, or says what is wrong with it.
     pub(super) fn parse(source: &str) -> Result<Self, String> {
         let regex = compile_find(source)

@@ -1,8 +1,8 @@
 //! Finds candidates and has them matched.
 
 use super::cache::TextCache;
-use super::matcher::{Matcher, Scope};
-use super::test::{Chain, Combinator, Compound, Test};
+use super::matcher::{Matcher, SearchScope};
+use super::syntax::{Combinator, ComplexSelector, CompoundSelector, SimpleSelector};
 use super::{MatchError, Selector};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
@@ -13,7 +13,7 @@ pub(super) fn select(
     cache: &mut TextCache,
 ) -> Result<Vec<NodeId>, MatchError> {
     let group = &*selector.group;
-    let mut search = Search::new(selector, document, root, cache);
+    let mut search = SelectorSearch::new(selector, document, root, cache);
     let mut is_sorted = group.chains.len() == 1;
     for chain in &group.chains {
         let parents_are_fewer = search.parents_are_fewer(chain);
@@ -37,7 +37,7 @@ pub(super) fn select_first(
     root: NodeId,
     cache: &mut TextCache,
 ) -> Result<Option<NodeId>, MatchError> {
-    let mut search = Search::new(selector, document, root, cache);
+    let mut search = SelectorSearch::new(selector, document, root, cache);
     let mut first = None;
     for chain in &selector.group.chains {
         search.found.clear();
@@ -50,17 +50,17 @@ pub(super) fn select_first(
     Ok(first)
 }
 
-struct Search<'a> {
+struct SelectorSearch<'a> {
     document: &'a Document,
     matcher: Matcher<'a>,
-    scope: Scope,
+    scope: SearchScope,
     root: NodeId,
     found: Vec<NodeId>,
     /// Whether the first match in document order is enough.
     first_only: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SelectorSearch<'a> {
     fn new(
         selector: &'a Selector,
         document: &'a Document,
@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
         Self {
             document,
             matcher: Matcher::new(document, &mut cache.facts, root, selector),
-            scope: Scope::new(root, selector.group.slots.walks),
+            scope: SearchScope::new(root, selector.group.slots.walks),
             root,
             found: Vec::new(),
             first_only: false,
@@ -87,21 +87,21 @@ impl<'a> Search<'a> {
     }
 
     /// All nodes in the root that can be the subject, the root among them, if there is a list.
-    fn listed(&self, subject: &Compound) -> Option<&'a [NodeId]> {
+    fn listed(&self, subject: &CompoundSelector) -> Option<&'a [NodeId]> {
         if subject.wants_text {
             return None;
         }
         let lists = subject.tests.iter().filter_map(|test| match test {
-            Test::Tag(name) => Some(self.named(name)),
-            Test::Id(_) => Some(self.document.with_id(self.root)),
-            Test::Class(_) => Some(self.document.with_class(self.root)),
+            SimpleSelector::Tag(name) => Some(self.named(name)),
+            SimpleSelector::Id(_) => Some(self.document.with_id(self.root)),
+            SimpleSelector::Class(_) => Some(self.document.with_class(self.root)),
             _ => None,
         });
         lists.min_by_key(|list| list.len())
     }
 
     /// Whether parents are fewer than candidates, as `tr` are fewer than `td` in `tr > td`.
-    fn parents_are_fewer(&self, chain: &Chain) -> bool {
+    fn parents_are_fewer(&self, chain: &ComplexSelector) -> bool {
         let Some(link) = chain.links.first() else {
             return false;
         };
@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn by_parents(&mut self, chain: &Chain) -> Result<(), Box<MatchError>> {
+    fn by_parents(&mut self, chain: &ComplexSelector) -> Result<(), Box<MatchError>> {
         let Some((link, rest)) = chain.links.split_first() else {
             return Ok(());
         };
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn by_subject(&mut self, chain: &Chain) -> Result<(), Box<MatchError>> {
+    fn by_subject(&mut self, chain: &ComplexSelector) -> Result<(), Box<MatchError>> {
         if let Some(listed) = self.listed(&chain.subject) {
             for node in listed {
                 self.try_node(chain, *node)?;
@@ -151,7 +151,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn try_node(&mut self, chain: &Chain, node: NodeId) -> Result<(), Box<MatchError>> {
+    fn try_node(&mut self, chain: &ComplexSelector, node: NodeId) -> Result<(), Box<MatchError>> {
         if is_candidate(self.document, chain, node)
             && self.matcher.chain(&mut self.scope, chain, node)?
         {
@@ -173,11 +173,13 @@ pub(super) fn matches(
     }
     let group = &*selector.group;
     let mut matcher = Matcher::new(document, &mut cache.facts, root, selector);
-    matcher.group(&mut Scope::new(root, group.slots.walks), group, node).map_err(|error| *error)
+    matcher
+        .group(&mut SearchScope::new(root, group.slots.walks), group, node)
+        .map_err(|error| *error)
 }
 
 /// The document node is a candidate like any element, as in jsoup, but only ever as the root.
-pub(super) fn is_candidate(document: &Document, chain: &Chain, node: NodeId) -> bool {
+pub(super) fn is_candidate(document: &Document, chain: &ComplexSelector, node: NodeId) -> bool {
     match document.kind(node) {
         NodeKind::Element | NodeKind::Document => !chain.subject.wants_text,
         NodeKind::Text => chain.subject.wants_text,

@@ -35,7 +35,7 @@ pub fn own_text(document: &Document, element: NodeId) -> String {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn text(document: &Document, element: NodeId) -> String {
-    let mut walk = WholeText::new(document, false);
+    let mut walk = VisibleText::new(document, false);
     walk.head(element);
     for node in document.descendants(element) {
         walk.leave_before(node, |_, _| {});
@@ -179,7 +179,7 @@ impl TextIndex {
     /// All visible text, folded to lower case or as it is.
     pub(super) fn whole(document: &Document, folds: bool) -> Self {
         let mut spans = vec![(0, 0); document.len()];
-        let mut walk = WholeText::new(document, folds);
+        let mut walk = VisibleText::new(document, folds);
         for node in document.all() {
             walk.leave_before(node, |left, end| spans[left.index()].1 = end);
             walk.head(node);
@@ -235,7 +235,7 @@ impl TextIndex {
 }
 
 /// A walk over a page that gathers visible text.
-struct WholeText<'a> {
+struct VisibleText<'a> {
     document: &'a Document,
     normal: Normaliser,
     open: Vec<NodeId>,
@@ -243,7 +243,7 @@ struct WholeText<'a> {
     started: usize,
 }
 
-impl<'a> WholeText<'a> {
+impl<'a> VisibleText<'a> {
     fn new(document: &'a Document, folds: bool) -> Self {
         Self { document, normal: Normaliser::new(folds), open: Vec::new(), started: 0 }
     }

@@ -1,23 +1,23 @@
 //! A compiled selector: groups of chains of compounds of tests.
 
-use super::regex::Pattern;
+use super::regex::SelectorRegex;
 use crate::html::LocalName;
 
 /// Alternatives, written with `,`.
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) chains: Vec<Chain>,
+pub(super) struct SelectorList {
+    pub(super) chains: Vec<ComplexSelector>,
     /// Whether the verdict on a node depends on where the search starts.
     pub(super) rooted: bool,
     /// Whether all matches are children of where the search starts (`> a`).
     pub(super) only_children: bool,
     /// Memo slots that this group and all groups inside it use.
-    pub(super) slots: Slots,
+    pub(super) slots: MemoSlots,
 }
 
 /// How many memos of each kind a selector wants.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Slots {
+pub(super) struct MemoSlots {
     pub(super) walks: usize,
     pub(super) lists: usize,
     pub(super) needles: usize,
@@ -25,16 +25,16 @@ pub(super) struct Slots {
 
 /// One alternative: the compound an answer must match, then what lies to its left.
 #[derive(Debug)]
-pub(super) struct Chain {
-    pub(super) subject: Compound,
+pub(super) struct ComplexSelector {
+    pub(super) subject: CompoundSelector,
     /// From right to left.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<CombinatorLink>,
 }
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct CombinatorLink {
     pub(super) combinator: Combinator,
-    pub(super) compound: Compound,
+    pub(super) compound: CompoundSelector,
     /// Memo of this link's walk.
     pub(super) slot: usize,
 }
@@ -53,19 +53,19 @@ pub(super) enum Combinator {
 
 /// Tests that must all hold: the cheap ones first, but in the order written around `:matchText`.
 #[derive(Debug)]
-pub(super) struct Compound {
-    pub(super) tests: Vec<Test>,
+pub(super) struct CompoundSelector {
+    pub(super) tests: Vec<SimpleSelector>,
     /// Whether it is about text nodes (`:matchText`) and not about elements.
     pub(super) wants_text: bool,
     /// How many tests, the last ones, the element around a text must pass too.
     pub(super) on_host: usize,
 }
 
-impl Compound {
-    pub(super) fn new(mut tests: Vec<Test>) -> Self {
-        let text_at = tests.iter().position(|test| matches!(test, Test::MatchText));
+impl CompoundSelector {
+    pub(super) fn new(mut tests: Vec<SimpleSelector>) -> Self {
+        let text_at = tests.iter().position(|test| matches!(test, SimpleSelector::MatchText));
         if text_at.is_none() {
-            tests.sort_by_key(Test::cost);
+            tests.sort_by_key(SimpleSelector::cost);
         }
         Self {
             wants_text: text_at.is_some(),
@@ -79,7 +79,7 @@ impl Compound {
     /// The tag name every match has, if the compound asks for one.
     pub(super) fn tag(&self) -> Option<&LocalName> {
         self.tests.iter().find_map(|test| match test {
-            Test::Tag(name) => Some(name),
+            SimpleSelector::Tag(name) => Some(name),
             _ => None,
         })
     }
@@ -87,14 +87,14 @@ impl Compound {
 
 /// Which position among siblings is meant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Nth {
+pub(super) struct NthPosition {
     pub(super) step: i32,
     pub(super) offset: i32,
     pub(super) from_end: bool,
     pub(super) of_type: bool,
 }
 
-impl Nth {
+impl NthPosition {
     pub(super) fn holds(self, position: u32) -> bool {
         let distance = i64::from(position) - i64::from(self.offset);
         let step = i64::from(self.step);
@@ -106,7 +106,7 @@ impl Nth {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AttributeIs {
+pub(super) enum AttributeOperator {
     Equal,
     NotEqual,
     Starting,
@@ -118,7 +118,7 @@ pub(super) enum AttributeIs {
 
 /// Which text a test reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reads {
+pub(super) enum TextSource {
     /// All text of the element.
     Whole,
     /// Its own text nodes only.
@@ -129,7 +129,7 @@ pub(super) enum Reads {
 
 /// One condition on a node.
 #[derive(Debug)]
-pub(super) enum Test {
+pub(super) enum SimpleSelector {
     /// `*`.
     Any,
     /// The node the search starts from; stands before a leading combinator.
@@ -149,19 +149,19 @@ pub(super) enum Test {
     /// The value is in lower case, unless the letters count `exact`ly as they are.
     Attribute {
         key: LocalName,
-        is: AttributeIs,
+        is: AttributeOperator,
         value: String,
         exact: bool,
     },
     AttributeMatches {
         key: LocalName,
-        regex: Box<Pattern>,
+        regex: Box<SelectorRegex>,
     },
     /// `:eq`, 0-based like the two below.
     IndexEqual(u32),
     IndexLess(u32),
     IndexGreater(u32),
-    Nth(Nth),
+    Nth(NthPosition),
     OnlyChild {
         of_type: bool,
     },
@@ -171,22 +171,22 @@ pub(super) enum Test {
     Contains {
         /// Folded as the text is.
         needle: String,
-        reads: Reads,
+        reads: TextSource,
         slot: usize,
     },
     Matches {
-        regex: Box<Pattern>,
-        reads: Reads,
+        regex: Box<SelectorRegex>,
+        reads: TextSource,
     },
-    Not(Box<Group>),
-    Is(Box<Group>),
+    Not(Box<SelectorList>),
+    Is(Box<SelectorList>),
     Has {
-        group: Box<Group>,
+        group: Box<SelectorList>,
         slot: usize,
     },
 }
 
-impl Test {
+impl SimpleSelector {
     /// Rough rank of what a test costs.
     fn cost(&self) -> u8 {
         match self {
