@@ -21,7 +21,7 @@ pub const BACKTRACK_LIMIT: usize = 1_000_000;
 #[non_exhaustive]
 pub enum JavaRegexError {
     /// An escape that Java does not know, or that cannot be said here.
-    #[error("`\\{letter}` is no escape that can be used")]
+    #[error("`\\{letter}` is not a supported escape")]
     Escape {
         /// The character behind the backslash.
         letter: char,
@@ -423,7 +423,7 @@ mod tests {
             assert!(compile_whole(java).is_err(), "{java}");
         }
         let error = compile_find(r"\y").unwrap_err();
-        assert_eq!(error.to_string(), r"`\y` is no escape that can be used");
+        assert_eq!(error.to_string(), r"`\y` is not a supported escape");
     }
 
     #[test]

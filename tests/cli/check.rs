@@ -293,7 +293,7 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     43 |     query: { block: "div:nth-child(x)", selector: "p:contain(x)" }
        |                                    ^
-    error: bad selector: `:contain` is not known; did you mean `:contains`?
+    error: bad selector: unknown pseudo-class `:contain`; did you mean `:contains`?
       --> defs/job.yml:43:53
        |
     43 |     query: { block: "div:nth-child(x)", selector: "p:contain(x)" }
@@ -303,7 +303,7 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
        |
     44 |     items: [ item: { name: i, script: "1 +" } ]
        |                                       ^^^^^
-    error: bad selector: no `]` goes with this `[`
+    error: bad selector: `[` has no matching `]`
       --> defs/job.yml:45:44
        |
     45 |     dims: [ item: { name: day, selector: "p[", filters: [ filter: { type: value, pattern: "(" } ] } ]

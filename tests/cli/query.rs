@@ -70,7 +70,7 @@ fn queries_that_cannot_be_read() {
     insta::assert_snapshot!(css.shown(&work), @r#"
     exit 3
     --- stderr
-    error: no `]` goes with this `[` (at character 3)
+    error: `[` has no matching `]` (at character 3)
     "#);
     let xpath = work.spoonbill(&["query", "page.html", "--xpath", "//li["]);
     insta::assert_snapshot!(xpath.shown(&work), @r#"

@@ -85,7 +85,8 @@ impl Workshop {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
             let limits = self.parse.tree_limits();
-            Document::parse_as(dialect.html_dialect(), &text, limits).map_err(|error| error.to_string())
+            Document::parse_as(dialect.html_dialect(), &text, limits)
+                .map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
     }

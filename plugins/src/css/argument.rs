@@ -1,4 +1,5 @@
-//! Reads what stands in the brackets of a selector.
+//! Parses the arguments of selectors: attributes in `[...]`, and texts, patterns and positions in
+//! `(...)`.
 
 use super::SelectorError;
 use super::cursor::SelectorCursor;
@@ -15,18 +16,18 @@ pub(super) fn attribute(cursor: &mut SelectorCursor<'_>) -> Result<SimpleSelecto
         if next == '=' || (inside.peek_at(1) == Some('=') && "!^$*~".contains(next)) {
             break;
         }
-        inside.bump();
+        inside.skip();
     }
     let key = inside.text(start..inside.at());
     if key.is_empty() {
         return Err(SelectorError::new(start, "an attribute name is missing"));
     }
     let Some(sign) = inside.peek() else {
-        return attribute_is_there(start, &key);
+        return has_attribute(start, &key);
     };
-    inside.bump();
+    inside.skip();
     if sign != '=' {
-        inside.bump();
+        inside.skip();
     }
     let value_at = inside.at();
     let value = inside.text(inside.range_to_end());
@@ -39,15 +40,15 @@ pub(super) fn attribute(cursor: &mut SelectorCursor<'_>) -> Result<SimpleSelecto
         '^' => AttributeOperator::Starting,
         '$' => AttributeOperator::Ending,
         '*' => AttributeOperator::Containing,
-        // What is quoted is a word as the standard has it; else it is jsoup's regex.
-        '~' if quoted(flagged(&value).0).is_some() => AttributeOperator::Word,
+        // A quoted value is a word, as in standard CSS. jsoup reads an unquoted one as a regex.
+        '~' if quoted(split_case_flag(&value).0).is_some() => AttributeOperator::Word,
         '~' => {
             let regex = regex(&value, value_at)?;
             return Ok(SimpleSelector::AttributeMatches { key, regex });
         }
         _ => AttributeOperator::Equal,
     };
-    let (value, exact) = flagged(&value);
+    let (value, exact) = split_case_flag(&value);
     if exact {
         let value = quoted(value).unwrap_or(value).to_owned();
         return Ok(SimpleSelector::Attribute { key, is, value, exact });
@@ -56,8 +57,8 @@ pub(super) fn attribute(cursor: &mut SelectorCursor<'_>) -> Result<SimpleSelecto
     Ok(SimpleSelector::Attribute { key, is, value, exact })
 }
 
-/// The value without the flag behind its quotes, and whether letters count as they are written.
-fn flagged(value: &str) -> (&str, bool) {
+/// The value without a case flag behind its quotes, and whether the comparison is case-sensitive.
+fn split_case_flag(value: &str) -> (&str, bool) {
     let trimmed = value.trim_matches(|c| c <= ' ');
     for flag in ['i', 'I', 's', 'S'] {
         if let Some(bare) =
@@ -70,14 +71,14 @@ fn flagged(value: &str) -> (&str, bool) {
     (value, false)
 }
 
-/// What stands between quotes that are the very first and last character.
+/// The text between quotes, if they are the first and last character.
 fn quoted(value: &str) -> Option<&str> {
     ['\'', '"']
         .into_iter()
         .find_map(|quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)))
 }
 
-fn attribute_is_there(at: usize, key: &str) -> Result<SimpleSelector, SelectorError> {
+fn has_attribute(at: usize, key: &str) -> Result<SimpleSelector, SelectorError> {
     match key.strip_prefix('^') {
         Some("") => Err(SelectorError::new(at, "an attribute name is missing after `^`")),
         Some(prefix) => Ok(SimpleSelector::AttributePrefix(prefix.to_lowercase())),
@@ -85,14 +86,14 @@ fn attribute_is_there(at: usize, key: &str) -> Result<SimpleSelector, SelectorEr
     }
 }
 
-/// Pages have no base address, so `abs:href` can mean no more than `href`.
+/// The key without `abs:`. Pages have no base address here, so `abs:href` is the same as `href`.
 fn attribute_key(key: &str) -> LocalName {
     let key = key.to_lowercase();
     key.strip_prefix("abs:").unwrap_or(&key).into()
 }
 
-/// Quotes are dropped if they are the very first and last character; spaces inside them count only
-/// where the start or the end of the value is compared.
+/// Removes quotes that are the first and last character. Spaces inside them are kept only where the
+/// start or end of the value is compared.
 fn attribute_value(value: &str, is: AttributeOperator) -> String {
     let quoted = quoted(value);
     let lower = quoted.unwrap_or(value).to_lowercase();
@@ -113,7 +114,7 @@ fn argument(cursor: &mut SelectorCursor<'_>, what: &str) -> Result<String, Selec
     Ok(cursor.text(within))
 }
 
-/// Reads the text to look for, folded as the texts of the page are.
+/// Reads the text to search for, folded like the texts of the page.
 pub(super) fn search_text(cursor: &mut SelectorCursor<'_>) -> Result<String, SelectorError> {
     Ok(fold(&unescaped(&argument(cursor, "a text")?)))
 }
@@ -145,13 +146,13 @@ fn regex(pattern: &str, at: usize) -> Result<Box<SelectorRegex>, SelectorError> 
 }
 
 pub(super) fn index(cursor: &mut SelectorCursor<'_>) -> Result<u32, SelectorError> {
-    cursor.bump();
+    cursor.skip();
     let within = cursor.take_to(')')?;
     let start = within.start;
     let text = cursor.text(within);
     let digits = text.trim();
     digits.parse().ok().filter(|_| digits.chars().all(|c| c.is_ascii_digit())).ok_or_else(|| {
-        let message = format!("`{digits}` is not an index: a number from 0 up is wanted");
+        let message = format!("`{digits}` is not an index: expected a whole number from 0");
         SelectorError::new(start, message)
     })
 }
@@ -165,7 +166,7 @@ pub(super) fn nth(
     from_end: bool,
     of_type: bool,
 ) -> Result<SimpleSelector, SelectorError> {
-    cursor.bump();
+    cursor.skip();
     let within = cursor.take_to(')')?;
     let start = within.start;
     let text = cursor.text(within);
@@ -187,7 +188,7 @@ fn nth_formula(text: &str) -> Option<(i32, i32)> {
         return signed(&lower).map(|offset| (0, offset));
     };
     let step = match step {
-        // jsoup drops the sign of a bare `-n`, and definitions were written against what it does.
+        // jsoup drops the sign of a bare `-n`, and existing definitions rely on it.
         "" | "+" | "-" => 1,
         number => signed(number)?,
     };

@@ -1,26 +1,27 @@
-//! What has been learnt about one page, kept from one selector to the next.
+//! Data computed about one page, shared by all selectors that search it.
 
 use std::collections::HashMap;
 
 use super::text::{Normaliser, TextIndex};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
-/// Texts and positions of one page, worked out when first asked for.
+/// Texts and positions of one page, computed when a selector first needs them.
 ///
-/// Make one for each page and pass it to every [`Selector`](super::Selector) used there.
+/// Create one for each page and pass it to every [`Selector`](super::Selector) that searches that
+/// page.
 #[derive(Debug, Default)]
 pub struct TextCache {
     pub(super) facts: PageFacts,
 }
 
-/// Position among siblings, counted from 1 at either end; 0 where not yet known.
+/// Position among siblings, counted from 1 from either end; 0 if not computed yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SiblingPosition {
     pub(super) from_start: u32,
     pub(super) from_end: u32,
 }
 
-/// Texts and positions.
+/// The contents of a [`TextCache`].
 #[derive(Debug, Default)]
 pub(super) struct PageFacts {
     plain: Option<TextIndex>,
@@ -28,7 +29,7 @@ pub(super) struct PageFacts {
     data: Option<TextIndex>,
     places: Vec<SiblingPosition>,
     places_of_type: Vec<SiblingPosition>,
-    /// Room for one own text after another.
+    /// A buffer for the own text of one element, reused for the next.
     pub(super) own: Normaliser,
 }
 
@@ -45,7 +46,7 @@ impl PageFacts {
         self.data.get_or_insert_with(|| TextIndex::data(document))
     }
 
-    /// Where `node` stands among its element siblings.
+    /// The position of `node` among its element siblings.
     pub(super) fn place(&mut self, document: &Document, node: NodeId) -> SiblingPosition {
         let Some(parent) = document.parent(node) else {
             return SiblingPosition { from_start: 1, from_end: 1 };
@@ -68,7 +69,7 @@ impl PageFacts {
         self.places[node.index()]
     }
 
-    /// Where `node` stands among its siblings of the same tag name.
+    /// The position of `node` among its siblings with the same tag name.
     pub(super) fn place_of_type(&mut self, document: &Document, node: NodeId) -> SiblingPosition {
         let Some(parent) = document.parent(node) else {
             return SiblingPosition::default();
@@ -102,7 +103,7 @@ impl PageFacts {
     }
 }
 
-/// For `:matchText`, texts count among the elements around them.
+/// The position of a text node. `:matchText` counts texts and elements together.
 fn text_place(
     document: &Document,
     text: NodeId,

@@ -1,10 +1,10 @@
-//! Reads a selector character by character, as jsoup's queue of tokens does.
+//! Reads a selector character by character, with the quoting rules of jsoup.
 
 use std::ops::Range;
 
 use super::SelectorError;
 
-/// A place in a selector, and where reading must stop.
+/// A position in a selector, and the end of the part being read.
 #[derive(Debug, Clone)]
 pub(super) struct SelectorCursor<'a> {
     chars: &'a [char],
@@ -12,7 +12,7 @@ pub(super) struct SelectorCursor<'a> {
     end: usize,
 }
 
-/// What may hide a bracket from the count.
+/// Which quotes make brackets inside them plain characters.
 #[derive(Debug, Clone, Copy)]
 struct QuoteRules {
     quotes: bool,
@@ -24,7 +24,7 @@ impl<'a> SelectorCursor<'a> {
         Self { chars, at: within.start, end: within.end }
     }
 
-    /// A cursor over a part of the same selector.
+    /// A cursor over another part of the same selector.
     pub(super) fn narrowed(&self, within: Range<usize>) -> Self {
         Self::new(self.chars, within)
     }
@@ -50,24 +50,24 @@ impl<'a> SelectorCursor<'a> {
         (at < self.end).then(|| self.chars[at])
     }
 
-    pub(super) fn bump(&mut self) {
+    pub(super) fn skip(&mut self) {
         self.at += 1;
     }
 
-    /// Steps over `wanted` if it comes next.
+    /// Skips `wanted` if it comes next; returns whether it did.
     pub(super) fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
-            self.bump();
+            self.skip();
         }
         found
     }
 
-    /// Steps over white space and says whether there was any.
+    /// Skips white space; returns whether there was any.
     pub(super) fn eat_space(&mut self) -> bool {
         let start = self.at;
         while self.peek().is_some_and(is_space) {
-            self.bump();
+            self.skip();
         }
         self.at > start
     }
@@ -75,33 +75,33 @@ impl<'a> SelectorCursor<'a> {
     pub(super) fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
         let start = self.at;
         while self.peek().is_some_and(&wanted) {
-            self.bump();
+            self.skip();
         }
         self.chars[start..self.at].iter().collect()
     }
 
-    /// Reads a name: letters that are wanted, and any with a backslash before it. `\31` is the
-    /// letter with that number.
+    /// Reads a name of the wanted characters. A backslash makes the next character part of the
+    /// name, and `\31` is the character with that hexadecimal number.
     pub(super) fn take_name(&mut self, wanted: impl Fn(char) -> bool) -> String {
         let mut name = self.take_while(&wanted);
         while self.peek() == Some('\\')
             && let Some(next) = self.peek_at(1).filter(|next| !is_space(*next))
         {
-            self.bump();
+            self.skip();
             if next.is_ascii_hexdigit() {
                 let start = self.at;
                 while self.at < start + 6 && self.peek().is_some_and(|c| c.is_ascii_hexdigit()) {
-                    self.bump();
+                    self.skip();
                 }
                 let number = u32::from_str_radix(&self.text(start..self.at), 16).ok();
                 let letter = number.and_then(char::from_u32);
                 name.push(letter.unwrap_or(char::REPLACEMENT_CHARACTER));
                 if self.peek().is_some_and(is_space) {
-                    self.bump();
+                    self.skip();
                 }
             } else {
                 name.push(next);
-                self.bump();
+                self.skip();
             }
             name.push_str(&self.take_while(&wanted));
         }
@@ -112,11 +112,11 @@ impl<'a> SelectorCursor<'a> {
         self.chars[range].iter().collect()
     }
 
-    /// Reads up to `close`, steps over it and gives what lay before.
+    /// Reads up to `close` and skips it. Returns the range before it.
     pub(super) fn take_to(&mut self, close: char) -> Result<Range<usize>, SelectorError> {
         let start = self.at;
         while let Some(next) = self.peek() {
-            self.bump();
+            self.skip();
             if next == close {
                 return Ok(start..self.at - 1);
             }
@@ -124,10 +124,11 @@ impl<'a> SelectorCursor<'a> {
         Err(SelectorError::new(start, format!("`{close}` is missing")))
     }
 
-    /// Steps over a pair of brackets, the first of which comes next, and gives what lies between.
+    /// Skips a pair of brackets, of which the opening one comes next. Returns the range between
+    /// them.
     ///
-    /// Brackets in quotes or after a backslash do not count. Where that leaves the pair open, a
-    /// quote is a plain character after all, as in `Dec '16`.
+    /// Brackets in quotes or after a backslash do not count. If the pair has no end that way,
+    /// quotes are read as plain characters, as in `Dec '16`.
     pub(super) fn take_balanced(
         &mut self,
         open: char,
@@ -142,7 +143,7 @@ impl<'a> SelectorCursor<'a> {
                 return Ok(inside);
             }
         }
-        Err(SelectorError::new(self.at, format!("no `{close}` goes with this `{open}`")))
+        Err(SelectorError::new(self.at, format!("`{open}` has no matching `{close}`")))
     }
 
     fn balanced_end(&self, open: char, close: char, rules: QuoteRules) -> Option<usize> {

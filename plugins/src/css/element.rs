@@ -1,4 +1,4 @@
-//! What an element says of itself: its name, its attributes, what is in it.
+//! Tests on a single element: name, attributes, emptiness.
 
 use super::syntax::AttributeOperator;
 use super::text::trimmed;
@@ -11,7 +11,8 @@ pub(super) fn is_named(document: &Document, node: NodeId, name: &LocalName) -> b
     })
 }
 
-/// The value of an attribute; SVG has names such as `viewBox`, selectors know no upper case.
+/// The value of an attribute. `key` is lower case, but SVG has attributes such as `viewBox`, so
+/// these match in any case.
 pub(super) fn attribute<'a>(
     document: &'a Document,
     node: NodeId,
@@ -29,7 +30,7 @@ pub(super) fn has_class(document: &Document, node: NodeId, class: &str) -> bool 
         .is_some_and(|all| all.split_whitespace().any(|own| same_letters(own, class)))
 }
 
-/// Whether `text` in lower case is `lower`.
+/// Whether `text` equals `lower` when folded to lower case.
 fn same_letters(text: &str, lower: &str) -> bool {
     if text.is_ascii() {
         return text.eq_ignore_ascii_case(lower);
@@ -58,7 +59,7 @@ pub(super) fn attribute_holds(value: Option<&str>, is: AttributeOperator, wanted
     }
 }
 
-/// Like [`attribute_holds`], with upper and lower case told apart.
+/// Like [`attribute_holds`], but case-sensitive.
 pub(super) fn attribute_is(value: Option<&str>, is: AttributeOperator, wanted: &str) -> bool {
     let own = value.unwrap_or_default();
     match is {
@@ -72,14 +73,14 @@ pub(super) fn attribute_is(value: Option<&str>, is: AttributeOperator, wanted: &
     }
 }
 
-/// Whether there is nothing but comments inside; even a blank text counts as something.
+/// Whether an element contains nothing but comments. White space counts as content.
 pub(super) fn is_empty(document: &Document, node: NodeId) -> bool {
     document
         .children(node)
         .all(|child| matches!(document.kind(child), NodeKind::Comment | NodeKind::Doctype))
 }
 
-/// `:root` is the root of the search, or the page's first element if that is the document.
+/// `:root`: the root of the search. If that is the document node, its first element.
 pub(super) fn is_root(document: &Document, root: NodeId, node: NodeId) -> bool {
     if document.kind(root) == NodeKind::Document {
         return document.child_elements(root).next() == Some(node);

@@ -1,7 +1,7 @@
-//! Decides whether a node matches, reading the selector from right to left.
+//! Decides whether a node matches a selector, which is read from right to left.
 //!
-//! Walks to ancestors and siblings remember their outcome, so that a selector takes a number of
-//! steps that grows with the page and not with its depth times itself.
+//! Searches among ancestors and siblings keep their results. So the number of steps grows with the
+//! size of the page, and not with the size times the depth.
 
 use super::cache::PageFacts;
 use super::element::{
@@ -17,22 +17,22 @@ use super::text::{TextIndex, is_data, own_text_into, trimmed};
 use super::{MatchError, Selector};
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
-/// Compounds tried in one search; some seconds of work.
+/// Compound selectors tried in one search. This many take some seconds.
 const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
 /// Bytes a regex may read for the price of one step.
 const BYTES_PER_STEP: usize = 64;
 
-/// Whether something matches; the error is boxed to keep the many good answers small.
+/// Whether something matches. The error is boxed to keep the common result small.
 pub(super) type MatchResult = Result<bool, Box<MatchError>>;
 
-/// One search: where it starts, and what its walks have found.
+/// The root of one search, and the results of searches among ancestors and siblings.
 pub(super) struct SearchScope {
     root: NodeId,
-    /// By link, then by node counted from the root.
+    /// By `CombinatorLink::slot`, then by position of the node behind the root.
     walks: Vec<Vec<WalkOutcome>>,
 }
 
-/// Outcome of a walk that starts at a node.
+/// Whether some ancestor or earlier sibling of a node matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WalkOutcome {
     Unknown,
@@ -50,12 +50,12 @@ impl SearchScope {
 pub(super) struct Matcher<'a> {
     document: &'a Document,
     facts: &'a mut PageFacts,
-    /// Everything asked about lies in here.
+    /// The root of the whole search. Every node that is asked about lies inside.
     reach: NodeId,
     selector: &'a Selector,
-    /// By `:has`: all that it looks for.
+    /// For each `:has`, all nodes inside `reach` that match its argument.
     lists: Vec<Option<Vec<NodeId>>>,
-    /// By `:contains`: all places of the text looked for.
+    /// For each `:contains`, all positions of its text.
     needles: Vec<Option<Vec<usize>>>,
     steps_left: u64,
 }
@@ -102,7 +102,7 @@ impl<'a> Matcher<'a> {
         self.part(scope, &chain.subject, &chain.links, node)
     }
 
-    /// A compound, and what lies to its left.
+    /// Whether a node matches a compound selector and all parts to its left.
     pub(super) fn part(
         &mut self,
         scope: &mut SearchScope,
@@ -122,7 +122,7 @@ impl<'a> Matcher<'a> {
         let Some((link, rest)) = links.split_first() else {
             return Ok(true);
         };
-        // What stands left of a combinator is never looked for outside the root.
+        // The parts left of a combinator are searched only inside the root.
         if node == scope.root {
             return Ok(false);
         }
@@ -138,7 +138,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Tries one ancestor or sibling after the other.
+    /// Tries all ancestors or earlier siblings, nearest first.
     fn walk(
         &mut self,
         scope: &mut SearchScope,
@@ -169,7 +169,7 @@ impl<'a> Matcher<'a> {
             }
             last = other;
         };
-        // All nodes passed on the way would have walked to the same end.
+        // The result is the same for all nodes passed on the way.
         let mut passed = node;
         loop {
             scope.walks[link.slot][passed.index() - root.index()] = outcome;
@@ -223,7 +223,7 @@ impl<'a> Matcher<'a> {
                 self.steps_left = left;
                 Ok(())
             }
-            None => Err(Box::new(MatchError::TooMuchWork {
+            None => Err(Box::new(MatchError::TooManySteps {
                 selector: self.selector.as_str().to_owned(),
                 steps_max: STEPS_MAX,
             })),
@@ -236,7 +236,7 @@ impl<'a> Matcher<'a> {
         test: &SimpleSelector,
         node: NodeId,
     ) -> MatchResult {
-        // A text found by `:matchText` passes for an element like the one it stands in.
+        // For most tests, a text node stands for the element that contains it.
         let host = match self.document.kind(node) {
             NodeKind::Text => self.document.parent(node).unwrap_or(node),
             _ => node,
@@ -272,7 +272,7 @@ impl<'a> Matcher<'a> {
             SimpleSelector::AttributeMatches { key, regex } => match attribute(document, host, key)
             {
                 Some(value) => {
-                    regex.is_match(value).map_err(|reason| Box::new(astray(regex, reason)))?
+                    regex.is_match(value).map_err(|reason| Box::new(regex_failed(regex, reason)))?
                 }
                 None => false,
             },
@@ -303,7 +303,7 @@ impl<'a> Matcher<'a> {
         self.facts.place(self.document, node).from_start - 1
     }
 
-    /// Position from either end; none for what hangs at the document node.
+    /// Position from either end; `None` for children of the document node.
     fn place(&mut self, node: NodeId, of_type: bool) -> Option<(u32, u32)> {
         self.document.parent_element(node)?;
         let place = if of_type {
@@ -355,10 +355,10 @@ impl<'a> Matcher<'a> {
             (steps, regex.is_match(&index.text[start..end]))
         };
         self.spend(steps as u64)?;
-        found.map_err(|reason| Box::new(astray(regex, reason)))
+        found.map_err(|reason| Box::new(regex_failed(regex, reason)))
     }
 
-    /// Whether something below `node` matches, with the search starting at `node`.
+    /// Whether a node below `node` matches, with `node` as root of the search.
     fn has(&mut self, group: &SelectorList, slot: usize, node: NodeId) -> MatchResult {
         let document = self.document;
         if group.rooted {
@@ -378,7 +378,7 @@ impl<'a> Matcher<'a> {
             }
             return Ok(false);
         }
-        // The verdict on what lies below is the same for every ancestor: look once for all.
+        // The result for a node below does not depend on the root, so all are computed once.
         if self.lists[slot].is_none() {
             let mut scope = SearchScope::new(self.reach, self.selector.group.slots.walks);
             let mut list = Vec::new();
@@ -395,11 +395,11 @@ impl<'a> Matcher<'a> {
     }
 }
 
-fn astray(regex: &SelectorRegex, reason: String) -> MatchError {
+fn regex_failed(regex: &SelectorRegex, reason: String) -> MatchError {
     MatchError::Regex { pattern: regex.as_str().to_owned(), reason }
 }
 
-/// Every place of `needle` in the text of `reach`, overlapping ones too.
+/// All positions of `needle` in the text of `reach`, overlapping ones included.
 fn occurrences(index: &TextIndex, needle: &str, reach: NodeId) -> Vec<usize> {
     let (mut start, end) = index.span(reach);
     let mut places = Vec::new();

@@ -1,8 +1,8 @@
-//! CSS selectors in jsoup's dialect, over our own page tree.
+//! CSS selectors in jsoup's dialect.
 //!
-//! A [`Selector`] is compiled once and matched right to left; what is learnt about a page (texts,
-//! positions among siblings) is kept in a [`TextCache`] of the caller's. Nothing here recurses with
-//! the depth of a page.
+//! A [`Selector`] is compiled once and matched from right to left. Texts and sibling positions of a
+//! page are computed once and kept in a [`TextCache`], which the caller owns. No recursion depends
+//! on the depth of a page.
 
 mod argument;
 mod cache;
@@ -25,13 +25,13 @@ use crate::html::{Document, NodeId};
 pub use cache::TextCache;
 pub use text::{own_text, text};
 
-/// A selector that cannot be read.
+/// Why a selector could not be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at character {})", at + 1)]
 pub struct SelectorError {
-    /// What is wrong, in plain words.
+    /// What is wrong, as users read it.
     pub message: String,
-    /// Where, in characters from the start of the selector.
+    /// The position of the problem, in characters from 0.
     pub at: usize,
 }
 
@@ -41,29 +41,29 @@ impl SelectorError {
     }
 }
 
-/// A selector that could not be followed through on a page.
+/// Why a selector could not be evaluated on a page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// A regular expression went astray on the page's text.
-    #[error("regex `{pattern}` gives up on this page: {reason}")]
+    /// The regex engine stopped, for example at its limit on backtracking.
+    #[error("regex `{pattern}` failed on this page: {reason}")]
     Regex {
         /// The pattern as written in the selector.
         pattern: String,
-        /// What the regex engine says.
+        /// The error of the regex engine.
         reason: String,
     },
-    /// The page makes the selector take steps without end.
+    /// The search took more steps than allowed.
     #[error("selector `{selector}` needs more than {steps_max} steps on this page")]
-    TooMuchWork {
+    TooManySteps {
         /// The selector as written.
         selector: String,
-        /// The limit it hit.
+        /// The limit on steps.
         steps_max: u64,
     },
 }
 
-/// A compiled selector; cheap to clone, and any thread may use it.
+/// A compiled selector. A clone is cheap, and threads can share it.
 ///
 /// ```
 /// use spoonbill_plugins::css::{Selector, TextCache, own_text};
@@ -87,12 +87,12 @@ impl Selector {
         Ok(Self { group: Arc::new(parse::parse(text)?), text: text.into() })
     }
 
-    /// Finds every match in `root` and below, in document order.
+    /// Finds all matches at `root` and below, in document order.
     ///
-    /// `root` itself is a candidate, also when it is the document node. Combinators never look
-    /// above `root`; positions among siblings are those of the real document. `cache` must have
-    /// served no other page. With `:matchText` the matches are text nodes, which pass for elements
-    /// of the tag and attributes around them.
+    /// `root` itself can match, even if it is the document node. Combinators never look above
+    /// `root`, but positions among siblings are those in the whole document. `cache` must not have
+    /// been used with another page. With `:matchText` the matches are text nodes, which have the
+    /// tag and attributes of the element around them.
     pub fn select(
         &self,
         document: &Document,
@@ -102,7 +102,7 @@ impl Selector {
         select::select(self, document, root, cache)
     }
 
-    /// The first of what [`Selector::select`] finds, for less work.
+    /// The first match of [`Selector::select`]. It is cheaper than finding all.
     pub fn select_first(
         &self,
         document: &Document,

@@ -1,8 +1,9 @@
 //! Compiles the text of a selector.
 //!
-//! What jsoup 1.13 accepts means the same here, but for slips of its parser: a tab or line break is
-//! white space everywhere, and `*|a` also finds a plain `a`. Some of what it refuses is accepted
-//! besides: a lone quote, `:is`, `:scope`, escapes in names, flags of attributes, `2n + 1`, a combinator after a comma.
+//! Selectors that jsoup 1.13 accepts mean the same here, with two exceptions: tabs and line breaks
+//! are white space everywhere, and `*|a` also finds a plain `a`. Some selectors that jsoup rejects
+//! are accepted: a lone quote, `:is`, `:scope`, escapes in names, case flags of attributes, `2n +
+//! 1`, and a combinator after a comma.
 
 use std::ops::Range;
 
@@ -14,12 +15,13 @@ use super::syntax::{
     SimpleSelector, TextSource,
 };
 
-/// Selectors inside selectors; bounds our own recursion.
+/// Levels of selectors inside selectors. It bounds the recursion of the parser.
 const NESTING_MAX: usize = 16;
-/// Compounds of a selector, those inside others included; bounds the recursion of the matcher.
+/// Compound selectors in a selector, including those in arguments. It bounds the recursion of the
+/// matcher.
 const COMPOUNDS_MAX: usize = 500;
 
-/// Pseudo-classes, in the spelling of the manual. Any case is understood.
+/// Pseudo-classes as jsoup's manual spells them. They are recognized in any case.
 const PSEUDO_CLASSES: [&str; 25] = [
     "contains",
     "containsData",
@@ -80,7 +82,7 @@ impl SelectorParser<'_> {
             chains.push(self.chain(&mut cursor)?);
         }
         let rooted = chains.iter().any(|chain| {
-            !chain.links.is_empty() || chain.subject.tests.iter().any(SimpleSelector::rooted)
+            !chain.links.is_empty() || chain.subject.tests.iter().any(SimpleSelector::is_rooted)
         });
         let only_children = chains.iter().all(|chain| match chain.links.as_slice() {
             [link] => {
@@ -92,7 +94,7 @@ impl SelectorParser<'_> {
         Ok(SelectorList { chains, rooted, only_children, slots: self.slots })
     }
 
-    /// Reads up to a comma or the end.
+    /// Reads a complex selector, up to a comma or the end.
     fn chain(&mut self, cursor: &mut SelectorCursor<'_>) -> Result<ComplexSelector, SelectorError> {
         cursor.eat_space();
         let mut left = Vec::new();
@@ -162,7 +164,7 @@ impl SelectorParser<'_> {
             ':' => self.pseudo_class(cursor),
             '*' if cursor.peek_at(1) == Some('|') => tag(cursor),
             '*' => {
-                cursor.bump();
+                cursor.skip();
                 Ok(SimpleSelector::Any)
             }
             _ if next.is_alphanumeric() => tag(cursor),
@@ -176,7 +178,7 @@ impl SelectorParser<'_> {
         cursor: &mut SelectorCursor<'_>,
     ) -> Result<SimpleSelector, SelectorError> {
         let start = cursor.at();
-        cursor.bump();
+        cursor.skip();
         let name = cursor.take_while(|c| c.is_alphanumeric() || c == '-');
         match name.to_ascii_lowercase().as_str() {
             "first-child" => Ok(first(false, false)),
@@ -190,7 +192,7 @@ impl SelectorParser<'_> {
             "scope" => Ok(SimpleSelector::Scope),
             "matchtext" => Ok(SimpleSelector::MatchText),
             lower if takes_argument(lower) && cursor.peek() != Some('(') => {
-                let message = format!("`:{name}` wants an argument in parentheses");
+                let message = format!("`:{name}` needs an argument in parentheses");
                 Err(SelectorError::new(cursor.at(), message))
             }
             "nth-child" => nth(cursor, false, false),
@@ -246,7 +248,7 @@ fn takes_argument(lower: &str) -> bool {
             && PSEUDO_CLASSES.iter().any(|known| known.eq_ignore_ascii_case(lower))
 }
 
-/// The range without white space and control characters at its ends.
+/// The range without white space and control characters at both ends.
 fn trimmed(chars: &[char], mut range: Range<usize>) -> Range<usize> {
     while !range.is_empty() && chars[range.start] <= ' ' {
         range.start += 1;
@@ -264,22 +266,22 @@ fn take_combinator(cursor: &mut SelectorCursor<'_>) -> Option<Combinator> {
         '~' => Combinator::Later,
         _ => return None,
     };
-    cursor.bump();
+    cursor.skip();
     Some(combinator)
 }
 
 fn unexpected(cursor: &SelectorCursor<'_>) -> SelectorError {
     let message = match cursor.peek() {
-        Some(next) => format!("`{next}` cannot stand here"),
-        None => "selector ends too early".to_owned(),
+        Some(next) => format!("unexpected `{next}`"),
+        None => "unexpected end of the selector".to_owned(),
     };
     SelectorError::new(cursor.at(), message)
 }
 
-/// Reads a name after its `#` or `.`.
+/// Reads the name after `#` or `.`.
 fn identifier(cursor: &mut SelectorCursor<'_>, what: &str) -> Result<String, SelectorError> {
     let sign = cursor.peek().unwrap_or_default();
-    cursor.bump();
+    cursor.skip();
     let name = cursor.take_name(|c| c.is_alphanumeric() || c == '-' || c == '_');
     if name.is_empty() {
         let message = format!("{what} is missing after `{sign}`");
@@ -312,13 +314,14 @@ fn unknown_pseudo_class(name: &str) -> String {
         PSEUDO_CLASSES.iter().map(|known| (distance(&lower, &known.to_lowercase()), known)).min();
     match nearest {
         Some((steps, known)) if steps <= 1 + name.len() / 4 => {
-            format!("`:{name}` is not known; did you mean `:{known}`?")
+            format!("unknown pseudo-class `:{name}`; did you mean `:{known}`?")
         }
-        _ => format!("`:{name}` is not known"),
+        _ => format!("unknown pseudo-class `:{name}`"),
     }
 }
 
-/// How many letters must be changed, added or dropped to make `left` into `right`.
+/// The edit distance: how many characters must be changed, added or removed to turn `left` into
+/// `right`.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,4 +1,4 @@
-//! Finds candidates and has them matched.
+//! Finds the nodes that could match a selector and passes them to the matcher.
 
 use super::cache::TextCache;
 use super::matcher::{Matcher, SearchScope};
@@ -30,7 +30,7 @@ pub(super) fn select(
     Ok(found)
 }
 
-/// The first match in document order. Each alternative is followed to its first match only.
+/// The first match in document order: the earliest of the first matches of all alternatives.
 pub(super) fn select_first(
     selector: &Selector,
     document: &Document,
@@ -81,12 +81,13 @@ impl<'a> SelectorSearch<'a> {
         self.first_only && !self.found.is_empty()
     }
 
-    /// The elements of a name in the root, the root among them.
+    /// The elements with this name at the root and below.
     fn named(&self, name: &LocalName) -> &'a [NodeId] {
         self.document.named(name, self.root)
     }
 
-    /// All nodes in the root that can be the subject, the root among them, if there is a list.
+    /// The shortest list that contains every node at the root and below that can match; `None` if
+    /// no list applies.
     fn listed(&self, subject: &CompoundSelector) -> Option<&'a [NodeId]> {
         if subject.wants_text {
             return None;
@@ -100,7 +101,7 @@ impl<'a> SelectorSearch<'a> {
         lists.min_by_key(|list| list.len())
     }
 
-    /// Whether parents are fewer than candidates, as `tr` are fewer than `td` in `tr > td`.
+    /// Whether searching the parents is cheaper: in `tr > td` there are fewer `tr` than `td`.
     fn parents_are_fewer(&self, chain: &ComplexSelector) -> bool {
         let Some(link) = chain.links.first() else {
             return false;
@@ -178,7 +179,8 @@ pub(super) fn matches(
         .map_err(|error| *error)
 }
 
-/// The document node is a candidate like any element, as in jsoup, but only ever as the root.
+/// Whether a node is of the kind that a selector finds. As in jsoup, the document node can match
+/// like an element, but only as the root.
 pub(super) fn is_candidate(document: &Document, chain: &ComplexSelector, node: NodeId) -> bool {
     match document.kind(node) {
         NodeKind::Element | NodeKind::Document => !chain.subject.wants_text,

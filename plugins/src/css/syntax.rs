@@ -1,21 +1,23 @@
-//! A compiled selector: groups of chains of compounds of tests.
+//! A compiled selector. A list holds complex selectors, these hold compound selectors joined by
+//! combinators, and these hold simple selectors.
 
 use super::regex::SelectorRegex;
 use crate::html::LocalName;
 
-/// Alternatives, written with `,`.
+/// Alternatives, separated by `,`.
 #[derive(Debug)]
 pub(super) struct SelectorList {
     pub(super) chains: Vec<ComplexSelector>,
-    /// Whether the verdict on a node depends on where the search starts.
+    /// Whether the result for a node depends on the root of the search.
     pub(super) rooted: bool,
-    /// Whether all matches are children of where the search starts (`> a`).
+    /// Whether all matches are children of the root (`> a`).
     pub(super) only_children: bool,
-    /// Memo slots that this group and all groups inside it use.
+    /// The slots that this list and all lists in its arguments use.
     pub(super) slots: MemoSlots,
 }
 
-/// How many memos of each kind a selector wants.
+/// Numbers of the results a matcher remembers for a selector: searches among ancestors and
+/// siblings, arguments of `:has`, texts of `:contains`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoSlots {
     pub(super) walks: usize,
@@ -23,11 +25,11 @@ pub(super) struct MemoSlots {
     pub(super) needles: usize,
 }
 
-/// One alternative: the compound an answer must match, then what lies to its left.
+/// One alternative: the compound selector of the match itself, then the parts to its left.
 #[derive(Debug)]
 pub(super) struct ComplexSelector {
     pub(super) subject: CompoundSelector,
-    /// From right to left.
+    /// Ordered from right to left.
     pub(super) links: Vec<CombinatorLink>,
 }
 
@@ -35,29 +37,30 @@ pub(super) struct ComplexSelector {
 pub(super) struct CombinatorLink {
     pub(super) combinator: Combinator,
     pub(super) compound: CompoundSelector,
-    /// Memo of this link's walk.
+    /// Where [`SearchScope`](super::matcher::SearchScope) keeps this link's results.
     pub(super) slot: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Combinator {
-    /// White space: any ancestor.
+    /// White space: an ancestor.
     Descendant,
     /// `>`: the parent.
     Child,
-    /// `+`: the element before.
+    /// `+`: the element directly before.
     Next,
-    /// `~`: any element before.
+    /// `~`: an element before.
     Later,
 }
 
-/// Tests that must all hold: the cheap ones first, but in the order written around `:matchText`.
+/// Simple selectors that must all match. They are sorted by cost, but keep their order if
+/// `:matchText` is among them.
 #[derive(Debug)]
 pub(super) struct CompoundSelector {
     pub(super) tests: Vec<SimpleSelector>,
-    /// Whether it is about text nodes (`:matchText`) and not about elements.
+    /// Whether it matches text nodes (`:matchText`) instead of elements.
     pub(super) wants_text: bool,
-    /// How many tests, the last ones, the element around a text must pass too.
+    /// How many of the last tests must also hold for the element around a text.
     pub(super) on_host: usize,
 }
 
@@ -69,14 +72,15 @@ impl CompoundSelector {
         }
         Self {
             wants_text: text_at.is_some(),
-            // jsoup reads a compound from its end and makes elements of texts when it comes to
-            // `:matchText`: what is written after that has by then been asked of the element.
+            // jsoup evaluates a compound selector from its end, and replaces elements by their
+            // texts when it reaches `:matchText`. So everything after `:matchText` was tested on
+            // the element.
             on_host: text_at.map_or(0, |at| tests.len() - at - 1),
             tests,
         }
     }
 
-    /// The tag name every match has, if the compound asks for one.
+    /// The tag name that every match has, if the selector demands one.
     pub(super) fn tag(&self) -> Option<&LocalName> {
         self.tests.iter().find_map(|test| match test {
             SimpleSelector::Tag(name) => Some(name),
@@ -85,7 +89,7 @@ impl CompoundSelector {
     }
 }
 
-/// Which position among siblings is meant.
+/// A position among siblings: `step * n + offset` for some `n` from 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NthPosition {
     pub(super) step: i32,
@@ -112,41 +116,41 @@ pub(super) enum AttributeOperator {
     Starting,
     Ending,
     Containing,
-    /// One of the words of the value.
+    /// One of the value's words, which are separated by white space.
     Word,
 }
 
-/// Which text a test reads.
+/// The text that a test reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextSource {
-    /// All text of the element.
+    /// All text of the element and its descendants.
     Whole,
-    /// Its own text nodes only.
+    /// The element's own text nodes.
     Own,
     /// Scripts, styles and comments.
     Data,
 }
 
-/// One condition on a node.
+/// A simple selector: one condition on a node.
 #[derive(Debug)]
 pub(super) enum SimpleSelector {
     /// `*`.
     Any,
-    /// The node the search starts from; stands before a leading combinator.
+    /// `:scope`, the root of the search. It is also implied before a leading combinator.
     Scope,
     Tag(LocalName),
-    /// `*|name`: as is, or after any prefix.
+    /// `*|name`: the name with any prefix or none.
     AnyPrefix {
         name: LocalName,
         suffix: String,
     },
     Id(String),
-    /// Lower case.
+    /// The class in lower case.
     Class(String),
     HasAttribute(LocalName),
-    /// `[^prefix]`, lower case.
+    /// `[^prefix]`, in lower case.
     AttributePrefix(String),
-    /// The value is in lower case, unless the letters count `exact`ly as they are.
+    /// `value` is in lower case unless the comparison is `exact`.
     Attribute {
         key: LocalName,
         is: AttributeOperator,
@@ -157,7 +161,7 @@ pub(super) enum SimpleSelector {
         key: LocalName,
         regex: Box<SelectorRegex>,
     },
-    /// `:eq`, 0-based like the two below.
+    /// `:eq`. Like `:lt` and `:gt` it counts from 0.
     IndexEqual(u32),
     IndexLess(u32),
     IndexGreater(u32),
@@ -169,7 +173,7 @@ pub(super) enum SimpleSelector {
     Root,
     MatchText,
     Contains {
-        /// Folded as the text is.
+        /// Folded like the texts of the page.
         needle: String,
         reads: TextSource,
         slot: usize,
@@ -187,7 +191,7 @@ pub(super) enum SimpleSelector {
 }
 
 impl SimpleSelector {
-    /// Rough rank of what a test costs.
+    /// Rank by cost: cheaper tests run first.
     fn cost(&self) -> u8 {
         match self {
             Self::Any | Self::Scope | Self::Tag(_) | Self::MatchText => 0,
@@ -208,12 +212,12 @@ impl SimpleSelector {
         }
     }
 
-    /// Whether the verdict depends on where the search starts.
-    pub(super) fn rooted(&self) -> bool {
+    /// Whether the result depends on the root of the search.
+    pub(super) fn is_rooted(&self) -> bool {
         match self {
             Self::Scope | Self::Root | Self::IndexLess(_) => true,
             Self::Not(group) | Self::Is(group) => group.rooted,
-            // `:has` too: what it looks for starts anew at the element, whatever lies around.
+            // This includes `:has`, whose argument is searched from the element itself.
             _ => false,
         }
     }

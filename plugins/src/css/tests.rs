@@ -1,4 +1,4 @@
-//! Expectations were taken from jsoup, whose dialect this is.
+//! The expected results were taken from jsoup.
 
 use super::*;
 use crate::html::TreeLimits;
@@ -13,7 +13,7 @@ fn page(html: &str) -> Document {
     Document::parse(html, TreeLimits::default()).expect("small page")
 }
 
-/// One word for each match: tag name and own text.
+/// The matches, separated by `|`: tag name and own text of each.
 fn found_in(html: &str, root: &str, selector: &str) -> String {
     let page = page(html);
     let mut cache = TextCache::default();
@@ -52,7 +52,7 @@ fn check_from(root: &str, selector: &str, expected: &str) {
 }
 
 #[test]
-fn tags_ids_and_classes() {
+fn tags_ids_and_classes_match() {
     check("LI", "li=1|li=2|li=3|li=4|li=5");
     check("#Main", "div");
     check("#main", "");
@@ -66,7 +66,7 @@ fn tags_ids_and_classes() {
 }
 
 #[test]
-fn attributes() {
+fn attributes_match_by_operator() {
     for selector in ["[a]", "[A=X y]", "[a= x y ]", "[a=' x y ']", "[a^=' x']", "[a$='y ']"] {
         check(selector, "p=One'One tail");
     }
@@ -82,7 +82,7 @@ fn attributes() {
 }
 
 #[test]
-fn combinators_and_groups() {
+fn combinators_and_lists_match() {
     check("body>div b", "b=bold");
     check("li + li ~ li", "li=3|li=4|li=5");
     check("b, title , div > p > b", "title=a  b|b=bold");
@@ -106,7 +106,7 @@ fn a_search_stays_in_its_root() {
 }
 
 #[test]
-fn positions() {
+fn positions_count_among_siblings() {
     check("li:nth-child(2n+1)", "li=1|li=3|li=5");
     check("li:NTH-child( ODD )", "li=1|li=3|li=5");
     check("li:nth-child(2n + 1)", "li=1|li=3|li=5");
@@ -127,7 +127,7 @@ fn positions() {
 }
 
 #[test]
-fn structure() {
+fn pseudo_classes_test_the_structure() {
     check(":root", "html");
     check(":empty", "br|p|p");
     check("div:has(b), p:has(> b)", "div|p=One'One tail");
@@ -141,7 +141,7 @@ fn structure() {
 }
 
 #[test]
-fn texts() {
+fn pseudo_classes_test_texts() {
     check("div:contains(ONE'ONE BOLD TAIL TWO)", "div");
     check(r"p:contains(One\'One)", "p=One'One tail");
     check("p:contains(Two (2))", "p=Two (2) lines\\x");
@@ -162,7 +162,7 @@ fn texts() {
 }
 
 #[test]
-fn own_text_and_text() {
+fn texts_are_normalized() {
     #[track_caller]
     fn check(html: &str, own: &str, whole: &str) {
         let page = page(&format!("<x-root>{html}</x-root>"));
@@ -194,14 +194,14 @@ fn svg_names_are_matched_in_any_case() {
 }
 
 #[test]
-fn a_lone_quote_is_a_letter() {
+fn a_lone_quote_is_a_plain_character() {
     let html = "<table><td>Dec '16<td>Mar '17";
     assert_eq!(found_in(html, "", "td:contains(Dec '16)"), "td=Dec '16");
     assert_eq!(found_in(html, "", "td:contains(Dec '16) + td"), "td=Mar '17");
 }
 
 #[test]
-fn bad_selectors_say_what_is_wrong() {
+fn errors_name_the_problem_and_its_position() {
     let message = |selector| Selector::parse(selector).expect_err(selector).to_string();
     let bad = [
         "",
@@ -239,29 +239,29 @@ fn bad_selectors_say_what_is_wrong() {
     p,              a selector is missing at the end (at character 3)
     p#              an id is missing after `#` (at character 3)
     p..x            a class name is missing after `.` (at character 3)
-    -p              `-` cannot stand here (at character 1)
-    p)              `)` cannot stand here (at character 2)
-    p[              no `]` goes with this `[` (at character 2)
+    -p              unexpected `-` (at character 1)
+    p)              unexpected `)` (at character 2)
+    p[              `[` has no matching `]` (at character 2)
     [=x]            an attribute name is missing (at character 2)
     [a=]            a value is missing after `=` (at character 4)
     [^]             an attribute name is missing after `^` (at character 2)
-    p:contians(x)   `:contians` is not known; did you mean `:contains`? (at character 2)
-    p:frist-child   `:frist-child` is not known; did you mean `:first-child`? (at character 2)
-    p:xyzzy         `:xyzzy` is not known (at character 2)
+    p:contians(x)   unknown pseudo-class `:contians`; did you mean `:contains`? (at character 2)
+    p:frist-child   unknown pseudo-class `:frist-child`; did you mean `:first-child`? (at character 2)
+    p:xyzzy         unknown pseudo-class `:xyzzy` (at character 2)
     p:              a pseudo-class is missing after `:` (at character 2)
-    p:has           `:has` wants an argument in parentheses (at character 6)
+    p:has           `:has` needs an argument in parentheses (at character 6)
     p:has()         a selector is missing (at character 7)
     p:contains()    a text is missing in the parentheses (at character 12)
-    p:contains(a    no `)` goes with this `(` (at character 11)
-    :eq(-1)         `-1` is not an index: a number from 0 up is wanted (at character 5)
+    p:contains(a    `(` has no matching `)` (at character 11)
+    :eq(-1)         `-1` is not an index: expected a whole number from 0 (at character 5)
     :nth-child(x)   `x` is not a position: use `3`, `2n+1`, `odd` or `even` (at character 12)
-    :matches(a\y)   regex `a\y` cannot be read: `\y` is no escape that can be used (at character 10)
-    :matches(a(b)   no `)` goes with this `(` (at character 9)
+    :matches(a\y)   regex `a\y` is invalid: `\y` is not a supported escape (at character 10)
+    :matches(a(b)   `(` has no matching `)` (at character 9)
     ");
 }
 
 #[test]
-fn limits_on_a_selector() {
+fn nesting_and_length_are_limited() {
     let nested = format!("{}p{}", ":not(".repeat(40), ")".repeat(40));
     let error = Selector::parse(&nested).expect_err("nested");
     assert_eq!(error.message, "selectors are nested more than 16 levels deep");
@@ -270,10 +270,10 @@ fn limits_on_a_selector() {
     assert_eq!(error.message, "selector has more than 500 parts");
 }
 
-/// A page as deep as pages may be, on a small stack, with selectors that would try all pairs and
-/// triples of ancestors if nothing were remembered.
+/// A page of the greatest depth, on a small stack. Without remembered results, these selectors
+/// would try all pairs and triples of ancestors.
 #[test]
-fn a_deep_page_neither_overflows_nor_stalls() {
+fn a_deep_page_is_searched_in_linear_time() {
     let run = || {
         let html = format!("{}<p>x</p>", "<div>".repeat(4_900));
         let page = page(&html);
@@ -295,17 +295,17 @@ fn a_deep_page_neither_overflows_nor_stalls() {
 }
 
 #[test]
-fn a_search_without_end_is_given_up() {
+fn a_search_stops_at_its_step_limit() {
     let page = page(&"<div>".repeat(3_000));
     let selector = Selector::parse("div:has(> div:has(> div:has(em div)))").expect("valid");
     let result = selector.select(&page, page.root(), &mut TextCache::default());
-    assert!(matches!(result, Err(MatchError::TooMuchWork { .. })), "{result:?}");
+    assert!(matches!(result, Err(MatchError::TooManySteps { .. })), "{result:?}");
 }
 
-/// Another engine must agree wherever both speak standard CSS.
+/// `scraper` must agree on selectors of standard CSS.
 ///
-/// `html` is left out, since only there has it a place among siblings, and so is the document
-/// node, since only here is it an element.
+/// The test leaves out `html`, which has a position among siblings only in `scraper`. It also
+/// leaves out the document node, which is an element only here.
 #[test]
 fn agrees_with_scraper_on_standard_selectors() {
     let theirs = scraper::Html::parse_document(PAGE);
@@ -332,7 +332,7 @@ fn agrees_with_scraper_on_standard_selectors() {
                 .filter(|node| ours.name(*node).is_some_and(|name| &**name != "html"))
                 .map(|node| ours.text_content(node))
                 .collect();
-            // What hangs below a sole child may be judged by `html` above it.
+            // The parents of these elements include `html`, so the engines may differ.
             if *left != ":only-child" {
                 assert_eq!(found, expected, "{written}");
             }
@@ -341,7 +341,7 @@ fn agrees_with_scraper_on_standard_selectors() {
 }
 
 #[test]
-fn what_the_standard_has_beyond_jsoup() {
+fn standard_selectors_beyond_jsoup_are_accepted() {
     let html = "<a class='md:flex w-1/2 Card'>x</a><b class='2nd card'><i>y</i></b>";
     for (selector, expected) in [
         (r".md\:flex", "a=x"),

@@ -1,13 +1,13 @@
-//! The text of elements, with white space put in order as jsoup does it.
+//! The text of elements, with white space normalized like jsoup does.
 
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
-/// How far above a text's element a tag is looked for that keeps white space.
+/// Levels above a text in which `<pre>` and similar tags keep its white space.
 const KEEPING_LEVELS_MAX: usize = 5;
 
-/// The text nodes directly below `element`, as one normalised text; `<br>` counts as a space.
+/// The text of the text nodes directly below `element`, normalized. `<br>` counts as a space.
 ///
-/// A text node, which `:matchText` may find, gives its own words.
+/// For a text node, which `:matchText` can find, it is the text itself.
 ///
 /// ```
 /// use spoonbill_plugins::css::own_text;
@@ -24,7 +24,7 @@ pub fn own_text(document: &Document, element: NodeId) -> String {
     trimmed(&own.out).to_owned()
 }
 
-/// All text in `element`, normalised, with spaces where blocks meet and for `<br>`.
+/// All text in `element`, normalized, with a space at `<br>` and between block elements.
 ///
 /// ```
 /// use spoonbill_plugins::css::text;
@@ -44,7 +44,7 @@ pub fn text(document: &Document, element: NodeId) -> String {
     trimmed(&walk.normal.out).to_owned()
 }
 
-/// Drops what Java's `trim` drops.
+/// Removes the characters at both ends that Java's `trim` removes.
 pub(super) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c| c <= ' ')
 }
@@ -64,7 +64,8 @@ pub(super) fn own_text_into(document: &Document, element: NodeId, own: &mut Norm
     }
 }
 
-/// Lower case without regard to a letter's place in its word, so that slices can be compared.
+/// Folds to lower case, character by character: the result does not depend on the position in a
+/// word.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     text.chars().for_each(|c| push_folded(&mut out, c));
@@ -77,12 +78,12 @@ fn push_folded(out: &mut String, c: char) {
         return;
     }
     for lower in c.to_lowercase() {
-        // Java writes a final sigma at the end of a word; here both are one letter.
+        // Lower case has another sigma at the end of a word. Here both are the same letter.
         out.push(if lower == 'ς' { 'σ' } else { lower });
     }
 }
 
-/// Collects texts and puts their white space in order.
+/// Collects texts and normalizes their white space.
 #[derive(Debug, Default)]
 pub(super) struct Normaliser {
     pub(super) out: String,
@@ -123,7 +124,7 @@ impl Normaliser {
         }
         let mut rest = words;
         while let Some(first) = rest.chars().next() {
-            // Words of ASCII letters, most of any text, are copied as a whole.
+            // Most text is ASCII without spaces, which is copied in one piece.
             let plain = rest.bytes().take_while(|byte| matches!(byte, 0x21..0x7f)).count();
             if plain > 0 && !self.folds {
                 self.out.push_str(&rest[..plain]);
@@ -132,7 +133,8 @@ impl Normaliser {
             }
             match first {
                 ' ' | '\t' | '\n' | '\x0c' | '\r' | '\u{a0}' => self.space(),
-                // A zero-width space and a soft hyphen do not even end a run of spaces.
+                // Zero-width spaces and soft hyphens are dropped, and white space around them is
+                // one space.
                 '\u{200b}' | '\u{ad}' => {}
                 _ => self.push(first),
             }
@@ -141,7 +143,7 @@ impl Normaliser {
     }
 }
 
-/// Whether a text node is the code of a script or style.
+/// Whether a text node is the content of a script or style.
 pub(super) fn is_data(document: &Document, text: NodeId) -> bool {
     document
         .parent(text)
@@ -163,11 +165,11 @@ fn keeps_space(document: &Document, text: NodeId) -> bool {
         })
 }
 
-/// The texts of all elements of a page as slices of one.
+/// The texts of all elements, as slices of one string.
 ///
-/// The text of an element is what the walk over the page adds between its head and its tail, but
-/// for white space at the ends, which is trimmed anyway. So memory grows with the page, not with
-/// the page times its depth.
+/// The text of an element is what a walk over the page adds between entering and leaving it. White
+/// space at its ends may differ, but callers trim it. So memory grows with the page, not with the
+/// page times its depth.
 #[derive(Debug)]
 pub(super) struct TextIndex {
     pub(super) text: String,
@@ -176,21 +178,22 @@ pub(super) struct TextIndex {
 }
 
 impl TextIndex {
-    /// All visible text, folded to lower case or as it is.
+    /// All visible text; `folds` converts it to lower case.
     pub(super) fn whole(document: &Document, folds: bool) -> Self {
         let mut spans = vec![(0, 0); document.len()];
         let mut walk = VisibleText::new(document, folds);
         for node in document.all() {
             walk.leave_before(node, |left, end| spans[left.index()].1 = end);
             walk.head(node);
-            // A text node has no tail and starts where the text stood before it.
+            // This span is final for a text node. For an element, the end is set when the walk
+            // leaves it.
             spans[node.index()] = (walk.started as u32, walk.normal.out.len() as u32);
         }
         walk.leave_all(|left, end| spans[left.index()].1 = end);
         Self { text: walk.normal.out, spans }
     }
 
-    /// Scripts, styles and comments, folded to lower case.
+    /// Scripts, styles and comments, in lower case.
     pub(super) fn data(document: &Document) -> Self {
         let mut starts = Vec::with_capacity(document.len());
         let mut out = String::new();
@@ -218,13 +221,13 @@ impl TextIndex {
         Self { text: out, spans }
     }
 
-    /// Where the text of `node` starts and ends.
+    /// Start and end of the text of `node`.
     pub(super) fn span(&self, node: NodeId) -> (usize, usize) {
         let (start, end) = self.spans[node.index()];
         (start as usize, end as usize)
     }
 
-    /// Where the trimmed text of `node` starts and ends.
+    /// Start and end of the trimmed text of `node`.
     pub(super) fn trimmed_span(&self, node: NodeId) -> (usize, usize) {
         let (start, end) = self.span(node);
         let bytes = &self.text.as_bytes()[start..end];
@@ -234,12 +237,12 @@ impl TextIndex {
     }
 }
 
-/// A walk over a page that gathers visible text.
+/// A walk over a page that collects its visible text.
 struct VisibleText<'a> {
     document: &'a Document,
     normal: Normaliser,
     open: Vec<NodeId>,
-    /// Where the last node entered begins.
+    /// Start of the node that was entered last.
     started: usize,
 }
 
@@ -265,7 +268,7 @@ impl<'a> VisibleText<'a> {
         }
     }
 
-    /// Leaves the elements that end before `node`, and tells of each with the end of its text.
+    /// Leaves the elements that end before `node`. Calls `left` for each, with the end of its text.
     fn leave_before(&mut self, node: NodeId, mut left: impl FnMut(NodeId, u32)) {
         while let Some(last) = self.open.last().copied() {
             if self.document.is_inside(node, last) {
@@ -297,7 +300,7 @@ fn is_block(document: &Document, node: NodeId) -> bool {
     document.name(node).is_some_and(is_block_name)
 }
 
-/// The tags jsoup takes for blocks.
+/// The tags that jsoup treats as blocks.
 fn is_block_name(name: &LocalName) -> bool {
     matches!(
         &**name,

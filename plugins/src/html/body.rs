@@ -132,7 +132,7 @@ impl HtmlParser<'_> {
                 self.insert_tag(tag);
             }
             BodyStartRule::Anchor | BodyStartRule::Formatting | BodyStartRule::Nobr => {
-                self.formatting_start(kind, tag)
+                self.formatting_start(kind, tag);
             }
             BodyStartRule::Void => {
                 self.reconstruct();
@@ -151,7 +151,7 @@ impl HtmlParser<'_> {
                 self.head_start(tag);
             }
             BodyStartRule::Html | BodyStartRule::Body | BodyStartRule::Frameset => {
-                self.frame_start(kind, tag)
+                self.frame_start(kind, tag);
             }
             BodyStartRule::Form => self.form_start(tag),
             BodyStartRule::Table => {

@@ -54,7 +54,7 @@ impl Default for TreeLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HtmlDialect {
     /// The HTML standard: `<div/>` opens an element.
-    Html,
+    Standard,
     /// jsoup: `<div/>` is a complete element, and a CDATA section is text.
     Jsoup,
 }

@@ -187,7 +187,7 @@ impl<'p> HtmlParser<'p> {
         self.process(HtmlToken::Start(TagToken { closes_itself: false, ..tag }));
         match std::mem::replace(&mut self.state, TokenizerState::Data) {
             TokenizerState::Data | TokenizerState::Plaintext => {
-                self.process(HtmlToken::End(tag.name))
+                self.process(HtmlToken::End(tag.name));
             }
             TokenizerState::Rawtext | TokenizerState::Rcdata | TokenizerState::ScriptData => {
                 self.skips_line_feed = false;

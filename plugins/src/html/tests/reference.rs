@@ -193,10 +193,10 @@ impl ReferenceTree {
                 ReferenceContent::Document => {}
                 ReferenceContent::Doctype => writeln!(out, "{depth} doctype").unwrap(),
                 ReferenceContent::Text(words) => {
-                    writeln!(out, "{depth} text {:?}", &**words).unwrap()
+                    writeln!(out, "{depth} text {:?}", &**words).unwrap();
                 }
                 ReferenceContent::Comment(words) => {
-                    writeln!(out, "{depth} comment {:?}", &**words).unwrap()
+                    writeln!(out, "{depth} comment {:?}", &**words).unwrap();
                 }
                 ReferenceContent::Element(name, attributes) => {
                     writeln!(out, "{depth} {} {}", &*name.ns, &*name.local).unwrap();
