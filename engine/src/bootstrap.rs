@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use shaku::{Component, HasComponent, Interface, module};
 
+use crate::cluster::{
+    ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
+    Resting, RestingStore, RestingStoreParameters, SoloControl, has_log,
+};
 use crate::config::{Config, Durability, Seating};
 use crate::ledger::Seat;
 use crate::store::{
-    ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
-    OpenOptions, Resting, RestingStore, RestingStoreParameters, SoloControl, SoloHandle, SoloStore,
-    SoloStoreParameters, SoloThread, Store, StoreError, has_log,
+    OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store, StoreError,
 };
 
 /// Time between two beats of a cluster's leader.

@@ -3,7 +3,7 @@
 use spoonbill_defs::Problems;
 
 use crate::ledger::Reply;
-use crate::shutdown::{Signal, Stop};
+use crate::run::shutdown::{Signal, Stop};
 use crate::store::StoreError;
 
 /// Why a node without a vote has no report.

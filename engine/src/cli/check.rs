@@ -6,10 +6,10 @@ use spoonbill_defs::Sources;
 
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs, print_out};
-use crate::compose::{Composed, compose};
 use crate::config::Config;
-use crate::prepare::{forms, looked_up, prepare};
-use crate::report::counted;
+use crate::plan::prepare::{forms, looked_up, prepare};
+use crate::plan::publish::{Composed, compose};
+use crate::run::report::counted;
 
 pub(super) fn check(
     defs_dir: &Path,

@@ -3,9 +3,9 @@
 use clap::Args;
 
 use super::{SettingArgs, print_err, print_out};
+use crate::cluster::{Address, ClusterStatus, NodeState};
 use crate::ledger::Seat;
-use crate::report::counted;
-use crate::store::{Address, ClusterStatus, NodeState};
+use crate::run::report::counted;
 
 /// Which node is asked.
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use super::{SettingArgs, expect_run, print_err, print_out, secrets};
 use crate::bootstrap::Node;
-use crate::compose::Published;
 use crate::ledger::JobId;
+use crate::plan::publish::Published;
 use crate::store::{Answer, Question, StoreError};
 
 pub(super) fn failed(settings: &SettingArgs) -> u8 {

@@ -1,8 +1,9 @@
 //! `spoonbill fsck`: whether a data directory is what was written.
 
 use super::{SettingArgs, expect_run, print_err, print_out};
+use crate::cluster::LOG_CHECK;
 use crate::error::RunError;
-use crate::{documents, store};
+use crate::{pages, store};
 
 pub(super) fn fsck(settings: &SettingArgs) -> u8 {
     let config = match settings.resolve(None, None) {
@@ -13,14 +14,14 @@ pub(super) fn fsck(settings: &SettingArgs) -> u8 {
     if let Err(code) = expect_run(dir, "") {
         return code;
     }
-    let mut found = match store::examine(dir) {
+    let mut found = match store::examine(dir, &LOG_CHECK) {
         Ok(found) => found,
         Err(error) => {
             print_err(&format!("error: {error}\n"));
             return RunError::from(error).exit_code();
         }
     };
-    found.extend(documents::examine(dir));
+    found.extend(pages::examine(dir));
     if found.is_empty() {
         print_err(&format!("`{}` is whole\n", dir.display()));
         return 0;

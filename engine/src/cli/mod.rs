@@ -25,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, Inputs};
 use crate::error::RunError;
-use crate::report::Report;
+use crate::run::report::Report;
 use problems::Shown;
 
 /// A definition-driven web-scraping engine: YAML in, rows out, nothing lost.

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::{LogArgs, LogFormat};
 use crate::ledger::Standing;
-use crate::report::counted;
-use crate::shutdown::Stop;
+use crate::run::report::counted;
+use crate::run::shutdown::Stop;
 
 /// How often a terminal is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);

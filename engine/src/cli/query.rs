@@ -6,8 +6,8 @@ use spoonbill_plugins::loader::charset;
 
 use super::load::load;
 use super::{SettingArgs, print_err, print_out};
-use crate::prepare::Dialect;
-use crate::query::ask;
+use crate::plan::prepare::Dialect;
+use crate::steps::query::ask;
 
 #[derive(Debug, Args)]
 #[group(id = "question", required = true, multiple = false, args = ["css", "xpath"])]

@@ -9,17 +9,17 @@ use tokio::sync::watch;
 use super::problems::{self, Shown};
 use super::{RunArgs, expect_run, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
-use crate::compose::{compose, identity};
+use crate::cluster::{serve_control, withdraw_control};
 use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::OpenMode;
-use crate::parting;
-use crate::replay::Plan;
-use crate::report::{FinishReason, Replay, Report, counted};
-use crate::run::{Ended, Errand, Offer};
-use crate::shutdown::{self, Ears, Signal, Stop};
-use crate::store::{Answer, Question, StoreError, leave, serve_control, withdraw_control};
+use crate::plan::publish::{compose, identity};
+use crate::run::replay::Plan;
+use crate::run::report::{FinishReason, Replay, Report, counted};
+use crate::run::shutdown::{self, Ears, Signal, Stop};
+use crate::run::{Ended, Errand, Offer, exit_mark};
+use crate::store::{Answer, Question, StoreError, leave};
 
 /// From when on a run can be asked how it is.
 const ASKED_AFTER: Duration = Duration::from_millis(150);
@@ -174,7 +174,7 @@ fn perform(
 ) -> Result<u8, RunError> {
     let engine = Engine::start(ears)?;
     if mode != OpenMode::Continue {
-        parting::end(&offer.config.store.data_dir);
+        exit_mark::end(&offer.config.store.data_dir);
     }
     let node = engine.open(&offer.config)?;
     if let Err(error) = engine.hear(&node) {
@@ -199,7 +199,7 @@ fn perform(
     let alone = node.place.alone;
     node.close();
     engine.runtime.shutdown_background();
-    parting::end(&offer.config.store.data_dir);
+    exit_mark::end(&offer.config.store.data_dir);
     match code {
         Ok(code) if !alone => leave(code),
         code => code,

@@ -15,11 +15,11 @@ use spoonbill_plugins::records::{CellStory, Story};
 use super::load::load;
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs, print_err, print_out, secrets, table};
-use crate::compose::{Composed, compose};
 use crate::ledger::{Grant, JobId, Tally, Token};
-use crate::prepare::prepare;
-use crate::report::counted;
-use crate::seed;
+use crate::plan::prepare::prepare;
+use crate::plan::publish::{Composed, compose};
+use crate::run::report::counted;
+use crate::run::seed;
 use crate::steps::{Delivery, Preview, Worker, Workshop};
 
 #[derive(Debug, Args)]

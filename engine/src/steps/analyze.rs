@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use spoonbill_plugins::html::Document;
 use spoonbill_plugins::page::Page;
 
-use crate::prepare::Dialect;
-use crate::query;
+use crate::plan::prepare::Dialect;
+use crate::steps::query;
 
 /// One conversation at a time, whatever else is going on.
 static CONSOLE: Mutex<()> = Mutex::new(());

@@ -4,7 +4,7 @@ use spoonbill_plugins::data::Data;
 use spoonbill_plugins::encoder::PageTags;
 
 use crate::ledger::Block;
-use crate::prepare::{ReadyTask, Sink};
+use crate::plan::prepare::{ReadyTask, Sink};
 
 /// Encodes the data for every sink; a sink without rows gets no block.
 pub(super) fn encode<'a>(

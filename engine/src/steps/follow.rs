@@ -6,7 +6,7 @@ use super::links::{Link, Via};
 use super::parse::Trees;
 use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::Quota;
-use crate::prepare::ReadyTask;
+use crate::plan::prepare::ReadyTask;
 
 /// Number of the rule by which indexes of sitemaps add sitemaps; definitions have fewer rules.
 const SITEMAPS: u32 = u32::MAX;

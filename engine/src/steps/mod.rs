@@ -7,6 +7,7 @@ mod follow;
 mod links;
 mod parse;
 mod preview;
+pub(crate) mod query;
 mod records;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +23,7 @@ use spoonbill_plugins::xpath::XPath;
 
 use crate::config::{Config, LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
-use crate::prepare::{Group, Prepared, ReadyStep, ReadyTask};
+use crate::plan::prepare::{Group, Prepared, ReadyStep, ReadyTask};
 
 use parse::Trees;
 

@@ -13,7 +13,7 @@ use spoonbill_plugins::script::{ItemScripts, Limits, ScriptError, ScriptFacts};
 use spoonbill_plugins::xpath::XPathLimits;
 
 use super::{Delivery, TaskYield, Worker, Workshop};
-use crate::prepare::{Dialect, ReadyTask};
+use crate::plan::prepare::{Dialect, ReadyTask};
 
 /// The trees of one page; most pages need one of them.
 #[derive(Default)]
@@ -125,7 +125,7 @@ impl Workshop {
         data: &Data,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
         let keep = self.persist_data && task.persist_data && delivery.keep_data;
-        keep.then(|| (task.data_key.clone(), crate::compose::encode(data)))
+        keep.then(|| (task.data_key.clone(), crate::plan::publish::encode(data)))
     }
 
     pub(super) fn parse(

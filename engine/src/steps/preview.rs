@@ -6,8 +6,8 @@ use spoonbill_plugins::records::Story;
 use super::parse::Trees;
 use super::{Delivery, TaskYield, Worker, Workshop};
 use crate::ledger::FieldTallies;
-use crate::prepare::ReadyStep;
-use crate::report::counted;
+use crate::plan::prepare::ReadyStep;
+use crate::run::report::counted;
 
 /// What one task makes of a page.
 pub(crate) struct Preview {

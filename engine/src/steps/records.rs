@@ -11,7 +11,7 @@ use spoonbill_plugins::records::{
 use super::parse::{LazyScripts, Trees};
 use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::{Example, FieldTallies};
-use crate::prepare::{Dialect, ReadyTask};
+use crate::plan::prepare::{Dialect, ReadyTask};
 
 impl Workshop {
     pub(super) fn records(

@@ -5,7 +5,7 @@ use super::{Answer, Question};
 use crate::ledger::{Ledger, TableResult, Tables};
 
 /// Reads what has been applied.
-pub(super) fn answer(
+pub(crate) fn answer(
     ledger: &mut Ledger<SqliteTables>,
     question: &Question,
 ) -> TableResult<Answer> {

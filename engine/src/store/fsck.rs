@@ -14,7 +14,7 @@ use super::seen::Seen;
 use super::solo::damaged_or_full;
 use super::sqlite::{Extent, FORMAT, SqliteTables, store_error};
 use super::sums::Sums;
-use super::{Fault, StoreError, cluster};
+use super::{Fault, StoreError};
 use crate::ledger::{Core, FailedJob, Job, Lane, Ledger, Run, TableResult, violations};
 
 /// Jobs and blocks of output of a ledger that is looked at as a whole.
@@ -22,30 +22,44 @@ const IN_MEMORY_MAX: u64 = 1_000_000;
 /// Memory for the set of known keys while the journal is looked at.
 const SEEN_MEMORY: u64 = 1 << 20;
 
+/// How to check the log of a cluster's node, which the tables lag behind.
+pub(crate) struct LogCheck {
+    /// Whether the directory has such a log.
+    pub exists: fn(&Path) -> bool,
+    /// Everything that is wrong with the log.
+    pub examine: fn(&Path) -> Result<Vec<String>, StoreError>,
+    /// The tables with the log applied, in a memory of at most so many bytes for known addresses.
+    pub replay: fn(&Path, u64) -> Result<Ledger<SqliteTables>, StoreError>,
+}
+
 /// Everything that is wrong with the ledger in `dir`; empty when all is well.
-pub(crate) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn examine(dir: &Path, log: &LogCheck) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
-    let mut found = cluster::examine_log(dir)?;
+    let mut found = (log.examine)(dir)?;
     let has_bad_log = !found.is_empty();
-    found.extend(examine_ledger(dir, has_bad_log)?);
+    found.extend(examine_ledger(dir, has_bad_log, log)?);
     Ok(found)
 }
 
 /// What is wrong with the tables, and with what they are once the log is applied, unless that is bad
 /// and was named for it.
-fn examine_ledger(dir: &Path, has_bad_log: bool) -> Result<Vec<String>, StoreError> {
+fn examine_ledger(
+    dir: &Path,
+    has_bad_log: bool,
+    log: &LogCheck,
+) -> Result<Vec<String>, StoreError> {
     if let Err(StoreError::Damaged(words)) = Mark::of(dir).is_ledger_there() {
         return Ok(vec![words]);
     }
     let tables = examine_tables(&dir.join(LEDGER))?;
     let (has_tables, found) = (tables.is_some(), tables.unwrap_or_default());
-    let has_log = cluster::has_log(dir);
+    let has_log = (log.exists)(dir);
     let is_known = has_bad_log || !found.is_empty();
     if is_known || !has_log && !TRACES.iter().any(|name| dir.join(name).exists()) {
         return Ok(found);
     }
     let ledger = if has_log {
-        cluster::look_at_replica(dir, SEEN_MEMORY)
+        (log.replay)(dir, SEEN_MEMORY)
     } else {
         Restored::look(dir, has_tables, SEEN_MEMORY).map(|restored| restored.ledger)
     };

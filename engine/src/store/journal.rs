@@ -26,7 +26,7 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A journal; the file is made with the first record.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
     file: Option<File>,
     /// Drawn when it was made; whoever keeps its records elsewhere keeps it too, and knows its own
@@ -48,7 +48,7 @@ pub(super) struct Journal {
 
 /// A record that was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     pub number: u64,
     pub bytes: &'a [u8],
     /// Where it is.
@@ -57,7 +57,7 @@ pub(super) struct Record<'a> {
 
 impl Journal {
     /// The journal in a file, or none yet. Nothing is read of it: [`Journal::read`] comes first.
-    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn of(path: &Path) -> Result<Self, StoreError> {
         let mut journal = Self {
             path: path.to_owned(),
             file: None,
@@ -84,7 +84,7 @@ impl Journal {
     }
 
     /// The number of the first record, if there is one.
-    pub(super) fn first(&self) -> Result<Option<u64>, StoreError> {
+    pub(crate) fn first(&self) -> Result<Option<u64>, StoreError> {
         let mut first = None;
         self.walk(|record| {
             first = Some(record.number);
@@ -94,7 +94,7 @@ impl Journal {
     }
 
     /// Reads all records, oldest first; what is added later follows them, in place of anything else.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         mut each: impl FnMut(Record<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -158,17 +158,17 @@ impl Journal {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whose journal it is.
-    pub(super) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
     /// Sees that it is the journal of what is beside it; one without records becomes it.
-    pub(super) fn belong_to(&mut self, owner: u64, beside: &str) -> Result<(), StoreError> {
+    pub(crate) fn belong_to(&mut self, owner: u64, beside: &str) -> Result<(), StoreError> {
         if self.head()?.is_some_and(|id| id != owner) {
             return Err(self.damaged(&format!(
                 "it belongs to another data directory than the `{beside}` beside it; put the right \
@@ -180,22 +180,22 @@ impl Journal {
     }
 
     /// The number of the next record.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// Bytes of all records.
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.end
     }
 
     /// Whether it has no record.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.end == HEAD as u64
     }
 
     /// Reads one record again, from its place.
-    pub(super) fn read_at(&self, place: u64) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn read_at(&self, place: u64) -> Result<Vec<u8>, StoreError> {
         let file = self.file.as_ref().ok_or_else(|| self.damaged("it is gone"))?;
         let mut reader =
             Reader { file: BufReader::new(file), left: self.end.saturating_sub(place) };
@@ -211,7 +211,7 @@ impl Journal {
 
     /// Writes a record and tells its place: it outlives the process, and after [`Journal::sync`] a
     /// power cut.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
         let mut record = std::mem::take(&mut self.buffer);
         record.clear();
         // The head is written with the first record.
@@ -231,7 +231,7 @@ impl Journal {
     }
 
     /// Waits until what was written is on the disk.
-    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         let Some(file) = &self.file else { return Ok(()) };
         file.sync_data().map_err(|error| self.error(&error))?;
         if std::mem::take(&mut self.is_new) {
@@ -268,7 +268,7 @@ impl Journal {
     }
 
     /// Begins anew: what was written so far is kept elsewhere, and the next record has this number.
-    pub(super) fn begin_at(&mut self, next: u64) {
+    pub(crate) fn begin_at(&mut self, next: u64) {
         (self.end, self.next) = (HEAD as u64, next);
     }
 
@@ -286,7 +286,7 @@ impl Journal {
 }
 
 /// Makes the name of a file durable.
-pub(super) fn sync_name(path: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_name(path: &Path) -> std::io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }

@@ -30,7 +30,7 @@ const LANES_MAX: usize = 50_000;
 /// Jobs read from the table and kept until they end.
 const READ_MAX: usize = 4096;
 
-pub(super) const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE queue (lane INTEGER, ready_at INTEGER, id INTEGER,
                     PRIMARY KEY (lane, ready_at, id)) WITHOUT ROWID;
@@ -52,7 +52,7 @@ type Place = (LaneId, u64, JobId);
 
 /// The changes.
 #[derive(Debug, Default)]
-pub(super) struct Late {
+pub(crate) struct Late {
     /// Jobs put, or dropped though they may be in the table.
     jobs: BTreeMap<JobId, Option<Vec<u8>>>,
     /// Places taken that are not in the table, and left that are.
@@ -81,7 +81,7 @@ struct Heads {
 
 impl Late {
     /// Replays a log of so many rows. What it held goes to the tables with the next commit.
-    pub(super) fn load(connection: &Connection, rows: u64, sums: &mut Sums) -> Result<Self, Fault> {
+    pub(crate) fn load(connection: &Connection, rows: u64, sums: &mut Sums) -> Result<Self, Fault> {
         let last: Option<i64> =
             connection.query_row("SELECT max(id) FROM jobs", [], |row| row.get(0))?;
         let mut late = Self { last_filed: last.map(|id| JobId(id as u64)), ..Self::default() };
@@ -120,17 +120,17 @@ impl Late {
     }
 
     /// Tells it, once it is loaded, how many places are in the table.
-    pub(super) fn set_places(&mut self, places: u64) {
+    pub(crate) fn set_places(&mut self, places: u64) {
         self.places = places;
     }
 
     /// Rows of the log; to be stored with each commit.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// Whether the changes should go to the tables now, for which a transaction must be open.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let changes = self.jobs.len() + self.added.len() + self.left.len() + self.lanes.len();
         let most = (self.places / PLACES_FOR_A_CHANGE) as usize;
         let most = most.clamp(CHANGES_MIN, CHANGES_MAX);
@@ -143,13 +143,13 @@ impl Late {
         self.log = postcard::to_extend(change, log).unwrap_or_default();
     }
 
-    pub(super) fn put(&mut self, id: JobId, record: Vec<u8>) {
+    pub(crate) fn put(&mut self, id: JobId, record: Vec<u8>) {
         self.note(&Change::Put(id, &record));
         self.read.remove(&id);
         self.jobs.insert(id, Some(record));
     }
 
-    pub(super) fn drop(&mut self, id: JobId) {
+    pub(crate) fn drop(&mut self, id: JobId) {
         self.note(&Change::Drop(id));
         self.read.remove(&id);
         if self.last_filed.is_some_and(|last| id <= last) {
@@ -159,12 +159,12 @@ impl Late {
         }
     }
 
-    pub(super) fn put_lane(&mut self, id: LaneId, record: &[u8]) {
+    pub(crate) fn put_lane(&mut self, id: LaneId, record: &[u8]) {
         self.note(&Change::Lane(id, record));
         self.lanes.insert(id, record.to_vec());
     }
 
-    pub(super) fn enqueue(&mut self, place: Place) {
+    pub(crate) fn enqueue(&mut self, place: Place) {
         let (lane, ready_at, id) = place;
         self.note(&Change::Enqueue(lane, ready_at, id));
         if self.left.remove(&place) {
@@ -175,7 +175,7 @@ impl Late {
         }
     }
 
-    pub(super) fn dequeue(&mut self, place: Place) {
+    pub(crate) fn dequeue(&mut self, place: Place) {
         let (lane, ready_at, id) = place;
         self.note(&Change::Dequeue(lane, ready_at, id));
         if self.added.remove(&place) {
@@ -188,7 +188,7 @@ impl Late {
     }
 
     /// A job's record, from here or from the table.
-    pub(super) fn job(
+    pub(crate) fn job(
         &mut self,
         connection: &Connection,
         id: JobId,
@@ -214,7 +214,7 @@ impl Late {
     }
 
     /// The first place of a lane, here or in the table.
-    pub(super) fn first(
+    pub(crate) fn first(
         &mut self,
         connection: &Connection,
         lane: LaneId,
@@ -234,7 +234,7 @@ impl Late {
     }
 
     /// Writes what has come since the last commit.
-    pub(super) fn save(&mut self, connection: &Connection) -> Result<(), Fault> {
+    pub(crate) fn save(&mut self, connection: &Connection) -> Result<(), Fault> {
         if self.log.is_empty() {
             return Ok(());
         }
@@ -249,7 +249,7 @@ impl Late {
     }
 
     /// Brings all changes to the tables and forgets the log.
-    pub(super) fn file(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
+    pub(crate) fn file(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
         self.file_jobs(connection)?;
         self.file_queue(connection, sums)?;
         let mut put = connection

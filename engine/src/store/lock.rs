@@ -8,13 +8,13 @@ use super::StoreError;
 
 /// A locked data directory; free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct DirLock {
+pub(crate) struct DirLock {
     file: File,
 }
 
 impl DirLock {
     /// Makes the directory if it is not there, and locks it.
-    pub(super) fn take(dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn take(dir: &Path) -> Result<Self, StoreError> {
         let failed = |error: &io::Error| match error.kind() {
             io::ErrorKind::StorageFull => StoreError::Full(format!("`{}`: {error}", dir.display())),
             _ => StoreError::Failed(format!("data directory `{}`: {error}", dir.display())),

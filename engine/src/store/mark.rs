@@ -14,16 +14,16 @@ use super::journal::Journal;
 use super::seal::{seal_numbered, unseal_numbered};
 
 /// The ledger in a data directory, its journal, the log of its tables, and its mark.
-pub(super) const LEDGER: &str = "state.db";
-pub(in crate::store) const JOURNAL: &str = "state.journal";
+pub(crate) const LEDGER: &str = "state.db";
+pub(crate) const JOURNAL: &str = "state.journal";
 const LOG: &str = "state.db-wal";
 /// All files of the tables.
-pub(super) const TABLES: [&str; 3] = [LEDGER, LOG, "state.db-shm"];
+pub(crate) const TABLES: [&str; 3] = [LEDGER, LOG, "state.db-shm"];
 const NAME: &str = "state.mark";
 /// Traces of a run that has a ledger, beside the mark.
-const LEFT: [&str; 3] = [JOURNAL, LOG, crate::documents::FILE];
+const LEFT: [&str; 3] = [JOURNAL, LOG, crate::pages::FILE];
 /// What a process that was alone leaves beside its tables.
-pub(super) const TRACES: [&str; 2] = [JOURNAL, NAME];
+pub(crate) const TRACES: [&str; 2] = [JOURNAL, NAME];
 /// Two places that are written in turn, each in a sector of its own: a torn one leaves the other.
 const SLOT: u64 = 512;
 const SLOTS: [u64; 2] = [0, SLOT];
@@ -34,23 +34,23 @@ const FORMAT_AT: u64 = 60;
 
 /// The mark of an open ledger.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     path: PathBuf,
     file: Option<File>,
 }
 
 impl Mark {
-    pub(super) fn of(dir: &Path) -> Self {
+    pub(crate) fn of(dir: &Path) -> Self {
         Self::in_file(dir.join(NAME))
     }
 
     /// The mark of something else that is numbered.
-    pub(super) fn in_file(path: PathBuf) -> Self {
+    pub(crate) fn in_file(path: PathBuf) -> Self {
         Self { path, file: None }
     }
 
     /// The last commit that is known to be durable; 0 if none is.
-    pub(super) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         let Ok(file) = File::open(&self.path) else { return 0 };
         let slots = SLOTS.iter().filter_map(|at| {
             let mut sealed = [0; SIZE];
@@ -62,7 +62,7 @@ impl Mark {
     }
 
     /// Sees that a ledger is there, if there was one, before anything is made in its place.
-    pub(super) fn look_for_ledger(&self) -> Result<(), StoreError> {
+    pub(crate) fn look_for_ledger(&self) -> Result<(), StoreError> {
         let beside = |name: &str| self.path.with_file_name(name);
         let length = |name: &str| std::fs::metadata(beside(name)).map_or(0, |data| data.len());
         let ledger = beside(LEDGER);
@@ -79,7 +79,7 @@ impl Mark {
         };
         let Some(trace) = trace else { return Ok(()) };
         let dir = self.path.parent().unwrap_or(Path::new("."));
-        let none = if trace == crate::documents::FILE {
+        let none = if trace == crate::pages::FILE {
             "; a node without a vote has none: ask one with a vote"
         } else {
             ""
@@ -94,7 +94,7 @@ impl Mark {
 
     /// Whether there is a ledger; none where traces tell of one is an error. A journal from the
     /// first commit on is a whole one.
-    pub(super) fn is_ledger_there(&self) -> Result<bool, StoreError> {
+    pub(crate) fn is_ledger_there(&self) -> Result<bool, StoreError> {
         if Journal::of(&self.path.with_file_name(JOURNAL))?.first()? == Some(1) {
             return Ok(true);
         }
@@ -103,7 +103,7 @@ impl Mark {
     }
 
     /// What is wrong with a ledger that holds so many commits, if anything is.
-    pub(super) fn is_short(&self, held: u64) -> Option<String> {
+    pub(crate) fn is_short(&self, held: u64) -> Option<String> {
         let made = self.read();
         (held < made).then(|| {
             let ledger = self.path.with_file_name(LEDGER);
@@ -118,7 +118,7 @@ impl Mark {
     }
 
     /// Notes a durable commit. What cannot be noted is not: an older mark is a good one.
-    pub(super) fn note(&mut self, commit: u64) {
+    pub(crate) fn note(&mut self, commit: u64) {
         if self.file.is_none() {
             let made = File::options().create(true).truncate(false).write(true).open(&self.path);
             self.file = made.ok();

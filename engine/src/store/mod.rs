@@ -1,19 +1,19 @@
 //! Where the ledger is kept: in this process, or behind consensus. The rest of the engine knows
 //! this contract only.
 
-mod answer;
-mod cluster;
+pub(crate) mod answer;
+pub(crate) mod checksum;
 mod fsck;
-mod journal;
+pub(crate) mod journal;
 mod late;
-mod lock;
-mod mark;
-mod output;
-mod restore;
-mod seal;
+pub(crate) mod lock;
+pub(crate) mod mark;
+pub(crate) mod output;
+pub(crate) mod restore;
+pub(crate) mod seal;
 mod seen;
-mod solo;
-mod sqlite;
+pub(crate) mod solo;
+pub(crate) mod sqlite;
 #[cfg(test)]
 mod suite;
 mod sums;
@@ -26,12 +26,7 @@ use tokio::sync::watch;
 
 use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionId, Standing};
 
-pub(crate) use cluster::{
-    Address, ClusterHandle, ClusterOptions, ClusterStatus, ClusterStore, ClusterStoreParameters,
-    ClusterThread, Controlled, NodeState, Resting, RestingStore, RestingStoreParameters,
-    SoloControl, has_log, serve_control, withdraw_control,
-};
-pub(crate) use fsck::{damage, examine};
+pub(crate) use fsck::{LogCheck, damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, leave};
 pub(crate) use sqlite::store_error;
 

@@ -16,13 +16,13 @@ const RECENT_BYTES: usize = 256 << 10;
 
 /// The newest blocks, for appenders that keep up: to read them back costs as much as to store them.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(crate) struct Recent {
     blocks: VecDeque<OutputBlock>,
     bytes: usize,
 }
 
 impl Recent {
-    pub(super) fn push(&mut self, output: OutputBlock) {
+    pub(crate) fn push(&mut self, output: OutputBlock) {
         self.bytes += weight(&output);
         self.blocks.push_back(output);
         while self.bytes > RECENT_BYTES
@@ -53,7 +53,7 @@ fn weight(output: &OutputBlock) -> usize {
 }
 
 /// The bytes of a block behind a mark that covers its whole row.
-pub(super) fn seal_output(output: &OutputBlock) -> Vec<u8> {
+pub(crate) fn seal_output(output: &OutputBlock) -> Vec<u8> {
     beside(output, |beside| seal_beside(beside, &output.block.bytes))
 }
 
@@ -71,7 +71,7 @@ fn beside<R>(output: &OutputBlock, with: impl FnOnce(&[&[u8]]) -> R) -> R {
 }
 
 /// A row of `seq, appender, grp, name, key, ordinal, data_def, count, bytes`; the bytes are sealed.
-pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
+pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
     let block = Block {
         appender: row.get(1)?,
         data_def: row.get(6)?,
@@ -90,7 +90,7 @@ pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
 
 impl SqliteTables {
     /// Output of one appender after a position.
-    pub(super) fn output(
+    pub(crate) fn output(
         &mut self,
         appender: u32,
         after: u64,
@@ -135,7 +135,7 @@ impl SqliteTables {
     }
 
     /// Output of one appender up to the block `last` in canonical order, after so many of them.
-    pub(super) fn canonical_output(
+    pub(crate) fn canonical_output(
         &mut self,
         appender: u32,
         (after, last): (u64, u64),
@@ -197,11 +197,11 @@ impl SqliteTables {
 }
 
 /// All rows, as [`read_row`] wants them.
-pub(super) const ALL_OUTPUT: &str =
+pub(crate) const ALL_OUTPUT: &str =
     "SELECT seq, appender, grp, name, key, ordinal, data_def, count, bytes FROM output";
 
 /// The block with its bytes unsealed, if its row in the file `name` is what was written.
-pub(super) fn vouch(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
+pub(crate) fn vouch(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
     let what = || format!("output block {} of `{name}`", output.seq);
     let bytes = beside(&output, |beside| {
         unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)

@@ -11,14 +11,14 @@ use crate::ledger::{Command, Ledger, Stamp};
 
 /// A ledger that can go on where the last process ended.
 #[derive(Debug)]
-pub(super) struct Restored {
-    pub(super) ledger: Ledger<SqliteTables>,
-    pub(super) journal: Journal,
-    pub(super) mark: Mark,
+pub(crate) struct Restored {
+    pub(crate) ledger: Ledger<SqliteTables>,
+    pub(crate) journal: Journal,
+    pub(crate) mark: Mark,
 }
 
 /// Puts a command behind others of the same record.
-pub(super) fn put_down(
+pub(crate) fn put_down(
     record: &mut Vec<u8>,
     stamp: Stamp,
     command: &Command,
@@ -32,7 +32,7 @@ pub(super) fn put_down(
 impl Restored {
     /// Opens the files in a directory that is locked, or makes them. A journal from the first commit
     /// on needs no tables: they were perhaps never synced, and are made anew if they are not whole.
-    pub(super) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
+    pub(crate) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
         let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
         let is_whole = journal.first()? == Some(1);
         if !is_whole {
@@ -58,7 +58,7 @@ impl Restored {
     }
 
     /// The same without changing anything, to look at; tables that are not there are made in memory.
-    pub(super) fn look(dir: &Path, has_tables: bool, seen_memory: u64) -> Result<Self, StoreError> {
+    pub(crate) fn look(dir: &Path, has_tables: bool, seen_memory: u64) -> Result<Self, StoreError> {
         let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
         let file = dir.join(LEDGER);
         let file = has_tables.then_some(file.as_path());

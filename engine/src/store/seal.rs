@@ -4,18 +4,18 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::checksum::{kept, sum};
 use crate::ledger::{TableError, TableResult};
+use crate::store::checksum::{kept, sum};
 
 /// Bytes of a mark.
-pub(super) const MARK: usize = 8;
+pub(crate) const MARK: usize = 8;
 
 fn mark(bytes: &[u8]) -> [u8; MARK] {
     kept(sum(0, bytes))
 }
 
 /// Bytes behind a mark that vouches for what stands beside them, too.
-pub(super) fn seal_beside(beside: &[&[u8]], bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn seal_beside(beside: &[&[u8]], bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());
     sealed.extend_from_slice(&mark_beside(beside, bytes));
     sealed.extend_from_slice(bytes);
@@ -28,7 +28,7 @@ fn mark_beside(beside: &[&[u8]], bytes: &[u8]) -> [u8; MARK] {
 }
 
 /// The bytes behind the mark, if they and what stands beside them are what was sealed.
-pub(super) fn unseal_beside<'a>(
+pub(crate) fn unseal_beside<'a>(
     sealed: &'a [u8],
     beside: &[&[u8]],
     what: impl FnOnce() -> String,
@@ -42,7 +42,7 @@ pub(super) fn unseal_beside<'a>(
 }
 
 /// Puts a mark before bytes that vouches for the number they are kept under, too.
-pub(super) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());
     sealed.extend_from_slice(&mark_numbered(number, bytes));
     sealed.extend_from_slice(bytes);
@@ -50,17 +50,17 @@ pub(super) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The bytes behind the mark, if they are what was sealed under that number.
-pub(super) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
+pub(crate) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
     let (own, bytes) = sealed.split_at_checked(MARK)?;
     (own == mark_numbered(number, bytes)).then_some(bytes)
 }
 
-pub(super) fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
+pub(crate) fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
     kept(sum(number as u64, bytes))
 }
 
 /// Puts a mark before bytes.
-pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(MARK + bytes.len());
     sealed.extend_from_slice(&mark(bytes));
     sealed.extend_from_slice(bytes);
@@ -68,7 +68,7 @@ pub(super) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes a value behind its mark.
-pub(super) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
+pub(crate) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
     let mut sealed = vec![0; MARK];
     sealed = postcard::to_extend(value, sealed).map_err(|error| TableError {
         message: format!("record could not be encoded: {error}"),
@@ -80,19 +80,19 @@ pub(super) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
 }
 
 /// The bytes behind the mark, if they are the ones that were sealed.
-pub(super) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
+pub(crate) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
     let damaged = || TableError { message: format!("{what} is not what was written"), full: false };
     unsealed(sealed).ok_or_else(damaged)
 }
 
 /// The same without words, for who has its own.
-pub(super) fn unsealed(sealed: &[u8]) -> Option<&[u8]> {
+pub(crate) fn unsealed(sealed: &[u8]) -> Option<&[u8]> {
     let (own, bytes) = sealed.split_at_checked(MARK)?;
     (own == mark(bytes)).then_some(bytes)
 }
 
 /// Decodes a sealed value.
-pub(super) fn unseal<T: DeserializeOwned>(sealed: &[u8], what: &str) -> TableResult<T> {
+pub(crate) fn unseal<T: DeserializeOwned>(sealed: &[u8], what: &str) -> TableResult<T> {
     let bytes = unseal_bytes(sealed, what)?;
     postcard::from_bytes(bytes).map_err(|error| TableError {
         message: format!("{what} could not be decoded: {error}"),

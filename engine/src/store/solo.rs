@@ -24,8 +24,8 @@ use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
-use crate::pool::answer_together;
-use crate::queue::{self, Sender, queue};
+use crate::threads::pool::answer_together;
+use crate::threads::queue::{self, Sender, queue};
 
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl std::fmt::Debug for SoloHandle {
 #[derive(Debug, Component)]
 #[shaku(interface = Store)]
 pub(crate) struct SoloStore {
-    pub(super) handle: SoloHandle,
+    pub(crate) handle: SoloHandle,
 }
 
 /// The thread behind a handle. Dropping it without [`SoloThread::close`] leaves the thread to end
@@ -181,7 +181,7 @@ fn leadership() -> u64 {
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
 }
 
-pub(super) fn damaged_or_full(error: &TableError) -> StoreError {
+pub(crate) fn damaged_or_full(error: &TableError) -> StoreError {
     if error.full {
         StoreError::Full(error.message.clone())
     } else {

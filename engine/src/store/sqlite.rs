@@ -19,7 +19,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; any other is refused.
-pub(super) const FORMAT: i64 = 8;
+pub(crate) const FORMAT: i64 = 8;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);
@@ -33,16 +33,16 @@ CREATE TABLE replica (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID
 
 /// Tables in an SQLite database; inside a transaction whenever something was changed.
 #[derive(Debug)]
-pub(super) struct SqliteTables {
-    pub(super) connection: Connection,
+pub(crate) struct SqliteTables {
+    pub(crate) connection: Connection,
     /// The file, as long as what this process or the one before made of it may not be on the disk.
     unsynced: Option<PathBuf>,
-    pub(super) name: String,
+    pub(crate) name: String,
     in_transaction: bool,
-    pub(super) recent: Recent,
+    pub(crate) recent: Recent,
     /// Up to which block output is ranked in canonical order.
-    pub(super) ranked: Option<u64>,
-    pub(super) sums: Sums,
+    pub(crate) ranked: Option<u64>,
+    pub(crate) sums: Sums,
     seen: Seen,
     seen_memory: u64,
     late: Late,
@@ -50,24 +50,24 @@ pub(super) struct SqliteTables {
     room: Vec<u8>,
     commits: u64,
     /// Whose journal goes on from here.
-    pub(super) journal: u64,
+    pub(crate) journal: u64,
 }
 
 /// What is stored beside the core: sums and sizes of what lies in other tables.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct Extent {
-    pub(super) sums: Sums,
-    pub(super) shelf: Shelf,
-    pub(super) late_rows: u64,
+pub(crate) struct Extent {
+    pub(crate) sums: Sums,
+    pub(crate) shelf: Shelf,
+    pub(crate) late_rows: u64,
     /// The number of the last commit that the file has; not each had one of its own.
-    pub(super) commits: u64,
+    pub(crate) commits: u64,
     /// The journal that goes on from there; 0 for none.
-    pub(super) journal: u64,
+    pub(crate) journal: u64,
 }
 
 /// What a commit has to outlive, and who else reads the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(crate) enum Keeping {
     /// A power cut; nobody.
     Alone,
     /// The process: what a power cut takes is applied again from raft's log. Copies are made while
@@ -76,12 +76,12 @@ pub(super) enum Keeping {
 }
 
 /// Everything a ledger is restored from.
-pub(super) type Stored = (Core, Vec<(LaneId, Lane)>);
+pub(crate) type Stored = (Core, Vec<(LaneId, Lane)>);
 
 impl SqliteTables {
     /// Opens or makes the file; `None` keeps everything in memory. The set of known keys keeps to
     /// `seen_memory` bytes.
-    pub(super) fn open(
+    pub(crate) fn open(
         path: Option<&Path>,
         seen_memory: u64,
         keeping: Keeping,
@@ -142,7 +142,7 @@ impl SqliteTables {
     }
 
     /// Reads what a ledger needs to go on.
-    pub(super) fn restore(&mut self) -> TableResult<Stored> {
+    pub(crate) fn restore(&mut self) -> TableResult<Stored> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
         let (core, extent): (Core, Extent) = match record {
@@ -173,7 +173,7 @@ impl SqliteTables {
 
     /// Makes everything since the last commit durable, with the core, under the number of the last
     /// change.
-    pub(super) fn commit(&mut self, core: &Core, commits: u64) -> TableResult<()> {
+    pub(crate) fn commit(&mut self, core: &Core, commits: u64) -> TableResult<()> {
         self.begin()?;
         if let Some(path) = self.unsynced.take() {
             let synced = File::open(&path).and_then(|file| file.sync_all());
@@ -195,13 +195,13 @@ impl SqliteTables {
     }
 
     /// The number of the last commit that the file has.
-    pub(super) fn commits(&self) -> u64 {
+    pub(crate) fn commits(&self) -> u64 {
         self.commits
     }
 
     /// A copy of everything, to be looked at; of known keys only their number. Nothing of it must be
     /// committed.
-    pub(super) fn in_memory(&mut self) -> TableResult<MemoryTables> {
+    pub(crate) fn in_memory(&mut self) -> TableResult<MemoryTables> {
         self.begin()?;
         let filed = self.seen.save(&self.connection);
         let filed = filed.and_then(|()| self.late.file(&self.connection, &mut self.sums));
@@ -235,7 +235,7 @@ impl SqliteTables {
     }
 
     /// Empties the log into the database file.
-    pub(super) fn checkpoint(&mut self) -> TableResult<()> {
+    pub(crate) fn checkpoint(&mut self) -> TableResult<()> {
         if self.in_transaction {
             return Ok(());
         }
@@ -250,7 +250,7 @@ impl SqliteTables {
     /// Has everything that is committed outlive a power cut. What is in the database file was synced
     /// when it came there; the rest is in its log, which nobody holds a lock on: to open and close the
     /// file itself would give up those of SQLite.
-    pub(super) fn sync(&self) -> TableResult<()> {
+    pub(crate) fn sync(&self) -> TableResult<()> {
         let Some(path) = self.connection.path().filter(|path| !path.is_empty()) else {
             return Ok(());
         };
@@ -260,7 +260,7 @@ impl SqliteTables {
     }
 
     /// Something that belongs to the replica, not to the ledger.
-    pub(super) fn replica(&self, name: &str) -> TableResult<Option<Vec<u8>>> {
+    pub(crate) fn replica(&self, name: &str) -> TableResult<Option<Vec<u8>>> {
         let sealed: Option<Vec<u8>> =
             self.one("SELECT record FROM replica WHERE name = ?1", params![name], |row| {
                 row.get(0)
@@ -270,7 +270,7 @@ impl SqliteTables {
     }
 
     /// Keeps it with the next commit.
-    pub(super) fn put_replica(&mut self, name: &str, bytes: &[u8]) -> TableResult<()> {
+    pub(crate) fn put_replica(&mut self, name: &str, bytes: &[u8]) -> TableResult<()> {
         self.run(
             "INSERT OR REPLACE INTO replica (name, record) VALUES (?1, ?2)",
             params![name, seal_bytes(bytes)],
@@ -279,20 +279,20 @@ impl SqliteTables {
     }
 
     /// Forgets it with the next commit.
-    pub(super) fn drop_replica(&mut self, name: &str) -> TableResult<()> {
+    pub(crate) fn drop_replica(&mut self, name: &str) -> TableResult<()> {
         self.run("DELETE FROM replica WHERE name = ?1", params![name])?;
         Ok(())
     }
 
     /// A published blob.
-    pub(super) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
+    pub(crate) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
         let sealed: Option<Vec<u8>> =
             self.one("SELECT bytes FROM blobs WHERE hash = ?1", params![hash], |row| row.get(0))?;
         let what = format!("a published blob of `{}`", self.name);
         sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
     }
 
-    pub(super) fn begin(&mut self) -> TableResult<()> {
+    pub(crate) fn begin(&mut self) -> TableResult<()> {
         if !self.in_transaction {
             self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| self.error(&error))?;
             self.in_transaction = true;
@@ -318,7 +318,7 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    pub(super) fn one<R>(
+    pub(crate) fn one<R>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -330,7 +330,7 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    pub(super) fn many<R>(
+    pub(crate) fn many<R>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -342,7 +342,7 @@ impl SqliteTables {
             .map_err(|error| self.error(&error))
     }
 
-    pub(super) fn error(&self, error: &rusqlite::Error) -> TableError {
+    pub(crate) fn error(&self, error: &rusqlite::Error) -> TableError {
         let full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
         TableError { message: format!("`{}`: {error}", self.name), full }
     }
@@ -354,7 +354,7 @@ impl SqliteTables {
         }
     }
 
-    pub(super) fn odd(&self, message: &str) -> TableError {
+    pub(crate) fn odd(&self, message: &str) -> TableError {
         TableError { message: format!("`{}`: {message}", self.name), full: false }
     }
 }

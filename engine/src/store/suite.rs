@@ -113,7 +113,10 @@ impl Pair<Solo> {
         self.store().ask_blocking(Question::Flush).unwrap();
         let copy = tempfile::tempdir().unwrap();
         copy_files(self.subject.dir.path(), copy.path());
-        assert_eq!(super::examine(copy.path()).unwrap(), Vec::<String>::new());
+        assert_eq!(
+            super::examine(copy.path(), &crate::cluster::LOG_CHECK).unwrap(),
+            Vec::<String>::new()
+        );
         let (handle, thread) = SoloHandle::open(&options(copy.path())).unwrap();
         let standing = *self.store().standing().borrow();
         let store = SoloStore { handle };

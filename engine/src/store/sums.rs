@@ -13,14 +13,14 @@ const VERIFIED_MAX: u64 = 1_000_000;
 
 /// The sum of a set of rows, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sum(u64);
+pub(crate) struct Sum(u64);
 
 impl Sum {
-    pub(super) fn add(&mut self, row: &[u8]) {
+    pub(crate) fn add(&mut self, row: &[u8]) {
         self.0 = self.0.wrapping_add(hash(row));
     }
 
-    pub(super) fn remove(&mut self, row: &[u8]) {
+    pub(crate) fn remove(&mut self, row: &[u8]) {
         self.0 = self.0.wrapping_sub(hash(row));
     }
 }
@@ -36,13 +36,13 @@ fn hash(row: &[u8]) -> u64 {
 
 /// The sums of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sums {
-    pub(super) queue: Sum,
+pub(crate) struct Sums {
+    pub(crate) queue: Sum,
 }
 
 impl Sums {
     /// The sums of the tables as they are.
-    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut sums = Self::default();
         each(connection, "SELECT lane, ready_at, id FROM queue", |row| {
             let (ready_at, id) = (row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)? as u64);
@@ -67,7 +67,7 @@ fn each(
 }
 
 /// A row of the queue.
-pub(super) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
+pub(crate) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
     let mut place = [0; 20];
     place[..4].copy_from_slice(&lane.0.to_le_bytes());
     place[4..12].copy_from_slice(&ready_at.to_le_bytes());
@@ -77,7 +77,7 @@ pub(super) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
 
 impl SqliteTables {
     /// Sees that the tables hold what the core says; of keys, `known` are there.
-    pub(super) fn verify(
+    pub(crate) fn verify(
         &mut self,
         core: &Core,
         lanes: &[(LaneId, Lane)],

@@ -35,7 +35,7 @@ CREATE TABLE seen_runs (id INTEGER PRIMARY KEY, keys BLOB NOT NULL);
 
 /// What is stored of the set beside its keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     /// Rows of recent keys, numbered from 0.
     recent_rows: u64,
     /// Keys in them.

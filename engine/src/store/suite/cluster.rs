@@ -4,8 +4,8 @@
 use std::net::TcpListener;
 
 use super::*;
+use crate::cluster::{ClusterHandle, ClusterOptions, ClusterStore, ClusterThread};
 use crate::config::Placement;
-use crate::store::{ClusterHandle, ClusterOptions, ClusterStore, ClusterThread};
 
 struct Node {
     options: ClusterOptions,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::cluster::Cluster;
 use super::wing_gong::{Asked, Claimed, Deed, Gate, Stands, is_linearizable, pass, work};
 use super::*;
-use crate::store::{ClusterHandle, ClusterStore};
+use crate::cluster::{ClusterHandle, ClusterStore};
 
 /// Jobs there are at least; one for each operation is more than clients can take.
 const JOBS: u64 = 200;

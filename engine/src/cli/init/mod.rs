@@ -1,0 +1,295 @@
+//! `spoonbill init`: a project to start from, or a definition proposed from samples.
+
+mod project;
+mod render;
+mod starter;
+mod verify;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use spoonbill_plugins::html::Document;
+use spoonbill_plugins::loader::{Fetched, Target, charset};
+use spoonbill_plugins::propose::{Column, Missing, Proposal, Sample, ValueType, propose};
+use url::Url;
+
+use crate::cli::init::project::{NewFile, WriteError};
+use crate::cli::init::render::Origin;
+use crate::cli::init::verify::Trial;
+use crate::cli::{SettingArgs, load, print_err, print_out};
+use crate::run::report::counted;
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Directory to write to
+    #[arg(default_value = "spoonbill-project")]
+    dir: PathBuf,
+    /// Propose a definition for this page, a URL or a saved file; nothing else is loaded
+    #[arg(long, value_name = "URL|FILE", requires = "samples")]
+    url: Option<String>,
+    /// Text seen on the page, or `column=text`; repeat for each column that is wanted
+    #[arg(long = "sample", value_name = "TEXT", requires = "url", allow_hyphen_values = true)]
+    samples: Vec<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+pub(super) fn init(args: &InitArgs) -> u8 {
+    if args.dir.is_file() {
+        let dir = args.dir.display();
+        print_err(&format!("error: `{dir}` is a file\n  name a directory: spoonbill init DIR\n"));
+        return 2;
+    }
+    match &args.url {
+        None => starter(&args.dir),
+        Some(url) => match proposed(args, url) {
+            Ok(()) => 0,
+            Err((code, message)) => {
+                print_err(&message);
+                code
+            }
+        },
+    }
+}
+
+fn starter(dir: &Path) -> u8 {
+    let shown = typed(dir);
+    match project::write(dir, &starter::starter(&shown)) {
+        Ok(()) => tell(&format!(
+            "wrote {shown}/loaves.yml and five pages it reads\n\n\
+             what to type next:\n  spoonbill check {shown}\n  spoonbill run {shown}\n\n\
+             the rows are then in output/latest/loaves.csv and output/latest/details.csv\n"
+        )),
+        Err(error) => {
+            let (code, message) = refused(&error);
+            print_err(&message);
+            code
+        }
+    }
+}
+
+fn tell(words: &str) -> u8 {
+    u8::from(print_out(words).is_err())
+}
+
+fn refused(error: &WriteError) -> (u8, String) {
+    match error {
+        WriteError::Exists(_) => {
+            (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n"))
+        }
+        WriteError::Io { .. } => (8, format!("error: {error}\n")),
+    }
+}
+
+type Failure = (u8, String);
+
+/// Loads the page, proposes, tries the proposal and writes it.
+fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
+    if let Some(at) = args.samples.iter().position(|text| is_empty(text)) {
+        return Err((2, format!("error: sample {} is empty\n", at + 1)));
+    }
+    let config = args.settings.resolve(None, None).map_err(|code| (code, String::new()))?;
+    let group = group_name(url);
+    let file = format!("{group}.yml");
+    if args.dir.join(&file).exists() {
+        return Err(refused(&WriteError::Exists(vec![args.dir.join(&file)])));
+    }
+    let failed = |message: String| (4, format!("error: {message}\n"));
+    let fetched =
+        load::load(url, &config).map_err(|message| failed(message + &with_scheme(url)))?;
+    let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
+    let document = Document::parse(&html, config.parse.tree_limits())
+        .map_err(|error| failed(error.to_string()))?;
+    let base = base(&document, &fetched);
+    let samples: Vec<Sample> = args.samples.iter().map(|text| Sample::read(text)).collect();
+    let proposal = propose(&document, &samples, base.as_ref())
+        .map_err(|missing| (3, not_found(url, &missing)))?;
+    let address = address(url);
+    let origin = Origin { url: &address, group: &group };
+    let trial = Trial { document: &document, base: &fetched.final_url };
+    let (proposal, text) = tried(proposal, origin, trial)
+        .map_err(|why| (1, format!("error: the proposal fails on its own page: {why}\n")))?;
+    project::write(&args.dir, &[NewFile::new(&file, text)]).map_err(|error| refused(&error))?;
+    let told = summary(&proposal, &args.dir, &file, &group);
+    if tell(&told) == 0 { Ok(()) } else { Err((1, String::new())) }
+}
+
+/// Whether a sample is blank, or a name without a text.
+fn is_empty(sample: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    };
+    let rest = sample.split_once('=').filter(|(name, _)| is_name(name)).map(|(_, rest)| rest);
+    rest.unwrap_or(sample).trim().is_empty()
+}
+
+/// What to say where an address was given without its scheme.
+fn with_scheme(url: &str) -> String {
+    let host = url.split('/').next().unwrap_or_default();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = match host.split_once(':') {
+        Some((name, port)) => !name.is_empty() && is_port(port),
+        None => host.contains('.') && url.contains('/') && !host.starts_with('.'),
+    };
+    if is_host { format!("\n  for a page on the web, write http://{url}") } else { String::new() }
+}
+
+/// A path as a shell takes it.
+fn typed(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+:@%,".contains(c));
+    if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+/// The text that gives the proposed rows; types that would change a value are left out.
+fn tried(
+    mut proposal: Proposal,
+    origin: Origin<'_>,
+    trial: Trial<'_>,
+) -> Result<(Proposal, String), String> {
+    let text = render::definition(&proposal, origin);
+    if verify::verify(&text, &proposal, trial).is_ok() {
+        return Ok((proposal, text));
+    }
+    for column in proposal.columns.iter_mut().filter(|each| each.value_type != ValueType::Url) {
+        column.value_type = ValueType::Text;
+    }
+    let text = render::definition(&proposal, origin);
+    verify::verify(&text, &proposal, trial)?;
+    Ok((proposal, text))
+}
+
+/// What links of the page are resolved against, if it is known.
+fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
+    let page = Url::parse(&fetched.final_url).ok().filter(Url::has_host);
+    let mut elements = document.all().filter(|node| document.is_element(*node));
+    let told = elements
+        .find(|node| document.name(*node).is_some_and(|name| &**name == "base"))
+        .and_then(|node| document.attribute(node, "href"));
+    match (told, page) {
+        (Some(told), Some(page)) => page.join(told).ok(),
+        (Some(told), None) => Url::parse(told).ok(),
+        (None, page) => page,
+    }
+}
+
+/// How the definition names the page: a file by its whole path, so that it is found from anywhere.
+fn address(url: &str) -> String {
+    match Target::of(url) {
+        Ok(Target::Path(path)) => {
+            std::path::absolute(&path).map_or(path, |path| path.display().to_string())
+        }
+        Ok(Target::Http(_)) | Err(_) => url.to_owned(),
+    }
+}
+
+/// A name for the group: the site's, or the file's.
+fn group_name(url: &str) -> String {
+    let name = match Target::of(url) {
+        Ok(Target::Http(url)) => {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            let host = host.strip_prefix("www.").unwrap_or(&host);
+            host.split('.').next().unwrap_or_default().to_owned()
+        }
+        Ok(Target::Path(path)) => {
+            Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+        }
+        Err(_) => String::new(),
+    };
+    let name: String =
+        name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect::<String>();
+    let name = name.trim_matches('_').to_lowercase();
+    if name.starts_with(char::is_alphabetic) { name } else { "page".to_owned() }
+}
+
+fn not_found(url: &str, missing: &[Missing]) -> String {
+    let told = missing.iter().map(|each| {
+        let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
+            format!("  most like it there: `{}`\n", shortened(nearest))
+        });
+        let text = shortened(&each.text);
+        if each.is_there {
+            return format!(
+                "error: `{text}` is on {url}, but no selector was found that gives it and fits \
+                 the other samples\n  take all samples from one item, or leave this one out\n"
+            );
+        }
+        let is_named =
+            each.text.split_once('=').is_some_and(|(name, _)| !name.contains(['/', '?']));
+        let name = if is_named {
+            "  a column's name before `=` begins with a letter and has letters, digits, `_`, `-`\n"
+        } else {
+            ""
+        };
+        format!("error: `{text}` is not on {url}\n{nearest}{name}")
+    });
+    let told: String = told.collect();
+    format!(
+        "{told}  nothing was written; \
+         a page may also look different without JavaScript: see its source\n"
+    )
+}
+
+fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
+    let dir = typed(dir);
+    let rows = counted(proposal.rows as u64, "row");
+    let from = match (&proposal.block, &proposal.json_block) {
+        (Some(block), _) => format!("block `{block}`"),
+        (None, Some(block)) => format!("block `{}` of `{}`", block.path, block.selector),
+        (None, None) => "the whole page".to_owned(),
+    };
+    let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let column = |column: &Column| {
+        let filled = format!("{} of {}", column.filled(), proposal.rows);
+        format!("  {:width$}  {filled}: {}\n", column.name, first_values(column))
+    };
+    let columns: String = proposal.columns.iter().map(column).collect();
+    let warnings = warnings(proposal);
+    let links = if proposal.next_page.is_some() || proposal.details.is_some() {
+        "links that could be followed stand at the end of the file, as comments\n"
+    } else {
+        ""
+    };
+    format!(
+        "wrote {dir}/{file}: {rows} on this page, {from}\n\n{columns}{warnings}\n\
+         what to type next:\n  spoonbill check {dir}\n  spoonbill run {dir}\n\n\
+         the rows are then in output/latest/{group}.csv\n{links}"
+    )
+}
+
+/// What is to be looked at: columns that few rows have, and what was left out.
+fn warnings(proposal: &Proposal) -> String {
+    let is_rare = |column: &&Column| 3 * column.filled() < proposal.rows;
+    let rare = proposal.columns.iter().filter(is_rare).map(|column| {
+        format!(
+            "note: {} is found in {} of {} rows: look at it, or add a second sample, `{}=...`\n",
+            column.name,
+            column.filled(),
+            proposal.rows,
+            column.name
+        )
+    });
+    let adverts = (proposal.adverts > 0).then(|| {
+        let left = counted(proposal.adverts as u64, "element");
+        format!("note: {left} marked as advertisement left out\n")
+    });
+    let told: String = rare.chain(adverts).collect();
+    if told.is_empty() { told } else { format!("\n{told}") }
+}
+
+fn first_values(column: &Column) -> String {
+    let values: Vec<String> =
+        column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
+    let more = if column.filled() > 3 { ", ..." } else { "" };
+    format!("{}{more}", values.join(", "))
+}
+
+fn shortened(text: &str) -> String {
+    const LENGTH_MAX: usize = 40;
+    if text.chars().count() <= LENGTH_MAX {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LENGTH_MAX - 3).collect();
+    format!("{start}...")
+}

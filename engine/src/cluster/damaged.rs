@@ -1,0 +1,66 @@
+//! Damaged files are kept aside, and the node begins with a new disk, so to say: but only once the
+//! others have agreed on a number for it. Alone, it touches nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::store::StoreError;
+use crate::store::journal::sync_name;
+
+/// What the names of a node's own files begin with; saved pages are none of them, for no row is lost
+/// by those.
+const OWN: [&str; 4] = ["raft-", "raft.", "snapshot.", "state."];
+
+/// Moves the files of a node to a folder of their own, and tells which. A crash on the way leaves a log
+/// that is known to be short, or none: its mark goes after its parts, and the oldest part first.
+pub(crate) fn put_aside(dir: &Path) -> Result<PathBuf, StoreError> {
+    let failed = |error: std::io::Error| {
+        StoreError::Failed(format!(
+            "`{}`: damaged files stay where they are: {error}",
+            dir.display()
+        ))
+    };
+    let aside = (1_u32..).map(|number| dir.join(format!("damaged-{number}")));
+    let Some(aside) = aside.into_iter().find(|aside| !aside.exists()) else {
+        return Err(StoreError::Closed);
+    };
+    std::fs::create_dir(&aside).map_err(failed)?;
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if OWN.iter().any(|own| name.to_string_lossy().starts_with(own)) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    for name in names {
+        let to = aside.join(&name);
+        std::fs::rename(dir.join(&name), &to).map_err(failed)?;
+        // One after the other, after a power cut too.
+        sync_name(&to).and_then(|()| sync_name(&aside)).map_err(failed)?;
+    }
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_node_go_and_all_else_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = ["raft-000001.journal", "raft.mark", "snapshot.db", "state.db", "state.db-wal"];
+        let others = ["lock", "pages.db", "pages-000001.pack"];
+        for round in 1..=2 {
+            for name in own.iter().chain(&others) {
+                std::fs::write(dir.path().join(name), name).unwrap();
+            }
+            let aside = put_aside(dir.path()).unwrap();
+            assert_eq!(aside, dir.path().join(format!("damaged-{round}")));
+            assert!(own.iter().all(|name| !dir.path().join(name).exists()));
+            assert!(
+                own.iter().all(|name| std::fs::read(aside.join(name)).unwrap() == name.as_bytes())
+            );
+            assert!(others.iter().all(|name| dir.path().join(name).exists()));
+        }
+    }
+}

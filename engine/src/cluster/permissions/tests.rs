@@ -1,0 +1,199 @@
+//! A node, and connections that say who they are and ask for more than they may.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::cluster::messages::{Order, VERSION, encode};
+use crate::cluster::{ClusterHandle, ClusterOptions, ClusterThread};
+use crate::config::Placement;
+use crate::ledger::{JobId, Outcome, Reply, Tally, Token};
+use crate::wire::{Credentials, Limits, Link};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A cluster of one node.
+struct House {
+    _dir: tempfile::TempDir,
+    address: String,
+    handle: ClusterHandle,
+    thread: ClusterThread,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl House {
+    fn open() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = port.local_addr().unwrap().to_string();
+        drop(port);
+        let (handle, thread) = ClusterHandle::open(ClusterOptions {
+            dir: dir.path().to_owned(),
+            seat: Seat(1),
+            votes: true,
+            listen: address.clone(),
+            peers: [(Seat(1), address.clone())].into(),
+            name: "rights".to_owned(),
+            secret: None,
+            quorum_timeout: Duration::from_secs(30),
+            loss_exit: Duration::from_mins(1),
+            end_wait: Duration::from_secs(1),
+            snapshot_bytes: 64 << 20,
+            seen_memory: 1 << 20,
+            placement: Placement::Any,
+            beat: Duration::from_hours(1),
+        })
+        .unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        Self { _dir: dir, address, handle, thread, runtime }
+    }
+
+    /// A connection of somebody who says this.
+    fn link(&self, role: Role, seat: u32, life: u64) -> Link {
+        let hello = move || Hello {
+            version: VERSION,
+            role,
+            seat,
+            raft_id: 0,
+            cluster_id: None,
+            life,
+            peers: String::new(),
+        };
+        let credentials = Arc::new(Credentials::new(None, b"rights"));
+        Link::new(self.address.clone(), credentials, Arc::new(hello), Limits::default())
+    }
+
+    fn ask(&self, link: &Link, call: &Call) -> Response {
+        let answer = self.runtime.block_on(link.call(call.encode(), PATIENCE)).unwrap();
+        postcard::from_bytes(&answer).unwrap()
+    }
+
+    /// What came of a command; words if it was refused.
+    fn submit(&self, link: &Link, command: &Command) -> Result<Reply, String> {
+        let item = Item::Command(encode(command).into());
+        self.submit_items(link, vec![item]).map(|mut replies| replies.remove(0))
+    }
+
+    fn submit_items(&self, link: &Link, items: Vec<Item>) -> Result<Vec<Reply>, String> {
+        let call = Call::Submit(items);
+        for _ in 0..200 {
+            match self.ask(link, &call) {
+                Response::Submitted { replies, .. } => return Ok(replies),
+                Response::Refused(words) => return Err(words),
+                // It does not lead yet.
+                Response::NotLeader(_) | Response::Busy(_) => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        panic!("nobody leads");
+    }
+
+    fn close(self) {
+        drop(self.handle);
+        self.thread.close();
+    }
+}
+
+fn arrival(seat: u32, life: u64) -> Arrival {
+    Arrival { nonce: life, life, seat: Seat(seat), votes: false, alone: false }
+}
+
+fn joined(reply: Result<Reply, String>) -> SessionId {
+    match reply {
+        Ok(Reply::Joined(session)) => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_operator_asks_and_orders_and_that_is_all() {
+    let house = House::open();
+    let operator = house.link(Role::Operator, 0, 7);
+    let worker = house.link(Role::Worker, 70, 70);
+    let session = joined(house.submit(&worker, &Command::Join(arrival(70, 70))));
+    assert!(matches!(house.ask(&operator, &Call::Status), Response::Status(_)));
+    assert!(matches!(house.ask(&operator, &Call::Order(Order::Cancel)), Response::Ordered(_)));
+    for command in [
+        Command::Leave { session },
+        Command::Join(arrival(1, 8)),
+        Command::Fence { seat: Seat(70) },
+    ] {
+        let refused = house.submit(&operator, &command);
+        assert!(refused.is_err_and(|words| words.contains("operator")), "{command:?}");
+    }
+    for call in [Call::Who, Call::Renew(session), Call::MayLead(None)] {
+        assert!(matches!(house.ask(&operator, &call), Response::Refused(_)), "{call:?}");
+    }
+    let refused = house.ask(&worker, &Call::Order(Order::Fence(Seat(1))));
+    assert!(matches!(refused, Response::Refused(words) if words.contains("only an operator")));
+    house.close();
+}
+
+#[test]
+fn a_worker_acts_for_its_own_session_alone() {
+    let house = House::open();
+    let (one, two) = (house.link(Role::Worker, 70, 70), house.link(Role::Worker, 80, 80));
+    let own = joined(house.submit(&one, &Command::Join(arrival(70, 70))));
+    let other = joined(house.submit(&two, &Command::Join(arrival(80, 80))));
+    // As another seat, as another life, or with a vote.
+    let voting = Arrival { votes: true, ..arrival(70, 70) };
+    let alone = Arrival { alone: true, ..arrival(70, 70) };
+    for arrival in [arrival(1, 70), arrival(70, 71), voting, alone] {
+        let refused = house.submit(&one, &Command::Join(arrival));
+        assert!(refused.is_err_and(|words| words.contains("as itself")), "{arrival:?}");
+    }
+    for command in [
+        Command::Mint { seat: Seat(1), nonce: 1 },
+        Command::Fence { seat: Seat(80) },
+        Command::Cancel,
+        Command::Beat { renewals: vec![] },
+        Command::Doubt { session: other },
+        Command::Close { session: own },
+    ] {
+        let refused = house.submit(&one, &command);
+        assert!(refused.is_err_and(|words| words.contains("has no vote")), "{command:?}");
+    }
+    let outcome = Outcome::Failed { reason: String::new(), tally: Tally::default() };
+    for command in [
+        Command::Leave { session: other },
+        Command::Claim { session: other, name: "setup".to_owned() },
+        Command::Return { session: other, jobs: vec![] },
+        Command::Finish {
+            session: other,
+            job: JobId(1),
+            token: Token(1),
+            since_start_ms: None,
+            outcome,
+        },
+    ] {
+        let refused = house.submit(&one, &command);
+        assert!(refused.is_err_and(|words| words.contains("is not node 70's")), "{command:?}");
+    }
+    assert!(matches!(house.ask(&one, &Call::Renew(other)), Response::Refused(_)));
+    // One that is refused takes all down that came with it.
+    let items = vec![
+        Item::Command(encode(&Command::Leave { session: own }).into()),
+        Item::Take { session: other, number: 1, limit: 1, ahead: 0 },
+    ];
+    assert!(house.submit_items(&one, items).is_err());
+    // In parts neither.
+    let hidden = encode(&Command::Leave { session: other }).into();
+    let parcel = |by| {
+        let bytes = bytes::Bytes::clone(&hidden);
+        vec![Item::Part { parcel: 5, number: 0, bytes }, Item::Parcel { parcel: 5, parts: 1, by }]
+    };
+    assert!(house.submit_items(&one, parcel(None)).is_err());
+    assert!(house.submit_items(&one, parcel(Some(other))).is_err());
+    let replies = house.submit_items(&one, parcel(Some(own))).unwrap();
+    assert_eq!(replies[1], Reply::Stale);
+    // Both are still there; at a barricade a worker waits, and its own session it may leave.
+    assert_eq!(house.handle.standing.borrow().workers, 2);
+    let claim = Command::Claim { session: own, name: "setup".to_owned() };
+    assert_eq!(house.submit(&one, &claim), Ok(Reply::Wait));
+    assert_eq!(house.submit(&one, &Command::Leave { session: own }), Ok(Reply::Ok));
+    // What it had in hand may still be told of afterwards.
+    assert_eq!(house.submit(&one, &Command::Leave { session: own }), Ok(Reply::Stale));
+    house.close();
+}

@@ -1,0 +1,385 @@
+//! Raft's log and vote, and what this node alone knows: its number, the cluster's name, how far its
+//! files are written. One thread writes, in the order it is asked, and syncs.
+
+mod parts;
+mod writer;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
+use std::ops::{Bound, RangeBounds};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use openraft::storage::{LogFlushed, RaftLogStorage};
+use openraft::{LogState, RaftLogReader, StorageIOError, Vote};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
+
+use crate::cluster::messages::{LogEntry, LogId, StorageError, Types, encode};
+use crate::failpoint;
+use crate::store::StoreError;
+use crate::threads::queue::{Sender, queue};
+use parts::Parts;
+pub(crate) use parts::is_there;
+use writer::Writer;
+pub(crate) use writer::agreed_after;
+pub(in crate::cluster) use writer::examine;
+
+/// Bytes of the newest entries that are kept in memory, for followers that keep up.
+const CACHE_BYTES: usize = 8 << 20;
+/// Bytes sent to a follower at once: more would not pass between two heartbeats.
+const SEND_BYTES: usize = 1 << 20;
+/// Requests that may wait for the thread.
+const QUEUE: usize = 256;
+
+type Done<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// Names of what is kept beside the log.
+mod name {
+    pub(crate) const VOTE: &str = "vote";
+    pub(crate) const COMMITTED: &str = "committed";
+    pub(crate) const PURGED: &str = "purged";
+}
+
+enum Request {
+    Append(Vec<LogEntry>, LogFlushed<Types>),
+    Read(u64, u64, Done<Vec<LogEntry>>),
+    Truncate(u64, Done<()>),
+    Purge(LogId, Done<()>),
+    /// Kept under a name; answered once it is durable.
+    Keep(&'static str, Vec<u8>, Done<()>),
+    Close,
+}
+
+/// What may be lost: it waits here until something else is written, and wakes nobody.
+type Lazy = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
+
+/// The newest entries, and where the log begins and ends.
+#[derive(Debug, Default)]
+struct Recent {
+    entries: VecDeque<(LogEntry, usize)>,
+    bytes: usize,
+    purged: Option<LogId>,
+    last: Option<LogId>,
+}
+
+impl Recent {
+    fn push(&mut self, entry: LogEntry, size: usize) {
+        self.last = Some(entry.log_id);
+        self.bytes += size;
+        self.entries.push_back((entry, size));
+        while self.bytes > CACHE_BYTES && self.entries.len() > 1 {
+            if let Some((_, size)) = self.entries.pop_front() {
+                self.bytes -= size;
+            }
+        }
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.entries.front().map(|(entry, _)| entry.log_id.index)
+    }
+
+    fn truncate(&mut self, from: u64) {
+        while self.entries.back().is_some_and(|(entry, _)| entry.log_id.index >= from) {
+            if let Some((_, size)) = self.entries.pop_back() {
+                self.bytes -= size;
+            }
+        }
+    }
+}
+
+/// The log, shared by raft and its readers; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Log {
+    requests: Sender<Request>,
+    recent: Arc<Mutex<Recent>>,
+    vote: Arc<Mutex<Option<Vote<u64>>>>,
+    committed: Arc<Mutex<Option<LogId>>>,
+    local: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+    lazy: Lazy,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Log")
+    }
+}
+
+/// The thread behind a [`Log`].
+#[derive(Debug)]
+pub(crate) struct LogThread {
+    requests: Sender<Request>,
+    thread: JoinHandle<()>,
+}
+
+impl LogThread {
+    /// Ends the thread after everything before is durable.
+    pub(crate) fn close(self) {
+        drop(self.requests.send(Request::Close));
+        drop(self.thread.join());
+    }
+}
+
+impl Log {
+    /// Opens the log in a data directory that is locked; a file of it has so many bytes. An error of
+    /// the disk goes to `fatal`: nothing after it is certain.
+    pub(crate) fn open(
+        dir: &Path,
+        part_bytes: u64,
+        fatal: impl Fn(StoreError) + Send + 'static,
+    ) -> Result<(Self, LogThread), StoreError> {
+        let parts = Parts::open(dir, part_bytes)?;
+        let purged = parts.purged()?;
+        let last = parts.last()?.or(purged);
+        let recent = Recent { purged, last, ..Recent::default() };
+        let (vote, committed) = (parts.kept(name::VOTE)?, parts.kept(name::COMMITTED)?);
+        let (local, lazy) = (parts.local().clone(), Lazy::default());
+        let writer = Writer::new(parts, Lazy::clone(&lazy));
+        let (requests, inbox) = queue(QUEUE);
+        let log = Self {
+            requests: requests.clone(),
+            recent: Arc::new(Mutex::new(recent)),
+            vote: Arc::new(Mutex::new(vote)),
+            committed: Arc::new(Mutex::new(committed)),
+            local: Arc::new(Mutex::new(local)),
+            lazy,
+            bytes: Arc::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("raft-log".to_owned())
+            .spawn(move || writer.write(&inbox, fatal))
+            .map_err(|error| StoreError::Failed(format!("no thread for the log: {error}")))?;
+        Ok((log, LogThread { requests, thread }))
+    }
+
+    /// Something this node keeps for itself.
+    pub(crate) fn local<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let local = locked(&self.local);
+        local.get(name).and_then(|bytes| postcard::from_bytes(bytes).ok())
+    }
+
+    /// Keeps something durably before it returns.
+    pub(crate) async fn keep<T: Serialize>(
+        &self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), StoreError> {
+        let bytes = encode(value);
+        locked(&self.local).insert(name.to_owned(), bytes.clone());
+        self.ask(|done| Request::Keep(name, bytes, done)).await
+    }
+
+    /// Keeps something that may be lost in a crash.
+    pub(crate) fn keep_lightly<T: Serialize>(&self, name: &'static str, value: &T) {
+        let bytes = encode(value);
+        locked(&self.local).insert(name.to_owned(), bytes.clone());
+        locked(&self.lazy).insert(name, bytes);
+    }
+
+    /// Bytes appended since the last look at a snapshot.
+    pub(crate) fn bytes_since_snapshot(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A snapshot is being made: what is appended from now on counts.
+    pub(crate) fn weigh_anew(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// The last entry.
+    pub(crate) fn last(&self) -> Option<LogId> {
+        locked(&self.recent).last
+    }
+
+    /// The entry that everything up to is gone with.
+    pub(crate) fn purged(&self) -> Option<LogId> {
+        locked(&self.recent).purged
+    }
+
+    /// Whether raft has ever written anything here.
+    pub(crate) fn is_empty(&self) -> bool {
+        locked(&self.recent).last.is_none() && locked(&self.vote).is_none()
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(Done<T>) -> Request) -> Result<T, StoreError> {
+        let (done, answer) = oneshot::channel();
+        drop(self.requests.send(request(done)));
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Entries from memory, if all of them are there.
+    fn recall(&self, from: u64, to: u64, bytes_max: usize) -> Option<Vec<LogEntry>> {
+        let recent = locked(&self.recent);
+        let last = recent.last.map_or(0, |last| last.index + 1);
+        let first = recent.first()?;
+        if from < first || from >= last {
+            return None;
+        }
+        let mut bytes = 0;
+        let wanted = recent.entries.iter().skip((from - first) as usize);
+        let wanted = wanted.take((to.saturating_sub(from)) as usize).take_while(|(_, size)| {
+            bytes += size;
+            bytes <= bytes_max || bytes == *size
+        });
+        Some(wanted.map(|(entry, _)| entry.clone()).collect())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_error(error: &StoreError) -> StorageError {
+    StorageIOError::read_logs(openraft::AnyError::error(error)).into()
+}
+
+fn write_error(error: &StoreError) -> StorageError {
+    StorageIOError::write_logs(openraft::AnyError::error(error)).into()
+}
+
+impl RaftLogReader<Types> for Log {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + Send>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<LogEntry>, StorageError> {
+        let from = match range.start_bound() {
+            Bound::Included(from) => *from,
+            Bound::Excluded(before) => before + 1,
+            Bound::Unbounded => 0,
+        };
+        let to = match range.end_bound() {
+            Bound::Included(last) => last + 1,
+            Bound::Excluded(to) => *to,
+            Bound::Unbounded => i64::MAX as u64,
+        };
+        match self.recall(from, to, usize::MAX) {
+            Some(entries) => Ok(entries),
+            None => self
+                .ask(|done| Request::Read(from, to, done))
+                .await
+                .map_err(|error| read_error(&error)),
+        }
+    }
+
+    async fn limited_get_log_entries(
+        &mut self,
+        start: u64,
+        end: u64,
+    ) -> Result<Vec<LogEntry>, StorageError> {
+        if let Some(entries) = self.recall(start, end, SEND_BYTES) {
+            return Ok(entries);
+        }
+        let mut entries = self.try_get_log_entries(start..end.min(start + 64)).await?;
+        let mut bytes = 0;
+        let fits = entries.iter().take_while(|entry| {
+            bytes += size_of(entry);
+            bytes <= SEND_BYTES
+        });
+        let fits = fits.count().max(1);
+        entries.truncate(fits);
+        Ok(entries)
+    }
+}
+
+fn size_of(entry: &LogEntry) -> usize {
+    match &entry.payload {
+        openraft::EntryPayload::Normal(batch) => batch.0.len() + 64,
+        _ => 256,
+    }
+}
+
+impl RaftLogStorage<Types> for Log {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
+        let recent = locked(&self.recent);
+        Ok(LogState { last_purged_log_id: recent.purged, last_log_id: recent.last })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), StorageError> {
+        *locked(&self.vote) = Some(*vote);
+        let bytes = encode(vote);
+        failpoint::pass("raft.vote.before");
+        let kept = self.ask(|done| Request::Keep(name::VOTE, bytes, done)).await;
+        failpoint::pass("raft.vote.after");
+        kept.map_err(|error| StorageIOError::write_vote(openraft::AnyError::error(&error)).into())
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, StorageError> {
+        Ok(*locked(&self.vote))
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
+        *locked(&self.committed) = committed;
+        if let Some(committed) = committed {
+            // May be lost: it only saves waiting for the leader's word after a restart.
+            locked(&self.lazy).insert(name::COMMITTED, encode(&committed));
+        }
+        Ok(())
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
+        Ok(*locked(&self.committed))
+    }
+
+    async fn append<I>(
+        &mut self,
+        entries: I,
+        callback: LogFlushed<Types>,
+    ) -> Result<(), StorageError>
+    where
+        I: IntoIterator<Item = LogEntry> + Send,
+        I::IntoIter: Send,
+    {
+        let entries: Vec<LogEntry> = entries.into_iter().collect();
+        {
+            let mut recent = locked(&self.recent);
+            for entry in &entries {
+                recent.push(entry.clone(), size_of(entry));
+                self.bytes.fetch_add(size_of(entry) as u64, Ordering::Relaxed);
+            }
+        }
+        failpoint::pass("raft.append.before");
+        drop(self.requests.send(Request::Append(entries, callback)));
+        Ok(())
+    }
+
+    async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        locked(&self.recent).truncate(log_id.index);
+        failpoint::pass("raft.truncate.before");
+        self.ask(|done| Request::Truncate(log_id.index, done))
+            .await
+            .map_err(|error| write_error(&error))?;
+        failpoint::pass("raft.truncate.after");
+        // What was before the cut is the new end; it may be older than what memory holds.
+        let last = self.try_get_log_entries(log_id.index.saturating_sub(1)..log_id.index).await?;
+        let mut recent = locked(&self.recent);
+        recent.last = last.last().map(|entry| entry.log_id).or(recent.purged);
+        Ok(())
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        {
+            let mut recent = locked(&self.recent);
+            recent.purged = Some(log_id);
+            recent.last = recent.last.max(Some(log_id));
+            while recent.first().is_some_and(|first| first <= log_id.index) {
+                if let Some((_, size)) = recent.entries.pop_front() {
+                    recent.bytes -= size;
+                }
+            }
+        }
+        failpoint::pass("raft.purge.before");
+        let purged = self.ask(|done| Request::Purge(log_id, done)).await;
+        failpoint::pass("raft.purge.after");
+        purged.map_err(|error| write_error(&error))
+    }
+}

@@ -1,0 +1,151 @@
+//! The thread that writes the log: everything that has come meanwhile in one record, one sync.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::cluster::messages::{LogEntry, LogId};
+use crate::cluster::raft_log::parts::{Change, Parts};
+use crate::cluster::raft_log::{Done, Lazy, QUEUE, Request, locked, name};
+use crate::store::StoreError;
+use crate::threads::queue::Receiver;
+
+/// How long what may be lost waits for company.
+const LAZY: Duration = Duration::from_millis(300);
+
+/// Everything that is wrong with the log in a directory; empty when all is well, or when there is
+/// none.
+pub(in crate::cluster) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
+    match Parts::open(dir, 0).and_then(|parts| parts.read(0, u64::MAX)) {
+        Ok(_) => Ok(Vec::new()),
+        Err(StoreError::Damaged(words)) => Ok(vec![words]),
+        Err(error) => Err(error),
+    }
+}
+
+/// The entries after one that a node which is down knows to be agreed on.
+pub(crate) fn agreed_after(dir: &Path, index: u64) -> Result<Vec<LogEntry>, StoreError> {
+    let parts = Parts::open(dir, 0)?;
+    let committed = parts.kept::<LogId>(name::COMMITTED)?.map_or(0, |committed| committed.index);
+    if committed <= index {
+        return Ok(Vec::new());
+    }
+    let entries = parts.read(index + 1, committed + 1)?;
+    let first = entries.first().map_or(committed + 1, |entry| entry.log_id.index);
+    if first > index + 1 {
+        return Err(StoreError::Damaged(format!(
+            "the tables in `{}` are as of entry {index}, and the log begins with entry {first}; \
+             start the node, and it makes them anew from its snapshot or from the others",
+            dir.display()
+        )));
+    }
+    Ok(entries)
+}
+
+/// The thread's own state.
+pub(crate) struct Writer {
+    parts: Parts,
+    /// What may be lost, until it is written in company.
+    lazy: Lazy,
+    /// When that was written last.
+    lazy_since: Instant,
+}
+
+type Told = Box<dyn FnOnce(Result<(), StoreError>)>;
+
+impl Writer {
+    pub(crate) fn new(parts: Parts, lazy: Lazy) -> Self {
+        Self { parts, lazy, lazy_since: Instant::now() }
+    }
+
+    /// Serves until it is closed, or until a write fails: then nothing more is written.
+    pub(crate) fn write(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
+        let mut broken: Option<StoreError> = None;
+        loop {
+            let first = inbox.recv_in_company(1, Instant::now() + LAZY);
+            match &first {
+                None if inbox.has_ended() => return,
+                None if locked(&self.lazy).is_empty() => continue,
+                _ => {}
+            }
+            let mut requests = Vec::from_iter(first);
+            requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(QUEUE));
+            let closes = requests.iter().any(|request| matches!(request, Request::Close));
+            let idle = requests.is_empty() || closes;
+            if let Some(error) = &broken {
+                refuse(requests, error);
+            } else if let Err(error) = self.serve(requests, idle) {
+                fatal(error.clone());
+                broken = Some(error);
+            }
+            if closes {
+                return;
+            }
+        }
+    }
+
+    /// Writes everything in one record, then answers everybody. What may be lost is written in
+    /// company, or when there is nothing else to do, and not waited for.
+    fn serve(&mut self, requests: Vec<Request>, idle: bool) -> Result<(), StoreError> {
+        let (mut changes, mut after): (Vec<Change>, Vec<Told>) = (Vec::new(), Vec::new());
+        let mut reads = Vec::new();
+        for request in requests {
+            let told = |done: Done<()>| -> Told { Box::new(move |result| drop(done.send(result))) };
+            match request {
+                Request::Append(entries, callback) => {
+                    after.push(Box::new(move |result| {
+                        let result = result.map_err(|error| io::Error::other(error.to_string()));
+                        callback.log_io_completed(result);
+                    }));
+                    changes.push(Change::Entries(entries));
+                }
+                Request::Read(from, to, done) => reads.push((from, to, done)),
+                Request::Truncate(from, done) => {
+                    after.push(told(done));
+                    changes.push(Change::Cut(from));
+                }
+                Request::Purge(upto, done) => {
+                    after.push(told(done));
+                    changes.push(Change::Purge(upto));
+                }
+                Request::Keep(name, bytes, done) => {
+                    after.push(told(done));
+                    changes.push(Change::Keep(name.to_owned(), bytes));
+                }
+                Request::Close => {}
+            }
+        }
+        let is_lasting = !changes.is_empty();
+        if idle || is_lasting && self.lazy_since.elapsed() >= LAZY {
+            self.lazy_since = Instant::now();
+            let lazy = std::mem::take(&mut *locked(&self.lazy));
+            let kept = lazy.into_iter().map(|(name, bytes)| Change::Keep(name.to_owned(), bytes));
+            changes.extend(kept);
+        }
+        let result =
+            if changes.is_empty() { Ok(()) } else { self.parts.write(changes, is_lasting) };
+        for answer in after {
+            answer(result.clone());
+        }
+        for (from, to, done) in reads {
+            drop(done.send(self.parts.read(from, to)));
+        }
+        result
+    }
+}
+
+fn refuse(requests: Vec<Request>, error: &StoreError) {
+    for request in requests {
+        match request {
+            Request::Append(_, callback) => {
+                callback.log_io_completed(Err(io::Error::other(error.to_string())));
+            }
+            Request::Read(_, _, done) => drop(done.send(Err(error.clone()))),
+            Request::Truncate(_, done) | Request::Purge(_, done) => {
+                drop(done.send(Err(error.clone())));
+            }
+            Request::Keep(_, _, done) => drop(done.send(Err(error.clone()))),
+            Request::Close => {}
+        }
+    }
+}

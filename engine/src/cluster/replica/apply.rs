@@ -1,0 +1,229 @@
+//! The ledger of one node, entry by entry: what was agreed on is applied to its tables, and summed up so
+//! that a node that comes to other results than the leader is found.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use openraft::EntryPayload;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::messages::{Batch, Check, Item, LogEntry, LogId, Membership, Replies, encode};
+use crate::cluster::replica::chunks::Parcels;
+use crate::cluster::replica::restore::{Tables, restore};
+use crate::failpoint;
+use crate::ledger::{Command, Reply, SessionId, Stamp, TableError};
+use crate::store::StoreError;
+use crate::store::checksum::sum;
+use crate::store::solo::damaged_or_full;
+
+/// Entries whose sums are kept for comparison.
+const SUMS_KEPT: usize = 1 << 15;
+/// The small state goes into the sum so often.
+const CORE_SUMMED_EVERY: u64 = 1024;
+
+/// How far the replica is, kept beside the tables in the same commit.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(in crate::cluster) struct Mark {
+    /// The last applied entry.
+    pub applied: Option<LogId>,
+    /// The voters as of then.
+    pub membership: Membership,
+    /// A sum over everything applied, the same on every node.
+    pub digest: u64,
+}
+
+/// Name of the mark among the replica's records.
+pub(in crate::cluster) const MARK: &str = "mark";
+
+/// The tables, and how far they are.
+pub(in crate::cluster) struct Replica {
+    dir: PathBuf,
+    pub ledger: Tables,
+    pub mark: Mark,
+    /// The sums after the last entries.
+    pub sums: VecDeque<Check>,
+    /// Commands applied since the last commit.
+    pub uncommitted: usize,
+    /// Room to put replies together.
+    encoded: Vec<u8>,
+}
+
+impl Replica {
+    pub(in crate::cluster) fn new(dir: &Path, ledger: Tables, mark: Mark) -> Self {
+        let (sums, encoded) = (VecDeque::new(), Vec::new());
+        Self { dir: dir.to_owned(), ledger, mark, sums, uncommitted: 0, encoded }
+    }
+
+    /// The ledger of a node that is down, as far as it knows what was agreed on. Nothing is written:
+    /// what the log has beyond the tables goes with their transaction.
+    pub(in crate::cluster) fn of_node_that_is_down(
+        dir: &Path,
+        seen_memory: u64,
+    ) -> Result<Self, StoreError> {
+        let (ledger, mark) = restore(dir, seen_memory)?;
+        let mut replica = Self::new(dir, ledger, mark);
+        for entry in crate::cluster::raft_log::agreed_after(dir, replica.index())? {
+            replica.apply(entry).map_err(|error| damaged_or_full(&error))?;
+        }
+        Ok(replica)
+    }
+
+    /// The last applied entry.
+    pub(in crate::cluster) fn index(&self) -> u64 {
+        self.mark.applied.map_or(0, |applied| applied.index)
+    }
+
+    /// Applies an agreed entry.
+    pub(in crate::cluster) fn apply(&mut self, entry: LogEntry) -> Result<Replies, TableError> {
+        failpoint::pass("raft.apply.before");
+        let index = entry.log_id.index;
+        let replies = match entry.payload {
+            EntryPayload::Blank => Replies::default(),
+            EntryPayload::Membership(membership) => {
+                self.mark.membership = Membership::new(Some(entry.log_id), membership);
+                Replies::default()
+            }
+            EntryPayload::Normal(batch) => {
+                let replies = self.apply_batch(index, &batch.0)?;
+                self.sum_up(index, &batch.0, &replies);
+                replies
+            }
+        };
+        self.mark.applied = Some(entry.log_id);
+        self.uncommitted += 1;
+        failpoint::pass("raft.apply.after");
+        Ok(replies)
+    }
+
+    fn apply_batch(&mut self, index: u64, bytes: &[u8]) -> Result<Replies, TableError> {
+        let odd = |what: &str| TableError {
+            message: format!("entry {index} of the log cannot be read: {what}"),
+            full: false,
+        };
+        let batch: Batch = postcard::from_bytes(bytes).map_err(|error| odd(&error.to_string()))?;
+        if let Some(check) = batch.check {
+            self.compare(check)?;
+        }
+        let mut replies = Vec::with_capacity(batch.items.len());
+        for item in batch.items {
+            self.uncommitted += 1;
+            replies.push(match item {
+                Item::Command(bytes) => {
+                    let command =
+                        postcard::from_bytes(&bytes).map_err(|error| odd(&error.to_string()))?;
+                    self.ledger.apply(batch.stamp, command)?
+                }
+                Item::Take { session, number, limit, ahead } => {
+                    let take = Command::Take { session, number, limit, ahead };
+                    self.ledger.apply(batch.stamp, take)?
+                }
+                Item::Farewell { session, leaves } => {
+                    let leave = Command::Leave { session };
+                    let command = if leaves { leave } else { Command::Close { session } };
+                    self.ledger.apply(batch.stamp, command)?
+                }
+                Item::Part { parcel, number, bytes } => {
+                    Parcels::of(self.ledger.tables_mut())?.put(parcel, number, &bytes)?;
+                    Reply::Ok
+                }
+                Item::Parcel { parcel, parts, by } => {
+                    self.unpack(batch.stamp, parcel, parts, by)?
+                }
+            });
+        }
+        Ok(Replies(replies))
+    }
+
+    /// Applies a command that came in parts; asked again, repeats the answer.
+    fn unpack(
+        &mut self,
+        stamp: Stamp,
+        parcel: u64,
+        parts: u32,
+        by: Option<SessionId>,
+    ) -> Result<Reply, TableError> {
+        let mut parcels = Parcels::of(self.ledger.tables_mut())?;
+        if let Some(reply) = parcels.answered(parcel) {
+            return Ok(reply);
+        }
+        let Some(bytes) = parcels.open(parcel, parts)? else { return Ok(Reply::Missing) };
+        let reply = match postcard::from_bytes::<Command>(&bytes) {
+            Ok(command) if command.session() == by => self.ledger.apply(stamp, command)?,
+            // Not a command of ours, or not of who sent it: nothing of it counts.
+            _ => Reply::Stale,
+        };
+        Parcels::of(self.ledger.tables_mut())?.answer(parcel, &reply)?;
+        Ok(reply)
+    }
+
+    fn sum_up(&mut self, index: u64, batch: &[u8], replies: &Replies) {
+        let mut digest = sum(self.mark.digest ^ index, batch);
+        self.encoded.clear();
+        for reply in &replies.0 {
+            self.jot_down(reply);
+        }
+        digest = sum(digest, &self.encoded);
+        if index.is_multiple_of(CORE_SUMMED_EVERY) {
+            digest = sum(digest, &encode(self.ledger.core()));
+        }
+        if failpoint::goes_astray() {
+            digest = !digest;
+        }
+        self.mark.digest = digest;
+        self.sums.push_back(Check { index, digest: self.mark.digest });
+        if self.sums.len() > SUMS_KEPT {
+            self.sums.pop_front();
+        }
+    }
+
+    /// What tells a reply from another: of jobs, which ones were granted.
+    fn jot_down(&mut self, reply: &Reply) {
+        let jobs = if let Reply::Granted { jobs, .. } = reply { jobs.as_slice() } else { &[] };
+        for grant in jobs {
+            self.encoded.extend(grant.id.0.to_le_bytes());
+            self.encoded.extend(grant.token.0.to_le_bytes());
+        }
+        if jobs.is_empty() {
+            let encoded = postcard::to_extend(reply, std::mem::take(&mut self.encoded));
+            self.encoded = encoded.unwrap_or_default();
+        }
+    }
+
+    /// A node whose ledger is another than the leader's stops before it does harm.
+    fn compare(&self, check: Check) -> Result<(), TableError> {
+        let own = self.sums.iter().rev().find(|own| own.index == check.index);
+        if own.is_none_or(|own| own.digest == check.digest) {
+            return Ok(());
+        }
+        Err(TableError {
+            message: format!(
+                "this node's ledger is not the cluster's, at entry {}: `{}` is kept as it is; move \
+                 it away and start again, and the node is rebuilt from the others",
+                check.index,
+                self.dir.display()
+            ),
+            full: false,
+        })
+    }
+
+    /// Puts everything into the database; whether it outlives a power cut is another matter.
+    pub(in crate::cluster) fn commit(&mut self) -> Result<(), TableError> {
+        if std::mem::take(&mut self.uncommitted) == 0 {
+            return Ok(());
+        }
+        self.ledger.save_lanes()?;
+        let mark = encode(&self.mark);
+        let (core, tables) = self.ledger.parts();
+        tables.put_replica(MARK, &mark)?;
+        failpoint::pass("replica.commit.before");
+        let commits = tables.commits() + 1;
+        tables.commit(core, commits)?;
+        failpoint::pass("replica.commit.after");
+        Ok(())
+    }
+}
+
+/// [`Replica::of_node_that_is_down`], its tables alone.
+pub(in crate::cluster) fn look(dir: &Path, seen_memory: u64) -> Result<Tables, StoreError> {
+    Replica::of_node_that_is_down(dir, seen_memory).map(|replica| replica.ledger)
+}

@@ -1,0 +1,68 @@
+//! The replicated ledger as a node left it on its disk. Tables that are older than the log begins come
+//! from the latest snapshot: the log has the rest.
+
+use std::path::Path;
+
+use crate::cluster::raft_log::Log;
+use crate::cluster::replica::apply::{MARK, Mark};
+use crate::cluster::replica::snapshot;
+use crate::cluster::replica::thread::STATE;
+use crate::ledger::{Core, Ledger, TableError};
+use crate::store::StoreError;
+use crate::store::mark::JOURNAL;
+use crate::store::solo::damaged_or_full;
+use crate::store::sqlite::{Keeping, SqliteTables};
+
+pub(in crate::cluster) type Tables = Ledger<SqliteTables>;
+
+/// Opens the tables that are there, or makes new ones.
+pub(in crate::cluster) fn restore(
+    dir: &Path,
+    seen_memory: u64,
+) -> Result<(Tables, Mark), StoreError> {
+    let odd = |error: TableError| damaged_or_full(&error);
+    let path = dir.join(STATE);
+    let mut tables = SqliteTables::open(Some(&path), seen_memory, Keeping::Replica)?;
+    let (core, lanes) = tables.restore().map_err(odd)?;
+    let mark = match tables.replica(MARK).map_err(odd)? {
+        Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| {
+            StoreError::Damaged(format!("`{}`: its mark: {error}", path.display()))
+        })?,
+        None if core == Core::default() && !dir.join(JOURNAL).exists() => Mark::default(),
+        None => {
+            return Err(StoreError::Excluded(format!(
+                "`{}` holds the run of a node that was alone: a cluster needs a data directory of \
+                 its own (`--data-dir`)",
+                dir.display()
+            )));
+        }
+    };
+    Ok((Ledger::new(core, lanes, tables), mark))
+}
+
+/// Opens the tables behind a log. What it no longer has is on the disk before it goes, unless the disk
+/// forgets what it has acknowledged: then the snapshot it went for is as good.
+pub(in crate::cluster) fn restore_behind(
+    dir: &Path,
+    seen_memory: u64,
+    log: &Log,
+) -> Result<(Tables, Mark), StoreError> {
+    let (ledger, mark) = restore(dir, seen_memory)?;
+    let applied = mark.applied.map(|applied| applied.index);
+    let purged = log.purged().map(|purged| purged.index);
+    if applied >= purged {
+        return Ok((ledger, mark));
+    }
+    drop(ledger);
+    if !snapshot::stand_in(dir, log, purged)? {
+        return Err(StoreError::Damaged(format!(
+            "`{}` is as of entry {} of the log, which begins after entry {}, and no snapshot is \
+             there; remove all of `{}` and start again, and the node is rebuilt from the others",
+            dir.join(STATE).display(),
+            applied.unwrap_or(0),
+            purged.unwrap_or(0),
+            dir.display()
+        )));
+    }
+    restore(dir, seen_memory)
+}

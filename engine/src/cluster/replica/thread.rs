@@ -1,0 +1,450 @@
+//! The replicated ledger of one node: a thread that applies agreed entries to tables on disk and
+//! answers questions. What it has not committed when the process dies is applied again from the log.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender as Bell;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{oneshot, watch};
+
+use crate::cluster::messages::{Check, LogEntry, Replies, SnapshotMeta};
+use crate::cluster::raft_log::Log;
+use crate::cluster::replica::apply::{Mark, Replica};
+use crate::cluster::replica::restore::{restore, restore_behind};
+use crate::cluster::replica::snapshot;
+use crate::cluster::status::Roster;
+use crate::failpoint;
+use crate::ledger::{Ledger, Position, Reply, Run, Seat, Standing, TableError};
+use crate::store::answer::answer;
+use crate::store::solo::damaged_or_full;
+use crate::store::sqlite::{Keeping, SqliteTables};
+use crate::store::{Answer, Question, StoreError};
+use crate::threads::queue::{Receiver, Sender, queue};
+
+/// Requests that may wait for the thread.
+const QUEUE: usize = 1024;
+/// Longest time between a change and its commit: until then it is in raft's log.
+const COMMIT_EVERY: Duration = Duration::from_secs(5);
+/// Time between two publications of what is only watched.
+const PUBLISH_EVERY: Duration = Duration::from_millis(10);
+/// Commands in one commit at most, and so to be applied again after a crash.
+const COMMIT_MAX: usize = 4000;
+/// Name of this node's own positions.
+const POSITIONS: &str = "positions";
+pub(in crate::cluster) const STATE: &str = "state.db";
+
+/// How far this node's files are written, and of which run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Positions {
+    run: u64,
+    all: Vec<Position>,
+}
+
+type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
+
+pub(in crate::cluster) enum Request {
+    Apply(Vec<LogEntry>, oneshot::Sender<Result<Vec<Replies>, StoreError>>),
+    Ask {
+        question: Question,
+        index: u64,
+        respond: Respond<Answer>,
+    },
+    Ack {
+        appender: u32,
+        position: Position,
+        respond: Respond<Reply>,
+    },
+    /// From now on what is asked is answered with what is known: the rest may never come.
+    MakeDo,
+    Roster(oneshot::Sender<Roster>),
+    State(oneshot::Sender<Mark>),
+    /// Commits everything, so that a copy can be taken; answers the size of the tables in bytes.
+    Settle(oneshot::Sender<Result<u64, StoreError>>),
+    /// Has everything outlive a power cut: what is applied by now may go from the log.
+    Sync(oneshot::Sender<Result<(), StoreError>>),
+    Install(SnapshotMeta, PathBuf, oneshot::Sender<Result<(), StoreError>>),
+    Close,
+}
+
+/// A running machine; cheap to clone.
+#[derive(Clone)]
+pub(in crate::cluster) struct Machine {
+    pub requests: Sender<Request>,
+    pub standing: watch::Receiver<Standing>,
+    /// The last entry with commands that was applied, and the sum as of then.
+    pub summed: watch::Receiver<Option<Check>>,
+    /// How often the disk of each seat was new.
+    pub incarnations: watch::Receiver<BTreeMap<Seat, u32>>,
+    /// The name of the cluster, once it has one.
+    pub cluster: watch::Receiver<Option<u128>>,
+    pub bells: Arc<Mutex<Vec<Bell<()>>>>,
+    pub dir: PathBuf,
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Machine")
+    }
+}
+
+/// The thread behind a [`Machine`].
+#[derive(Debug)]
+pub(in crate::cluster) struct MachineThread {
+    requests: Sender<Request>,
+    thread: JoinHandle<()>,
+}
+
+impl MachineThread {
+    /// Ends the thread after everything is in the database file.
+    pub(in crate::cluster) fn close(self) {
+        drop(self.requests.send(Request::Close));
+        drop(self.thread.join());
+    }
+}
+
+impl Machine {
+    /// Opens the tables in a data directory that is locked.
+    pub(in crate::cluster) fn open(
+        dir: &Path,
+        seen_memory: u64,
+        log: Log,
+        fatal: impl Fn(StoreError) + Send + 'static,
+    ) -> Result<(Self, MachineThread), StoreError> {
+        let (ledger, mark) = restore_behind(dir, seen_memory, &log)?;
+        failpoint::pass("replica.open.after");
+        let (requests, inbox) = queue(QUEUE);
+        let bells = Arc::new(Mutex::new(Vec::new()));
+        let positions = log.local(POSITIONS).unwrap_or_default();
+        let mut keeper = Keeper {
+            dir: dir.to_owned(),
+            seen_memory,
+            replica: Replica::new(dir, ledger, mark),
+            positions,
+            log,
+            publish: watch::Sender::new(Standing::default()),
+            summed: watch::Sender::new(None),
+            incarnations: watch::Sender::default(),
+            cluster: watch::Sender::default(),
+            bells: Arc::clone(&bells),
+            waiting: Vec::new(),
+            makes_do: false,
+            committed: Instant::now(),
+            published: Instant::now(),
+            untold: false,
+        };
+        keeper.publish();
+        let machine = Self {
+            requests: requests.clone(),
+            standing: keeper.publish.subscribe(),
+            summed: keeper.summed.subscribe(),
+            incarnations: keeper.incarnations.subscribe(),
+            cluster: keeper.cluster.subscribe(),
+            bells,
+            dir: dir.to_owned(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || keeper.keep(&inbox, fatal))
+            .map_err(|error| StoreError::Failed(format!("no thread for the ledger: {error}")))?;
+        Ok((machine, MachineThread { requests, thread }))
+    }
+
+    /// Sends a request and awaits its answer.
+    pub(in crate::cluster) async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, question) = oneshot::channel();
+        drop(self.requests.send(request(answer)));
+        question.await.map_err(|_| StoreError::Closed)
+    }
+}
+
+struct Waiting {
+    index: u64,
+    question: Question,
+    respond: Respond<Answer>,
+}
+
+/// The thread's own state.
+struct Keeper {
+    dir: PathBuf,
+    seen_memory: u64,
+    replica: Replica,
+    positions: Positions,
+    log: Log,
+    publish: watch::Sender<Standing>,
+    summed: watch::Sender<Option<Check>>,
+    incarnations: watch::Sender<BTreeMap<Seat, u32>>,
+    cluster: watch::Sender<Option<u128>>,
+    bells: Arc<Mutex<Vec<Bell<()>>>>,
+    /// Questions about what is not applied yet.
+    waiting: Vec<Waiting>,
+    /// Whether nobody waits for that any more.
+    makes_do: bool,
+    committed: Instant,
+    published: Instant,
+    /// Whether there is something new to be published.
+    untold: bool,
+}
+
+impl Keeper {
+    fn keep(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
+        let error = loop {
+            let patience = match (self.untold, self.replica.uncommitted) {
+                (true, _) => PUBLISH_EVERY,
+                (false, 0) => Duration::from_mins(1),
+                (false, _) => COMMIT_EVERY,
+            };
+            let served = match inbox.recv_in_company(1, Instant::now() + patience) {
+                // What is not committed is in the log, for whoever opens it next.
+                Some(Request::Close) => return,
+                Some(request) => self.serve(request),
+                None if inbox.has_ended() => return,
+                None if self.untold => {
+                    self.publish();
+                    Ok(())
+                }
+                None => self.commit(),
+            };
+            if let Err(error) = served.and_then(|()| self.commit_if_due()) {
+                break damaged_or_full(&error);
+            }
+        };
+        fatal(error.clone());
+        drop(self.publish);
+        for waiting in self.waiting {
+            (waiting.respond)(Err(error.clone()));
+        }
+        while let Some(request) = inbox.recv() {
+            match request {
+                Request::Apply(_, respond) => drop(respond.send(Err(error.clone()))),
+                Request::Ask { respond, .. } => respond(Err(error.clone())),
+                Request::Ack { respond, .. } => respond(Err(error.clone())),
+                Request::Settle(respond) => drop(respond.send(Err(error.clone()))),
+                Request::Sync(respond) | Request::Install(_, _, respond) => {
+                    drop(respond.send(Err(error.clone())));
+                }
+                Request::Roster(_) | Request::State(_) | Request::MakeDo => {}
+                Request::Close => return,
+            }
+        }
+    }
+
+    fn serve(&mut self, request: Request) -> Result<(), TableError> {
+        match request {
+            Request::Apply(entries, respond) => {
+                let replies = entries.into_iter().map(|entry| self.replica.apply(entry));
+                let replies = replies.collect::<Result<Vec<_>, TableError>>();
+                match replies {
+                    Ok(replies) => {
+                        // Nobody is woken by it.
+                        self.summed.send_replace(self.replica.sums.back().copied());
+                        self.publish_if_due();
+                        drop(respond.send(Ok(replies)));
+                        self.answer_waiting()
+                    }
+                    Err(error) => {
+                        drop(respond.send(Err(damaged_or_full(&error))));
+                        Err(error)
+                    }
+                }
+            }
+            Request::Ask { question, index, respond } => {
+                if self.untold {
+                    self.publish();
+                }
+                if index > self.replica.index() && !self.makes_do {
+                    self.waiting.push(Waiting { index, question, respond });
+                    return Ok(());
+                }
+                self.answer(&question, respond)
+            }
+            Request::Ack { appender, position, respond } => {
+                let reply = self.ack(appender, position);
+                self.publish();
+                respond(Ok(reply));
+                Ok(())
+            }
+            Request::MakeDo => {
+                self.makes_do = true;
+                self.answer_waiting()
+            }
+            Request::Roster(respond) => {
+                drop(respond.send(Roster::of(&self.replica.ledger, &self.replica.mark)));
+                Ok(())
+            }
+            Request::State(respond) => {
+                drop(respond.send(self.replica.mark.clone()));
+                Ok(())
+            }
+            Request::Settle(respond) => {
+                let settled = self.commit();
+                let size = std::fs::metadata(self.dir.join(STATE)).map_or(0, |file| file.len());
+                let told = settled.as_ref().map(|()| size).map_err(damaged_or_full);
+                drop(respond.send(told));
+                settled
+            }
+            Request::Sync(respond) => {
+                let synced = self.sync();
+                drop(respond.send(synced.clone().map_err(|error| damaged_or_full(&error))));
+                synced
+            }
+            Request::Install(meta, path, respond) => {
+                let installed = self.install(&meta, &path);
+                drop(respond.send(installed.clone()));
+                installed.map_err(|error| TableError { message: error.to_string(), full: false })
+            }
+            Request::Close => Ok(()),
+        }
+    }
+
+    fn answer_waiting(&mut self) -> Result<(), TableError> {
+        let index = if self.makes_do { u64::MAX } else { self.replica.index() };
+        if self.waiting.iter().all(|waiting| waiting.index > index) {
+            return Ok(());
+        }
+        for waiting in std::mem::take(&mut self.waiting) {
+            if waiting.index > index {
+                self.waiting.push(waiting);
+            } else {
+                self.answer(&waiting.question, waiting.respond)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, question: &Question, respond: Respond<Answer>) -> Result<(), TableError> {
+        match answer(&mut self.replica.ledger, question) {
+            Ok(Answer::Run(Some(mut run))) => {
+                run.positions = self.positions_of(&run);
+                respond(Ok(Answer::Run(Some(run))));
+                Ok(())
+            }
+            Ok(answer) => {
+                respond(Ok(answer));
+                Ok(())
+            }
+            Err(error) => {
+                respond(Err(damaged_or_full(&error)));
+                Err(error)
+            }
+        }
+    }
+
+    /// How far this node's own files are written.
+    fn positions_of(&self, run: &Run) -> Vec<Position> {
+        if self.positions.run == run.number && self.positions.all.len() == run.positions.len() {
+            return self.positions.all.clone();
+        }
+        vec![Position::default(); run.positions.len()]
+    }
+
+    fn ack(&mut self, appender: u32, position: Position) -> Reply {
+        let Some(run) = &self.replica.ledger.core().run else { return Reply::Stale };
+        let mut all = self.positions_of(run);
+        match all.get_mut(appender as usize) {
+            Some(known) if known.seq <= position.seq && position.seq <= run.output_seq => {
+                *known = position;
+            }
+            _ => return Reply::Stale,
+        }
+        self.positions = Positions { run: run.number, all };
+        self.log.keep_lightly(POSITIONS, &self.positions);
+        Reply::Ok
+    }
+
+    /// What is only watched from afar goes out now and then: each time wakes threads that have nothing
+    /// to do about it. Where a run or a node stands is told at once.
+    fn publish_if_due(&mut self) {
+        let stands = |now: &Standing| {
+            (now.over, now.closed, now.cancelled, now.voters, now.workers, now.crossings)
+        };
+        let (now, known) = (self.replica.ledger.standing(), *self.publish.borrow());
+        let is_named = *self.cluster.borrow() == self.replica.ledger.core().cluster;
+        self.untold =
+            is_named && stands(&now) == stands(&known) && self.published.elapsed() < PUBLISH_EVERY;
+        if !self.untold {
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        (self.untold, self.published) = (false, Instant::now());
+        let mut standing = self.replica.ledger.standing();
+        if let Some(run) = &self.replica.ledger.core().run {
+            standing.lag_bytes = run.lag_bytes(&self.positions_of(run));
+        }
+        let grown = standing.output_seq != self.publish.borrow().output_seq;
+        self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
+        let core = self.replica.ledger.core();
+        let seats = core.seats.iter().filter(|(_, seat)| seat.incarnation > 0);
+        let seats: BTreeMap<_, _> = seats.map(|(seat, one)| (*seat, one.incarnation)).collect();
+        self.incarnations.send_if_modified(|known| {
+            *known != seats && {
+                *known = seats;
+                true
+            }
+        });
+        let cluster = core.cluster;
+        self.cluster.send_if_modified(|known| std::mem::replace(known, cluster) != cluster);
+        if grown && let Ok(bells) = self.bells.lock() {
+            for bell in bells.iter() {
+                // A full bell has rung already.
+                let _rang = bell.try_send(()).is_ok();
+            }
+        }
+    }
+
+    fn commit_if_due(&mut self) -> Result<(), TableError> {
+        let many = self.replica.uncommitted >= COMMIT_MAX;
+        if many || self.replica.uncommitted > 0 && self.committed.elapsed() >= COMMIT_EVERY {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), TableError> {
+        self.committed = Instant::now();
+        self.replica.commit()
+    }
+
+    fn sync(&mut self) -> Result<(), TableError> {
+        self.commit()?;
+        self.replica.ledger.tables_mut().sync()?;
+        failpoint::pass("replica.sync.after");
+        Ok(())
+    }
+
+    /// Brings everything into the database file.
+    fn settle(&mut self) -> Result<(), TableError> {
+        self.commit()?;
+        self.replica.ledger.tables_mut().checkpoint()?;
+        failpoint::pass("replica.sync.after");
+        Ok(())
+    }
+
+    /// Becomes what a snapshot says. The tables of before are whole until the new ones are in their
+    /// place, so a crash at any step leaves the one or the other.
+    fn install(&mut self, meta: &SnapshotMeta, path: &Path) -> Result<(), StoreError> {
+        snapshot::verify(meta, path)?;
+        self.settle().map_err(|error| damaged_or_full(&error))?;
+        let empty = SqliteTables::open(None, self.seen_memory, Keeping::Replica)?;
+        // Closes the tables of before.
+        self.replica.ledger = Ledger::new(crate::ledger::Core::default(), [], empty);
+        failpoint::pass("snapshot.install.before");
+        snapshot::put_in_place(path, &self.dir.join(STATE))?;
+        failpoint::pass("snapshot.install.after");
+        let (ledger, mark) = restore(&self.dir, self.seen_memory)?;
+        (self.replica, self.committed) = (Replica::new(&self.dir, ledger, mark), Instant::now());
+        self.publish();
+        self.answer_waiting().map_err(|error| damaged_or_full(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! How the pages of a group are read, in words: what `check --explain` tells.
+
+use std::collections::BTreeSet;
+
+use crate::plan::prepare::{Dialect, Group, ReadyStep, ReadyTask};
+
+/// What a task makes of a page before it looks anything up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    /// A tree, as jsoup reads a page.
+    Jsoup,
+    /// A tree, as the standard says.
+    Standard,
+    /// JSON, or the same tree for any other page.
+    Json,
+    /// The addresses of a sitemap, read in passing.
+    Sitemap,
+}
+
+impl Form {
+    fn of(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Css => Self::Jsoup,
+            Dialect::Xpath => Self::Standard,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Jsoup => "a tree as jsoup reads it",
+            Self::Standard => "a tree as the HTML standard says",
+            Self::Json => "JSON without a tree, if it is JSON",
+            Self::Sitemap => "the addresses of a sitemap, without a tree",
+        }
+    }
+}
+
+/// Every form, each made once a page however many tasks want it.
+pub(crate) fn forms(group: &Group) -> Vec<&'static str> {
+    let forms: BTreeSet<Form> = group.tasks.iter().flat_map(forms_of).collect();
+    forms.into_iter().map(Form::words).collect()
+}
+
+fn forms_of(task: &ReadyTask) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for step in &task.steps {
+        match step {
+            ReadyStep::Parse(dialect, _) | ReadyStep::Analyze(dialect) => {
+                forms.push(Form::of(*dialect));
+            }
+            ReadyStep::Records(plan) if plan.needs_tree() => forms.push(Form::Standard),
+            ReadyStep::Records(_) => forms.extend([Form::Standard, Form::Json]),
+            ReadyStep::Sitemap => forms.push(Form::Sitemap),
+            _ => {}
+        }
+    }
+    if task.follow.reads_pages() {
+        forms.push(Form::of(task.follow_by));
+    }
+    forms
+}
+
+/// What a task looks up in a page.
+pub(crate) fn looked_up(task: &ReadyTask) -> Vec<String> {
+    let mut looked_up = Vec::new();
+    for step in &task.steps {
+        match step {
+            ReadyStep::Parse(..) => looked_up.push(format!("data definition `{}`", task.data_def)),
+            ReadyStep::Records(plan) => {
+                let fields = plan.field_names().len() as u64;
+                looked_up.push(crate::run::report::counted(fields, "field"));
+            }
+            ReadyStep::Sitemap => looked_up.push("its addresses".to_owned()),
+            ReadyStep::Analyze(_) => looked_up.push("what is typed at a terminal".to_owned()),
+            _ => {}
+        }
+    }
+    if task.follow.reads_pages() {
+        looked_up.push("links".to_owned());
+    }
+    looked_up
+}

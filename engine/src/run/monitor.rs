@@ -1,0 +1,51 @@
+//! The monitor: on every change it gathers the vitals, flips the phase and tells everybody.
+
+use tokio::sync::watch;
+
+use crate::ledger::{Phase, Standing, Vitals, flip};
+use crate::run::shutdown::Stop;
+
+/// What the monitor looks at.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    /// The ledger's few numbers.
+    pub standing: watch::Receiver<Standing>,
+    /// Whether somebody asks to stop.
+    pub stop: watch::Receiver<Stop>,
+    /// Jobs in hand on this node.
+    pub in_hand: watch::Receiver<usize>,
+    /// The phase it keeps.
+    pub phase: watch::Sender<Phase>,
+}
+
+impl Monitor {
+    /// Watches until the node's work has ended.
+    pub(crate) async fn watch(mut self) {
+        let mut store_lost = false;
+        loop {
+            let standing = *self.standing.borrow_and_update();
+            let asked = *self.stop.borrow_and_update() != Stop::No;
+            let vitals = Vitals {
+                over: standing.over,
+                cancelled: store_lost || asked || standing.cancelled,
+                in_hand: *self.in_hand.borrow_and_update(),
+            };
+            let now = *self.phase.borrow();
+            let next = flip(now, vitals);
+            if next != now {
+                tracing::debug!(?next, "phase");
+                self.phase.send_replace(next);
+                continue;
+            }
+            if next == Phase::Terminated {
+                return;
+            }
+            // Wakes on facts alone. A store that is gone ends the run as a cancel does.
+            tokio::select! {
+                changed = self.standing.changed(), if !store_lost => store_lost = changed.is_err(),
+                changed = self.in_hand.changed() => if changed.is_err() { return },
+                Ok(()) = self.stop.changed() => {}
+            }
+        }
+    }
+}

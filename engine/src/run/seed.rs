@@ -1,0 +1,184 @@
+//! Seeding: every locator of the definitions becomes a job, once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use spoonbill_defs::{Defs, LocatorGroup};
+use spoonbill_plugins::follow::{Canon, Listed, without_user};
+use spoonbill_plugins::loader::Target;
+use tokio::task::JoinSet;
+
+use crate::config::Config;
+use crate::error::RunError;
+use crate::ledger::{Command, Epoch, JobKey, NewJob, Quota, Reply, SessionId};
+use crate::plan::address_lists::ListFiles;
+use crate::plan::prepare::Prepared;
+use crate::plan::publish::Published;
+use crate::store::Store;
+
+/// Jobs in one command.
+const CHUNK: usize = 500;
+
+/// What seeding goes by.
+pub(crate) struct Seeding {
+    /// Groups whose pages go by their address alone.
+    followed: BTreeSet<String>,
+    canon: Canon,
+    files: ListFiles,
+}
+
+impl Seeding {
+    /// Seeding of these definitions.
+    pub(crate) fn new(
+        published: &Published,
+        prepared: &Prepared,
+        config: &Config,
+        dir: &Path,
+    ) -> Self {
+        let names = published.defs.locator_groups.iter().map(|group| &group.name.text);
+        let followed = |name: &&String| {
+            prepared.groups.get(name.as_str()).is_some_and(|group| group.is_followed)
+        };
+        Self {
+            followed: names.filter(followed).cloned().collect(),
+            canon: prepared.canon.clone(),
+            files: ListFiles::new(&published.lists, dir, config),
+        }
+    }
+
+    /// The job of a locator.
+    fn job(&self, group: &str, Listed { name, url }: &Listed) -> NewJob {
+        if self.followed.contains(group) {
+            let key = page_key(group, &self.canon.address(url));
+            return NewJob { key, ..new_job(key, name, group, url, 0) };
+        }
+        new_job(key(&[group, name, url]), name, group, url, 0)
+    }
+}
+
+/// Seeds all groups side by side, but for the last command of each, which is returned: with all of them
+/// the run is seeded, and not before.
+pub(crate) async fn seed(
+    store: &Arc<dyn Store>,
+    session: SessionId,
+    epoch: Epoch,
+    defs: &Defs,
+    seeding: Seeding,
+) -> Result<Vec<Command>, RunError> {
+    let mut latch = JoinSet::new();
+    let seeding = Arc::new(seeding);
+    for group in defs.locator_groups.clone() {
+        let (store, seeding) = (Arc::clone(store), Arc::clone(&seeding));
+        // Files are read on the way: off the async threads with it.
+        latch.spawn_blocking(move || seed_group(&*store, session, epoch, &group, &seeding));
+    }
+    let mut last = Vec::new();
+    while let Some(seeded) = latch.join_next().await {
+        last.push(seeded.map_err(|error| RunError::Internal(format!("seeding ended: {error}")))??);
+    }
+    Ok(last)
+}
+
+fn seed_group(
+    store: &dyn Store,
+    session: SessionId,
+    epoch: Epoch,
+    group: &LocatorGroup,
+    seeding: &Seeding,
+) -> Result<Command, RunError> {
+    let name = &group.name.text;
+    let seed = |jobs, last| Command::Seed { session, epoch, group: name.clone(), jobs, last };
+    let send = |jobs: Vec<NewJob>| match store.submit_blocking(seed(jobs, false))? {
+        Reply::Ok => Ok(()),
+        Reply::Stale => Err(RunError::Stale),
+        other => Err(RunError::unexpected("seed", &other)),
+    };
+    let mut jobs = Vec::new();
+    for locator in locators(group, seeding) {
+        let locator = locator.map_err(|message| {
+            RunError::Internal(format!("locators of group `{name}` cannot be read: {message}"))
+        })?;
+        jobs.push(seeding.job(name, &locator));
+        if jobs.len() >= CHUNK {
+            send(std::mem::take(&mut jobs))?;
+        }
+    }
+    Ok(seed(jobs, true))
+}
+
+/// The locators of a group: those that are written down, then those of its sources.
+fn locators<'g>(
+    group: &'g LocatorGroup,
+    seeding: &'g Seeding,
+) -> impl Iterator<Item = Result<Listed, String>> + 'g {
+    let written = group.locators.iter().map(|locator| {
+        Ok(Listed { name: locator.name.text.clone(), url: locator.url.text.clone() })
+    });
+    let listed = group.sources.iter().flat_map(|source| {
+        let (list, failure) = match seeding.files.locators(source) {
+            Ok(list) => (Some(list), None),
+            Err(message) => (None, Some(Err(message))),
+        };
+        list.into_iter().flatten().chain(failure)
+    });
+    written.chain(listed)
+}
+
+/// A job for a locator. Its key holds the seeded locator it descends from: below one of them a
+/// page is loaded once for each group, below another it is other work.
+pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
+    // An address that cannot be loaded still becomes a job: it fails with its reason.
+    let lane = Target::lane_of(url).unwrap_or_else(|| "local".to_owned());
+    NewJob {
+        key: key(&[std::str::from_utf8(&hex(root)).unwrap_or_default(), group, url]),
+        root,
+        polite: lane != "local",
+        lane,
+        name: name.to_owned(),
+        group: group.to_owned(),
+        url: url.to_owned(),
+        depth,
+        origin: None,
+        quota: None,
+    }
+}
+
+/// A job for a page found by following a link, wherever that was: once for each group and run. It
+/// is its own root, so that nothing below it depends on who found it first.
+pub(crate) fn followed_job(
+    name: &str,
+    group: &str,
+    url: &str,
+    depth: u32,
+    origin: Option<String>,
+    quota: Option<Quota>,
+) -> NewJob {
+    let key = page_key(group, url);
+    NewJob { key, origin, quota, ..new_job(key, name, group, url, depth) }
+}
+
+/// Names a page of a group that links lead to, by its address in the one spelling.
+fn page_key(group: &str, url: &str) -> JobKey {
+    key(&["follow", group, &without_user(url)])
+}
+
+fn hex(key: JobKey) -> [u8; 32] {
+    let mut hex = [0; 32];
+    for (pair, byte) in hex.as_chunks_mut::<2>().0.iter_mut().zip(key.0) {
+        *pair = [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]);
+    }
+    hex
+}
+
+/// 128 bits of a hash over the parts and their lengths.
+pub(crate) fn key(parts: &[&str]) -> JobKey {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut key = [0; 16];
+    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    JobKey(key)
+}

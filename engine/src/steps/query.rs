@@ -1,0 +1,68 @@
+//! One query on one page: the text of each match.
+
+use spoonbill_plugins::css::{self, Selector, TextCache};
+use spoonbill_plugins::html::{Document, NodeId};
+use spoonbill_plugins::xpath::{Value, XNode, XPath, XPathLimits};
+
+use crate::plan::prepare::Dialect;
+
+/// The answers to a query, in document order: the folded text of an element, or an attribute of
+/// it; the value of an attribute node or of a string, number or boolean result.
+pub(crate) fn ask(
+    document: &Document,
+    dialect: Dialect,
+    query: &str,
+    attribute: Option<&str>,
+) -> Result<Vec<String>, String> {
+    match dialect {
+        Dialect::Css => {
+            let selector = Selector::parse(query).map_err(|error| error.to_string())?;
+            let found = selector
+                .select(document, document.root(), &mut TextCache::default())
+                .map_err(|error| error.to_string())?;
+            Ok(found
+                .into_iter()
+                .map(|element| match attribute {
+                    Some(name) => attribute_of(document, element, name),
+                    None => css::text(document, element),
+                })
+                .collect())
+        }
+        Dialect::Xpath => {
+            let xpath = XPath::parse(query).map_err(|error| error.to_string())?;
+            let value = xpath
+                .evaluate(document, document.root(), XPathLimits::default())
+                .map_err(|error| error.to_string())?;
+            Ok(match value {
+                Value::Nodes(nodes) => {
+                    nodes.iter().map(|node| node_text(document, node, attribute)).collect()
+                }
+                Value::Text(text) => vec![text],
+                Value::Number(number) => vec![spoonbill_plugins::xpath::number_to_string(number)],
+                Value::Boolean(truth) => vec![truth.to_string()],
+            })
+        }
+    }
+}
+
+fn node_text(document: &Document, node: &XNode, attribute: Option<&str>) -> String {
+    match (node, attribute) {
+        (XNode::Node(id), Some(name)) => attribute_of(document, *id, name),
+        (XNode::Node(id), None) if document.text(*id).is_none() => {
+            fold(&document.text_content(*id))
+        }
+        _ => node.string_value(document),
+    }
+}
+
+/// An attribute by its name in any case; empty when it is not there.
+fn attribute_of(document: &Document, element: NodeId, name: &str) -> String {
+    let mut all = document.attributes(element);
+    let own = all.find(|(own, _)| (***own).eq_ignore_ascii_case(name));
+    own.map_or_else(String::new, |(_, value)| value.to_owned())
+}
+
+/// White space runs to one space, trimmed.
+fn fold(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

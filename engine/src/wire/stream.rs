@@ -1,0 +1,294 @@
+//! The two halves of an encrypted connection. Every wait here can be given up without harm, so
+//! that one task can read, write and watch its clock at once.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::wire::frame::{Decoder, Found, Frame, FrameError, Kind};
+use crate::wire::handshake::{
+    Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer, closed,
+};
+use crate::wire::primitives::TAG;
+use crate::wire::{Hello, Limits, WireError};
+
+pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Bytes that are sealed and written in one go, about.
+const OUT_MAX: usize = 128 << 10;
+const READ_MIN: usize = 8 << 10;
+const READ_MAX: usize = 256 << 10;
+
+/// The half that reads.
+pub(super) struct Incoming {
+    read: Reader,
+    opener: Opener,
+    sealed: Vec<u8>,
+    at: usize,
+    decoder: Decoder,
+    /// Bytes to read at a time: grows while the peer has more to say.
+    appetite: usize,
+    /// Bytes that a peer may still send before it has proven itself.
+    budget: Option<usize>,
+}
+
+impl Incoming {
+    /// The next frame, if its bytes are here.
+    pub(super) fn next(&mut self) -> Result<Option<Found>, WireError> {
+        loop {
+            if let Some(found) = self.decoder.next()? {
+                return Ok(Some(found));
+            }
+            let have = &self.sealed[self.at..];
+            let Some((head, rest)) = have.split_first_chunk::<RECORD_HEAD>() else {
+                return Ok(None);
+            };
+            let size = usize::from(u16::from_be_bytes(*head));
+            let plain = size.checked_sub(TAG).ok_or(WireError::Damaged)?;
+            let Some(record) = rest.get(..size) else { return Ok(None) };
+            self.opener.open(record, self.decoder.room(plain))?;
+            self.at += RECORD_HEAD + size;
+        }
+    }
+
+    /// Waits for further bytes.
+    pub(super) async fn more(&mut self) -> Result<(), WireError> {
+        self.sealed.drain(..self.at);
+        self.at = 0;
+        let want = self.appetite.min(self.budget.unwrap_or(usize::MAX));
+        if want == 0 {
+            return Err(WireError::Wordy);
+        }
+        self.sealed.reserve(want);
+        let mut window = (&mut self.read).take(want as u64);
+        let got = window.read_buf(&mut self.sealed).await?;
+        if got == 0 {
+            return Err(closed().into());
+        }
+        if let Some(budget) = &mut self.budget {
+            *budget = budget.saturating_sub(got);
+        } else if got == want {
+            self.appetite = (self.appetite * 2).min(READ_MAX);
+        }
+        Ok(())
+    }
+
+    /// From here on the peer is known.
+    pub(super) fn trust(&mut self, frame_max: usize) {
+        self.budget = None;
+        self.decoder.set_frame_max(frame_max);
+    }
+
+    /// Gives back memory that a quiet connection does not need.
+    pub(super) fn rest(&mut self) {
+        self.decoder.rest();
+        if self.at == self.sealed.len() {
+            self.sealed = Vec::new();
+            self.at = 0;
+            self.appetite = READ_MIN;
+        }
+    }
+
+    async fn frame(&mut self) -> Result<Frame, WireError> {
+        loop {
+            match self.next()? {
+                Some(Found::Frame(frame)) => return Ok(frame),
+                Some(Found::TooLarge { kind, size, .. }) => {
+                    return Err(FrameError::Length(kind, size).into());
+                }
+                None => self.more().await?,
+            }
+        }
+    }
+}
+
+/// The half that writes.
+pub(super) struct Outgoing {
+    write: Writer,
+    sealer: Sealer,
+    queue: VecDeque<Frame>,
+    /// Bytes of the bodies in `queue`.
+    queued: usize,
+    /// Bytes of the first frame that are sealed already, its head not counted.
+    begun: Option<usize>,
+    plain: Vec<u8>,
+    /// Written up to `at`, filled up to `end`; beyond it is room from before.
+    sealed: Vec<u8>,
+    at: usize,
+    end: usize,
+    /// The socket took less than was offered.
+    choked: bool,
+}
+
+impl Outgoing {
+    pub(super) fn push(&mut self, frame: Frame) {
+        self.queued += frame.body.len();
+        self.queue.push_back(frame);
+    }
+
+    /// Frames that wait.
+    pub(super) fn frames(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Bytes of the frames that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.queued
+    }
+
+    /// Whether there is more to write than should pile up here.
+    pub(super) fn full(&self) -> bool {
+        self.queued + self.end - self.at >= OUT_MAX
+    }
+
+    pub(super) fn pending(&self) -> bool {
+        !self.queue.is_empty() || self.at < self.end
+    }
+
+    /// Writes once what is waiting, many frames in one go. True if the socket had been full
+    /// before and took some now: the other end has read.
+    pub(super) async fn write(&mut self) -> Result<bool, WireError> {
+        if self.at == self.end {
+            self.seal()?;
+        }
+        let written = self.write.write(&self.sealed[self.at..self.end]).await?;
+        if written == 0 {
+            return Err(closed().into());
+        }
+        self.at += written;
+        let was_choked = self.choked;
+        self.choked = self.at < self.end;
+        Ok(was_choked)
+    }
+
+    pub(super) async fn flush(&mut self) -> Result<(), WireError> {
+        while self.pending() {
+            self.write().await?;
+        }
+        self.write.flush().await?;
+        Ok(())
+    }
+
+    pub(super) fn rest(&mut self) {
+        if !self.pending() {
+            (self.at, self.end) = (0, 0);
+            self.sealed = Vec::new();
+            self.plain = Vec::new();
+            self.queue.shrink_to_fit();
+        }
+    }
+
+    fn seal(&mut self) -> Result<(), WireError> {
+        (self.at, self.end) = (0, 0);
+        while self.end < OUT_MAX
+            && let Some(frame) = self.queue.front()
+        {
+            let begun = match self.begun {
+                Some(begun) => begun,
+                None if self.plain.len() + frame.head().len() > RECORD_PLAIN_MAX => {
+                    self.seal_record()?;
+                    continue;
+                }
+                None => {
+                    self.plain.extend_from_slice(&frame.head());
+                    0
+                }
+            };
+            let room = RECORD_PLAIN_MAX - self.plain.len();
+            let end = frame.body.len().min(begun + room);
+            self.plain.extend_from_slice(&frame.body[begun..end]);
+            if end == frame.body.len() {
+                self.queued -= end;
+                self.queue.pop_front();
+                self.begun = None;
+            } else {
+                self.begun = Some(end);
+                self.seal_record()?;
+            }
+        }
+        self.seal_record()
+    }
+
+    fn seal_record(&mut self) -> Result<(), WireError> {
+        if !self.plain.is_empty() {
+            let end = self.end + RECORD_HEAD + self.plain.len() + TAG;
+            if self.sealed.len() < end {
+                self.sealed.resize(end, 0);
+            }
+            self.sealer.seal(&self.plain, &mut self.sealed[self.end..end])?;
+            self.end = end;
+            self.plain.clear();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn halves(
+    read: Reader,
+    write: Writer,
+    keys: Keys,
+    limits: &Limits,
+) -> (Incoming, Outgoing) {
+    let (sealer, opener) = keys.split();
+    let budget = limits.handshake_bytes_max;
+    let incoming = Incoming {
+        read,
+        opener,
+        sealed: Vec::new(),
+        at: 0,
+        decoder: Decoder::new(budget),
+        appetite: READ_MIN,
+        budget: Some(budget),
+    };
+    let outgoing = Outgoing {
+        write,
+        sealer,
+        queue: VecDeque::new(),
+        queued: 0,
+        begun: None,
+        plain: Vec::new(),
+        sealed: Vec::new(),
+        at: 0,
+        end: 0,
+        choked: false,
+    };
+    (incoming, outgoing)
+}
+
+/// Says who this end is.
+pub(super) async fn say_hello(
+    outgoing: &mut Outgoing,
+    credentials: &Credentials,
+    hello: &Hello,
+) -> Result<(), WireError> {
+    let body =
+        postcard::to_stdvec(&(credentials.cluster(), hello)).map_err(|_| WireError::Damaged)?;
+    outgoing.push(Frame::new(Kind::Hello, 0, body));
+    outgoing.flush().await
+}
+
+/// Learns who the other end is. Getting this far proves that it holds the secret.
+pub(super) async fn hear_hello(
+    incoming: &mut Incoming,
+    credentials: &Credentials,
+) -> Result<Hello, WireError> {
+    let frame = incoming.frame().await?;
+    match frame.kind {
+        Kind::Hello => {}
+        Kind::Refused => {
+            return Err(WireError::Refused(String::from_utf8_lossy(&frame.body).into_owned()));
+        }
+        kind => return Err(FrameError::Place(kind).into()),
+    }
+    // The cluster first: another version may introduce itself in another way.
+    let (cluster, rest) = frame.body.split_first_chunk::<32>().ok_or(WireError::Damaged)?;
+    if cluster != credentials.cluster() {
+        return Err(WireError::Cluster);
+    }
+    // A version before named no peers: it is told of its version, not of damage.
+    let before = |_| postcard::from_bytes(&[rest, &[0]].concat());
+    postcard::from_bytes(rest).or_else(before).map_err(|_| WireError::Damaged)
+}
+
+const _: () = assert!(RECORD_MAX <= u16::MAX as usize && READ_MAX > RECORD_MAX);
