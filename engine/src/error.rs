@@ -3,8 +3,26 @@
 use spoonbill_defs::Problems;
 
 use crate::ledger::Reply;
-use crate::run::shutdown::{Signal, Stop};
 use crate::store::StoreError;
+
+/// Which signal asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// `kill`, or Kubernetes.
+    Terminate,
+}
+
+impl Signal {
+    /// The exit code of a run that it ended.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
 
 /// Why a node without a vote has no report.
 const NOBODY: &str =
@@ -54,11 +72,8 @@ pub(crate) enum RunError {
 
 impl RunError {
     /// No node with a vote answers one that has none.
-    pub(crate) fn unheard(stop: Stop) -> Self {
-        match stop {
-            Stop::No => StoreError::NoQuorum(NOBODY.to_owned()).into(),
-            Stop::Drain(signal) | Stop::Now(signal) => Self::Unheard(signal),
-        }
+    pub(crate) fn unheard(asked: Option<Signal>) -> Self {
+        asked.map_or_else(|| StoreError::NoQuorum(NOBODY.to_owned()).into(), Self::Unheard)
     }
 
     /// What other nodes are told when this one fails for all.
@@ -115,4 +130,9 @@ impl RunError {
             Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,
         }
     }
+}
+
+/// A number of things: `1 job`, `2 jobs`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -7,9 +7,9 @@ use spoonbill_defs::Sources;
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs, print_out};
 use crate::config::Config;
+use crate::error::counted;
 use crate::plan::prepare::{forms, looked_up, prepare};
 use crate::plan::publish::{Composed, compose};
-use crate::run::report::counted;
 
 pub(super) fn check(
     defs_dir: &Path,

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::{SettingArgs, print_err, print_out};
 use crate::cluster::{Address, ClusterStatus, NodeState};
+use crate::error::counted;
 use crate::ledger::Seat;
-use crate::run::report::counted;
 
 /// Which node is asked.
 #[derive(Debug, Args)]

@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::watch;
 
 use super::{LogArgs, LogFormat};
+use crate::error::counted;
 use crate::ledger::Standing;
-use crate::run::report::counted;
 use crate::run::shutdown::Stop;
 
 /// How often a terminal is redrawn.

@@ -11,13 +11,13 @@ use super::{RunArgs, expect_run, failed, print_err, progress, secrets};
 use crate::bootstrap::Node;
 use crate::cluster::{serve_control, withdraw_control};
 use crate::config::Config;
-use crate::error::RunError;
+use crate::error::{RunError, Signal, counted};
 use crate::failpoint;
 use crate::ledger::OpenMode;
 use crate::plan::publish::{compose, identity};
 use crate::run::replay::Plan;
-use crate::run::report::{FinishReason, Replay, Report, counted};
-use crate::run::shutdown::{self, Ears, Signal, Stop};
+use crate::run::report::{FinishReason, Replay, Report};
+use crate::run::shutdown::{self, Ears, Stop};
 use crate::run::{Ended, Errand, Offer, exit_mark};
 use crate::store::{Answer, Question, StoreError, leave};
 

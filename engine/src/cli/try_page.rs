@@ -15,11 +15,11 @@ use spoonbill_plugins::records::{CellStory, Story};
 use super::load::load;
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs, print_err, print_out, secrets, table};
+use crate::error::counted;
 use crate::ledger::{Grant, JobId, Tally, Token};
+use crate::plan::identity;
 use crate::plan::prepare::prepare;
 use crate::plan::publish::{Composed, compose};
-use crate::run::report::counted;
-use crate::run::seed;
 use crate::steps::{Delivery, Preview, Worker, Workshop};
 
 #[derive(Debug, Args)]
@@ -86,11 +86,11 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
         content_type: fetched.content_type,
     };
     let shop = Workshop::of(prepared, config);
-    let root = seed::key(&[&group, &args.source]);
+    let root = identity::key(&[&group, &args.source]);
     let grant = Grant {
         id: JobId(1),
         token: Token(1),
-        job: seed::new_job(root, &args.source, &group, &args.source, 0),
+        job: identity::new_job(root, &args.source, &group, &args.source, 0),
         tasks: Vec::new(),
         attempts: 0,
         at: None,

@@ -2,5 +2,6 @@
 
 pub(crate) mod address_lists;
 pub(crate) mod changes;
+pub(crate) mod identity;
 pub(crate) mod prepare;
 pub(crate) mod publish;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::error::counted;
 use crate::ledger::{Example, FieldTally, Tally};
 use crate::plan::prepare::Expectations;
-use crate::run::report::counted;
 
 /// What befell a field of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

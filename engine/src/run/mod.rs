@@ -30,7 +30,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::bootstrap::{Node, Place};
 use crate::config::{Config, Durability, OutputOrder};
-use crate::error::RunError;
+use crate::error::{RunError, Signal};
 use crate::failpoint;
 use crate::ledger::{Command, OpenMode, Phase, Policy, Reply, Run};
 use crate::pages::{Documents, FILE as PAGES_FILE};
@@ -45,7 +45,7 @@ use crate::run::report::{
     Failure, FinishReason, Jobs, NodeShare, Output, Pages, Report, peak_memory,
 };
 use crate::run::session::Tenancy;
-use crate::run::shutdown::{Signal, Stop};
+use crate::run::shutdown::Stop;
 use crate::steps::{Worker, Workshop};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::threads::pool::Pool;
@@ -293,7 +293,7 @@ pub(crate) async fn run(
     } else {
         // What it would tell lies with others, who may all be gone.
         let told = timeout(FAREWELL, told).await;
-        told.unwrap_or_else(|_| Err(RunError::unheard(*asked.borrow())))?
+        told.unwrap_or_else(|_| Err(RunError::unheard(asked.borrow().signal())))?
     };
     if !node.place.alone {
         let share = share.lock().map(|share| share.clone()).unwrap_or_default();

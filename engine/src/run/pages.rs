@@ -17,9 +17,9 @@ use url::Url;
 use crate::failpoint;
 use crate::ledger::{Grant, NewJob, Outcome, Tally};
 use crate::pages::{Documents, Fingerprint, StoredPage};
+use crate::plan::identity::key;
 use crate::plan::prepare::RunDate;
 use crate::run::pace::Pace;
-use crate::run::seed::key;
 use crate::steps::{Delivery, Worker, Workshop};
 use crate::threads::pool::Pool;
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::bootstrap::Place;
+use crate::error::counted;
 use crate::ledger::Standing;
 use crate::run::expectations::{FieldReport, Unmet};
 use crate::run::jobs::Share;
@@ -395,11 +396,6 @@ fn replay_words(replay: &Replay) -> Vec<String> {
         missing => words.push(format!("{missing} pages are not stored")),
     }
     words
-}
-
-/// A number of things: `1 job`, `2 jobs`.
-pub(crate) fn counted(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

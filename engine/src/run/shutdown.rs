@@ -8,6 +8,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
+use crate::error::Signal;
+
 /// How urgently the run is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Stop {
@@ -20,21 +22,12 @@ pub(crate) enum Stop {
     Now(Signal),
 }
 
-/// Which signal asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Signal {
-    /// Ctrl-C.
-    Interrupt,
-    /// `kill`, or Kubernetes.
-    Terminate,
-}
-
-impl Signal {
-    /// The exit code of a run that it ended.
-    pub(crate) fn exit_code(self) -> u8 {
+impl Stop {
+    /// The signal that asked, if one did.
+    pub(crate) fn signal(self) -> Option<Signal> {
         match self {
-            Self::Interrupt => 130,
-            Self::Terminate => 143,
+            Self::No => None,
+            Self::Drain(signal) | Self::Now(signal) => Some(signal),
         }
     }
 }

@@ -5,8 +5,8 @@ use spoonbill_plugins::loader::Target;
 
 use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::{Harvest, NewJob, Quota};
+use crate::plan::identity::{followed_job, new_job};
 use crate::plan::prepare::LinkRules;
-use crate::run::seed::{followed_job, new_job};
 
 /// Longest address that is followed.
 const URL_BYTES: usize = 8 * 1024;

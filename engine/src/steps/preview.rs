@@ -5,9 +5,9 @@ use spoonbill_plugins::records::Story;
 
 use super::parse::Trees;
 use super::{Delivery, TaskYield, Worker, Workshop};
+use crate::error::counted;
 use crate::ledger::FieldTallies;
 use crate::plan::prepare::ReadyStep;
-use crate::run::report::counted;
 
 /// What one task makes of a page.
 pub(crate) struct Preview {

@@ -15,8 +15,8 @@ use crate::ledger::{
     Arrival, Command, Epoch, Grant, Harvest, JobKey, NewJob, OpenMode, Outcome, Policy,
     Publication, Reply, RunPlan, Seat, SessionId, Tally,
 };
+use crate::plan::identity::{key, new_job};
 use crate::run::report::peak_memory;
-use crate::run::seed::{key, new_job};
 use crate::store::StoreError;
 
 /// New addresses on each page, as long as there are any.

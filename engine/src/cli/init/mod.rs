@@ -17,7 +17,7 @@ use crate::cli::init::project::{NewFile, WriteError};
 use crate::cli::init::render::Origin;
 use crate::cli::init::verify::Trial;
 use crate::cli::{SettingArgs, load, print_err, print_out};
-use crate::run::report::counted;
+use crate::error::counted;
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use spoonbill_plugins::propose::{Column, Proposal, Source, ValueType};
 
-use crate::run::report::counted;
+use crate::error::counted;
 
 /// Where the proposal comes from.
 #[derive(Debug, Clone, Copy)]

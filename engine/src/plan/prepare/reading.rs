@@ -68,7 +68,7 @@ pub(crate) fn looked_up(task: &ReadyTask) -> Vec<String> {
             ReadyStep::Parse(..) => looked_up.push(format!("data definition `{}`", task.data_def)),
             ReadyStep::Records(plan) => {
                 let fields = plan.field_names().len() as u64;
-                looked_up.push(crate::run::report::counted(fields, "field"));
+                looked_up.push(crate::error::counted(fields, "field"));
             }
             ReadyStep::Sitemap => looked_up.push("its addresses".to_owned()),
             ReadyStep::Analyze(_) => looked_up.push("what is typed at a terminal".to_owned()),
