@@ -2,10 +2,10 @@
 
 mod chains;
 mod data_defs;
-mod fields;
 mod inherit;
 mod links;
 mod locators;
+mod mapping;
 mod output;
 mod records;
 mod sections;
@@ -132,7 +132,7 @@ fn read(
     variables: &mut yaml::Variables,
     findings: &mut Findings<'_>,
 ) -> Defs {
-    let mut budget = yaml::Budget::default();
+    let mut budget = yaml::NodeBudget::default();
     let mut roots = Vec::new();
     for file in files {
         match yaml::parse(*file, &mut budget, variables, findings) {

@@ -57,7 +57,12 @@ impl<'a> Findings<'a> {
     }
 
     /// Notes what is wrong with a value, and that nothing else need be said of it.
-    pub(crate) fn spoilt(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn broken_value(
+        &mut self,
+        at: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         // A value may have two such faults, but not one twice.
         self.broken.remove(&at);
         self.error(at, message, help);
@@ -88,7 +93,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Whether enough is kept that further effort on a problem would be lost.
-    pub(crate) fn crowded(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.errors + self.warnings >= KEPT_MAX
     }
 
@@ -98,7 +103,7 @@ impl<'a> Findings<'a> {
         wanted: &str,
         known: impl IntoIterator<Item = &'n str>,
     ) -> Option<&'n str> {
-        if self.crowded() {
+        if self.is_full() {
             return None;
         }
         suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX))
@@ -111,7 +116,7 @@ impl<'a> Findings<'a> {
         known: impl IntoIterator<Item = &'n str>,
         otherwise: impl Into<String>,
     ) -> String {
-        if self.crowded() {
+        if self.is_full() {
             return String::new();
         }
         self.nearest(wanted, known)
@@ -119,7 +124,7 @@ impl<'a> Findings<'a> {
     }
 
     /// `path:line` of a place, for messages that name a second one.
-    pub(crate) fn place_name(&self, at: Span) -> String {
+    pub(crate) fn location(&self, at: Span) -> String {
         match self.sources.path(at.file) {
             Some(path) if at.line > 0 => format!("{}:{}", path.display(), at.line),
             _ => "the built-in definitions".to_owned(),

@@ -20,37 +20,37 @@ pub use schema::schema;
 
 /// A kind of mapping.
 #[derive(Debug)]
-pub struct Shape {
+pub struct MappingShape {
     /// Its name in the schema.
     pub id: &'static str,
     /// What it is, with its article: `an item`.
     pub what: &'static str,
     /// What it is for.
-    pub words: &'static str,
+    pub description: &'static str,
     /// The keys it may have.
-    pub keys: &'static [Key],
+    pub keys: &'static [DefinitionKey],
     /// What any further key stands for; `None` means there is no other key.
-    pub others: Option<(&'static str, Value)>,
+    pub other_keys: Option<(&'static str, ValueShape)>,
     /// An example, in YAML.
     pub example: &'static str,
 }
 
 /// A key of a mapping.
 #[derive(Debug)]
-pub struct Key {
+pub struct DefinitionKey {
     /// As it is written.
     pub name: &'static str,
     /// What may stand behind it.
-    pub value: Value,
+    pub value: ValueShape,
     /// Whether it has to be there.
     pub required: bool,
     /// What it does, in a sentence or two.
-    pub words: &'static str,
+    pub description: &'static str,
 }
 
 /// What may stand behind a key.
 #[derive(Debug, Clone, Copy)]
-pub enum Value {
+pub enum ValueShape {
     /// Text.
     Text,
     /// A text, a number or a boolean.
@@ -64,36 +64,41 @@ pub enum Value {
     /// One of these words.
     Word(&'static [&'static str]),
     /// A mapping of this kind.
-    Of(&'static Shape),
+    Of(&'static MappingShape),
     /// A list of them.
-    List(&'static Value),
+    List(&'static ValueShape),
     /// Names of one's own, each with this behind it.
-    Named(&'static Value),
+    Named(&'static ValueShape),
     /// A list of mappings with this one key.
-    Wrapped(&'static str, &'static Shape),
+    Wrapped(&'static str, &'static MappingShape),
     /// Any of these.
-    Either(&'static [Value]),
+    Either(&'static [ValueShape]),
 }
 
 /// Text, or a list of texts.
-const TEXTS: Value = Value::Either(&[Value::Text, Value::List(&Value::Text)]);
+const TEXTS: ValueShape =
+    ValueShape::Either(&[ValueShape::Text, ValueShape::List(&ValueShape::Text)]);
 
-const fn key(name: &'static str, value: Value, words: &'static str) -> Key {
-    Key { name, value, required: false, words }
+const fn key(name: &'static str, value: ValueShape, description: &'static str) -> DefinitionKey {
+    DefinitionKey { name, value, required: false, description }
 }
 
-const fn required(name: &'static str, value: Value, words: &'static str) -> Key {
-    Key { name, value, required: true, words }
+const fn required(
+    name: &'static str,
+    value: ValueShape,
+    description: &'static str,
+) -> DefinitionKey {
+    DefinitionKey { name, value, required: true, description }
 }
 
-impl Shape {
+impl MappingShape {
     /// The names of its keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
 
     /// All shapes, each before those it holds.
-    pub fn all() -> [&'static Shape; 19] {
+    pub fn all() -> [&'static MappingShape; 19] {
         [
             &FILE,
             &GROUP,

@@ -4,27 +4,27 @@
 //! behind this module knows of them. Every size is bounded: hostile text costs a problem, no more.
 
 mod files;
-mod slips;
+mod mistakes;
 mod syntax;
 mod tree;
 mod variables;
 
 pub(crate) use files::{add_text, read_dir};
-pub(crate) use tree::{Budget, Unreadable, parse};
+pub(crate) use tree::{NodeBudget, Unreadable, parse};
 pub(crate) use variables::Variables;
 
 use crate::text::{Span, Text};
 
 /// One value of a definition file. Two nodes are equal when they mean the same, wherever they are.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct YamlNode {
     /// Where it starts; the place of its key when nothing is written.
     pub(crate) at: Span,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: YamlKind,
 }
 
-impl PartialEq for Node {
+impl PartialEq for YamlNode {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
@@ -32,27 +32,27 @@ impl PartialEq for Node {
 
 /// The kinds of nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum YamlKind {
     /// A single word or text, and what YAML takes it for.
-    Scalar(String, Scalar),
+    Scalar(String, ScalarType),
     /// A list.
-    Sequence(Vec<Node>),
+    Sequence(Vec<YamlNode>),
     /// Keys and values, in the order of the file.
-    Mapping(Vec<Entry>),
+    Mapping(Vec<YamlEntry>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     /// The key; always text, as nothing else can be a name.
     pub(crate) key: Text,
     /// The value.
-    pub(crate) value: Node,
+    pub(crate) value: YamlNode,
 }
 
 /// What YAML 1.1 takes a scalar for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scalar {
+pub(crate) enum ScalarType {
     /// Nothing, `~` or `null`.
     Null,
     /// One of `true false yes no on off`.
@@ -65,31 +65,31 @@ pub(crate) enum Scalar {
     Filled,
 }
 
-impl Node {
+impl YamlNode {
     /// The entries, if the node is a mapping.
-    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+    pub(crate) fn entries(&self) -> Option<&[YamlEntry]> {
         match &self.kind {
-            Kind::Mapping(entries) => Some(entries),
-            Kind::Scalar(..) | Kind::Sequence(_) => None,
+            YamlKind::Mapping(entries) => Some(entries),
+            YamlKind::Scalar(..) | YamlKind::Sequence(_) => None,
         }
     }
 
     /// The value of a key, if the node is a mapping that has it.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&YamlNode> {
         self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
     /// What the node is, for "but it is ...".
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
-            Kind::Scalar(_, Scalar::Null) => "nothing".to_owned(),
-            Kind::Scalar(text, Scalar::Boolean(_)) => format!("the boolean `{text}`"),
-            Kind::Scalar(text, Scalar::Number) => format!("the number `{}`", shorten(text)),
-            Kind::Scalar(text, Scalar::Text | Scalar::Filled) => {
+            YamlKind::Scalar(_, ScalarType::Null) => "nothing".to_owned(),
+            YamlKind::Scalar(text, ScalarType::Boolean(_)) => format!("the boolean `{text}`"),
+            YamlKind::Scalar(text, ScalarType::Number) => format!("the number `{}`", shorten(text)),
+            YamlKind::Scalar(text, ScalarType::Text | ScalarType::Filled) => {
                 format!("the text `{}`", shorten(text))
             }
-            Kind::Sequence(_) => "a list".to_owned(),
-            Kind::Mapping(_) => "a mapping".to_owned(),
+            YamlKind::Sequence(_) => "a list".to_owned(),
+            YamlKind::Mapping(_) => "a mapping".to_owned(),
         }
     }
 }
@@ -105,17 +105,17 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// Types an unquoted scalar.
-fn scalar_type(text: &str) -> Scalar {
+fn scalar_type(text: &str) -> ScalarType {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "" | "~" | "null" | "Null" | "NULL" => ScalarType::Null,
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
-            Scalar::Boolean(true)
+            ScalarType::Boolean(true)
         }
         "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
-            Scalar::Boolean(false)
+            ScalarType::Boolean(false)
         }
-        _ if is_number(text) => Scalar::Number,
-        _ => Scalar::Text,
+        _ if is_number(text) => ScalarType::Number,
+        _ => ScalarType::Text,
     }
 }
 

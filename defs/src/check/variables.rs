@@ -19,22 +19,22 @@ const AXES: [&str; 3] = ["item", "dim", "fact"];
 pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     let axes = Axes::new(def);
     let (block, selector) = axes.users_of_query();
-    check_text(&axes, &def.query.block, Site { here: None, users: &block }, findings);
+    check_text(&axes, &def.query.block, TextUse { here: None, users: &block }, findings);
     if let Some(text) = &def.query.selector {
-        check_text(&axes, text, Site { here: None, users: &selector }, findings);
+        check_text(&axes, text, TextUse { here: None, users: &selector }, findings);
     }
     for (axis, items) in axes.items.into_iter().enumerate() {
         for (position, item) in items.iter().enumerate() {
-            let here = Some(Here { axis, position, name: item.name.as_str() });
+            let here = Some(CurrentEntry { axis, position, name: item.name.as_str() });
             let own = [(axis, position)];
             let users = if is_constant(item) { &[][..] } else { &own[..] };
             if let Some(text) = &item.selector {
                 // The selector of a fact is that of the query.
                 let users = if AXES[axis] == "fact" { &[][..] } else { users };
-                check_text(&axes, text, Site { here, users }, findings);
+                check_text(&axes, text, TextUse { here, users }, findings);
             }
             if let Some(text) = &item.script {
-                check_text(&axes, text, Site { here, users }, findings);
+                check_text(&axes, text, TextUse { here, users }, findings);
             }
         }
     }
@@ -46,7 +46,7 @@ fn is_constant(item: &Item) -> bool {
 }
 
 /// An entry by its axis and its position there.
-type Entry = (usize, usize);
+type AxisEntry = (usize, usize);
 
 /// A data definition's axes: their entries, and where in the list a name stands.
 struct Axes<'d> {
@@ -66,7 +66,7 @@ impl<'d> Axes<'d> {
     }
 
     /// The entries that look up the block of the query, and those that look up its selector.
-    fn users_of_query(&self) -> (Vec<Entry>, Vec<Entry>) {
+    fn users_of_query(&self) -> (Vec<AxisEntry>, Vec<AxisEntry>) {
         let (mut block, mut selector) = (Vec::new(), Vec::new());
         for (axis, items) in self.items.into_iter().enumerate() {
             for (position, item) in items.iter().enumerate().filter(|(_, item)| !is_constant(item))
@@ -85,15 +85,15 @@ impl<'d> Axes<'d> {
 
 /// Where a text stands and who looks it up.
 #[derive(Clone, Copy)]
-struct Site<'d> {
+struct TextUse<'d> {
     /// The entry whose text it is; none for the query, which every axis shares.
-    here: Option<Here<'d>>,
-    users: &'d [Entry],
+    here: Option<CurrentEntry<'d>>,
+    users: &'d [AxisEntry],
 }
 
 /// The entry whose text is looked at.
 #[derive(Clone, Copy)]
-struct Here<'d> {
+struct CurrentEntry<'d> {
     axis: usize,
     position: usize,
     name: &'d str,
@@ -101,13 +101,13 @@ struct Here<'d> {
 
 /// A variable and the text it stands in.
 #[derive(Clone, Copy)]
-struct Variable<'d> {
+struct VariableRef<'d> {
     text: &'d Text,
     /// What stands between the braces.
     name: &'d str,
 }
 
-fn check_text(axes: &Axes<'_>, text: &Text, site: Site<'_>, findings: &mut Findings<'_>) {
+fn check_text(axes: &Axes<'_>, text: &Text, site: TextUse<'_>, findings: &mut Findings<'_>) {
     let mut rest = text.text.as_str();
     while let Some((_, after)) = rest.split_once("%{") {
         let Some((name, after)) = after.split_once('}') else {
@@ -119,12 +119,12 @@ fn check_text(axes: &Axes<'_>, text: &Text, site: Site<'_>, findings: &mut Findi
             );
             return;
         };
-        check_variable(axes, Variable { text, name }, site, findings);
+        check_variable(axes, VariableRef { text, name }, site, findings);
         rest = after;
     }
 }
 
-impl Variable<'_> {
+impl VariableRef<'_> {
     fn at(self, findings: &Findings<'_>) -> Span {
         locate(self.text, &format!("%{{{}}}", self.name), findings)
     }
@@ -132,7 +132,7 @@ impl Variable<'_> {
 
 /// A part of a text, where it can be found on the line the text starts on.
 fn locate(text: &Text, part: &str, findings: &Findings<'_>) -> Span {
-    if findings.crowded() || text.at.line == 0 {
+    if findings.is_full() || text.at.line == 0 {
         return text.at;
     }
     let skipped = text.at.column.saturating_sub(1) as usize;
@@ -151,8 +151,8 @@ fn locate(text: &Text, part: &str, findings: &Findings<'_>) -> Span {
 
 fn check_variable(
     axes: &Axes<'_>,
-    variable: Variable<'_>,
-    site: Site<'_>,
+    variable: VariableRef<'_>,
+    site: TextUse<'_>,
     findings: &mut Findings<'_>,
 ) {
     let name = variable.name;
@@ -193,7 +193,7 @@ fn check_variable(
     }
 }
 
-fn check_property(variable: Variable<'_>, property: &str, findings: &mut Findings<'_>) {
+fn check_property(variable: VariableRef<'_>, property: &str, findings: &mut Findings<'_>) {
     if PROPERTIES.contains(&property) {
         return;
     }
@@ -216,7 +216,7 @@ fn check_property(variable: Variable<'_>, property: &str, findings: &mut Finding
 /// The axis of a variable, if the data definition has it.
 fn check_axis(
     axes: &Axes<'_>,
-    variable: Variable<'_>,
+    variable: VariableRef<'_>,
     name: &str,
     findings: &mut Findings<'_>,
 ) -> Option<usize> {
@@ -246,7 +246,7 @@ fn check_axis(
 /// The axis and position of the item a variable names.
 fn check_item(
     axes: &Axes<'_>,
-    variable: Variable<'_>,
+    variable: VariableRef<'_>,
     axis: usize,
     name: &str,
     findings: &mut Findings<'_>,
@@ -257,7 +257,7 @@ fn check_item(
     let axis_name = AXES[axis];
     let elsewhere = AXES.iter().zip(&axes.names).find(|(_, names)| names.contains_key(name));
     let mut known = Vec::new();
-    if !findings.crowded() {
+    if !findings.is_full() {
         known.extend(axes.names[axis].keys().copied());
         known.sort_unstable();
     }
@@ -281,10 +281,10 @@ fn check_item(
 /// definition says it.
 fn check_order(
     axes: &Axes<'_>,
-    variable: Variable<'_>,
+    variable: VariableRef<'_>,
     (axis, position): (usize, Option<usize>),
     property: &str,
-    site: Site<'_>,
+    site: TextUse<'_>,
     findings: &mut Findings<'_>,
 ) {
     let Some(here) = site.here.filter(|_| property == "value") else {
@@ -309,7 +309,7 @@ fn check_order(
 }
 
 /// Whether every entry that a variable may mean is constant.
-fn is_known(axes: &Axes<'_>, axis: usize, position: Option<usize>, here: Here<'_>) -> bool {
+fn is_known(axes: &Axes<'_>, axis: usize, position: Option<usize>, here: CurrentEntry<'_>) -> bool {
     let items = axes.items[axis];
     let meant = match position {
         Some(position) => items.get(position..=position),
@@ -323,7 +323,7 @@ fn is_known(axes: &Axes<'_>, axis: usize, position: Option<usize>, here: Here<'_
 
 /// Whether the text is looked up in rows without the entry: a row has all dims, but one item and
 /// one fact only.
-fn is_missed(axes: &Axes<'_>, entry: Entry, site: Site<'_>) -> bool {
+fn is_missed(axes: &Axes<'_>, entry: AxisEntry, site: TextUse<'_>) -> bool {
     let (axis, _) = entry;
     AXES[axis] != "dim"
         && axes.items[axis].len() > 1
@@ -331,7 +331,7 @@ fn is_missed(axes: &Axes<'_>, entry: Entry, site: Site<'_>) -> bool {
 }
 
 fn report_missed(
-    variable: Variable<'_>,
+    variable: VariableRef<'_>,
     axis: usize,
     name: &str,
     property: &str,

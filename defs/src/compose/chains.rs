@@ -1,11 +1,11 @@
 //! Reads the section `steps`: chains as written, and the two that are built in.
 
-use super::fields::{Fields, check_name, mapping, sequence, wrapped};
+use super::mapping::{MappingReader, check_name, mapping, sequence, wrapped};
 use crate::findings::Findings;
 use crate::shapes;
 use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
+use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
 /// Steps of one chain; the shipped chains have five.
 pub(super) const STEPS_MAX: usize = 200;
@@ -17,12 +17,12 @@ pub(super) const WEIGHT_MAX: usize = 1_000_000;
 #[derive(Debug)]
 pub(super) struct ChainDraft {
     pub(super) name: Text,
-    pub(super) body: Body,
+    pub(super) body: ChainBody,
 }
 
 /// The two ways to write a chain.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum ChainBody {
     /// All its steps.
     Whole(Vec<StepDraft>),
     /// Another chain with steps put over it.
@@ -80,7 +80,7 @@ pub(super) fn report_too_large(at: Span, findings: &mut Findings<'_>) {
 }
 
 /// Reads the user's chains and adds the built-in ones they do not replace.
-pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<ChainDraft> {
+pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<ChainDraft> {
     let mut chains: Vec<_> = entries.iter().map(|entry| chain(entry, findings)).collect();
     for built_in in built_in() {
         match entries.iter().find(|entry| entry.key == built_in.name) {
@@ -95,12 +95,12 @@ pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<ChainD
     chains
 }
 
-fn chain(entry: &Entry, findings: &mut Findings<'_>) -> ChainDraft {
+fn chain(entry: &YamlEntry, findings: &mut Findings<'_>) -> ChainDraft {
     check_name("a chain of steps", &entry.key, findings);
-    ChainDraft { name: entry.key.clone(), body: body(entry, findings).unwrap_or(Body::Broken) }
+    ChainDraft { name: entry.key.clone(), body: body(entry, findings).unwrap_or(ChainBody::Broken) }
 }
 
-fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
+fn body(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<ChainBody> {
     let what = format!("the chain `{}`", shorten(&entry.key.text));
     let entries = mapping(&what, &entry.value, findings)?;
     let Some(first) = entries.first() else {
@@ -112,7 +112,7 @@ fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
         return None;
     };
     if entries.iter().any(|entry| is_step(&entry.value)) {
-        return Some(Body::Whole(steps(&entry.value, findings)?));
+        return Some(ChainBody::Whole(steps(&entry.value, findings)?));
     }
     for other in &entries[1..] {
         findings.warn(
@@ -122,19 +122,22 @@ fn body(entry: &Entry, findings: &mut Findings<'_>) -> Option<Body> {
         );
     }
     let overlay = overlay_steps(first, findings)?;
-    Some(Body::Based(first.key.clone(), overlay))
+    Some(ChainBody::Based(first.key.clone(), overlay))
 }
 
 /// A base chain holds steps, a step holds texts; a step may lack its `class` by mistake.
-fn is_step(node: &Node) -> bool {
+fn is_step(node: &YamlNode) -> bool {
     ["class", "previous", "next"]
         .into_iter()
-        .any(|key| matches!(node.get(key).map(|node| &node.kind), Some(Kind::Scalar(..))))
+        .any(|key| matches!(node.get(key).map(|node| &node.kind), Some(YamlKind::Scalar(..))))
 }
 
 /// Reads the steps that are put over a base chain.
-pub(super) fn overlay_steps(base: &Entry, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
-    if matches!(base.value.kind, Kind::Scalar(_, Scalar::Null)) {
+pub(super) fn overlay_steps(
+    base: &YamlEntry,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<StepDraft>> {
+    if matches!(base.value.kind, YamlKind::Scalar(_, ScalarType::Null)) {
         findings.error(
             base.key.at,
             format!("no steps are put over the chain `{}`", base.key.text),
@@ -146,7 +149,7 @@ pub(super) fn overlay_steps(base: &Entry, findings: &mut Findings<'_>) -> Option
 }
 
 /// Reads steps by name, in the order of the file.
-pub(super) fn steps(node: &Node, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
+pub(super) fn steps(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
     let entries = mapping("a chain of steps", node, findings)?;
     if entries.len() > STEPS_MAX {
         report_too_long(node.at, findings);
@@ -155,7 +158,7 @@ pub(super) fn steps(node: &Node, findings: &mut Findings<'_>) -> Option<Vec<Step
     Some(entries.iter().filter_map(|entry| step(entry, findings)).collect())
 }
 
-fn step(entry: &Entry, findings: &mut Findings<'_>) -> Option<StepDraft> {
+fn step(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<StepDraft> {
     check_name("a step", &entry.key, findings);
     if ["start", "end"].iter().any(|terminal| entry.key.text.eq_ignore_ascii_case(terminal)) {
         findings.error(
@@ -164,14 +167,14 @@ fn step(entry: &Entry, findings: &mut Findings<'_>) -> Option<StepDraft> {
             "`start` and `end` are the two ends of a chain; rename the step",
         );
     }
-    let fields = Fields::new(&shapes::STEP, entry.key.at, &entry.value, findings)?;
-    let class = fields.name("class", findings);
+    let fields = MappingReader::new(&shapes::STEP, entry.key.at, &entry.value, findings)?;
+    let class = fields.required_filled_text("class", findings);
     let kind = class.and_then(|class| kind(&class, findings));
     Some(StepDraft {
         name: entry.key.clone(),
         kind,
-        previous: fields.name("previous", findings).unwrap_or_default(),
-        next: fields.name("next", findings).unwrap_or_default(),
+        previous: fields.required_filled_text("previous", findings).unwrap_or_default(),
+        next: fields.required_filled_text("next", findings).unwrap_or_default(),
         plugins: plugins(&fields, findings),
         own: true,
     })
@@ -208,7 +211,7 @@ fn kind(class: &Text, findings: &mut Findings<'_>) -> Option<StepKind> {
     kind
 }
 
-fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
+fn plugins(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     let Some(node) = fields.get("plugins") else {
         return Vec::new();
     };
@@ -220,9 +223,12 @@ fn plugins(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     plugins.collect()
 }
 
-fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
-    let fields = Fields::new(&shapes::PLUGIN, node.at, node, findings)?;
-    let (name, class) = (fields.name("name", findings), fields.name("class", findings));
+fn plugin(node: &YamlNode, findings: &mut Findings<'_>) -> Option<PluginDef> {
+    let fields = MappingReader::new(&shapes::PLUGIN, node.at, node, findings)?;
+    let (name, class) = (
+        fields.required_filled_text("name", findings),
+        fields.required_filled_text("class", findings),
+    );
     let own = ["name", "class", "plugins"];
     let options = fields
         .entries()
@@ -235,18 +241,18 @@ fn plugin(node: &Node, findings: &mut Findings<'_>) -> Option<PluginDef> {
 }
 
 /// Any scalar is text here: whether `1` is a number is the plugin's affair.
-fn option(entry: &Entry, findings: &mut Findings<'_>) -> Option<PluginValue> {
-    let scalar = |node: &Node| match &node.kind {
-        Kind::Scalar(_, Scalar::Null) => Some(Text { text: String::new(), at: node.at }),
-        Kind::Scalar(text, _) => Some(Text { text: text.clone(), at: node.at }),
-        Kind::Sequence(_) | Kind::Mapping(_) => None,
+fn option(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<PluginValue> {
+    let scalar = |node: &YamlNode| match &node.kind {
+        YamlKind::Scalar(_, ScalarType::Null) => Some(Text { text: String::new(), at: node.at }),
+        YamlKind::Scalar(text, _) => Some(Text { text: text.clone(), at: node.at }),
+        YamlKind::Sequence(_) | YamlKind::Mapping(_) => None,
     };
     let value = match &entry.value.kind {
-        Kind::Sequence(nodes) => {
+        YamlKind::Sequence(nodes) => {
             let texts: Option<Vec<_>> = nodes.iter().map(scalar).collect();
             texts.map(PluginValue::Many)
         }
-        Kind::Scalar(..) | Kind::Mapping(_) => scalar(&entry.value).map(PluginValue::One),
+        YamlKind::Scalar(..) | YamlKind::Mapping(_) => scalar(&entry.value).map(PluginValue::One),
     };
     if value.is_none() {
         findings.error(
@@ -273,7 +279,7 @@ fn built_in() -> [ChainDraft; 5] {
     let data = || plugin_of("dataFile", "file", "output/data.txt", &classic);
     let records =
         plugin_of("records", "file", &format!("output/{}.csv", super::output::DATA_DEF), &[]);
-    let chain = |name, steps| ChainDraft { name: Text::new(name), body: Body::Whole(steps) };
+    let chain = |name, steps| ChainDraft { name: Text::new(name), body: ChainBody::Whole(steps) };
     [
         chain("jsoupDefault", default_steps(StepKind::CssParser, data())),
         chain("htmlUnitDefault", default_steps(StepKind::XpathParser, data())),

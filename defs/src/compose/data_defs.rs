@@ -1,7 +1,7 @@
 //! Reads the section `dataDefs` and normalises facts, ranges and orders.
 
-use super::fields::{Fields, check_name, sequence, wrapped};
 use super::links;
+use super::mapping::{MappingReader, check_name, sequence, wrapped};
 use super::records::{self, RECORD_KEYS};
 use crate::data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
 use crate::findings::Findings;
@@ -9,15 +9,15 @@ use crate::follow::Follow;
 use crate::records::Record;
 use crate::shapes;
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node};
+use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
 /// A data definition and its links, which belong to the tasks that use it.
-pub(super) type WithLinks = (DataDef, Vec<Follow>);
+pub(super) type DataDefWithLinks = (DataDef, Vec<Follow>);
 
 /// Reads all data definitions; a broken one is still there under its name.
-pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<WithLinks> {
+pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<DataDefWithLinks> {
     let defs = entries.iter().map(|entry| {
-        let keys = Fields::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
+        let keys = MappingReader::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
         let follow = keys.as_ref().map(|keys| links::follow(keys, &Text::default(), findings));
         let follow = follow.unwrap_or_default();
         (data_def(entry, keys, !follow.is_empty(), findings), follow)
@@ -26,8 +26,8 @@ pub(super) fn read(entries: &[Entry], findings: &mut Findings<'_>) -> Vec<WithLi
 }
 
 fn data_def(
-    entry: &Entry,
-    fields: Option<Fields<'_>>,
+    entry: &YamlEntry,
+    fields: Option<MappingReader<'_>>,
     follows: bool,
     findings: &mut Findings<'_>,
 ) -> DataDef {
@@ -53,7 +53,7 @@ fn data_def(
         }
         return def;
     }
-    if classic.is_none() && !fields.has_slips() {
+    if classic.is_none() && !fields.has_misspelt_keys() {
         if !follows {
             findings.error(
                 at,
@@ -80,8 +80,8 @@ fn data_def(
     def
 }
 
-fn query(node: &Node, findings: &mut Findings<'_>) -> ItemQuery {
-    let Some(fields) = Fields::new(&shapes::QUERY, node.at, node, findings) else {
+fn query(node: &YamlNode, findings: &mut Findings<'_>) -> ItemQuery {
+    let Some(fields) = MappingReader::new(&shapes::QUERY, node.at, node, findings) else {
         return ItemQuery::default();
     };
     ItemQuery {
@@ -90,7 +90,7 @@ fn query(node: &Node, findings: &mut Findings<'_>) -> ItemQuery {
     }
 }
 
-fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
+fn items(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Vec<Item> {
     let Some(nodes) = sequence(key, "item: { name: ... }", node, findings) else {
         return Vec::new();
     };
@@ -113,9 +113,9 @@ fn items(key: &str, node: &Node, findings: &mut Findings<'_>) -> Vec<Item> {
     entries.collect()
 }
 
-fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
-    let fields = Fields::new(&shapes::ITEM, node.at, node, findings)?;
-    let name = fields.name("name", findings).unwrap_or_default();
+fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item> {
+    let fields = MappingReader::new(&shapes::ITEM, node.at, node, findings)?;
+    let name = fields.required_filled_text("name", findings).unwrap_or_default();
     let range = range(&fields, &name, findings);
     let item = Item {
         name,
@@ -148,7 +148,7 @@ fn item(list: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Item> {
     Some(item)
 }
 
-fn range(fields: &Fields<'_>, name: &Text, findings: &mut Findings<'_>) -> Range {
+fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -> Range {
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
@@ -171,10 +171,10 @@ fn range(fields: &Fields<'_>, name: &Text, findings: &mut Findings<'_>) -> Range
 }
 
 /// An open range that nothing can end.
-fn check_open(fields: &Fields<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
+fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
     let names_nothing = fields
         .get("breakAfter")
-        .is_none_or(|node| matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()));
+        .is_none_or(|node| matches!(&node.kind, YamlKind::Sequence(nodes) if nodes.is_empty()));
     let constant = ["value", "match"].into_iter().find(|key| fields.get(key).is_some());
     if let Some(key) = constant {
         // At the name, where the parser's plan would see the same: one place is told once.
@@ -230,7 +230,7 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
     }
 }
 
-fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
+fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
     let Some(node) = fields.get("filters") else {
         return Vec::new();
     };
@@ -238,7 +238,7 @@ fn filters(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
         .unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
         let node = wrapped("filters", "filter", node, findings)?;
-        let fields = Fields::new(&shapes::FILTER, node.at, node, findings)?;
+        let fields = MappingReader::new(&shapes::FILTER, node.at, node, findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);
         Some(Filter { on: filter_on(&on?, findings), pattern: pattern? })

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chains::{self, Body, ChainDraft, StepDraft};
+use super::chains::{self, ChainBody, ChainDraft, StepDraft};
 use super::wiring;
 use crate::findings::Findings;
 use crate::text::Text;
@@ -52,18 +52,18 @@ impl Chains {
 /// Resolves the bases of all chains, without recursion: a base may stand at the end of a long row.
 pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Chains {
     let mut chains = Chains::default();
-    let mut based = Based::new();
+    let mut based = BasedChains::new();
     let mut order = Vec::new();
     let names: Vec<Text> = drafts.iter().map(|draft| draft.name.clone()).collect();
     for draft in drafts {
         match draft.body {
-            Body::Whole(steps) => {
+            ChainBody::Whole(steps) => {
                 chains.expanded.insert(draft.name.text, Some(steps));
             }
-            Body::Broken => {
+            ChainBody::Broken => {
                 chains.expanded.insert(draft.name.text, None);
             }
-            Body::Based(base, overlay) => {
+            ChainBody::Based(base, overlay) => {
                 order.push(draft.name.text.clone());
                 based.insert(draft.name.text, (base, overlay));
             }
@@ -94,13 +94,13 @@ pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Ch
 }
 
 /// Chains by name, each with its base and the steps put over it.
-type Based = HashMap<String, (Text, Vec<StepDraft>)>;
+type BasedChains = HashMap<String, (Text, Vec<StepDraft>)>;
 
 /// The chains from this one down to the first that is expanded already.
 fn row_of_bases<'b>(
     name: &'b str,
     chains: &mut Chains,
-    based: &'b Based,
+    based: &'b BasedChains,
     findings: &mut Findings<'_>,
 ) -> Vec<(&'b str, &'b Text, &'b [StepDraft])> {
     let mut row: Vec<(&str, &Text, &[StepDraft])> = Vec::new();
@@ -130,7 +130,12 @@ fn row_of_bases<'b>(
     row
 }
 
-fn report_unknown_base(base: &Text, chains: &Chains, based: &Based, findings: &mut Findings<'_>) {
+fn report_unknown_base(
+    base: &Text,
+    chains: &Chains,
+    based: &BasedChains,
+    findings: &mut Findings<'_>,
+) {
     if findings.incomplete {
         return;
     }

@@ -1,7 +1,7 @@
 //! Reads where pages come from: links to follow, addresses, files of them, sitemaps.
 
-use super::fields::{Fields, advised_text, text};
-use super::records::{css, one_of, word};
+use super::mapping::{MappingReader, advised_text, text};
+use super::records::{css, keyword, one_of};
 use super::selectors;
 use crate::findings::Findings;
 use crate::follow::{Follow, Scope, UrlSource};
@@ -9,16 +9,20 @@ use crate::locators::Locator;
 use crate::records::Query;
 use crate::shapes;
 use crate::text::Text;
-use crate::yaml::{Kind, Node, shorten};
+use crate::yaml::{YamlKind, YamlNode, shorten};
 
 /// The rules below `follow`; without a group of their own they lead to `group`.
-pub(super) fn follow(keys: &Fields<'_>, group: &Text, findings: &mut Findings<'_>) -> Vec<Follow> {
+pub(super) fn follow(
+    keys: &MappingReader<'_>,
+    group: &Text,
+    findings: &mut Findings<'_>,
+) -> Vec<Follow> {
     let Some(node) = keys.get("follow") else {
         return Vec::new();
     };
     let nodes = match &node.kind {
-        Kind::Sequence(nodes) => nodes.as_slice(),
-        Kind::Scalar(..) | Kind::Mapping(_) => std::slice::from_ref(node),
+        YamlKind::Sequence(nodes) => nodes.as_slice(),
+        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
     };
     if nodes.is_empty() {
         findings.error(node.at, "`follow` is empty", "write a selector of links, or leave it out");
@@ -26,9 +30,9 @@ pub(super) fn follow(keys: &Fields<'_>, group: &Text, findings: &mut Findings<'_
     nodes.iter().filter_map(|node| rule(node, group, findings)).collect()
 }
 
-fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow> {
+fn rule(node: &YamlNode, group: &Text, findings: &mut Findings<'_>) -> Option<Follow> {
     let own = Text { text: group.text.clone(), at: node.at };
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, YamlKind::Mapping(_)) {
         let advice = "write a selector of links: `follow: a.next`";
         let selector = advised_text("follow", node, advice, findings)?;
         if selector.text.trim().is_empty() {
@@ -38,7 +42,7 @@ fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow
         let query = link(&selector, findings)?;
         return Some(Follow { query, group: own, ..Follow::default() });
     }
-    let keys = Fields::new(&shapes::FOLLOW, node.at, node, findings)?;
+    let keys = MappingReader::new(&shapes::FOLLOW, node.at, node, findings)?;
     one_of(&keys, &["selector", "xpath"], findings);
     let selector = keys.filled_text("selector", findings);
     let selector = selector.and_then(|text| link(&text, findings));
@@ -48,7 +52,7 @@ fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow
     let query = selector.or(xpath);
     if query.is_none()
         && keys.get("selector").or(keys.get("xpath")).is_none()
-        && !keys.has_strangers()
+        && !keys.has_unknown_keys()
     {
         findings.error(
             keys.at(),
@@ -57,7 +61,7 @@ fn rule(node: &Node, group: &Text, findings: &mut Findings<'_>) -> Option<Follow
         );
     }
     let scope = keys.text("scope", findings);
-    let scope = scope.and_then(|text| word(&text, &Scope::ALL, "there is no scope", findings));
+    let scope = scope.and_then(|text| keyword(&text, &Scope::ALL, "there is no scope", findings));
     Some(Follow {
         query: query?,
         group: keys.filled_text("group", findings).unwrap_or(own),
@@ -75,7 +79,7 @@ fn link(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
     if fits { css(text, findings) } else { None }
 }
 
-fn patterns(keys: &Fields<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Text> {
+fn patterns(keys: &MappingReader<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Text> {
     let patterns = keys.text_or_list(key, findings).unwrap_or_default();
     selectors::check_patterns(&patterns, findings);
     patterns
@@ -83,7 +87,7 @@ fn patterns(keys: &Fields<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Te
 
 /// Addresses below `urls`: plain ones are locators, the rest are sources.
 pub(super) fn urls(
-    keys: &Fields<'_>,
+    keys: &MappingReader<'_>,
     findings: &mut Findings<'_>,
 ) -> (Vec<Locator>, Vec<UrlSource>) {
     let (mut locators, mut sources) = (Vec::new(), Vec::new());
@@ -91,18 +95,18 @@ pub(super) fn urls(
         return (locators, sources);
     };
     let nodes = match &node.kind {
-        Kind::Sequence(nodes) => nodes.as_slice(),
-        Kind::Scalar(..) | Kind::Mapping(_) => std::slice::from_ref(node),
+        YamlKind::Sequence(nodes) => nodes.as_slice(),
+        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
     };
     if nodes.is_empty() {
         findings.error(node.at, "`urls` is empty", "write at least one address");
     }
     for node in nodes {
-        if matches!(node.kind, Kind::Mapping(_)) {
+        if matches!(node.kind, YamlKind::Mapping(_)) {
             if node.get("url").is_some() && node.get("file").is_none() {
-                locators.extend(named(node, findings));
+                locators.extend(named_locator(node, findings));
             } else {
-                sources.extend(listed(node, findings));
+                sources.extend(url_file(node, findings));
             }
             continue;
         }
@@ -118,9 +122,10 @@ pub(super) fn urls(
 }
 
 /// An address with a name.
-fn named(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
-    let keys = Fields::new(&shapes::LOCATOR, node.at, node, findings)?;
-    let (name, url) = (keys.name("name", findings), keys.name("url", findings));
+fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator> {
+    let keys = MappingReader::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let (name, url) =
+        (keys.required_filled_text("name", findings), keys.required_filled_text("url", findings));
     let (name, url) = (name?, url?);
     if ranges(&url.text).any(is_range) {
         findings.error(
@@ -133,8 +138,8 @@ fn named(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
 }
 
 /// A file of addresses.
-fn listed(node: &Node, findings: &mut Findings<'_>) -> Option<UrlSource> {
-    let keys = Fields::new(&shapes::URL_FILE, node.at, node, findings)?;
+fn url_file(node: &YamlNode, findings: &mut Findings<'_>) -> Option<UrlSource> {
+    let keys = MappingReader::new(&shapes::URL_FILE, node.at, node, findings)?;
     let (column, name) = (keys.filled_text("column", findings), keys.filled_text("name", findings));
     if let (None, Some(name)) = (&column, &name) {
         findings.error(
@@ -143,7 +148,7 @@ fn listed(node: &Node, findings: &mut Findings<'_>) -> Option<UrlSource> {
             "add `column: ...` with the name of the column that holds the address",
         );
     }
-    let file = keys.name("file", findings)?;
+    let file = keys.required_filled_text("file", findings)?;
     if column.is_none() && name.is_none() && file.text.to_lowercase().ends_with(".csv") {
         findings.warn(
             file.at,
@@ -199,7 +204,7 @@ fn check_ranges(url: &Text, findings: &mut Findings<'_>) {
 }
 
 /// A text that is an address.
-pub(super) fn address(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
+pub(super) fn address(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Text> {
     let url = text(&format!("an entry of {key}"), node, findings)?;
     if !selectors::is_plain(&url, findings) {
         return None;
@@ -213,7 +218,7 @@ pub(super) fn address(key: &str, node: &Node, findings: &mut Findings<'_>) -> Op
 
 /// The sitemaps below `sitemap`: each with the rule for its addresses.
 pub(super) fn sitemaps(
-    keys: &Fields<'_>,
+    keys: &MappingReader<'_>,
     group: &Text,
     findings: &mut Findings<'_>,
 ) -> Vec<(Text, Follow)> {
@@ -221,23 +226,23 @@ pub(super) fn sitemaps(
         return Vec::new();
     };
     let nodes = match &node.kind {
-        Kind::Sequence(nodes) => nodes.as_slice(),
-        Kind::Scalar(..) | Kind::Mapping(_) => std::slice::from_ref(node),
+        YamlKind::Sequence(nodes) => nodes.as_slice(),
+        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
     };
     let group = Text { text: group.text.clone(), at: node.at };
     let rule = Follow { group, scope: Scope::Any, ..Follow::default() };
     let sitemaps = nodes.iter().filter_map(|node| {
-        if !matches!(node.kind, Kind::Mapping(_)) {
+        if !matches!(node.kind, YamlKind::Mapping(_)) {
             return Some((address("sitemap", node, findings)?, rule.clone()));
         }
-        let keys = Fields::new(&shapes::SITEMAP, node.at, node, findings)?;
+        let keys = MappingReader::new(&shapes::SITEMAP, node.at, node, findings)?;
         let rule = Follow {
             allow: patterns(&keys, "allow", findings),
             deny: patterns(&keys, "deny", findings),
             max_pages: keys.index("maxPages", findings).map(u64::from),
             ..rule.clone()
         };
-        Some((keys.name("url", findings)?, rule))
+        Some((keys.required_filled_text("url", findings)?, rule))
     });
     sitemaps.collect()
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::fields::{Fields, check_name, sequence};
 use super::links;
+use super::mapping::{MappingReader, check_name, sequence};
 use super::sections::Section;
 use crate::findings::Findings;
 use crate::locators::{Locator, LocatorGroup};
 use crate::shapes;
 use crate::text::Span;
-use crate::yaml::{Entry, Kind, Node};
+use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
 /// Reads the section `locatorGroups`; sitemaps are read with the tasks that load them.
 pub(super) fn read(section: &Section, findings: &mut Findings<'_>) -> Vec<LocatorGroup> {
@@ -23,11 +23,11 @@ pub(super) fn read(section: &Section, findings: &mut Findings<'_>) -> Vec<Locato
     section.entries.iter().map(|entry| group(entry, findings)).collect()
 }
 
-fn group(entry: &Entry, findings: &mut Findings<'_>) -> LocatorGroup {
+fn group(entry: &YamlEntry, findings: &mut Findings<'_>) -> LocatorGroup {
     check_name("a locator group", &entry.key, findings);
     let at = entry.key.at;
     let empty = LocatorGroup { name: entry.key.clone(), ..LocatorGroup::default() };
-    let Some(keys) = Fields::new(&shapes::LOCATOR_GROUP, at, &entry.value, findings) else {
+    let Some(keys) = MappingReader::new(&shapes::LOCATOR_GROUP, at, &entry.value, findings) else {
         return empty;
     };
     if !has_sources(&keys) {
@@ -39,12 +39,12 @@ fn group(entry: &Entry, findings: &mut Findings<'_>) -> LocatorGroup {
 }
 
 /// Whether a mapping says where pages are.
-pub(super) fn has_sources(keys: &Fields<'_>) -> bool {
+pub(super) fn has_sources(keys: &MappingReader<'_>) -> bool {
     ["locators", "urls", "sitemap"].iter().any(|key| keys.get(key).is_some())
 }
 
 /// The locators and sources of a mapping, in a group without a name.
-pub(super) fn sources(keys: &Fields<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
+pub(super) fn sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
     let mut locators = keys.get("locators").map(|list| listed(list, findings));
     let (plain, sources) = links::urls(keys, findings);
     locators.get_or_insert_default().extend(plain);
@@ -53,9 +53,9 @@ pub(super) fn sources(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Locator
     LocatorGroup { locators, sources, start_sequence, ..LocatorGroup::default() }
 }
 
-fn listed(list: &Node, findings: &mut Findings<'_>) -> Vec<Locator> {
+fn listed(list: &YamlNode, findings: &mut Findings<'_>) -> Vec<Locator> {
     let nodes = sequence("locators", "{ name: ..., url: ... }", list, findings);
-    if nodes.is_some_and(<[Node]>::is_empty) {
+    if nodes.is_some_and(<[YamlNode]>::is_empty) {
         findings.error(
             list.at,
             "`locators` is empty",
@@ -82,12 +82,13 @@ fn listed(list: &Node, findings: &mut Findings<'_>) -> Vec<Locator> {
     locators
 }
 
-fn locator(node: &Node, findings: &mut Findings<'_>) -> Option<Locator> {
-    if matches!(node.kind, Kind::Scalar(..)) {
+fn locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator> {
+    if matches!(node.kind, YamlKind::Scalar(..)) {
         let url = links::address("locators", node, findings)?;
         return Some(Locator { name: url.clone(), url });
     }
-    let keys = Fields::new(&shapes::LOCATOR, node.at, node, findings)?;
-    let (name, url) = (keys.name("name", findings), keys.name("url", findings));
+    let keys = MappingReader::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let (name, url) =
+        (keys.required_filled_text("name", findings), keys.required_filled_text("url", findings));
     Some(Locator { name: name?, url: url? })
 }

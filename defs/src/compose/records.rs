@@ -1,19 +1,19 @@
 //! Reads records: blocks, fields, columns about the page, and expectations.
 
-use super::fields::{Fields, advised_text, boolean, check_name, mapping, sequence, text};
+use super::mapping::{MappingReader, advised_text, boolean, check_name, mapping, sequence, text};
 use super::selectors;
 use crate::findings::Findings;
 use crate::records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
 use crate::shapes;
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
+use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
 /// The keys of a record, wherever it stands.
 pub(super) const RECORD_KEYS: [&str; 4] = ["block", "fields", "columns", "expect"];
 
 /// What the block of a field is.
 #[derive(Clone, Copy, PartialEq)]
-enum Inside {
+enum BlockContent {
     /// Elements, or the page.
     Html,
     /// JSON that an element of the page holds.
@@ -23,12 +23,12 @@ enum Inside {
 }
 
 /// The record of a mapping with `fields`; without any, an empty one for tasks that only follow.
-pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
+pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Record {
     let block = keys.get("block").and_then(|node| block(node, findings));
     let inside = match &block {
-        Some(Query { json: Some(_), css: None, xpath: None, .. }) => Inside::Page,
-        Some(Query { json: Some(_), .. }) => Inside::Element,
-        _ => Inside::Html,
+        Some(Query { json: Some(_), css: None, xpath: None, .. }) => BlockContent::Page,
+        Some(Query { json: Some(_), .. }) => BlockContent::Element,
+        _ => BlockContent::Html,
     };
     let columns = keys.get("columns").map(|node| columns(node, findings)).unwrap_or_default();
     let entries = keys.get("fields").and_then(|node| {
@@ -54,7 +54,7 @@ pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
             );
         }
     }
-    if keys.get("fields").is_none() && !keys.slipped(&["fields"]) {
+    if keys.get("fields").is_none() && !keys.misspells(&["fields"]) {
         for key in ["block", "columns", "expect"] {
             if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key) {
                 findings.error(
@@ -68,16 +68,16 @@ pub(super) fn record(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Record {
     Record { block, columns: columns.into_iter().map(|(column, _)| column).collect(), fields }
 }
 
-fn block(node: &Node, findings: &mut Findings<'_>) -> Option<Query> {
-    if matches!(node.kind, Kind::Scalar(..)) {
+fn block(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Query> {
+    if matches!(node.kind, YamlKind::Scalar(..)) {
         let advice = "write a selector, or leave `block` out to take the whole page as one row";
-        let css = said("block", advised_text("block", node, advice, findings)?, findings)?;
+        let css = non_blank("block", advised_text("block", node, advice, findings)?, findings)?;
         if !selectors::check_element(&css, findings) {
             return None;
         }
         return Some(Query { css: Some(css), ..Query::default() });
     }
-    let keys = Fields::new(&shapes::BLOCK, node.at, node, findings)?;
+    let keys = MappingReader::new(&shapes::BLOCK, node.at, node, findings)?;
     let query = Query {
         css: keys.filled_text("selector", findings),
         xpath: keys.filled_text("xpath", findings),
@@ -96,12 +96,12 @@ fn block(node: &Node, findings: &mut Findings<'_>) -> Option<Query> {
     Some(query)
 }
 
-fn columns(node: &Node, findings: &mut Findings<'_>) -> Vec<(Column, Span)> {
+fn columns(node: &YamlNode, findings: &mut Findings<'_>) -> Vec<(Column, Span)> {
     let nodes = sequence("columns", "url, fetched_at", node, findings).unwrap_or_default();
     let mut columns: Vec<(Column, Span)> = Vec::new();
     for node in nodes {
         let Some(name) = text("an entry of columns", node, findings) else { continue };
-        let Some(column) = word(&name, &Column::ALL, "there is no column", findings) else {
+        let Some(column) = keyword(&name, &Column::ALL, "there is no column", findings) else {
             continue;
         };
         if columns.iter().any(|(known, _)| *known == column) {
@@ -134,7 +134,7 @@ const OTHER_TYPES: [(&str, &str); 12] = [
 ];
 
 /// The meaning of a word, or a problem that lists the words there are.
-pub(super) fn word<T: Copy>(
+pub(super) fn keyword<T: Copy>(
     text: &Text,
     known: &[(T, &'static str)],
     problem: &str,
@@ -156,19 +156,19 @@ pub(super) fn word<T: Copy>(
     found.map(|(meaning, _)| *meaning)
 }
 
-fn field(entry: &Entry, inside: Inside, findings: &mut Findings<'_>) -> Field {
+fn field(entry: &YamlEntry, inside: BlockContent, findings: &mut Findings<'_>) -> Field {
     check_name("a field", &entry.key, findings);
     let mut field = Field { name: entry.key.clone(), ..Field::default() };
     let node = &entry.value;
-    if !matches!(node.kind, Kind::Mapping(_)) {
+    if !matches!(node.kind, YamlKind::Mapping(_)) {
         let selector = match &node.kind {
-            Kind::Sequence(nodes) => {
+            YamlKind::Sequence(nodes) => {
                 let texts = nodes.iter().filter_map(|node| {
                     text(&format!("an entry of {}", entry.key.text), node, findings)
                 });
                 texts.collect()
             }
-            Kind::Scalar(words, _) => {
+            YamlKind::Scalar(words, _) => {
                 let advice = match node.describe().as_str() {
                     "nothing" => "write a selector after the colon, such as `h1`".to_owned(),
                     _ => format!(
@@ -178,20 +178,21 @@ fn field(entry: &Entry, inside: Inside, findings: &mut Findings<'_>) -> Field {
                 };
                 Vec::from_iter(advised_text(&entry.key.text, node, &advice, findings))
             }
-            Kind::Mapping(_) => Vec::new(),
+            YamlKind::Mapping(_) => Vec::new(),
         };
-        if matches!(&node.kind, Kind::Sequence(nodes) if nodes.is_empty()) {
+        if matches!(&node.kind, YamlKind::Sequence(nodes) if nodes.is_empty()) {
             findings.error(node.at, format!("`{}` is empty", entry.key.text), "write a selector");
         }
-        let texts = selector.into_iter().filter_map(|text| said(&entry.key.text, text, findings));
+        let texts =
+            selector.into_iter().filter_map(|text| non_blank(&entry.key.text, text, findings));
         let texts: Vec<Text> = texts.collect();
         let queries = texts.into_iter().filter_map(|text| plain(text, inside, findings));
         field.queries = queries.collect();
-        settle(&mut field);
+        assume_value(&mut field);
         return field;
     }
-    let Some(keys) = Fields::new(&shapes::FIELD, entry.key.at, node, findings) else {
-        settle(&mut field);
+    let Some(keys) = MappingReader::new(&shapes::FIELD, entry.key.at, node, findings) else {
+        assume_value(&mut field);
         return field;
     };
     field.queries = queries(&keys, findings);
@@ -207,33 +208,33 @@ fn field(entry: &Entry, inside: Inside, findings: &mut Findings<'_>) -> Field {
         keys.get("required").and_then(|node| boolean("required", node, findings)).unwrap_or(false);
     check_sources(&keys, findings);
     if field.script.is_none() {
-        settle(&mut field);
+        assume_value(&mut field);
     }
     field
 }
 
 /// A field whose query is broken has been told of; nobody need miss its query again.
-fn settle(field: &mut Field) {
+fn assume_value(field: &mut Field) {
     if field.queries.is_empty() {
         field.value.get_or_insert_default();
     }
 }
 
-fn plain(text: Text, inside: Inside, findings: &mut Findings<'_>) -> Option<Query> {
-    if inside != Inside::Html {
+fn plain(text: Text, inside: BlockContent, findings: &mut Findings<'_>) -> Option<Query> {
+    if inside != BlockContent::Html {
         return Some(Query { json: Some(text), ..Query::default() });
     }
     css(&text, findings)
 }
 
 /// A page that is JSON has no elements.
-fn check_inside(keys: &Fields<'_>, inside: Inside, findings: &mut Findings<'_>) {
+fn check_inside(keys: &MappingReader<'_>, inside: BlockContent, findings: &mut Findings<'_>) {
     let idle: &[&str] = match inside {
         // Beside JSON that an element holds, the page can still be asked.
-        Inside::Html | Inside::Element => &[],
-        Inside::Page => &["selector", "xpath", "jsonld"],
+        BlockContent::Html | BlockContent::Element => &[],
+        BlockContent::Page => &["selector", "xpath", "jsonld"],
     };
-    for Entry { key, .. } in keys.entries() {
+    for YamlEntry { key, .. } in keys.entries() {
         if idle.contains(&key.text.as_str()) {
             findings.error(
                 key.at,
@@ -288,19 +289,19 @@ fn split_attribute(text: &str) -> (&str, Option<&str>) {
     (text, None)
 }
 
-fn queries(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
+fn queries(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
     one_of(keys, &["selector", "xpath", "jsonld", "value"], findings);
     let json = keys.filled_text("json", findings);
     if let Some(path) = keys.filled_text("jsonld", findings) {
         return vec![Query { jsonld: Some(path), json, ..Query::default() }];
     }
     let selectors = keys.text_or_list("selector", findings).unwrap_or_default();
-    let selectors = selectors
-        .into_iter()
-        .filter_map(|text| said("selector", text, findings).and_then(|text| css(&text, findings)));
+    let selectors = selectors.into_iter().filter_map(|text| {
+        non_blank("selector", text, findings).and_then(|text| css(&text, findings))
+    });
     let mut queries: Vec<Query> = selectors.collect();
     let paths = keys.text_or_list("xpath", findings).unwrap_or_default();
-    let paths = paths.into_iter().filter_map(|text| said("xpath", text, findings));
+    let paths = paths.into_iter().filter_map(|text| non_blank("xpath", text, findings));
     queries.extend(paths.map(|text| Query { xpath: Some(text), ..Query::default() }));
     if queries.is_empty() && json.is_some() {
         queries.push(Query::default());
@@ -312,7 +313,7 @@ fn queries(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
 }
 
 /// Text that says something.
-fn said(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
+fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
     if text.text.trim().is_empty() {
         findings.error(text.at, format!("`{key}` is empty"), "write what to look for");
         return None;
@@ -321,7 +322,7 @@ fn said(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
 }
 
 /// Reports keys of which only one can count.
-pub(super) fn one_of(keys: &Fields<'_>, names: &[&str], findings: &mut Findings<'_>) {
+pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Findings<'_>) {
     let mut entries =
         keys.entries().iter().filter(|entry| names.contains(&entry.key.text.as_str()));
     if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
@@ -333,9 +334,9 @@ pub(super) fn one_of(keys: &Fields<'_>, names: &[&str], findings: &mut Findings<
     }
 }
 
-fn check_sources(keys: &Fields<'_>, findings: &mut Findings<'_>) {
+fn check_sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     let sources = ["selector", "xpath", "json", "jsonld", "value", "script"];
-    if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_strangers() {
+    if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_unknown_keys() {
         findings.error(
             keys.at(),
             "a field needs to know where its value is",
@@ -351,7 +352,7 @@ fn check_sources(keys: &Fields<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn text_kind(keys: &Fields<'_>, queries: &[Query], findings: &mut Findings<'_>) -> TextKind {
+fn text_kind(keys: &MappingReader<'_>, queries: &[Query], findings: &mut Findings<'_>) -> TextKind {
     const KINDS: [(TextKind, &str); 3] =
         [(TextKind::Whole, "whole"), (TextKind::Own, "own"), (TextKind::Html, "html")];
     let kind = keys.text("text", findings);
@@ -364,21 +365,23 @@ fn text_kind(keys: &Fields<'_>, queries: &[Query], findings: &mut Findings<'_>) 
         let message = format!("`text` has no effect beside {idle}");
         findings.error(entry.key.at, message, "remove it: it is for elements");
     }
-    kind.and_then(|text| word(&text, &KINDS, "there is no kind of text", findings))
+    kind.and_then(|text| keyword(&text, &KINDS, "there is no kind of text", findings))
         .unwrap_or_default()
 }
 
-fn joiner(keys: &Fields<'_>, findings: &mut Findings<'_>) -> Option<Text> {
+fn joiner(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Option<Text> {
     let node = keys.get("all")?;
     match node.kind {
-        Kind::Scalar(_, Scalar::Boolean(false)) => None,
-        Kind::Scalar(_, Scalar::Boolean(true)) => Some(Text { text: ", ".to_owned(), at: node.at }),
+        YamlKind::Scalar(_, ScalarType::Boolean(false)) => None,
+        YamlKind::Scalar(_, ScalarType::Boolean(true)) => {
+            Some(Text { text: ", ".to_owned(), at: node.at })
+        }
         _ => text("all", node, findings),
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum TypeName {
+enum FieldTypeName {
     Text,
     Integer,
     Decimal,
@@ -387,21 +390,21 @@ enum TypeName {
     Url,
 }
 
-fn field_type(keys: &Fields<'_>, findings: &mut Findings<'_>) -> FieldType {
-    const TYPES: [(TypeName, &str); 6] = [
-        (TypeName::Text, "text"),
-        (TypeName::Integer, "integer"),
-        (TypeName::Decimal, "decimal"),
-        (TypeName::Boolean, "boolean"),
-        (TypeName::Date, "date"),
-        (TypeName::Url, "url"),
+fn field_type(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> FieldType {
+    const TYPES: [(FieldTypeName, &str); 6] = [
+        (FieldTypeName::Text, "text"),
+        (FieldTypeName::Integer, "integer"),
+        (FieldTypeName::Decimal, "decimal"),
+        (FieldTypeName::Boolean, "boolean"),
+        (FieldTypeName::Date, "date"),
+        (FieldTypeName::Url, "url"),
     ];
     let advice = "write one of `text`, `integer`, `decimal`, `boolean`, `date`, `url`";
     let named = keys.get("type").and_then(|node| advised_text("type", node, advice, findings));
     let misread = keys.get("type").is_some();
-    let name = named.and_then(|text| word(&text, &TYPES, "there is no type", findings));
+    let name = named.and_then(|text| keyword(&text, &TYPES, "there is no type", findings));
     let known = name.is_some() || !misread;
-    let name = name.unwrap_or(TypeName::Text);
+    let name = name.unwrap_or(FieldTypeName::Text);
     let separators = Separators {
         decimal: keys.filled_text("decimal", findings),
         thousands: keys.text("thousands", findings),
@@ -409,13 +412,13 @@ fn field_type(keys: &Fields<'_>, findings: &mut Findings<'_>) -> FieldType {
     let true_when = keys.text_or_list("trueWhen", findings).unwrap_or_default();
     let input = keys.text_or_list("in", findings).unwrap_or_default();
     let output = keys.filled_text("out", findings);
-    let numeric = matches!(name, TypeName::Integer | TypeName::Decimal);
+    let numeric = matches!(name, FieldTypeName::Integer | FieldTypeName::Decimal);
     let idle = [
         ("decimal", numeric, "decimal"),
         ("thousands", numeric, "decimal"),
-        ("trueWhen", name == TypeName::Boolean, "boolean"),
-        ("in", name == TypeName::Date, "date"),
-        ("out", name == TypeName::Date, "date"),
+        ("trueWhen", name == FieldTypeName::Boolean, "boolean"),
+        ("in", name == FieldTypeName::Date, "date"),
+        ("out", name == FieldTypeName::Date, "date"),
     ];
     for (key, used, needed) in idle {
         if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key)
@@ -430,23 +433,23 @@ fn field_type(keys: &Fields<'_>, findings: &mut Findings<'_>) -> FieldType {
         }
     }
     match name {
-        TypeName::Text => FieldType::Text,
-        TypeName::Integer => FieldType::Integer(separators),
-        TypeName::Decimal => FieldType::Decimal(separators),
-        TypeName::Boolean => FieldType::Boolean { true_when },
-        TypeName::Date => FieldType::Date { input, output },
-        TypeName::Url => FieldType::Url,
+        FieldTypeName::Text => FieldType::Text,
+        FieldTypeName::Integer => FieldType::Integer(separators),
+        FieldTypeName::Decimal => FieldType::Decimal(separators),
+        FieldTypeName::Boolean => FieldType::Boolean { true_when },
+        FieldTypeName::Date => FieldType::Date { input, output },
+        FieldTypeName::Url => FieldType::Url,
     }
 }
 
 /// The expectations of a mapping with `expect`.
 pub(super) fn expect(
-    keys: &Fields<'_>,
+    keys: &MappingReader<'_>,
     record: &Record,
     findings: &mut Findings<'_>,
 ) -> Option<Expect> {
     let node = keys.get("expect")?;
-    let keys = Fields::new(&shapes::EXPECT, node.at, node, findings)?;
+    let keys = MappingReader::new(&shapes::EXPECT, node.at, node, findings)?;
     let mut expect = Expect {
         min_rows: keys.index("minRows", findings).map(u64::from),
         max_rows: keys.index("maxRows", findings).map(u64::from),
@@ -457,7 +460,7 @@ pub(super) fn expect(
     {
         findings.error(node.at, "`minRows` is more than `maxRows`", "swap the two");
     }
-    for entry in named(&keys, "fill", record, findings) {
+    for entry in field_entries(&keys, "fill", record, findings) {
         match share(&entry.value) {
             Some(share) => expect.fill.push((entry.key.clone(), share)),
             None => findings.error(
@@ -467,7 +470,7 @@ pub(super) fn expect(
             ),
         }
     }
-    for entry in named(&keys, "pattern", record, findings) {
+    for entry in field_entries(&keys, "pattern", record, findings) {
         if let Some(pattern) = text("pattern", &entry.value, findings) {
             expect.pattern.push((entry.key.clone(), pattern));
         }
@@ -476,12 +479,12 @@ pub(super) fn expect(
 }
 
 /// The entries below a key whose names are fields.
-fn named<'n>(
-    keys: &Fields<'n>,
+fn field_entries<'n>(
+    keys: &MappingReader<'n>,
     key: &str,
     record: &Record,
     findings: &mut Findings<'_>,
-) -> Vec<&'n Entry> {
+) -> Vec<&'n YamlEntry> {
     let entries = keys.get(key).and_then(|node| mapping(&format!("`{key}`"), node, findings));
     let mut known = Vec::new();
     for entry in entries.unwrap_or_default() {
@@ -497,8 +500,8 @@ fn named<'n>(
 }
 
 /// `95%` or `0.95`, in millionths.
-fn share(node: &Node) -> Option<u32> {
-    let Kind::Scalar(text, _) = &node.kind else {
+fn share(node: &YamlNode) -> Option<u32> {
+    let YamlKind::Scalar(text, _) = &node.kind else {
         return None;
     };
     let text = text.trim();
@@ -529,9 +532,9 @@ mod tests {
 
     #[test]
     fn shares_are_percentages_or_fractions() {
-        let node = |text: &str| Node {
+        let node = |text: &str| YamlNode {
             at: Span::default(),
-            kind: Kind::Scalar(text.to_owned(), Scalar::Text),
+            kind: YamlKind::Scalar(text.to_owned(), ScalarType::Text),
         };
         assert_eq!(share(&node("95%")), Some(950_000));
         assert_eq!(share(&node("0.5")), Some(500_000));

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::fields::{mapping, unknown_key};
+use super::mapping::{mapping, unknown_key};
 use crate::findings::Findings;
 use crate::problem::suggest;
 use crate::shapes;
 use crate::text::Span;
-use crate::yaml::{Entry, Node, shorten};
+use crate::yaml::{YamlEntry, YamlNode, shorten};
 
 /// The keys of the top level.
 pub(super) const SECTIONS: [&str; 5] =
@@ -19,11 +19,11 @@ pub(super) struct Section {
     /// The first place that names the section or may hide it; `None` when no file has it.
     pub(super) at: Option<Span>,
     /// Entries by name; a replaced one keeps its position.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<YamlEntry>,
 }
 
 /// Merges the files' sections, in the order of [`SECTIONS`].
-pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 5] {
+pub(super) fn merge(roots: Vec<YamlNode>, findings: &mut Findings<'_>) -> [Section; 5] {
     let mut sections: [Section; 5] = Default::default();
     let mut positions: [HashMap<String, usize>; 5] = Default::default();
     for root in roots {
@@ -70,9 +70,9 @@ pub(super) fn merge(roots: Vec<Node>, findings: &mut Findings<'_>) -> [Section; 
 }
 
 /// The entries of a file that belong into a group, and the others.
-fn without_group(entries: &[Entry]) -> (Vec<&Entry>, Vec<&Entry>) {
+fn without_group(entries: &[YamlEntry]) -> (Vec<&YamlEntry>, Vec<&YamlEntry>) {
     let is_group_key = |name: &str| shapes::GROUP.names().any(|key| key == name);
-    let is_loose = |entry: &&Entry| {
+    let is_loose = |entry: &&YamlEntry| {
         let name = entry.key.text.as_str();
         if SECTIONS.contains(&name) || suggest(name, SECTIONS).is_some() {
             return false;
@@ -83,7 +83,7 @@ fn without_group(entries: &[Entry]) -> (Vec<&Entry>, Vec<&Entry>) {
     entries.iter().partition(is_loose)
 }
 
-fn report_loose(first: &Entry, findings: &mut Findings<'_>) {
+fn report_loose(first: &YamlEntry, findings: &mut Findings<'_>) {
     let name = shorten(&first.key.text);
     if shapes::GROUP.names().any(|key| key == first.key.text) {
         findings.error(
@@ -103,9 +103,9 @@ fn report_loose(first: &Entry, findings: &mut Findings<'_>) {
 }
 
 fn add(
-    entry: Entry,
+    entry: YamlEntry,
     short: bool,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<YamlEntry>,
     positions: &mut HashMap<String, usize>,
     findings: &mut Findings<'_>,
 ) {
@@ -120,7 +120,7 @@ fn add(
             format!(
                 "there is another group `{}`, the one at {}",
                 entry.key.text,
-                findings.place_name(earlier.key.at)
+                findings.location(earlier.key.at)
             ),
             "rename one of the two, or put all into one; the parts are not put together",
         ),
@@ -131,7 +131,7 @@ fn add(
                     format!(
                         "`{}` replaces a different definition of that name, the one at {}",
                         entry.key.text,
-                        findings.place_name(earlier.key.at)
+                        findings.location(earlier.key.at)
                     ),
                     "rename or remove one of the two; the parts are not put together",
                 );

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::Options;
 use super::chains::{self, FOLLOW_CHAIN, RECORD_CHAIN, SITEMAP_CHAIN, StepDraft};
-use super::data_defs::WithLinks;
-use super::fields::{Fields, boolean, check_name, mapping, text};
+use super::data_defs::DataDefWithLinks;
 use super::inherit::Chains;
+use super::mapping::{MappingReader, boolean, check_name, mapping, text};
 use super::records::{self, RECORD_KEYS};
 use super::sections::Section;
 use super::{links, locators, output, wiring};
@@ -19,7 +19,7 @@ use crate::records::Record;
 use crate::shapes;
 use crate::tasks::{Task, TaskGroup};
 use crate::text::Text;
-use crate::yaml::{Entry, Kind, Node};
+use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
 /// Reads tasks and gives every one its effective chain.
 pub(super) struct TaskReader<'c> {
@@ -39,7 +39,7 @@ pub(super) struct TaskReader<'c> {
 
 /// What a task takes from a page, as far as its chain depends on it.
 #[derive(Clone, Copy, PartialEq)]
-enum Takes {
+enum TaskForm {
     Classic,
     Record,
     LinksOnly,
@@ -51,7 +51,7 @@ impl<'c> TaskReader<'c> {
         chains: &'c Chains,
         options: &'c Options,
         locator_groups: Vec<LocatorGroup>,
-        data_defs: Vec<WithLinks>,
+        data_defs: Vec<DataDefWithLinks>,
     ) -> Self {
         let links = data_defs.iter().map(|(def, links)| (def.name.text.clone(), links.clone()));
         let links = links.collect();
@@ -83,7 +83,8 @@ impl<'c> TaskReader<'c> {
         for entry in &section.entries {
             // Every other key has been looked at with the locators.
             let quiet = &mut Findings::new(findings.sources, Vec::new());
-            let keys = Fields::new(&shapes::LOCATOR_GROUP, entry.key.at, &entry.value, quiet);
+            let keys =
+                MappingReader::new(&shapes::LOCATOR_GROUP, entry.key.at, &entry.value, quiet);
             if let Some(keys) = keys {
                 self.sitemap_group(&keys, &entry.key, findings);
             }
@@ -96,12 +97,13 @@ impl<'c> TaskReader<'c> {
         for entry in &section.entries {
             let name = &entry.key;
             check_name("a group", name, findings);
-            let Some(keys) = Fields::new(&shapes::GROUP, name.at, &entry.value, findings) else {
+            let Some(keys) = MappingReader::new(&shapes::GROUP, name.at, &entry.value, findings)
+            else {
                 continue;
             };
             self.check_free(name, findings);
             let sources = ["urls", "locators", "sitemap"];
-            let told = locators::has_sources(&keys) || keys.slipped(&sources);
+            let told = locators::has_sources(&keys) || keys.misspells(&sources);
             findings.without_pages.insert(name.text.clone(), told);
             if locators::has_sources(&keys) {
                 let group =
@@ -124,7 +126,7 @@ impl<'c> TaskReader<'c> {
 
     fn short_tasks(
         &mut self,
-        keys: &Fields<'_>,
+        keys: &MappingReader<'_>,
         name: &Text,
         findings: &mut Findings<'_>,
     ) -> Vec<Task> {
@@ -150,7 +152,7 @@ impl<'c> TaskReader<'c> {
         let mut tasks: Vec<Task> = Vec::new();
         for entry in entries {
             check_name("a task", &entry.key, findings);
-            let keys = Fields::new(&shapes::TASK, entry.key.at, &entry.value, findings);
+            let keys = MappingReader::new(&shapes::TASK, entry.key.at, &entry.value, findings);
             if let Some(keys) = keys {
                 tasks.push(self.task(&keys, &entry.key, name, findings));
             }
@@ -166,7 +168,7 @@ impl<'c> TaskReader<'c> {
         let tasks = self.task_groups.iter().map(|group| ("taskGroups", &group.name));
         let taken = locators.chain(tasks).find(|(_, known)| *known == name);
         if let Some((section, known)) = taken {
-            let place = findings.place_name(known.at);
+            let place = findings.location(known.at);
             findings.error(
                 name.at,
                 format!("the group `{}` is also in `{section}`", name.text),
@@ -176,7 +178,12 @@ impl<'c> TaskReader<'c> {
     }
 
     /// Sitemaps are pages of a group of their own, whose task finds the group's addresses.
-    fn sitemap_group(&mut self, keys: &Fields<'_>, group: &Text, findings: &mut Findings<'_>) {
+    fn sitemap_group(
+        &mut self,
+        keys: &MappingReader<'_>,
+        group: &Text,
+        findings: &mut Findings<'_>,
+    ) {
         let sitemaps = links::sitemaps(keys, group, findings);
         if sitemaps.is_empty() {
             return;
@@ -209,7 +216,7 @@ impl<'c> TaskReader<'c> {
         }
     }
 
-    fn task_group(&mut self, entry: &Entry, findings: &mut Findings<'_>) -> TaskGroup {
+    fn task_group(&mut self, entry: &YamlEntry, findings: &mut Findings<'_>) -> TaskGroup {
         check_name("a task group", &entry.key, findings);
         let mut group = TaskGroup { name: entry.key.clone(), ..TaskGroup::default() };
         let Some(entries) = mapping("a task group", &entry.value, findings) else {
@@ -218,7 +225,7 @@ impl<'c> TaskReader<'c> {
         for task in entries {
             match (&task.value.kind, task.key.text.as_str()) {
                 (_, "live") => group.live = text("live", &task.value, findings),
-                (Kind::Scalar(..), key) => {
+                (YamlKind::Scalar(..), key) => {
                     let help = findings.did_you_mean(
                         key,
                         ["live"],
@@ -230,9 +237,10 @@ impl<'c> TaskReader<'c> {
                         help,
                     );
                 }
-                (Kind::Sequence(_) | Kind::Mapping(_), _) => {
+                (YamlKind::Sequence(_) | YamlKind::Mapping(_), _) => {
                     check_name("a task", &task.key, findings);
-                    let keys = Fields::new(&shapes::TASK, task.key.at, &task.value, findings);
+                    let keys =
+                        MappingReader::new(&shapes::TASK, task.key.at, &task.value, findings);
                     group.tasks.push(match keys {
                         Some(keys) => self.task(&keys, &task.key, &entry.key, findings),
                         None => Task { name: task.key.clone(), ..Task::default() },
@@ -253,7 +261,7 @@ impl<'c> TaskReader<'c> {
     /// A task from the keys of a task or a short group.
     fn task(
         &mut self,
-        keys: &Fields<'_>,
+        keys: &MappingReader<'_>,
         name: &Text,
         group: &Text,
         findings: &mut Findings<'_>,
@@ -262,7 +270,7 @@ impl<'c> TaskReader<'c> {
         let mut task = Task { name: name.clone(), persist_data: true, follow, ..Task::default() };
         let takes = self.take(keys, &mut task, group, findings);
         if let Some(node) = keys.get("persist") {
-            let persist = Fields::new(&shapes::PERSIST, node.at, node, findings);
+            let persist = MappingReader::new(&shapes::PERSIST, node.at, node, findings);
             let data = persist.and_then(|persist| persist.get("data"));
             let data = data.and_then(|node| boolean("data", node, findings));
             task.persist_data = data.unwrap_or(true);
@@ -277,21 +285,21 @@ impl<'c> TaskReader<'c> {
     /// Finds out what a task takes from a page, and notes a data definition written in place.
     fn take(
         &mut self,
-        keys: &Fields<'_>,
+        keys: &MappingReader<'_>,
         task: &mut Task,
         group: &Text,
         findings: &mut Findings<'_>,
-    ) -> Takes {
+    ) -> TaskForm {
         let inline =
             keys.entries().iter().find(|entry| RECORD_KEYS.contains(&entry.key.text.as_str()));
         let named = keys.get("dataDef").is_some();
         if named || inline.is_none() && task.follow.is_empty() {
-            let told = keys.get("follow").is_some() || keys.slipped(&["fields", "follow"]);
+            let told = keys.get("follow").is_some() || keys.misspells(&["fields", "follow"]);
             task.data_def = if !named && told {
                 // What it takes is broken, and reported.
                 Text::default()
-            } else if named || keys.has_slips() {
-                keys.name("dataDef", findings).unwrap_or_default()
+            } else if named || keys.has_misspelt_keys() {
+                keys.required_filled_text("dataDef", findings).unwrap_or_default()
             } else {
                 report_idle(keys, findings);
                 Text::default()
@@ -308,11 +316,11 @@ impl<'c> TaskReader<'c> {
             rules.append(&mut task.follow);
             task.follow = rules;
             let record = self.records.contains(&task.data_def.text);
-            return if record { Takes::Record } else { Takes::Classic };
+            return if record { TaskForm::Record } else { TaskForm::Classic };
         }
         task.data_def = task.name.clone();
         if let Some(known) = self.data_defs.iter().find(|def| def.name == task.data_def) {
-            let place = findings.place_name(known.name.at);
+            let place = findings.location(known.name.at);
             findings.error(
                 task.name.at,
                 format!("there is another dataDef `{}`", task.name.text),
@@ -323,7 +331,7 @@ impl<'c> TaskReader<'c> {
         }
         if inline.is_none() {
             self.data_defs.push(links_only(task.name.clone()));
-            return Takes::LinksOnly;
+            return TaskForm::LinksOnly;
         }
         let record = records::record(keys, findings);
         let expect = records::expect(keys, &record, findings);
@@ -333,26 +341,26 @@ impl<'c> TaskReader<'c> {
             expect,
             ..DataDef::default()
         });
-        Takes::Record
+        TaskForm::Record
     }
 
     /// The steps a task names, inherits or has by default, in no order yet.
     fn steps(
         &mut self,
         task: &Text,
-        node: Option<&Node>,
-        takes: Takes,
+        node: Option<&YamlNode>,
+        takes: TaskForm,
         findings: &mut Findings<'_>,
     ) -> Option<Cow<'c, [StepDraft]>> {
         let Some(node) = node else {
             let name = Text::new(match takes {
-                Takes::Classic => self.options.default_steps.as_str(),
-                Takes::Record => RECORD_CHAIN,
-                Takes::LinksOnly => FOLLOW_CHAIN,
+                TaskForm::Classic => self.options.default_steps.as_str(),
+                TaskForm::Record => RECORD_CHAIN,
+                TaskForm::LinksOnly => FOLLOW_CHAIN,
             });
             return self.chain(&name, task, findings).map(Cow::Borrowed);
         };
-        let Kind::Mapping(entries) = &node.kind else {
+        let YamlKind::Mapping(entries) = &node.kind else {
             let name = text("steps", node, findings)?;
             return self.chain(&name, task, findings).map(Cow::Borrowed);
         };
@@ -391,7 +399,7 @@ impl<'c> TaskReader<'c> {
 }
 
 /// The key `startSequence` of a mapping that has been read: what is wrong with it has been told.
-fn start_sequence(keys: &Fields<'_>, findings: &Findings<'_>) -> u32 {
+fn start_sequence(keys: &MappingReader<'_>, findings: &Findings<'_>) -> u32 {
     let quiet = &mut Findings::new(findings.sources, Vec::new());
     keys.index("startSequence", quiet).unwrap_or_default()
 }
@@ -402,9 +410,9 @@ fn links_only(name: Text) -> DataDef {
 }
 
 /// What belongs to a record cannot stand beside the name of one.
-fn report_both(keys: &Fields<'_>, findings: &mut Findings<'_>) {
-    let record = |entry: &&Entry| RECORD_KEYS.contains(&entry.key.text.as_str());
-    for Entry { key, .. } in keys.entries().iter().filter(record) {
+fn report_both(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+    let record = |entry: &&YamlEntry| RECORD_KEYS.contains(&entry.key.text.as_str());
+    for YamlEntry { key, .. } in keys.entries().iter().filter(record) {
         findings.error(
             key.at,
             format!("`{}` and `dataDef` cannot both be there", key.text),
@@ -413,7 +421,7 @@ fn report_both(keys: &Fields<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn report_idle(keys: &Fields<'_>, findings: &mut Findings<'_>) {
+fn report_idle(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     let classic = keys.what() == shapes::TASK.what;
     findings.error(
         keys.at(),

@@ -1,8 +1,8 @@
 //! Problems of shape, inheritance and wiring, as a person sees them.
 
+mod mistakes;
 mod sequence;
 mod short;
-mod slips;
 
 use crate::testing::{check, check_raw};
 

@@ -8,7 +8,7 @@ use crate::steps::{Step, StepKind};
 use crate::text::{Span, Text};
 
 /// The steps of a chain by name.
-type Index<'c> = HashMap<&'c str, &'c StepDraft>;
+type StepIndex<'c> = HashMap<&'c str, &'c StepDraft>;
 
 /// Walks a chain from `start` to `end`; `None` when it is broken, which is reported.
 pub(super) fn walk(
@@ -16,7 +16,7 @@ pub(super) fn walk(
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> Option<Vec<Step>> {
-    let index: Index<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
+    let index: StepIndex<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
     let previous_known = check_previous(chain, &index, task, findings);
     check_next(chain, &index, task, findings);
     check_circles(chain, task, findings);
@@ -34,7 +34,7 @@ pub(super) fn walk(
         };
         if next.previous != current.name && previous_known {
             findings.warn(
-                written(next.previous.at, task),
+                span_or_task(next.previous.at, task),
                 format!(
                     "step `{}` says it follows `{}`, but `{}` leads to it",
                     next.name.text, next.previous.text, current.name.text
@@ -55,12 +55,12 @@ pub(super) fn walk(
 }
 
 /// The place of a text, or of the task when the text is built in.
-fn written(at: Span, task: &Text) -> Span {
+fn span_or_task(at: Span, task: &Text) -> Span {
     if at.line == 0 { task.at } else { at }
 }
 
 /// `did you mean ...?` among the steps of a chain and one of its ends.
-fn suggestion(wanted: &str, index: &Index<'_>, end: &str, findings: &Findings<'_>) -> String {
+fn suggestion(wanted: &str, index: &StepIndex<'_>, end: &str, findings: &Findings<'_>) -> String {
     let mut names: Vec<_> = index.keys().copied().chain([end]).collect();
     names.sort_unstable();
     let place = if end == "start" { "first" } else { "last" };
@@ -70,7 +70,7 @@ fn suggestion(wanted: &str, index: &Index<'_>, end: &str, findings: &Findings<'_
 
 fn check_previous(
     chain: &[StepDraft],
-    index: &Index<'_>,
+    index: &StepIndex<'_>,
     task: &Text,
     findings: &mut Findings<'_>,
 ) -> bool {
@@ -85,7 +85,7 @@ fn check_previous(
             known = false;
             let help = suggestion(&previous.text, index, "start", findings);
             findings.error(
-                written(previous.at, task),
+                span_or_task(previous.at, task),
                 format!(
                     "step `{}` follows `{}`, but its chain has no such step",
                     step.name.text, previous.text
@@ -108,7 +108,7 @@ fn first<'c>(
         if chain.iter().all(|step| !step.previous.text.is_empty()) {
             let at = chain.first().map_or(task.at, |step| step.name.at);
             findings.error(
-                written(at, task),
+                span_or_task(at, task),
                 "no step of the chain follows `start`",
                 "give its first step `previous: start`",
             );
@@ -118,7 +118,7 @@ fn first<'c>(
     if let Some(second) = firsts.next() {
         let at = if second.previous.at.line == 0 { first.previous.at } else { second.previous.at };
         findings.error(
-            written(at, task),
+            span_or_task(at, task),
             format!("`{}` and `{}` both follow `start`", first.name.text, second.name.text),
             "a chain has one first step; let the other one follow it",
         );
@@ -135,7 +135,7 @@ enum Successor<'c> {
     Unknown,
 }
 
-fn successor<'c>(step: &StepDraft, index: &Index<'c>) -> Successor<'c> {
+fn successor<'c>(step: &StepDraft, index: &StepIndex<'c>) -> Successor<'c> {
     if step.next.text.eq_ignore_ascii_case("end") {
         return Successor::End;
     }
@@ -149,7 +149,12 @@ fn successor<'c>(step: &StepDraft, index: &Index<'c>) -> Successor<'c> {
 }
 
 /// Reports every step that leads to one its chain does not have.
-fn check_next(chain: &[StepDraft], index: &Index<'_>, task: &Text, findings: &mut Findings<'_>) {
+fn check_next(
+    chain: &[StepDraft],
+    index: &StepIndex<'_>,
+    task: &Text,
+    findings: &mut Findings<'_>,
+) {
     for step in chain {
         // An empty `next` is a missing one, which is reported where the step is read.
         if step.next.text.is_empty() || !matches!(successor(step, index), Successor::Unknown) {
@@ -157,7 +162,7 @@ fn check_next(chain: &[StepDraft], index: &Index<'_>, task: &Text, findings: &mu
         }
         let help = suggestion(&step.next.text, index, "end", findings);
         findings.error(
-            written(step.next.at, task),
+            span_or_task(step.next.at, task),
             format!(
                 "step `{}` leads to `{}`, but its chain has no such step",
                 step.name.text, step.next.text
@@ -170,14 +175,14 @@ fn check_next(chain: &[StepDraft], index: &Index<'_>, task: &Text, findings: &mu
 /// Reports the wrong `next` of steps whose chain could not be put together.
 pub(super) fn check_loose(base: &[StepDraft], steps: &[StepDraft], findings: &mut Findings<'_>) {
     let both = base.iter().chain(steps);
-    let index: Index<'_> = both.map(|step| (step.name.as_str(), step)).collect();
+    let index: StepIndex<'_> = both.map(|step| (step.name.as_str(), step)).collect();
     check_next(steps, &index, &Text::default(), findings);
 }
 
 /// Reports every circle of a chain, be it reached from `start` or not; `owner` is the place of
 /// what is built in.
 pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Findings<'_>) {
-    let index: Index<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
+    let index: StepIndex<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
     let (firsts, others): (Vec<_>, Vec<_>) =
         chain.iter().partition(|step| step.previous.text.eq_ignore_ascii_case("start"));
     let mut done: HashSet<&str> = HashSet::new();
@@ -193,7 +198,7 @@ pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Fi
             };
             if on_path.contains(next.name.as_str()) {
                 findings.error(
-                    written(current.next.at, owner),
+                    span_or_task(current.next.at, owner),
                     format!(
                         "the chain runs in a circle: {} -> {}",
                         path.join(" -> "),

@@ -1,102 +1,104 @@
 //! The sections of the classic form.
 
 use super::new::{
-    BLOCK_VALUE, BLOCK_WORDS, COLUMNS_VALUE, COLUMNS_WORDS, EXPECT_WORDS, FIELDS_VALUE,
-    FIELDS_WORDS, FOLLOW_VALUE, FOLLOW_WORDS, GROUP, OUTPUT_WORDS, SITEMAP_VALUE,
-    START_SEQUENCE_WORDS, STEPS_WORDS, URLS_VALUE,
+    BLOCK_DESCRIPTION, BLOCK_VALUE, COLUMNS_DESCRIPTION, COLUMNS_VALUE, EXPECT_DESCRIPTION,
+    FIELDS_DESCRIPTION, FIELDS_VALUE, FOLLOW_DESCRIPTION, FOLLOW_VALUE, GROUP, OUTPUT_DESCRIPTION,
+    SITEMAP_VALUE, START_SEQUENCE_DESCRIPTION, STEPS_DESCRIPTION, URLS_VALUE,
 };
-use super::{EXPECT, Shape, Value, key, required};
+use super::{EXPECT, MappingShape, ValueShape, key, required};
 
-pub(super) const STEPS_VALUE: Value =
-    Value::Either(&[Value::Text, Value::Named(&Value::Named(&Value::Of(&STEP)))]);
+pub(super) const STEPS_VALUE: ValueShape = ValueShape::Either(&[
+    ValueShape::Text,
+    ValueShape::Named(&ValueShape::Named(&ValueShape::Of(&STEP))),
+]);
 
 /// A definition file.
-pub static FILE: Shape = Shape {
+pub static FILE: MappingShape = MappingShape {
     id: "file",
     what: "a definition file",
-    words: "All files of a directory together are one set of definitions; names of files carry no \
+    description: "All files of a directory together are one set of definitions; names of files carry no \
             meaning. `groups` is the short form; the other sections are the classic one, and both \
             may be mixed.",
     keys: &[
         key(
             "groups",
-            Value::Named(&Value::Of(&GROUP)),
+            ValueShape::Named(&ValueShape::Of(&GROUP)),
             "Pages and what to take from them, in one place.",
         ),
         key(
             "locatorGroups",
-            Value::Named(&Value::Of(&LOCATOR_GROUP)),
+            ValueShape::Named(&ValueShape::Of(&LOCATOR_GROUP)),
             "Which pages to load, by group.",
         ),
         key(
             "taskGroups",
-            Value::Named(&Value::Of(&TASK_GROUP)),
+            ValueShape::Named(&ValueShape::Of(&TASK_GROUP)),
             "What to do with the pages of the locator group of the same name.",
         ),
-        key("dataDefs", Value::Named(&Value::Of(&DATA_DEF)), "What to take from a page."),
+        key("dataDefs", ValueShape::Named(&ValueShape::Of(&DATA_DEF)), "What to take from a page."),
         key(
             "steps",
-            Value::Named(&Value::Named(&Value::Either(&[
-                Value::Of(&STEP),
-                Value::Named(&Value::Of(&STEP)),
+            ValueShape::Named(&ValueShape::Named(&ValueShape::Either(&[
+                ValueShape::Of(&STEP),
+                ValueShape::Named(&ValueShape::Of(&STEP)),
             ]))),
             "Chains of steps, by name: all steps of a chain, or the name of the chain it is based on \
              with steps to replace or insert.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: "",
 };
 
 /// An entry of `locatorGroups`.
-pub static LOCATOR_GROUP: Shape = Shape {
+pub static LOCATOR_GROUP: MappingShape = MappingShape {
     id: "locatorGroup",
     what: "a locator group",
-    words: "Pages to load; the task group of the same name works on them.",
+    description: "Pages to load; the task group of the same name works on them.",
     keys: &[
         key(
             "locators",
-            Value::List(&Value::Either(&[Value::Text, Value::Of(&LOCATOR)])),
+            ValueShape::List(&ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&LOCATOR)])),
             "The pages: addresses with names, or bare addresses.",
         ),
         key("urls", URLS_VALUE, "Further addresses: with ranges, or from a file."),
         key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
-        key("startSequence", Value::Whole, START_SEQUENCE_WORDS),
+        key("startSequence", ValueShape::Whole, START_SEQUENCE_DESCRIPTION),
     ],
-    others: None,
+    other_keys: None,
     example: r"locatorGroups:
   quotes:
     locators: [ { name: acme, url: https://example.org/acme } ]",
 };
 
 /// An entry of `locators`.
-pub static LOCATOR: Shape = Shape {
+pub static LOCATOR: MappingShape = MappingShape {
     id: "locator",
     what: "a locator",
-    words: "One page to load. A bare address is short for one whose name is the address.",
+    description: "One page to load. A bare address is short for one whose name is the address.",
     keys: &[
-        required("name", Value::Text, "First column of the classic form's rows."),
+        required("name", ValueShape::Text, "First column of the classic form's rows."),
         required(
             "url",
-            Value::Text,
+            ValueShape::Text,
             "`http(s)://...`, `file:...`, or a path: from the current directory or beside the definitions.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: "{ name: acme, url: https://example.org/acme }",
 };
 
 /// An entry of `taskGroups`.
-pub static TASK_GROUP: Shape = Shape {
+pub static TASK_GROUP: MappingShape = MappingShape {
     id: "taskGroup",
     what: "a task group",
-    words: "Tasks for the pages of a group. A page is loaded once, whatever the number of tasks.",
+    description: "Tasks for the pages of a group. A page is loaded once, whatever the number of tasks.",
     keys: &[key(
         "live",
-        Value::Text,
+        ValueShape::Text,
         "How long a loaded page stays usable for later runs: `P1W`, `PT6H`. Default: not at all.",
     )],
-    others: Some(("Any other key is a task of that name.", Value::Of(&TASK))),
+    other_keys: Some(("Any other key is a task of that name.", ValueShape::Of(&TASK))),
     example: r"taskGroups:
   quotes:
     live: P1D
@@ -104,64 +106,64 @@ pub static TASK_GROUP: Shape = Shape {
 };
 
 /// A task.
-pub static TASK: Shape = Shape {
+pub static TASK: MappingShape = MappingShape {
     id: "task",
     what: "a task",
-    words: "One data definition applied to a page, named by `dataDef` or written in place.",
+    description: "One data definition applied to a page, named by `dataDef` or written in place.",
     keys: &[
-        key("dataDef", Value::Text, "Name of the data definition."),
-        key("block", BLOCK_VALUE, BLOCK_WORDS),
-        key("fields", FIELDS_VALUE, FIELDS_WORDS),
-        key("columns", COLUMNS_VALUE, COLUMNS_WORDS),
-        key("follow", FOLLOW_VALUE, FOLLOW_WORDS),
-        key("expect", Value::Of(&EXPECT), EXPECT_WORDS),
-        key("output", Value::Text, OUTPUT_WORDS),
-        key("steps", STEPS_VALUE, STEPS_WORDS),
-        key("persist", Value::Of(&PERSIST), "What is kept for later runs."),
+        key("dataDef", ValueShape::Text, "Name of the data definition."),
+        key("block", BLOCK_VALUE, BLOCK_DESCRIPTION),
+        key("fields", FIELDS_VALUE, FIELDS_DESCRIPTION),
+        key("columns", COLUMNS_VALUE, COLUMNS_DESCRIPTION),
+        key("follow", FOLLOW_VALUE, FOLLOW_DESCRIPTION),
+        key("expect", ValueShape::Of(&EXPECT), EXPECT_DESCRIPTION),
+        key("output", ValueShape::Text, OUTPUT_DESCRIPTION),
+        key("steps", STEPS_VALUE, STEPS_DESCRIPTION),
+        key("persist", ValueShape::Of(&PERSIST), "What is kept for later runs."),
     ],
-    others: None,
+    other_keys: None,
     example: "priceTask: { dataDef: price, steps: htmlUnitDefault }",
 };
 
 /// `persist` of a task.
-pub static PERSIST: Shape = Shape {
+pub static PERSIST: MappingShape = MappingShape {
     id: "persist",
     what: "`persist`",
-    words: "What is kept for later runs while the page is live.",
-    keys: &[key("data", Value::Boolean, "Whether parsed data is kept. Default: true.")],
-    others: None,
+    description: "What is kept for later runs while the page is live.",
+    keys: &[key("data", ValueShape::Boolean, "Whether parsed data is kept. Default: true.")],
+    other_keys: None,
     example: "persist: { data: false }",
 };
 
 /// An entry of `dataDefs`.
-pub static DATA_DEF: Shape = Shape {
+pub static DATA_DEF: MappingShape = MappingShape {
     id: "dataDef",
     what: "a dataDef",
-    words: "What to take from a page: a record with `fields`, or the classic `query` and `items`.",
+    description: "What to take from a page: a record with `fields`, or the classic `query` and `items`.",
     keys: &[
-        key("block", BLOCK_VALUE, BLOCK_WORDS),
-        key("fields", FIELDS_VALUE, FIELDS_WORDS),
-        key("columns", COLUMNS_VALUE, COLUMNS_WORDS),
-        key("follow", FOLLOW_VALUE, FOLLOW_WORDS),
-        key("expect", Value::Of(&EXPECT), EXPECT_WORDS),
-        key("query", Value::Of(&QUERY), "Classic: where the facts are."),
+        key("block", BLOCK_VALUE, BLOCK_DESCRIPTION),
+        key("fields", FIELDS_VALUE, FIELDS_DESCRIPTION),
+        key("columns", COLUMNS_VALUE, COLUMNS_DESCRIPTION),
+        key("follow", FOLLOW_VALUE, FOLLOW_DESCRIPTION),
+        key("expect", ValueShape::Of(&EXPECT), EXPECT_DESCRIPTION),
+        key("query", ValueShape::Of(&QUERY), "Classic: where the facts are."),
         key(
             "items",
-            Value::Wrapped("item", &ITEM),
+            ValueShape::Wrapped("item", &ITEM),
             "Classic: the first axis; every item gives rows.",
         ),
         key(
             "dims",
-            Value::Wrapped("item", &ITEM),
+            ValueShape::Wrapped("item", &ITEM),
             "Classic: further axes; rows are all combinations.",
         ),
         key(
             "facts",
-            Value::Wrapped("item", &ITEM),
+            ValueShape::Wrapped("item", &ITEM),
             "Classic: the last axis. Default: one entry, `fact`.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: r#"dataDefs:
   price:
     query: { block: "div#price", selector: span }
@@ -169,132 +171,140 @@ pub static DATA_DEF: Shape = Shape {
 };
 
 /// `query` of a classic data definition.
-pub static QUERY: Shape = Shape {
+pub static QUERY: MappingShape = MappingShape {
     id: "query",
     what: "a query",
-    words: "The block a page is searched in, and the selector of the fact. CSS or XPath, as the \
+    description: "The block a page is searched in, and the selector of the fact. CSS or XPath, as the \
             task's parser has it; `%{item.index}` and other variables may stand in both.",
     keys: &[
-        required("block", Value::Text, "Query for the block."),
+        required("block", ValueShape::Text, "Query for the block."),
         key(
             "selector",
-            Value::Text,
+            ValueShape::Text,
             "Query for the fact, inside the block; ` attribute: name` at its end takes an attribute.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: r##"query: { block: "#prices tr:nth-child(%{item.index})", selector: td.price }"##,
 };
 
 /// An entry of `items`, `dims` or `facts`.
-pub static ITEM: Shape = Shape {
+pub static ITEM: MappingShape = MappingShape {
     id: "item",
     what: "an item",
-    words: "One axis of the classic form: a value, or a query for it, and the indexes it runs through.",
+    description: "One axis of the classic form: a value, or a query for it, and the indexes it runs through.",
     keys: &[
-        required("name", Value::Text, "Name for variables and converters; not printed."),
-        key("value", Value::Text, "A constant value."),
+        required("name", ValueShape::Text, "Name for variables and converters; not printed."),
+        key("value", ValueShape::Text, "A constant value."),
         key(
             "match",
-            Value::Text,
+            ValueShape::Text,
             "Text to look for with `%{item.match}`; also the value, without its backslashes.",
         ),
-        key("script", Value::Text, "JavaScript expression for the value."),
+        key("script", ValueShape::Text, "JavaScript expression for the value."),
         key(
             "selector",
-            Value::Text,
+            ValueShape::Text,
             "Query for the value, inside the block; ` attribute: name` at its end takes an attribute.",
         ),
-        key("index", Value::Whole, "What `%{index}` stands for. Default: 1."),
+        key("index", ValueShape::Whole, "What `%{index}` stands for. Default: 1."),
         key(
             "indexRange",
-            Value::Text,
+            ValueShape::Text,
             "Indexes to run through: `2-6`, or `5-` until `breakAfter`.",
         ),
-        key("breakAfter", Value::List(&Value::Text), "Values after which an open range ends."),
-        key("filters", Value::Wrapped("filter", &FILTER), "Rows that are dropped."),
+        key(
+            "breakAfter",
+            ValueShape::List(&ValueShape::Text),
+            "Values after which an open range ends.",
+        ),
+        key("filters", ValueShape::Wrapped("filter", &FILTER), "Rows that are dropped."),
         key(
             "prefix",
-            Value::List(&Value::Text),
+            ValueShape::List(&ValueShape::Text),
             "Texts put in front of the value, each before the last.",
         ),
         key(
             "linkGroup",
-            Value::Text,
+            ValueShape::Text,
             "Task group of the pages that the value, an address, leads to.",
         ),
-        key("linkBreakOn", Value::List(&Value::Text), "Addresses that are not followed."),
-        key("order", Value::Whole, "What `%{order}` stands for. Default: the place in the list."),
+        key("linkBreakOn", ValueShape::List(&ValueShape::Text), "Addresses that are not followed."),
+        key(
+            "order",
+            ValueShape::Whole,
+            "What `%{order}` stands for. Default: the place in the list.",
+        ),
     ],
-    others: None,
+    other_keys: None,
     example: r#"item: { name: year, selector: "th:nth-child(%{index})", indexRange: 2-6 }"#,
 };
 
 /// A filter of an item.
-pub static FILTER: Shape = Shape {
+pub static FILTER: MappingShape = MappingShape {
     id: "filter",
     what: "a filter",
-    words: "Drops the rows whose value its pattern fits.",
+    description: "Drops the rows whose value its pattern fits.",
     keys: &[
         required(
             "type",
-            Value::Word(&["value", "match"]),
+            ValueShape::Word(&["value", "match"]),
             "What is looked at: the `value`, or the item's `match`.",
         ),
         required(
             "pattern",
-            Value::Text,
+            ValueShape::Text,
             "The text itself, a regular expression for all of it, or one space for blank.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: r#"filters: [ filter: { type: value, pattern: "" } ]"#,
 };
 
 /// A step of a chain.
-pub static STEP: Shape = Shape {
+pub static STEP: MappingShape = MappingShape {
     id: "step",
     what: "a step",
-    words: "One step of a chain. `start` and `end` are the ends of a chain.",
+    description: "One step of a chain. `start` and `end` are the ends of a chain.",
     keys: &[
         required(
             "class",
-            Value::Text,
+            ValueShape::Text,
             "What it does: `page_loader`, `css_parser`, `data_filter`, ... or a class string of Scoopi.",
         ),
-        required("previous", Value::Text, "Step before it, or `start`."),
-        required("next", Value::Text, "Step after it, or `end`."),
+        required("previous", ValueShape::Text, "Step before it, or `start`."),
+        required("next", ValueShape::Text, "Step after it, or `end`."),
         key(
             "plugins",
-            Value::Wrapped("plugin", &PLUGIN),
+            ValueShape::Wrapped("plugin", &PLUGIN),
             "Appenders, encoders, converters or scripts of the step.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: "links: { class: locator_creator, previous: parser, next: end }",
 };
 
 /// A plugin of a step.
-pub static PLUGIN: Shape = Shape {
+pub static PLUGIN: MappingShape = MappingShape {
     id: "plugin",
     what: "a plugin",
-    words: "An appender, encoder, converter or script, with properties of its own.",
+    description: "An appender, encoder, converter or script, with properties of its own.",
     keys: &[
-        required("name", Value::Text, "Its name."),
+        required("name", ValueShape::Text, "Its name."),
         required(
             "class",
-            Value::Text,
+            ValueShape::Text,
             "What it is: `file`, `csv`, `jsonl`, `date_roller`, `date_formatter`, ... or a class string of Scoopi.",
         ),
         key(
             "plugins",
-            Value::Wrapped("plugin", &PLUGIN),
+            ValueShape::Wrapped("plugin", &PLUGIN),
             "Plugins inside it: the encoder of an appender.",
         ),
     ],
-    others: Some((
+    other_keys: Some((
         "Any other key is a property of the plugin.",
-        Value::Either(&[Value::Scalar, Value::List(&Value::Scalar)]),
+        ValueShape::Either(&[ValueShape::Scalar, ValueShape::List(&ValueShape::Scalar)]),
     )),
     example: r#"plugin: { name: csv, class: csv, delimiter: "|" }"#,
 };

@@ -1,6 +1,6 @@
 //! Short forms, records and links.
 
-use super::{Key, PERSIST, Shape, TEXTS, Value, key, required};
+use super::{DefinitionKey, MappingShape, PERSIST, TEXTS, ValueShape, key, required};
 use crate::follow::Scope;
 use crate::records::Column;
 
@@ -17,50 +17,55 @@ const fn names<T: Copy, const N: usize>(all: &[(T, &'static str); N]) -> [&'stat
 const COLUMNS: [&str; 5] = names(&Column::ALL);
 const SCOPES: [&str; 4] = names(&Scope::ALL);
 
-pub(super) const BLOCK_VALUE: Value = Value::Either(&[Value::Text, Value::Of(&BLOCK)]);
-pub(super) const FIELDS_VALUE: Value =
-    Value::Named(&Value::Either(&[Value::Text, Value::Of(&FIELD)]));
-pub(super) const COLUMNS_VALUE: Value = Value::List(&Value::Word(&COLUMNS));
-pub(super) const FOLLOW_VALUE: Value = Value::Either(&[
-    Value::Text,
-    Value::Of(&FOLLOW),
-    Value::List(&Value::Either(&[Value::Text, Value::Of(&FOLLOW)])),
+pub(super) const BLOCK_VALUE: ValueShape =
+    ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&BLOCK)]);
+pub(super) const FIELDS_VALUE: ValueShape =
+    ValueShape::Named(&ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&FIELD)]));
+pub(super) const COLUMNS_VALUE: ValueShape = ValueShape::List(&ValueShape::Word(&COLUMNS));
+pub(super) const FOLLOW_VALUE: ValueShape = ValueShape::Either(&[
+    ValueShape::Text,
+    ValueShape::Of(&FOLLOW),
+    ValueShape::List(&ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&FOLLOW)])),
 ]);
-pub(super) const URLS_VALUE: Value = Value::Either(&[
-    Value::Text,
-    Value::Of(&URL_FILE),
-    Value::Of(&super::LOCATOR),
-    Value::List(&Value::Either(&[Value::Text, Value::Of(&URL_FILE), Value::Of(&super::LOCATOR)])),
+pub(super) const URLS_VALUE: ValueShape = ValueShape::Either(&[
+    ValueShape::Text,
+    ValueShape::Of(&URL_FILE),
+    ValueShape::Of(&super::LOCATOR),
+    ValueShape::List(&ValueShape::Either(&[
+        ValueShape::Text,
+        ValueShape::Of(&URL_FILE),
+        ValueShape::Of(&super::LOCATOR),
+    ])),
 ]);
-pub(super) const SITEMAP_VALUE: Value = Value::Either(&[
-    Value::Text,
-    Value::Of(&SITEMAP),
-    Value::List(&Value::Either(&[Value::Text, Value::Of(&SITEMAP)])),
+pub(super) const SITEMAP_VALUE: ValueShape = ValueShape::Either(&[
+    ValueShape::Text,
+    ValueShape::Of(&SITEMAP),
+    ValueShape::List(&ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&SITEMAP)])),
 ]);
-pub(super) const STEPS_WORDS: &str = "Chain of steps that a page goes through: the name of a chain, \
+pub(super) const STEPS_DESCRIPTION: &str = "Chain of steps that a page goes through: the name of a chain, \
      or a mapping of one chain's name to steps that are put into it. Usually left out.";
-pub(super) const OUTPUT_WORDS: &str = "File for the rows, below the folder of the run; its ending \
+pub(super) const OUTPUT_DESCRIPTION: &str = "File for the rows, below the folder of the run; its ending \
      decides the format: `.csv`, `.tsv` or `.jsonl`. Default: the name of the data definition with \
      `.csv`.";
-pub(super) const FOLLOW_WORDS: &str = "Links of the page to follow: a selector, a mapping, or a list \
+pub(super) const FOLLOW_DESCRIPTION: &str = "Links of the page to follow: a selector, a mapping, or a list \
      of them. Each page is loaded once for each group in a run.";
-pub(super) const BLOCK_WORDS: &str = "What on the page is a row: one for each match. Without it, the \
+pub(super) const BLOCK_DESCRIPTION: &str = "What on the page is a row: one for each match. Without it, the \
      whole page is one row. A selector, or a mapping with `selector`, `xpath` or `json`.";
-pub(super) const FIELDS_WORDS: &str = "The columns, by name, in the order written: a selector, or a \
+pub(super) const FIELDS_DESCRIPTION: &str = "The columns, by name, in the order written: a selector, or a \
      mapping with more to say.";
-pub(super) const COLUMNS_WORDS: &str = "Columns about the page, in front of the fields.";
-pub(super) const EXPECT_WORDS: &str = "What the rows of a run have to be like; if they are not, the \
+pub(super) const COLUMNS_DESCRIPTION: &str = "Columns about the page, in front of the fields.";
+pub(super) const EXPECT_DESCRIPTION: &str = "What the rows of a run have to be like; if they are not, the \
      report says so and the exit code is 5.";
 
-pub(super) const START_SEQUENCE_WORDS: &str = "Order among groups: a page of this group is loaded \
+pub(super) const START_SEQUENCE_DESCRIPTION: &str = "Order among groups: a page of this group is loaded \
      only while no page of a group with a smaller number waits or is in hand, whether it was listed \
      or found by a link. Default: 0.";
 
 /// One entry of `groups`.
-pub static GROUP: Shape = Shape {
+pub static GROUP: MappingShape = MappingShape {
     id: "group",
     what: "a group",
-    words: "Pages and what to take from them, in one place: addresses, fields and links to follow. \
+    description: "Pages and what to take from them, in one place: addresses, fields and links to follow. \
             It stands for a locator group, a task group and a dataDef of its name.",
     keys: &[
         key(
@@ -73,31 +78,34 @@ pub static GROUP: Shape = Shape {
         key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
         key(
             "locators",
-            Value::List(&Value::Either(&[Value::Text, Value::Of(&super::LOCATOR)])),
+            ValueShape::List(&ValueShape::Either(&[
+                ValueShape::Text,
+                ValueShape::Of(&super::LOCATOR),
+            ])),
             "Addresses with names, as in `locatorGroups`.",
         ),
-        key("block", BLOCK_VALUE, BLOCK_WORDS),
-        key("fields", FIELDS_VALUE, FIELDS_WORDS),
-        key("columns", COLUMNS_VALUE, COLUMNS_WORDS),
-        key("follow", FOLLOW_VALUE, FOLLOW_WORDS),
-        key("expect", Value::Of(&EXPECT), EXPECT_WORDS),
-        key("output", Value::Text, OUTPUT_WORDS),
-        key("dataDef", Value::Text, "Name of a dataDef to use, instead of `fields`."),
+        key("block", BLOCK_VALUE, BLOCK_DESCRIPTION),
+        key("fields", FIELDS_VALUE, FIELDS_DESCRIPTION),
+        key("columns", COLUMNS_VALUE, COLUMNS_DESCRIPTION),
+        key("follow", FOLLOW_VALUE, FOLLOW_DESCRIPTION),
+        key("expect", ValueShape::Of(&EXPECT), EXPECT_DESCRIPTION),
+        key("output", ValueShape::Text, OUTPUT_DESCRIPTION),
+        key("dataDef", ValueShape::Text, "Name of a dataDef to use, instead of `fields`."),
         key(
             "tasks",
-            Value::Named(&Value::Of(&super::TASK)),
+            ValueShape::Named(&ValueShape::Of(&super::TASK)),
             "Several tasks on the same page, by name, instead of `fields` or `dataDef`.",
         ),
-        key("steps", super::classic::STEPS_VALUE, STEPS_WORDS),
-        key("persist", Value::Of(&PERSIST), "What is kept for later runs."),
+        key("steps", super::classic::STEPS_VALUE, STEPS_DESCRIPTION),
+        key("persist", ValueShape::Of(&PERSIST), "What is kept for later runs."),
         key(
             "live",
-            Value::Text,
+            ValueShape::Text,
             "How long a loaded page stays usable for later runs: `P1W`, `PT6H`. Default: not at all.",
         ),
-        key("startSequence", Value::Whole, START_SEQUENCE_WORDS),
+        key("startSequence", ValueShape::Whole, START_SEQUENCE_DESCRIPTION),
     ],
-    others: None,
+    other_keys: None,
     example: r"groups:
   books:
     urls: https://books.example/page-1.html
@@ -109,58 +117,58 @@ pub static GROUP: Shape = Shape {
 };
 
 /// A file as source of addresses.
-pub static URL_FILE: Shape = Shape {
+pub static URL_FILE: MappingShape = MappingShape {
     id: "urlFile",
     what: "an entry of `urls`",
-    words: "Addresses from a file: one on each line, or a column of a CSV file with a header.",
+    description: "Addresses from a file: one on each line, or a column of a CSV file with a header.",
     keys: &[
         required(
             "file",
-            Value::Text,
+            ValueShape::Text,
             "Path of the file, from the current directory or beside the definitions.",
         ),
-        key("column", Value::Text, "Column of a CSV file that holds the address."),
-        key("name", Value::Text, "Column of a CSV file that holds the locator's name."),
+        key("column", ValueShape::Text, "Column of a CSV file that holds the address."),
+        key("name", ValueShape::Text, "Column of a CSV file that holds the locator's name."),
     ],
-    others: None,
+    other_keys: None,
     example: "urls: { file: shops.csv, column: homepage, name: shop }",
 };
 
 /// A sitemap as source of addresses.
-pub static SITEMAP: Shape = Shape {
+pub static SITEMAP: MappingShape = MappingShape {
     id: "sitemap",
     what: "a sitemap",
-    words: "Addresses from a sitemap; an index leads to its sitemaps, and `.gz` is unpacked.",
+    description: "Addresses from a sitemap; an index leads to its sitemaps, and `.gz` is unpacked.",
     keys: &[
-        required("url", Value::Text, "Address of the sitemap or of an index of sitemaps."),
+        required("url", ValueShape::Text, "Address of the sitemap or of an index of sitemaps."),
         key("allow", TEXTS, "Regular expressions: only addresses that hold one of them are taken."),
         key("deny", TEXTS, "Regular expressions: addresses that hold one of them are not taken."),
-        key("maxPages", Value::Whole, "Pages taken from it in one run, at most."),
+        key("maxPages", ValueShape::Whole, "Pages taken from it in one run, at most."),
     ],
-    others: None,
+    other_keys: None,
     example: "sitemap: { url: https://shop.example/sitemap.xml, allow: /products/ }",
 };
 
 /// What is a row.
-pub static BLOCK: Shape = Shape {
+pub static BLOCK: MappingShape = MappingShape {
     id: "block",
     what: "a block",
-    words: "What on the page is a row: every match of one query.",
+    description: "What on the page is a row: every match of one query.",
     keys: &[
-        key("selector", Value::Text, "CSS selector."),
-        key("xpath", Value::Text, "XPath 1.0 expression."),
+        key("selector", ValueShape::Text, "CSS selector."),
+        key("xpath", ValueShape::Text, "XPath 1.0 expression."),
         key(
             "json",
-            Value::Text,
+            ValueShape::Text,
             "JSON path whose matches are the rows: into the page itself, or into the text of what \
              `selector` or `xpath` finds. Inside such a block a field that is a plain text is a JSON path.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: r#"block: { json: "$.results[*]" }"#,
 };
 
-const FIELD_KEYS: &[Key] = &[
+const FIELD_KEYS: &[DefinitionKey] = &[
     key(
         "selector",
         TEXTS,
@@ -174,81 +182,93 @@ const FIELD_KEYS: &[Key] = &[
     ),
     key(
         "json",
-        Value::Text,
+        ValueShape::Text,
         "JSON path into the text found by the selector, into the JSON block, or into the page.",
     ),
     key(
         "jsonld",
-        Value::Text,
+        ValueShape::Text,
         "Path into the JSON-LD of the page, such as `Product.offers.price`: a first name with a \
          capital is the `@type` to look for.",
     ),
     key(
         "text",
-        Value::Word(&["whole", "own", "html"]),
+        ValueShape::Word(&["whole", "own", "html"]),
         "`whole` text inside (the default), `own` text without that of inner elements, or inner \
          `html`.",
     ),
     key(
         "all",
-        Value::Either(&[Value::Text, Value::Boolean]),
+        ValueShape::Either(&[ValueShape::Text, ValueShape::Boolean]),
         "All matches instead of the first, with this text between them; `true` means `, `.",
     ),
     key(
         "regex",
-        Value::Text,
+        ValueShape::Text,
         "Regular expression: its first group, or else its whole match, becomes the value.",
     ),
     key(
         "script",
-        Value::Text,
+        ValueShape::Text,
         "JavaScript expression whose result becomes the value; `value` is the text so far.",
     ),
-    key("value", Value::Scalar, "A constant, instead of a query."),
+    key("value", ValueShape::Scalar, "A constant, instead of a query."),
     key(
         "type",
-        Value::Word(&["text", "integer", "decimal", "boolean", "date", "url"]),
+        ValueShape::Word(&["text", "integer", "decimal", "boolean", "date", "url"]),
         "What the value has to be. One that does not fit leaves the cell empty and is reported.",
     ),
-    key("decimal", Value::Text, "For numbers: what stands in front of the fraction. Default `.`."),
+    key(
+        "decimal",
+        ValueShape::Text,
+        "For numbers: what stands in front of the fraction. Default `.`.",
+    ),
     key(
         "thousands",
-        Value::Text,
+        ValueShape::Text,
         "For numbers: what stands between groups of digits. Default `,`, or `.` if `decimal` is `,`.",
     ),
     key("trueWhen", TEXTS, "For booleans: texts that mean true; any other text is false."),
     key("in", TEXTS, "For dates: patterns to read by, such as `dd MMM yyyy`. Default ISO 8601."),
-    key("out", Value::Text, "For dates: pattern to write by. Default `yyyy-MM-dd`."),
-    key("default", Value::Scalar, "The value when there is none."),
-    key("required", Value::Boolean, "Whether a row without this value is dropped, and counted."),
+    key("out", ValueShape::Text, "For dates: pattern to write by. Default `yyyy-MM-dd`."),
+    key("default", ValueShape::Scalar, "The value when there is none."),
+    key(
+        "required",
+        ValueShape::Boolean,
+        "Whether a row without this value is dropped, and counted.",
+    ),
 ];
 
 /// A column of a record.
-pub static FIELD: Shape = Shape {
+pub static FIELD: MappingShape = MappingShape {
     id: "field",
     what: "a field",
-    words: "One column of a record. A plain selector is short for `{ selector: ... }`.",
+    description: "One column of a record. A plain selector is short for `{ selector: ... }`.",
     keys: FIELD_KEYS,
-    others: None,
+    other_keys: None,
     example: r"price: { selector: [ .sale, .price ], regex: '[\d.,]+', type: decimal, required: true }",
 };
 
 /// Links to follow.
-pub static FOLLOW: Shape = Shape {
+pub static FOLLOW: MappingShape = MappingShape {
     id: "follow",
     what: "a follow rule",
-    words: "Links that become pages of a group. A plain selector is short for `{ selector: ... }`.",
+    description: "Links that become pages of a group. A plain selector is short for `{ selector: ... }`.",
     keys: &[
         key(
             "selector",
-            Value::Text,
+            ValueShape::Text,
             "CSS selector of the links; their `href` (or `src`) is taken unless ` @name` says otherwise.",
         ),
-        key("xpath", Value::Text, "XPath 1.0 expression instead."),
-        key("group", Value::Text, "Group of the pages the links lead to. Default: the page's own."),
+        key("xpath", ValueShape::Text, "XPath 1.0 expression instead."),
+        key(
+            "group",
+            ValueShape::Text,
+            "Group of the pages the links lead to. Default: the page's own.",
+        ),
         key(
             "scope",
-            Value::Word(&SCOPES),
+            ValueShape::Word(&SCOPES),
             "How far a link may lead: to the same `host` (the default), the same `domain`, addresses with the start page's `prefix`, or `any`where.",
         ),
         key(
@@ -263,36 +283,36 @@ pub static FOLLOW: Shape = Shape {
         ),
         key(
             "maxDepth",
-            Value::Whole,
+            ValueShape::Whole,
             "Links from a start page to the page that is reached, at most. The engine then works level by level.",
         ),
-        key("maxPages", Value::Whole, "Pages this rule adds to a run, at most."),
+        key("maxPages", ValueShape::Whole, "Pages this rule adds to a run, at most."),
     ],
-    others: None,
+    other_keys: None,
     example: r"follow:
   - a.next
   - { selector: a.item, group: item, deny: /archive/, maxPages: 500 }",
 };
 
 /// Expectations.
-pub static EXPECT: Shape = Shape {
+pub static EXPECT: MappingShape = MappingShape {
     id: "expect",
     what: "`expect`",
-    words: EXPECT_WORDS,
+    description: EXPECT_DESCRIPTION,
     keys: &[
-        key("minRows", Value::Whole, "Rows of the run, at least."),
-        key("maxRows", Value::Whole, "Rows of the run, at most."),
+        key("minRows", ValueShape::Whole, "Rows of the run, at least."),
+        key("maxRows", ValueShape::Whole, "Rows of the run, at most."),
         key(
             "fill",
-            Value::Named(&Value::Share),
+            ValueShape::Named(&ValueShape::Share),
             "For fields: the share of rows that have a value, at least: `95%` or `0.95`.",
         ),
         key(
             "pattern",
-            Value::Named(&Value::Text),
+            ValueShape::Named(&ValueShape::Text),
             "For fields: a regular expression that every value has to fit as a whole.",
         ),
     ],
-    others: None,
+    other_keys: None,
     example: r"expect: { minRows: 100, fill: { price: 95% }, pattern: { sku: 'SKU-\d+' } }",
 };

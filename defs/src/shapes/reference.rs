@@ -1,6 +1,6 @@
 //! The shapes as a page for people.
 
-use super::{Shape, Value};
+use super::{MappingShape, ValueShape};
 
 /// The reference of the definition language, in Markdown.
 pub fn reference() -> String {
@@ -13,25 +13,25 @@ pub fn reference() -> String {
          literal `${`. Values of variables whose names end in SECRET, TOKEN, PASSWORD or KEY are \
          never logged.\n",
     );
-    for shape in Shape::all() {
+    for shape in MappingShape::all() {
         page.push_str(&section(shape));
     }
     page
 }
 
-fn section(shape: &Shape) -> String {
+fn section(shape: &MappingShape) -> String {
     let title = shape.what.trim_start_matches("an ").trim_start_matches("a ");
     let mut lines = vec![
         format!("\n## {}\n", capitalised(title)),
-        format!("{}\n", shape.words),
+        format!("{}\n", shape.description),
         "| key | value | meaning |".to_owned(),
         "| --- | --- | --- |".to_owned(),
     ];
     lines.extend(shape.keys.iter().map(|key| {
         let needed = if key.required { " (required)" } else { "" };
-        format!("| `{}`{needed} | {} | {} |", key.name, kind(&key.value), cell(key.words))
+        format!("| `{}`{needed} | {} | {} |", key.name, kind(&key.value), cell(key.description))
     }));
-    if let Some((words, value)) = &shape.others {
+    if let Some((words, value)) = &shape.other_keys {
         lines.push(format!("| ... | {} | {} |", kind(value), cell(words)));
     }
     if !shape.example.is_empty() {
@@ -50,29 +50,29 @@ fn cell(words: &str) -> String {
     words.replace('|', "\\|")
 }
 
-fn kind(value: &Value) -> String {
+fn kind(value: &ValueShape) -> String {
     match value {
-        Value::Text => "text".to_owned(),
-        Value::Scalar => "text, number or boolean".to_owned(),
-        Value::Whole => "whole number".to_owned(),
-        Value::Boolean => "`true` or `false`".to_owned(),
-        Value::Share => "share".to_owned(),
-        Value::Word(words) => {
+        ValueShape::Text => "text".to_owned(),
+        ValueShape::Scalar => "text, number or boolean".to_owned(),
+        ValueShape::Whole => "whole number".to_owned(),
+        ValueShape::Boolean => "`true` or `false`".to_owned(),
+        ValueShape::Share => "share".to_owned(),
+        ValueShape::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(", ")
         }
-        Value::Of(shape) => link(shape),
-        Value::List(value) => format!("list of: {}", kind(value)),
-        Value::Named(value) => format!("names, each with: {}", kind(value)),
-        Value::Wrapped(key, shape) => format!("list of `{key}:` {}", link(shape)),
-        Value::Either(values) => {
+        ValueShape::Of(shape) => link(shape),
+        ValueShape::List(value) => format!("list of: {}", kind(value)),
+        ValueShape::Named(value) => format!("names, each with: {}", kind(value)),
+        ValueShape::Wrapped(key, shape) => format!("list of `{key}:` {}", link(shape)),
+        ValueShape::Either(values) => {
             let kinds: Vec<_> = values.iter().map(kind).collect();
             kinds.join("; or ")
         }
     }
 }
 
-fn link(shape: &Shape) -> String {
+fn link(shape: &MappingShape) -> String {
     let title = shape.what.trim_start_matches("an ").trim_start_matches("a ").replace('`', "");
     format!("[{title}](#{})", title.replace(' ', "-"))
 }

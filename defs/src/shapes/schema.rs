@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{FILE, Key, Shape, Value};
+use super::{DefinitionKey, FILE, MappingShape, ValueShape};
 
 /// The schema of a definition file, as text.
 pub fn schema() -> String {
-    let definitions = Shape::all().into_iter().filter(|shape| shape.id != FILE.id);
+    let definitions = MappingShape::all().into_iter().filter(|shape| shape.id != FILE.id);
     let definitions: Map<String, Json> =
         definitions.map(|shape| (shape.id.to_owned(), mapping(shape))).collect();
     let mut root = mapping(&FILE);
@@ -18,16 +18,16 @@ pub fn schema() -> String {
     format!("{root:#}\n")
 }
 
-fn mapping(shape: &Shape) -> Json {
+fn mapping(shape: &MappingShape) -> Json {
     let mut properties = Map::new();
     for key in shape.keys {
         properties.insert(key.name.to_owned(), property(key));
     }
     let mut schema = json!({
         "type": "object",
-        "description": shape.words,
+        "description": shape.description,
         "properties": properties,
-        "additionalProperties": match &shape.others {
+        "additionalProperties": match &shape.other_keys {
             None => json!(false),
             Some((words, value)) => described(of(value), words),
         },
@@ -56,7 +56,7 @@ const ANY_OF: [(&str, &[&str]); 3] = [
 const FILLED: [&str; 9] =
     ["fields", "selector", "xpath", "allow", "deny", "in", "trueWhen", "follow", "urls"];
 
-fn property(key: &Key) -> Json {
+fn property(key: &DefinitionKey) -> Json {
     let mut schema = of(&key.value);
     if FILLED.contains(&key.name) {
         not_empty(&mut schema);
@@ -64,7 +64,7 @@ fn property(key: &Key) -> Json {
     if let (Json::Object(schema), "output") = (&mut schema, key.name) {
         schema.insert("pattern".to_owned(), json!(r"\.(csv|tsv|jsonl)$|\$\{"));
     }
-    described(schema, key.words)
+    described(schema, key.description)
 }
 
 /// The same without lists and mappings that hold nothing.
@@ -98,30 +98,30 @@ fn described(schema: Json, words: &str) -> Json {
 const SHARE: &str =
     r"^\s*(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)\s*%\s*$|^\s*(0?\.[0-9]+|[01](\.0*)?)\s*$|\$\{";
 
-fn of(value: &Value) -> Json {
+fn of(value: &ValueShape) -> Json {
     match value {
-        Value::Text => json!({ "type": "string" }),
-        Value::Scalar => json!({ "type": ["string", "number", "boolean"] }),
-        Value::Whole => filled(&json!({ "type": "integer", "minimum": 0 })),
-        Value::Boolean => filled(&json!({ "type": "boolean" })),
-        Value::Share => json!({ "anyOf": [
+        ValueShape::Text => json!({ "type": "string" }),
+        ValueShape::Scalar => json!({ "type": ["string", "number", "boolean"] }),
+        ValueShape::Whole => filled(&json!({ "type": "integer", "minimum": 0 })),
+        ValueShape::Boolean => filled(&json!({ "type": "boolean" })),
+        ValueShape::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": SHARE },
         ] }),
-        Value::Word(words) => json!({ "anyOf": [
+        ValueShape::Word(words) => json!({ "anyOf": [
             { "enum": words },
             { "type": "string", "pattern": r"\$\{" },
         ] }),
-        Value::Of(shape) => json!({ "$ref": format!("#/definitions/{}", shape.id) }),
-        Value::List(value) => json!({ "type": "array", "items": of(value) }),
-        Value::Named(value) => json!({ "type": "object", "additionalProperties": of(value) }),
-        Value::Wrapped(key, shape) => json!({ "type": "array", "items": {
+        ValueShape::Of(shape) => json!({ "$ref": format!("#/definitions/{}", shape.id) }),
+        ValueShape::List(value) => json!({ "type": "array", "items": of(value) }),
+        ValueShape::Named(value) => json!({ "type": "object", "additionalProperties": of(value) }),
+        ValueShape::Wrapped(key, shape) => json!({ "type": "array", "items": {
             "type": "object",
             "properties": { *key: { "$ref": format!("#/definitions/{}", shape.id) } },
             "required": [key],
             "additionalProperties": false,
         } }),
-        Value::Either(values) => json!({ "anyOf": values.iter().map(of).collect::<Vec<_>>() }),
+        ValueShape::Either(values) => json!({ "anyOf": values.iter().map(of).collect::<Vec<_>>() }),
     }
 }
 

@@ -8,22 +8,22 @@ use serde_json::{Map, Value as Json};
 use super::*;
 use crate::findings::Findings;
 use crate::text::Sources;
-use crate::yaml::{self, Kind, Node, Scalar};
+use crate::yaml::{self, ScalarType, YamlKind, YamlNode};
 use crate::{Options, from_str};
 
 /// Definitions that use every key there is.
 const EVERY_KEY: &str = include_str!("every_key.yml");
 
-fn json(node: &Node) -> Json {
+fn json(node: &YamlNode) -> Json {
     match &node.kind {
-        Kind::Scalar(_, Scalar::Null) => Json::Null,
-        Kind::Scalar(_, Scalar::Boolean(value)) => Json::Bool(*value),
-        Kind::Scalar(text, Scalar::Number) => {
+        YamlKind::Scalar(_, ScalarType::Null) => Json::Null,
+        YamlKind::Scalar(_, ScalarType::Boolean(value)) => Json::Bool(*value),
+        YamlKind::Scalar(text, ScalarType::Number) => {
             text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number)
         }
-        Kind::Scalar(text, Scalar::Text | Scalar::Filled) => Json::String(text.clone()),
-        Kind::Sequence(nodes) => Json::Array(nodes.iter().map(json).collect()),
-        Kind::Mapping(entries) => {
+        YamlKind::Scalar(text, ScalarType::Text | ScalarType::Filled) => Json::String(text.clone()),
+        YamlKind::Sequence(nodes) => Json::Array(nodes.iter().map(json).collect()),
+        YamlKind::Mapping(entries) => {
             let pairs = entries.iter().map(|entry| (entry.key.text.clone(), json(&entry.value)));
             Json::Object(pairs.collect::<Map<_, _>>())
         }
@@ -35,7 +35,7 @@ fn parsed(text: &str) -> Json {
     let file = sources.add("a.yml", text);
     let mut findings = Findings::new(&sources, Vec::new());
     let mut variables = yaml::Variables::new(|_| None);
-    let root = yaml::parse(file, &mut yaml::Budget::default(), &mut variables, &mut findings);
+    let root = yaml::parse(file, &mut yaml::NodeBudget::default(), &mut variables, &mut findings);
     json(&root.unwrap().unwrap())
 }
 
@@ -72,9 +72,9 @@ fn every_key_is_read_and_in_the_schema() {
     assert_eq!(refusal(&written), None);
     let mut used = BTreeSet::new();
     keys_of(&written, &mut used);
-    let missing: Vec<&str> = Shape::all()
+    let missing: Vec<&str> = MappingShape::all()
         .into_iter()
-        .flat_map(Shape::names)
+        .flat_map(MappingShape::names)
         .filter(|name| !used.contains(*name))
         .collect();
     assert_eq!(missing, Vec::<&str>::new(), "keys that every_key.yml does not use");

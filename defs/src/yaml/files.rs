@@ -20,13 +20,13 @@ const ENTRIES_MAX: usize = 100_000;
 pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Problem>) -> Vec<u32> {
     let mut paths = Vec::new();
     if let Some((message, help)) = root_problem(dir) {
-        problems.push(nowhere(sources, message, help));
+        problems.push(without_position(sources, message, help));
         return Vec::new();
     }
     find(dir, &mut paths, sources, problems);
     paths.sort();
     if paths.is_empty() && problems.is_empty() {
-        problems.push(nowhere(
+        problems.push(without_position(
             sources,
             format!("no definition file in `{}`", dir.display()),
             "looked for files ending in `.yml` or `.yaml`, in all its folders",
@@ -39,7 +39,7 @@ pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Pro
             Ok(bytes) => {
                 total += bytes.len();
                 if total > TOTAL_BYTES_MAX {
-                    problems.push(nowhere(
+                    problems.push(without_position(
                         sources,
                         format!("the definition files hold more than {TOTAL_BYTES_MAX} bytes"),
                         "give a directory that holds definitions only",
@@ -48,7 +48,7 @@ pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Pro
                 }
                 files.extend(add_bytes(path, bytes, sources, problems));
             }
-            Err(error) => problems.push(nowhere(
+            Err(error) => problems.push(without_position(
                 sources,
                 format!("cannot read `{}`: {error}", path.display()),
                 "check the file's permissions",
@@ -85,7 +85,7 @@ fn find(dir: &Path, paths: &mut Vec<PathBuf>, sources: &Sources, problems: &mut 
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) => {
-                problems.push(nowhere(
+                problems.push(without_position(
                     sources,
                     format!("cannot read the directory `{}`: {error}", folder.display()),
                     "check its permissions",
@@ -96,7 +96,7 @@ fn find(dir: &Path, paths: &mut Vec<PathBuf>, sources: &Sources, problems: &mut 
         for entry in entries.filter_map(Result::ok) {
             seen += 1;
             if seen > ENTRIES_MAX {
-                problems.push(nowhere(
+                problems.push(without_position(
                     sources,
                     format!("more than {ENTRIES_MAX} files below `{}`", dir.display()),
                     "give a directory that holds definitions only",
@@ -158,7 +158,7 @@ pub(crate) fn add_text(
     problems: &mut Vec<Problem>,
 ) -> Option<u32> {
     if text.len() > FILE_BYTES_MAX {
-        problems.push(nowhere(
+        problems.push(without_position(
             sources,
             format!("`{}` is larger than {FILE_BYTES_MAX} bytes", path.display()),
             "split it into several files",
@@ -173,6 +173,6 @@ pub(crate) fn add_text(
     Some(sources.add(path, text))
 }
 
-fn nowhere(sources: &Sources, message: String, help: &str) -> Problem {
+fn without_position(sources: &Sources, message: String, help: &str) -> Problem {
     Problem::error(sources, Span::default(), message).with_help(help)
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag, options};
 
-use super::slips::{self, Stumble};
-use super::variables::Dollars;
-use super::{Entry, Kind, Node, Scalar, Variables, scalar_type, syntax};
+use super::mistakes::{self, ParseFailure};
+use super::variables::DollarSyntax;
+use super::{ScalarType, Variables, YamlEntry, YamlKind, YamlNode, scalar_type, syntax};
 use crate::findings::Findings;
 use crate::text::{Span, Text};
 
@@ -18,9 +18,9 @@ const NODES_MAX: usize = 1_000_000;
 
 /// How many nodes the files may still have.
 #[derive(Debug)]
-pub(crate) struct Budget(usize);
+pub(crate) struct NodeBudget(usize);
 
-impl Default for Budget {
+impl Default for NodeBudget {
     fn default() -> Self {
         Self(NODES_MAX)
     }
@@ -33,10 +33,10 @@ pub(crate) struct Unreadable;
 /// Reads the first document of a file; `None` when there is nothing in it.
 pub(crate) fn parse(
     file: u32,
-    budget: &mut Budget,
+    budget: &mut NodeBudget,
     variables: &mut Variables,
     findings: &mut Findings<'_>,
-) -> Result<Option<Node>, Unreadable> {
+) -> Result<Option<YamlNode>, Unreadable> {
     let text = findings.sources.text(file).unwrap_or_default();
     let settings = options! {
         emit_comments: false,
@@ -44,7 +44,7 @@ pub(crate) fn parse(
         flow_nesting_limit: DEPTH_MAX,
         block_nesting_limit: DEPTH_MAX,
     };
-    let mut builder = Builder {
+    let mut builder = NodeBuilder {
         file,
         text,
         budget,
@@ -84,48 +84,48 @@ pub(crate) fn parse(
         builder.end = read_to;
         builder.take(event, at)?;
     }
-    Ok(builder.root.filter(|node| !matches!(node.kind, Kind::Scalar(_, Scalar::Null))))
+    Ok(builder.root.filter(|node| !matches!(node.kind, YamlKind::Scalar(_, ScalarType::Null))))
 }
 
-struct Builder<'b, 's> {
+struct NodeBuilder<'b, 's> {
     file: u32,
     text: &'s str,
-    budget: &'b mut Budget,
+    budget: &'b mut NodeBudget,
     variables: &'b mut Variables,
     findings: &'b mut Findings<'s>,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
+    open: Vec<OpenCollection>,
+    anchors: HashMap<usize, YamlNode>,
     /// End of what has been read, in bytes.
     end: usize,
-    root: Option<Node>,
+    root: Option<YamlNode>,
 }
 
 /// A collection whose end has not come yet.
-struct Open {
+struct OpenCollection {
     at: Span,
     anchor: usize,
-    content: Content,
+    content: OpenContent,
 }
 
-enum Content {
-    Sequence(Vec<Node>),
-    Mapping(Vec<Pair>, Option<Key>),
+enum OpenContent {
+    Sequence(Vec<YamlNode>),
+    Mapping(Vec<MappingPair>, Option<PendingKey>),
 }
 
-enum Key {
+enum PendingKey {
     /// A key and whether it is an unquoted `<<`.
     Named(Text, bool),
     /// A list or mapping as key, already reported.
     Bad,
 }
 
-struct Pair {
+struct MappingPair {
     key: Text,
     merges: bool,
-    value: Node,
+    value: YamlNode,
 }
 
-impl Builder<'_, '_> {
+impl NodeBuilder<'_, '_> {
     fn take(&mut self, event: Event<'_>, at: Span) -> Result<(), Unreadable> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -141,29 +141,29 @@ impl Builder<'_, '_> {
                     self.charge(text_weight(filled), at)?;
                 }
                 let kind = match (quoted, &filled) {
-                    (_, Some(_)) => Scalar::Filled,
-                    (true, None) => Scalar::Text,
+                    (_, Some(_)) => ScalarType::Filled,
+                    (true, None) => ScalarType::Text,
                     (false, None) => scalar_type(&text),
                 };
                 let text = filled.unwrap_or_else(|| text.into_owned());
-                self.place(Node { at, kind: Kind::Scalar(text, kind) }, anchor, merges)
+                self.place(YamlNode { at, kind: YamlKind::Scalar(text, kind) }, anchor, merges)
             }
             Event::SequenceStart(_, anchor, _) => {
-                self.open(at, anchor, Content::Sequence(Vec::new()))
+                self.open(at, anchor, OpenContent::Sequence(Vec::new()))
             }
             Event::MappingStart(_, anchor, _) => {
-                self.open(at, anchor, Content::Mapping(Vec::new(), None))
+                self.open(at, anchor, OpenContent::Mapping(Vec::new(), None))
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(id) => self.alias(id, at),
             Event::UnresolvedAlias(name) => {
-                self.findings.spoilt(
+                self.findings.broken_value(
                     at,
                     format!("the alias `*{name}` has no anchor `&{name}` before it"),
                     "define the anchor first, or put the text in quotes",
                 );
-                let kind = Kind::Scalar(format!("*{name}"), Scalar::Text);
-                self.place(Node { at, kind }, 0, false)
+                let kind = YamlKind::Scalar(format!("*{name}"), ScalarType::Text);
+                self.place(YamlNode { at, kind }, 0, false)
             }
             _ => Ok(()),
         }
@@ -180,7 +180,7 @@ impl Builder<'_, '_> {
         let comment = comment.lines().next().unwrap_or_default();
         let word = comment.get(1..).unwrap_or_default().trim_end();
         let tight = word.starts_with(|c: char| c.is_alphabetic()) && !word.contains(' ');
-        if !tight || scalar_type(text) == Scalar::Null {
+        if !tight || scalar_type(text) == ScalarType::Null {
             return;
         }
         let comment = comment.trim_end();
@@ -192,23 +192,22 @@ impl Builder<'_, '_> {
     }
 
     /// Whether the next scalar is a script.
-    fn dollars(&self) -> Dollars {
+    fn dollars(&self) -> DollarSyntax {
         match self.open.last() {
-            Some(Open { content: Content::Mapping(_, Some(Key::Named(key, _))), .. })
-                if key.text == "script" =>
-            {
-                Dollars::Script
-            }
-            _ => Dollars::Variables,
+            Some(OpenCollection {
+                content: OpenContent::Mapping(_, Some(PendingKey::Named(key, _))),
+                ..
+            }) if key.text == "script" => DollarSyntax::Script,
+            _ => DollarSyntax::Variables,
         }
     }
 
-    fn open(&mut self, at: Span, anchor: usize, content: Content) -> Result<(), Unreadable> {
+    fn open(&mut self, at: Span, anchor: usize, content: OpenContent) -> Result<(), Unreadable> {
         self.charge(1, at)?;
         if self.open.len() >= DEPTH_MAX {
             return Err(self.too_deep(at));
         }
-        self.open.push(Open { at, anchor, content });
+        self.open.push(OpenCollection { at, anchor, content });
         Ok(())
     }
 
@@ -217,34 +216,38 @@ impl Builder<'_, '_> {
             return Ok(());
         };
         let kind = match open.content {
-            Content::Sequence(nodes) => Kind::Sequence(nodes),
-            Content::Mapping(pairs, _) => Kind::Mapping(self.mapping(pairs)),
+            OpenContent::Sequence(nodes) => YamlKind::Sequence(nodes),
+            OpenContent::Mapping(pairs, _) => YamlKind::Mapping(self.mapping(pairs)),
         };
-        self.place(Node { at: open.at, kind }, open.anchor, false)
+        self.place(YamlNode { at: open.at, kind }, open.anchor, false)
     }
 
     /// Puts a complete node where it belongs.
-    fn place(&mut self, mut node: Node, anchor: usize, merges: bool) -> Result<(), Unreadable> {
+    fn place(&mut self, mut node: YamlNode, anchor: usize, merges: bool) -> Result<(), Unreadable> {
         if anchor != 0 {
             self.charge(weight(&node), node.at)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.root = Some(node),
-            Some(Content::Sequence(nodes)) => nodes.push(node),
-            Some(Content::Mapping(pairs, key)) => match (key.take(), node.kind) {
-                (Some(Key::Named(name, merges)), kind) => {
-                    if matches!(kind, Kind::Scalar(_, Scalar::Null)) {
+            Some(OpenContent::Sequence(nodes)) => nodes.push(node),
+            Some(OpenContent::Mapping(pairs, key)) => match (key.take(), node.kind) {
+                (Some(PendingKey::Named(name, merges)), kind) => {
+                    if matches!(kind, YamlKind::Scalar(_, ScalarType::Null)) {
                         node.at = name.at;
                     }
-                    pairs.push(Pair { key: name, merges, value: Node { at: node.at, kind } });
+                    pairs.push(MappingPair {
+                        key: name,
+                        merges,
+                        value: YamlNode { at: node.at, kind },
+                    });
                 }
-                (Some(Key::Bad), _) => {}
-                (None, Kind::Scalar(text, _)) => {
-                    *key = Some(Key::Named(Text { text, at: node.at }, merges));
+                (Some(PendingKey::Bad), _) => {}
+                (None, YamlKind::Scalar(text, _)) => {
+                    *key = Some(PendingKey::Named(Text { text, at: node.at }, merges));
                 }
-                (None, Kind::Sequence(_) | Kind::Mapping(_)) => {
-                    *key = Some(Key::Bad);
+                (None, YamlKind::Sequence(_) | YamlKind::Mapping(_)) => {
+                    *key = Some(PendingKey::Bad);
                     self.findings.error(
                         node.at,
                         "a list or mapping cannot be a key",
@@ -277,7 +280,7 @@ impl Builder<'_, '_> {
     }
 
     /// Resolves merge keys and reports keys that stand twice; the first one stays.
-    fn mapping(&mut self, pairs: Vec<Pair>) -> Vec<Entry> {
+    fn mapping(&mut self, pairs: Vec<MappingPair>) -> Vec<YamlEntry> {
         let mut places: HashMap<String, Span> = HashMap::with_capacity(pairs.len());
         let mut kept = Vec::with_capacity(pairs.len());
         for pair in pairs {
@@ -297,7 +300,7 @@ impl Builder<'_, '_> {
         let mut entries = Vec::with_capacity(kept.len());
         for pair in kept {
             if !pair.merges {
-                entries.push(Entry { key: pair.key, value: pair.value });
+                entries.push(YamlEntry { key: pair.key, value: pair.value });
                 continue;
             }
             for entry in self.merged(pair) {
@@ -311,16 +314,16 @@ impl Builder<'_, '_> {
         entries
     }
 
-    fn merged(&mut self, pair: Pair) -> Vec<Entry> {
+    fn merged(&mut self, pair: MappingPair) -> Vec<YamlEntry> {
         let parts = match pair.value.kind {
-            Kind::Sequence(parts) => parts,
-            Kind::Scalar(..) | Kind::Mapping(_) => vec![pair.value],
+            YamlKind::Sequence(parts) => parts,
+            YamlKind::Scalar(..) | YamlKind::Mapping(_) => vec![pair.value],
         };
         let mut entries = Vec::new();
         for part in parts {
             match part.kind {
-                Kind::Mapping(more) => entries.extend(more),
-                Kind::Scalar(..) | Kind::Sequence(_) => self.findings.error(
+                YamlKind::Mapping(more) => entries.extend(more),
+                YamlKind::Scalar(..) | YamlKind::Sequence(_) => self.findings.error(
                     pair.key.at,
                     "`<<` merges mappings only",
                     "give it an alias of a mapping, such as `<<: *base`, or a list of them",
@@ -356,8 +359,8 @@ impl Builder<'_, '_> {
     fn report(&mut self, error: &ScanError, read_to: usize) {
         let at = self.span(*error.marker(), *error.marker());
         let to = error.marker().byte_offset().unwrap_or(read_to);
-        let stumble = Stumble { text: self.text, from: read_to, to, at };
-        let (at, message, help) = slips::find(error.kind(), stumble).unwrap_or_else(|| {
+        let failure = ParseFailure { text: self.text, from: read_to, to, at };
+        let (at, message, help) = mistakes::find(error.kind(), failure).unwrap_or_else(|| {
             let (message, help) = syntax::explain(error.kind());
             (at, message, help.into())
         });
@@ -403,12 +406,12 @@ fn is_text(tag: &Tag) -> bool {
 }
 
 /// What a tree costs; keys count, as they take memory too.
-fn weight(node: &Node) -> usize {
+fn weight(node: &YamlNode) -> usize {
     match &node.kind {
-        Kind::Scalar(text, _) => text_weight(text),
-        Kind::Sequence(nodes) => 1 + nodes.iter().map(weight).sum::<usize>(),
-        Kind::Mapping(entries) => {
-            let cost = |entry: &Entry| text_weight(&entry.key.text) + weight(&entry.value);
+        YamlKind::Scalar(text, _) => text_weight(text),
+        YamlKind::Sequence(nodes) => 1 + nodes.iter().map(weight).sum::<usize>(),
+        YamlKind::Mapping(entries) => {
+            let cost = |entry: &YamlEntry| text_weight(&entry.key.text) + weight(&entry.value);
             1 + entries.iter().map(cost).sum::<usize>()
         }
     }
@@ -419,11 +422,11 @@ fn text_weight(text: &str) -> usize {
     1 + text.len() / 64
 }
 
-fn height(node: &Node) -> usize {
+fn height(node: &YamlNode) -> usize {
     match &node.kind {
-        Kind::Scalar(..) => 0,
-        Kind::Sequence(nodes) => 1 + nodes.iter().map(height).max().unwrap_or(0),
-        Kind::Mapping(entries) => {
+        YamlKind::Scalar(..) => 0,
+        YamlKind::Sequence(nodes) => 1 + nodes.iter().map(height).max().unwrap_or(0),
+        YamlKind::Mapping(entries) => {
             let deepest = entries.iter().map(|entry| height(&entry.value)).max();
             1 + deepest.unwrap_or(0)
         }

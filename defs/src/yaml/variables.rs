@@ -16,7 +16,7 @@ pub(crate) struct Variables {
 
 /// What `${` may mean in a text beside a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dollars {
+pub(crate) enum DollarSyntax {
     /// Nothing: a malformed variable is a problem.
     Variables,
     /// JavaScript has `${...}` of its own, so only what is a variable counts.
@@ -34,7 +34,7 @@ impl Variables {
     pub(crate) fn fill(
         &mut self,
         text: &str,
-        dollars: Dollars,
+        dollars: DollarSyntax,
         at: Span,
         findings: &mut Findings<'_>,
     ) -> Option<String> {
@@ -45,7 +45,7 @@ impl Variables {
             let (before, inside) = (&rest[..start], &rest[start + 2..]);
             let found = variable(inside);
             if let (Some(literal), true) =
-                (before.strip_suffix('$'), found.is_ok() || dollars == Dollars::Variables)
+                (before.strip_suffix('$'), found.is_ok() || dollars == DollarSyntax::Variables)
             {
                 any = true;
                 filled.extend([literal, "${"]);
@@ -55,9 +55,9 @@ impl Variables {
             let (body, name, default) = match found {
                 Ok(found) => found,
                 Err(slip) => {
-                    if dollars == Dollars::Variables {
+                    if dollars == DollarSyntax::Variables {
                         let (message, help) = slip.words();
-                        findings.spoilt(at, message, help);
+                        findings.broken_value(at, message, help);
                     }
                     filled.push_str(&rest[..start + 2]);
                     rest = inside;
@@ -75,14 +75,14 @@ impl Variables {
                 self.keep_secret(name, &value);
                 filled.push_str(&value);
             } else {
-                findings.spoilt(
+                findings.broken_value(
                     at,
                     format!("the environment has no variable `{name}`"),
                     match dollars {
-                        Dollars::Variables => {
+                        DollarSyntax::Variables => {
                             format!("set it, or write a default: `${{{name}:-...}}`")
                         }
-                        Dollars::Script => {
+                        DollarSyntax::Script => {
                             format!("write `$${{{body}}}` if it is JavaScript's own")
                         }
                     },
@@ -103,14 +103,14 @@ impl Variables {
 }
 
 /// What is wrong with a `${`.
-enum Slip<'t> {
+enum VariableMistake<'t> {
     Open(&'t str),
     Default(&'t str, &'t str),
     Nested(&'t str),
     Name(&'t str),
 }
 
-impl Slip<'_> {
+impl VariableMistake<'_> {
     fn words(&self) -> (String, String) {
         const LITERAL: &str = "for a plain `${` write `$${`";
         match self {
@@ -135,25 +135,25 @@ impl Slip<'_> {
 }
 
 /// What stands between the braces, the name in it, and its default.
-fn variable(inside: &str) -> Result<(&str, &str, Option<&str>), Slip<'_>> {
+fn variable(inside: &str) -> Result<(&str, &str, Option<&str>), VariableMistake<'_>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let end = inside.find(|c| !is_part(c)).unwrap_or(inside.len());
     let name = if starts { &inside[..end] } else { "" };
     let Some(close) = inside.find('}') else {
-        return Err(Slip::Open(name));
+        return Err(VariableMistake::Open(name));
     };
     let body = &inside[..close];
     let rest = &body[name.len()..];
     match rest.strip_prefix(":-") {
-        _ if name.is_empty() => Err(Slip::Name(body)),
-        Some(default) if default.contains("${") => Err(Slip::Nested(name)),
+        _ if name.is_empty() => Err(VariableMistake::Name(body)),
+        Some(default) if default.contains("${") => Err(VariableMistake::Nested(name)),
         Some(default) => Ok((body, name, Some(default))),
         None if rest.is_empty() => Ok((body, name, None)),
         None if rest.starts_with([':', '-', '=', '|', '?']) => {
             let value = rest.trim_start_matches([':', '-', '=', '|', '?']);
-            Err(Slip::Default(name, value))
+            Err(VariableMistake::Default(name, value))
         }
-        None => Err(Slip::Name(body)),
+        None => Err(VariableMistake::Name(body)),
     }
 }

@@ -76,7 +76,7 @@ groups:
 }
 
 #[test]
-fn slips_in_short_forms() {
+fn mistakes_in_short_forms() {
     check_raw(
         r"
 groups:
@@ -148,7 +148,7 @@ groups:
 }
 
 #[test]
-fn slips_that_yaml_makes_easy() {
+fn mistakes_that_yaml_makes_easy() {
     let group = |rest: &str| format!("groups:\n  a:\n    urls: https://a.example/\n{rest}");
     let problems = |rest: &str| crate::testing::problems_of(&group(rest));
     assert_eq!(

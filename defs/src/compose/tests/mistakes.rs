@@ -1,4 +1,4 @@
-//! Slips in short forms: one slip, one problem, at its place, with words that lead to the fix.
+//! Mistakes in short forms: one slip, one problem, at its place, with words that lead to the fix.
 
 use crate::testing::{problems_of, rendered};
 use crate::{Options, from_str};

@@ -2,9 +2,9 @@
 
 use crate::findings::Findings;
 use crate::problem::suggest;
-use crate::shapes::Shape;
+use crate::shapes::MappingShape;
 use crate::text::{Span, Text};
-use crate::yaml::{Entry, Kind, Node, Scalar, shorten};
+use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
 /// Names of an older dialect of the definition language, and what to write today.
 const OLD_KEYS: &[(&str, &str)] = &[
@@ -46,55 +46,55 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 
 /// A mapping with a fixed set of keys.
 #[derive(Debug, Clone)]
-pub(super) struct Fields<'n> {
+pub(super) struct MappingReader<'n> {
     /// What the mapping is, with its article: `an item`.
     what: &'static str,
     /// Where to report a missing key.
     at: Span,
-    entries: &'n [Entry],
+    entries: &'n [YamlEntry],
     /// Keys that are there under a wrong name, so that they are not called missing too.
     misspelt: Vec<&'static str>,
     /// Whether there is a key that nobody reads.
-    strange: bool,
+    unknown: bool,
 }
 
-impl<'n> Fields<'n> {
+impl<'n> MappingReader<'n> {
     /// Reports every unknown key; `None` (and a problem) when the node is no mapping.
     pub(super) fn new(
-        shape: &'static Shape,
+        shape: &'static MappingShape,
         at: Span,
-        node: &'n Node,
+        node: &'n YamlNode,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
         let what = shape.what;
         let entries = mapping(what, node, findings)?;
-        let (mut misspelt, mut strange) = (Vec::new(), false);
+        let (mut misspelt, mut unknown) = (Vec::new(), false);
         let keys: Vec<&'static str> = shape.names().collect();
         for entry in entries {
-            if shape.others.is_none() && !keys.contains(&entry.key.text.as_str()) {
+            if shape.other_keys.is_none() && !keys.contains(&entry.key.text.as_str()) {
                 misspelt.extend(unknown_key(what, &entry.key, &keys, findings));
-                strange = true;
+                unknown = true;
             }
         }
-        Some(Self { what, at, entries, misspelt, strange })
+        Some(Self { what, at, entries, misspelt, unknown })
     }
 
     /// The entries, in the order of the file.
-    pub(super) fn entries(&self) -> &'n [Entry] {
+    pub(super) fn entries(&self) -> &'n [YamlEntry] {
         self.entries
     }
 
     /// The value of a key, if it is there.
-    pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&'n YamlNode> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    fn entry(&self, key: &str) -> Option<&'n Entry> {
+    fn entry(&self, key: &str) -> Option<&'n YamlEntry> {
         self.entries.iter().find(|entry| entry.key.text == key)
     }
 
     /// The value of a key that must be there.
-    pub(super) fn required(&self, key: &str, findings: &mut Findings<'_>) -> Option<&'n Node> {
+    pub(super) fn required(&self, key: &str, findings: &mut Findings<'_>) -> Option<&'n YamlNode> {
         let found = self.get(key);
         if found.is_none() && !self.misspelt.contains(&key) {
             findings.error(
@@ -114,14 +114,14 @@ impl<'n> Fields<'n> {
     /// The text of a key, if it is there and says something.
     pub(super) fn filled_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         self.get(key)?;
-        self.name(key, findings)
+        self.required_filled_text(key, findings)
     }
 
     /// A text, number or boolean as text, if the key is there.
     pub(super) fn scalar(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         let node = self.get(key)?;
         match &node.kind {
-            Kind::Scalar(words, Scalar::Number | Scalar::Boolean(_)) => {
+            YamlKind::Scalar(words, ScalarType::Number | ScalarType::Boolean(_)) => {
                 Some(Text { text: words.clone(), at: node.at })
             }
             _ => text(key, node, findings),
@@ -131,7 +131,7 @@ impl<'n> Fields<'n> {
     /// A text or a list of texts, if the key is there.
     pub(super) fn text_or_list(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let node = self.get(key)?;
-        if let Kind::Sequence(nodes) = &node.kind {
+        if let YamlKind::Sequence(nodes) = &node.kind {
             if nodes.is_empty() {
                 let help = "write at least one entry, or leave it out";
                 findings.error(node.at, format!("`{key}` is empty"), help);
@@ -152,18 +152,18 @@ impl<'n> Fields<'n> {
     }
 
     /// Whether one of these keys is there under a wrong name.
-    pub(super) fn slipped(&self, keys: &[&str]) -> bool {
+    pub(super) fn misspells(&self, keys: &[&str]) -> bool {
         self.misspelt.iter().any(|key| keys.contains(key))
     }
 
     /// Whether a key is there under a wrong name.
-    pub(super) fn has_slips(&self) -> bool {
+    pub(super) fn has_misspelt_keys(&self) -> bool {
         !self.misspelt.is_empty()
     }
 
     /// Whether there is a key that nobody reads, whatever it was meant to be.
-    pub(super) fn has_strangers(&self) -> bool {
-        self.strange
+    pub(super) fn has_unknown_keys(&self) -> bool {
+        self.unknown
     }
 
     /// The text of a key that must be there; may be empty.
@@ -172,7 +172,11 @@ impl<'n> Fields<'n> {
     }
 
     /// The text of a key that must be there and say something.
-    pub(super) fn name(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
+    pub(super) fn required_filled_text(
+        &self,
+        key: &str,
+        findings: &mut Findings<'_>,
+    ) -> Option<Text> {
         let name = self.required_text(key, findings)?;
         if name.text.trim().is_empty() {
             findings.error(
@@ -189,17 +193,17 @@ impl<'n> Fields<'n> {
     pub(super) fn index(&self, key: &str, findings: &mut Findings<'_>) -> Option<u32> {
         let node = self.get(key)?;
         let (help, number) = match &node.kind {
-            Kind::Scalar(text, Scalar::Number) => (
+            YamlKind::Scalar(text, ScalarType::Number) => (
                 format!("write a whole number from 0 to {}, such as `{key}: 2`", i32::MAX),
                 text.parse::<u32>().ok().filter(|number| i32::try_from(*number).is_ok()),
             ),
-            Kind::Scalar(text, Scalar::Filled) if text.trim().parse::<u32>().is_ok() => {
+            YamlKind::Scalar(text, ScalarType::Filled) if text.trim().parse::<u32>().is_ok() => {
                 (String::new(), text.trim().parse().ok())
             }
-            Kind::Scalar(text, _) if text.parse::<u32>().is_ok() => {
+            YamlKind::Scalar(text, _) if text.parse::<u32>().is_ok() => {
                 (format!("write it without quotes: `{key}: {text}`"), None)
             }
-            Kind::Scalar(text, _) if key == "index" && text.contains('-') => {
+            YamlKind::Scalar(text, _) if key == "index" && text.contains('-') => {
                 (format!("write a range as `indexRange: {text}`"), None)
             }
             _ => (format!("write a whole number, such as `{key}: 2`"), None),
@@ -266,9 +270,9 @@ pub(super) fn unknown_key(
 pub(super) fn wrapped<'n>(
     list: &str,
     key: &'static str,
-    node: &'n Node,
+    node: &'n YamlNode,
     findings: &mut Findings<'_>,
-) -> Option<&'n Node> {
+) -> Option<&'n YamlNode> {
     let what = format!("an entry of `{list}`");
     if let Some(inner) = node.get(key) {
         for entry in node.entries().unwrap_or_default() {
@@ -295,9 +299,9 @@ pub(super) fn wrapped<'n>(
 /// The entries of a mapping.
 pub(super) fn mapping<'n>(
     what: &str,
-    node: &'n Node,
+    node: &'n YamlNode,
     findings: &mut Findings<'_>,
-) -> Option<&'n [Entry]> {
+) -> Option<&'n [YamlEntry]> {
     let entries = node.entries();
     if entries.is_none() {
         findings.error(
@@ -313,10 +317,10 @@ pub(super) fn mapping<'n>(
 pub(super) fn sequence<'n>(
     key: &str,
     example: &str,
-    node: &'n Node,
+    node: &'n YamlNode,
     findings: &mut Findings<'_>,
-) -> Option<&'n [Node]> {
-    if let Kind::Sequence(nodes) = &node.kind {
+) -> Option<&'n [YamlNode]> {
+    if let YamlKind::Sequence(nodes) = &node.kind {
         return Some(nodes);
     }
     findings.error(
@@ -328,35 +332,37 @@ pub(super) fn sequence<'n>(
 }
 
 /// A scalar that YAML takes for text.
-pub(super) fn text(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<Text> {
+pub(super) fn text(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Text> {
     advised_text(key, node, "", findings)
 }
 
 /// A scalar that YAML takes for text; the advice is for one that is nothing, a number or a boolean.
 pub(super) fn advised_text(
     key: &str,
-    node: &Node,
+    node: &YamlNode,
     advice: &str,
     findings: &mut Findings<'_>,
 ) -> Option<Text> {
     let help = match &node.kind {
-        Kind::Scalar(text, Scalar::Text | Scalar::Filled) => {
+        YamlKind::Scalar(text, ScalarType::Text | ScalarType::Filled) => {
             return Some(Text { text: text.clone(), at: node.at });
         }
-        Kind::Scalar(_, Scalar::Null) if begins_comment(node, findings) => {
+        YamlKind::Scalar(_, ScalarType::Null) if begins_comment(node, findings) => {
             "`#` begins a comment: put the text in quotes".to_owned()
         }
-        Kind::Scalar(..) if !advice.is_empty() => advice.to_owned(),
-        Kind::Scalar(text, Scalar::Boolean(_) | Scalar::Number) => {
+        YamlKind::Scalar(..) if !advice.is_empty() => advice.to_owned(),
+        YamlKind::Scalar(text, ScalarType::Boolean(_) | ScalarType::Number) => {
             format!("put it in quotes: `\"{}\"`", shorten(text))
         }
-        Kind::Scalar(_, Scalar::Null)
+        YamlKind::Scalar(_, ScalarType::Null)
             if matches!(key, "default" | "all" | "thousands" | "value") =>
         {
             "write a text after the colon, or `\"\"`".to_owned()
         }
-        Kind::Scalar(_, Scalar::Null) => "write a text after the colon, or leave it out".to_owned(),
-        Kind::Sequence(_) | Kind::Mapping(_) => {
+        YamlKind::Scalar(_, ScalarType::Null) => {
+            "write a text after the colon, or leave it out".to_owned()
+        }
+        YamlKind::Sequence(_) | YamlKind::Mapping(_) => {
             "write one text; put it in quotes if it holds brackets or `: `".to_owned()
         }
     };
@@ -369,7 +375,7 @@ pub(super) fn advised_text(
 }
 
 /// Whether a comment stands where a value should: `price: #price`.
-fn begins_comment(node: &Node, findings: &Findings<'_>) -> bool {
+fn begins_comment(node: &YamlNode, findings: &Findings<'_>) -> bool {
     let line = findings.sources.line(node.at.file, node.at.line).unwrap_or_default();
     let behind: String = line.chars().skip(node.at.column as usize - 1).collect();
     let value = behind.split_once(':').map_or("", |(_, value)| value.trim_start());
@@ -377,10 +383,10 @@ fn begins_comment(node: &Node, findings: &Findings<'_>) -> bool {
 }
 
 /// A boolean.
-pub(super) fn boolean(key: &str, node: &Node, findings: &mut Findings<'_>) -> Option<bool> {
+pub(super) fn boolean(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<bool> {
     match &node.kind {
-        Kind::Scalar(_, Scalar::Boolean(value)) => return Some(*value),
-        Kind::Scalar(text, Scalar::Filled) if matches!(text.as_str(), "true" | "false") => {
+        YamlKind::Scalar(_, ScalarType::Boolean(value)) => return Some(*value),
+        YamlKind::Scalar(text, ScalarType::Filled) if matches!(text.as_str(), "true" | "false") => {
             return Some(text == "true");
         }
         _ => {}

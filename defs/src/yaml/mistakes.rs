@@ -9,7 +9,7 @@ use crate::text::Span;
 
 /// The text a parser stumbled in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stumble<'s> {
+pub(super) struct ParseFailure<'s> {
     pub(super) text: &'s str,
     /// End of what was read well, in bytes.
     pub(super) from: usize,
@@ -20,38 +20,38 @@ pub(super) struct Stumble<'s> {
 }
 
 /// Where a slip is, what is wrong and what to do about it.
-pub(super) type Slip = (Span, String, Cow<'static, str>);
+pub(super) type SyntaxMistake = (Span, String, Cow<'static, str>);
 
 /// What is wrong, where it starts and what to do about it; `None` when the parser's word is best.
-pub(super) fn find(kind: &ErrorKind, stumble: Stumble<'_>) -> Option<Slip> {
-    if let Some(slip) = bare_variable(stumble) {
+pub(super) fn find(kind: &ErrorKind, failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    if let Some(slip) = bare_variable(failure) {
         return Some(slip);
     }
     match kind {
-        ErrorKind::InvalidQuotedScalarIndent => open_quote(stumble),
+        ErrorKind::InvalidQuotedScalarIndent => open_quote(failure),
         ErrorKind::InvalidTrailingSingleQuotedScalar
-        | ErrorKind::InvalidTrailingDoubleQuotedScalar => late_quote(stumble),
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => late_quote(failure),
         // These two are told where their text starts; the tab is on a line below.
-        ErrorKind::TabInPlainScalar | ErrorKind::TabAtBlockScalarStart => tab(stumble, true),
+        ErrorKind::TabInPlainScalar | ErrorKind::TabAtBlockScalarStart => tab(failure, true),
         ErrorKind::TabInBlockIndentation
         | ErrorKind::InvalidIndentation
         | ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::ExpectedBlockSequenceEntry
         | ErrorKind::BlockSequenceEntryNotAllowed
-        | ErrorKind::SimpleKeyExpected => tab(stumble, false),
-        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => colon(stumble),
+        | ErrorKind::SimpleKeyExpected => tab(failure, false),
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => colon(failure),
         ErrorKind::ExpectedFlowMappingSeparator
         | ErrorKind::ExpectedFlowSequenceSeparator
         | ErrorKind::MismatchedFlowCollectionEnd { .. }
         | ErrorKind::UnexpectedEofImplicitFlowMapping
-        | ErrorKind::ExpectedNodeContent => bracket(stumble),
+        | ErrorKind::ExpectedNodeContent => bracket(failure),
         _ => None,
     }
 }
 
 /// `${NAME}` without quotes between brackets, where a brace begins a mapping.
-fn bare_variable(stumble: Stumble<'_>) -> Option<Slip> {
-    let Stumble { text, to, at, .. } = stumble;
+fn bare_variable(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    let ParseFailure { text, to, at, .. } = failure;
     let meets = text.get(..to)?.ends_with('$') && text.get(to..)?.starts_with('{');
     meets.then(|| {
         let at = Span { column: at.column.saturating_sub(1), width: 2, ..at };
@@ -61,8 +61,8 @@ fn bare_variable(stumble: Stumble<'_>) -> Option<Slip> {
 }
 
 /// A text between brackets that holds brackets itself, or a comma too many.
-fn bracket(stumble: Stumble<'_>) -> Option<Slip> {
-    let Stumble { text, to, at, .. } = stumble;
+fn bracket(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    let ParseFailure { text, to, at, .. } = failure;
     let start = text.get(..to)?.rfind('\n').map_or(0, |line| line + 1);
     let (before, behind) = (text.get(start..to)?, text.get(to..)?.lines().next()?);
     if behind.starts_with(',') && before.trim_end().ends_with([',', '[', '{']) {
@@ -91,8 +91,8 @@ fn bracket(stumble: Stumble<'_>) -> Option<Slip> {
 }
 
 /// A colon that YAML does not expect: the slip may be on the line above.
-fn colon(stumble: Stumble<'_>) -> Option<Slip> {
-    let Stumble { text, at, .. } = stumble;
+fn colon(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    let ParseFailure { text, at, .. } = failure;
     let lines: Vec<&str> = text.lines().take(at.line as usize).collect();
     let (line, above) = lines.split_last()?;
     let indent = |line: &str| line.len() - line.trim_start().len();
@@ -135,9 +135,9 @@ fn colon(stumble: Stumble<'_>) -> Option<Slip> {
     })
 }
 
-/// The first tab that indents: on the line of the stumble, or on the next one that has any.
-fn tab(stumble: Stumble<'_>, below: bool) -> Option<Slip> {
-    let Stumble { text, at, .. } = stumble;
+/// The first tab that indents: on the line of the failure, or on the next one that has any.
+fn tab(failure: ParseFailure<'_>, below: bool) -> Option<SyntaxMistake> {
+    let ParseFailure { text, at, .. } = failure;
     let skipped = (at.line as usize).saturating_sub(usize::from(!below));
     let lines = (1..).zip(text.lines()).skip(skipped);
     let mut lines = lines.take(if below { usize::MAX } else { 1 });
@@ -151,38 +151,38 @@ fn tab(stumble: Stumble<'_>, below: bool) -> Option<Slip> {
 }
 
 /// A text in quotes whose next line stands too far left: hardly ever is it meant to go on there.
-fn open_quote(stumble: Stumble<'_>) -> Option<Slip> {
-    let open = last_quote(stumble)?;
-    let goes_on = closing(stumble.text, open).and_then(|close| stumble.text.get(close + 1..));
+fn open_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    let open = last_quote(failure)?;
+    let goes_on = closing(failure.text, open).and_then(|close| failure.text.get(close + 1..));
     let rest = goes_on.and_then(|rest| rest.lines().next()).map(str::trim_start);
     if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#')) {
         return Some((
-            stumble.at,
+            failure.at,
             "a text in quotes goes on too far left".to_owned(),
             "indent the line more than the key, or close the quote before it".into(),
         ));
     }
-    Some((place(stumble, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP.into()))
+    Some((place(failure, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP.into()))
 }
 
 /// A quote that only the next quote closed, lines below.
-fn late_quote(stumble: Stumble<'_>) -> Option<Slip> {
-    let at = place(stumble, last_quote(stumble)?)?;
-    (at.line < stumble.at.line).then(|| {
-        let line = stumble.at.line;
+fn late_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
+    let at = place(failure, last_quote(failure)?)?;
+    (at.line < failure.at.line).then(|| {
+        let line = failure.at.line;
         let message = format!("the quote is closed on line {line} only, before more text");
         (at, message, "add the closing quote where the text ends".into())
     })
 }
 
 /// The opening quote of the text that was being read.
-fn last_quote(stumble: Stumble<'_>) -> Option<usize> {
+fn last_quote(failure: ParseFailure<'_>) -> Option<usize> {
     let mut found = None;
-    let mut from = stumble.from;
-    while let Some(open) = opening(stumble.text, from, stumble.to) {
+    let mut from = failure.from;
+    while let Some(open) = opening(failure.text, from, failure.to) {
         found = Some(open);
-        match closing(stumble.text, open) {
-            Some(close) if close < stumble.to => from = close + 1,
+        match closing(failure.text, open) {
+            Some(close) if close < failure.to => from = close + 1,
             _ => break,
         }
     }
@@ -224,17 +224,17 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// The place of a byte before the stumble.
-fn place(stumble: Stumble<'_>, byte: usize) -> Option<Span> {
-    let between = stumble.text.get(byte..stumble.to)?;
+/// The place of a byte before the failure.
+fn place(failure: ParseFailure<'_>, byte: usize) -> Option<Span> {
+    let between = failure.text.get(byte..failure.to)?;
     let returns = between.matches('\r').count() - between.matches("\r\n").count();
     let breaks = between.matches('\n').count() + returns;
-    let before = stumble.text.get(..byte)?;
+    let before = failure.text.get(..byte)?;
     let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     Some(Span {
-        line: stumble.at.line.checked_sub(breaks as u32)?,
+        line: failure.at.line.checked_sub(breaks as u32)?,
         column: before.get(start..)?.chars().count() as u32 + 1,
         width: 1,
-        ..stumble.at
+        ..failure.at
     })
 }
