@@ -27,14 +27,14 @@ use tasks::TaskReader;
 
 /// Settings that composing depends on.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct DefsOptions {
     /// Chain of tasks without `steps` (setting `defs.defaultSteps`).
     pub default_steps: String,
     /// Value of a variable `${NAME}`, if there is one.
     pub variable: fn(&str) -> Option<String>,
 }
 
-impl Default for Options {
+impl Default for DefsOptions {
     fn default() -> Self {
         Self { default_steps: "jsoupDefault".to_owned(), variable: |_| None }
     }
@@ -42,7 +42,7 @@ impl Default for Options {
 
 /// Definitions that are whole, and what was noticed on the way.
 #[derive(Debug, Clone, Default)]
-pub struct Loaded {
+pub struct LoadedDefs {
     /// The effective definitions.
     pub defs: Defs,
     /// The files they came from, for later problems with a place.
@@ -57,13 +57,13 @@ pub struct Loaded {
 ///
 /// Files end in `.yml` or `.yaml`; their names carry no meaning, but they are read in the order
 /// of their paths. When anything is wrong, the answer is every problem at once.
-pub fn load(dir: &Path, options: &Options) -> Result<Loaded, Problems> {
+pub fn load(dir: &Path, options: &DefsOptions) -> Result<LoadedDefs, Problems> {
     whole(inspect(dir, options))
 }
 
 /// Reads as [`load`] does, and gives what could be understood beside everything that is wrong, so
 /// that others can look for problems of their own in the same pass.
-pub fn inspect(dir: &Path, options: &Options) -> (Loaded, Problems) {
+pub fn inspect(dir: &Path, options: &DefsOptions) -> (LoadedDefs, Problems) {
     let mut sources = Sources::default();
     let mut early = Vec::new();
     let files = yaml::read_dir(dir, &mut sources, &mut early);
@@ -73,7 +73,7 @@ pub fn inspect(dir: &Path, options: &Options) -> (Loaded, Problems) {
 /// Reads definitions from text, as if it were the only file of a directory.
 ///
 /// ```
-/// use spoonbill_defs::{Options, from_str};
+/// use spoonbill_defs::{DefsOptions, from_str};
 ///
 /// let text = r##"
 /// locatorGroups:
@@ -87,22 +87,22 @@ pub fn inspect(dir: &Path, options: &Options) -> (Loaded, Problems) {
 ///     query: { block: "div#price", selector: "span" }
 ///     items: [ item: { name: Price, value: Price } ]
 /// "##;
-/// let loaded = from_str("quick.yml", text, &Options::default())?;
+/// let loaded = from_str("quick.yml", text, &DefsOptions::default())?;
 /// assert_eq!(loaded.defs.task_groups[0].tasks[0].steps.len(), 5);
 ///
 /// let misspelt = text.replace("dataDef: price", "dataDef: prize");
-/// let problems = from_str("quick.yml", &misspelt, &Options::default()).unwrap_err();
+/// let problems = from_str("quick.yml", &misspelt, &DefsOptions::default()).unwrap_err();
 /// assert_eq!(problems.0[0].help.as_deref(), Some("did you mean `price`?"));
 /// # Ok::<(), spoonbill_defs::Problems>(())
 /// ```
-pub fn from_str(name: &str, text: &str, options: &Options) -> Result<Loaded, Problems> {
+pub fn from_str(name: &str, text: &str, options: &DefsOptions) -> Result<LoadedDefs, Problems> {
     let mut sources = Sources::default();
     let mut early = Vec::new();
     let file = yaml::add_text(PathBuf::from(name), text, &mut sources, &mut early);
     whole(compose(sources, file.as_slice(), early, options))
 }
 
-fn whole((loaded, problems): (Loaded, Problems)) -> Result<Loaded, Problems> {
+fn whole((loaded, problems): (LoadedDefs, Problems)) -> Result<LoadedDefs, Problems> {
     if problems.has_errors() { Err(problems) } else { Ok(loaded) }
 }
 
@@ -110,8 +110,8 @@ fn compose(
     sources: Sources,
     files: &[u32],
     early: Vec<Problem>,
-    options: &Options,
-) -> (Loaded, Problems) {
+    options: &DefsOptions,
+) -> (LoadedDefs, Problems) {
     let mut findings = Findings::new(&sources, early);
     let mut variables = yaml::Variables::new(options.variable);
     let defs = if files.is_empty() {
@@ -123,12 +123,12 @@ fn compose(
     let warnings =
         problems.0.iter().filter(|problem| problem.severity == Severity::Warning).cloned();
     let warnings = warnings.collect();
-    (Loaded { defs, sources, warnings, secrets: variables.secrets }, problems)
+    (LoadedDefs { defs, sources, warnings, secrets: variables.secrets }, problems)
 }
 
 fn read(
     files: &[u32],
-    options: &Options,
+    options: &DefsOptions,
     variables: &mut yaml::Variables,
     findings: &mut Findings<'_>,
 ) -> Defs {

@@ -48,11 +48,11 @@ pub struct Item {
     /// Query for the value, relative to the block.
     pub selector: Option<Text>,
     /// Indexes the axis runs through.
-    pub range: Range,
+    pub range: IndexRange,
     /// Values that end an open range; `None` when the key is absent.
     pub break_after: Option<Vec<Text>>,
     /// Filters that drop the row.
-    pub filters: Vec<Filter>,
+    pub filters: Vec<ItemFilter>,
     /// Texts put in front of a queried or scripted value, each before the last.
     pub prefix: Vec<Text>,
     /// Task group of the locators made from the value.
@@ -65,14 +65,14 @@ pub struct Item {
 
 /// Inclusive range of indexes; `last: None` is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Range {
+pub struct IndexRange {
     /// First index.
     pub first: u32,
     /// Last index, or none for an open range.
     pub last: Option<u32>,
 }
 
-impl Default for Range {
+impl Default for IndexRange {
     fn default() -> Self {
         Self { first: 1, last: Some(1) }
     }
@@ -80,16 +80,16 @@ impl Default for Range {
 
 /// Drops a row when its pattern fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Filter {
+pub struct ItemFilter {
     /// What is looked at.
-    pub on: FilterOn,
+    pub on: FilterSubject,
     /// Literal text, one space for "blank", or a regular expression for the whole subject.
     pub pattern: Text,
 }
 
 /// The subject of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FilterOn {
+pub enum FilterSubject {
     /// The axis's value.
     Value,
     /// The axis's `match`.

@@ -13,7 +13,7 @@ pub struct Follow {
     /// Group of the pages they lead to.
     pub group: Text,
     /// How far from the page a link may lead.
-    pub scope: Scope,
+    pub scope: FollowScope,
     /// Regular expressions; an address has to hold one of them, if there are any.
     pub allow: Vec<Text>,
     /// Regular expressions; an address that holds one of them is not followed.
@@ -26,7 +26,7 @@ pub struct Follow {
 
 /// How far a link may lead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scope {
+pub enum FollowScope {
     /// To the same host and port.
     #[default]
     Host,
@@ -38,7 +38,7 @@ pub enum Scope {
     Any,
 }
 
-impl Scope {
+impl FollowScope {
     /// All scopes with their names.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Host, "host"),

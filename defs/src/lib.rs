@@ -19,12 +19,12 @@ mod testing;
 mod text;
 mod yaml;
 
-pub use compose::{Loaded, Options, from_str, inspect, load};
-pub use data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
-pub use follow::{Follow, Scope, UrlSource};
+pub use compose::{DefsOptions, LoadedDefs, from_str, inspect, load};
+pub use data_defs::{DataDef, FilterSubject, IndexRange, Item, ItemFilter, ItemQuery};
+pub use follow::{Follow, FollowScope, UrlSource};
 pub use locators::{Locator, LocatorGroup};
-pub use problem::{Place, Problem, Problems, Severity, suggest};
-pub use records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
+pub use problem::{Problem, Problems, Severity, SourceLocation, suggest};
+pub use records::{Expect, Field, FieldType, PageColumn, Query, Record, Separators, TextKind};
 pub use steps::{PluginDef, PluginValue, Step, StepKind, step_kind};
 pub use tasks::{Task, TaskGroup};
 pub use text::{Sources, Span, Text};

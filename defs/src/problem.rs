@@ -23,14 +23,14 @@ pub struct Problem {
     /// What is wrong: lower case, no full stop, names in backticks.
     pub message: String,
     /// Where, unless it concerns no single place.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// What to do about it, such as `did you mean ...?`.
     pub help: Option<String>,
 }
 
 /// A place with its source line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLocation {
     /// Path of the file, as it was reached.
     pub file: PathBuf,
     /// Line, from 1.
@@ -70,11 +70,11 @@ impl Problem {
 /// Longest source line that is copied into a problem, in bytes.
 const SOURCE_LINE_MAX: usize = 4_096;
 
-fn place(sources: &Sources, at: Span) -> Option<Place> {
+fn place(sources: &Sources, at: Span) -> Option<SourceLocation> {
     if at.line == 0 {
         return None;
     }
-    Some(Place {
+    Some(SourceLocation {
         file: sources.path(at.file)?.to_path_buf(),
         line: at.line,
         column: at.column,

@@ -10,7 +10,7 @@ pub struct Record {
     /// What is a row: one for each match; the whole page when absent.
     pub block: Option<Query>,
     /// Columns about the page, in front of the fields.
-    pub columns: Vec<Column>,
+    pub columns: Vec<PageColumn>,
     /// Columns taken from the block, in the order written.
     pub fields: Vec<Field>,
 }
@@ -114,7 +114,7 @@ pub struct Separators {
 
 /// A column about the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Column {
+pub enum PageColumn {
     /// Name of the locator.
     Locator,
     /// Group of the page.
@@ -127,7 +127,7 @@ pub enum Column {
     Depth,
 }
 
-impl Column {
+impl PageColumn {
     /// All columns with their names.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Locator, "locator"),

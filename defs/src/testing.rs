@@ -1,7 +1,7 @@
 //! What the tests of this crate share: problems as lines of text.
 
 use crate::problem::{Problem, Severity};
-use crate::{Options, from_str};
+use crate::{DefsOptions, from_str};
 
 /// Sections that fill up what a test does not write.
 const SECTIONS: [(&str, &str); 3] = [
@@ -50,7 +50,7 @@ pub(crate) fn rendered(problems: &[Problem]) -> String {
 
 /// The problems of a text as it is.
 pub(crate) fn problems_of(text: &str) -> String {
-    match from_str("a.yml", text, &Options::default()) {
+    match from_str("a.yml", text, &DefsOptions::default()) {
         Ok(loaded) => rendered(&loaded.warnings),
         Err(problems) => rendered(&problems.0),
     }

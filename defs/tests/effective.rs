@@ -5,15 +5,18 @@
 use std::fs;
 use std::path::Path;
 
-use spoonbill_defs::{Defs, Item, Loaded, Options, Problems, Range, StepKind, from_str, load};
+use spoonbill_defs::{
+    Defs, DefsOptions, IndexRange, Item, LoadedDefs, Problems, StepKind, from_str, load,
+};
 
 const LOCATORS: &str = "locatorGroups: { g: { locators: [ { name: n, url: u } ] } }\n";
 const TASKS: &str = "taskGroups: { g: { t: { dataDef: d } } }\n";
 const DATA: &str =
     "dataDefs: { d: { query: { block: b }, items: [ item: { name: i, value: v } ] } }\n";
 
-fn read(text: &str) -> Loaded {
-    from_str("a.yml", text, &Options::default()).unwrap_or_else(|problems| panic!("{problems:?}"))
+fn read(text: &str) -> LoadedDefs {
+    from_str("a.yml", text, &DefsOptions::default())
+        .unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn dir_of(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -33,7 +36,7 @@ fn messages(problems: &[spoonbill_defs::Problem], dir: &Path) -> Vec<String> {
 
 fn refused(files: &[(&str, &str)]) -> Vec<String> {
     let dir = dir_of(files);
-    let Err(Problems(problems)) = load(dir.path(), &Options::default()) else {
+    let Err(Problems(problems)) = load(dir.path(), &DefsOptions::default()) else {
         panic!("loaded {files:?}");
     };
     messages(&problems, dir.path())
@@ -73,10 +76,11 @@ fn a_task_without_steps_has_the_default_chain() {
     assert_eq!(file.plugins[0].option("delimiter").unwrap().text, "|");
     assert!(loaded.defs.task_groups[0].tasks[0].persist_data);
 
-    let options = Options { default_steps: "htmlUnitDefault".to_owned(), ..Options::default() };
+    let options =
+        DefsOptions { default_steps: "htmlUnitDefault".to_owned(), ..DefsOptions::default() };
     let loaded = from_str("a.yml", &text, &options).unwrap();
     assert_eq!(loaded.defs.task_groups[0].tasks[0].steps[2].kind, StepKind::XpathParser);
-    let options = Options { default_steps: "nothing".to_owned(), ..Options::default() };
+    let options = DefsOptions { default_steps: "nothing".to_owned(), ..DefsOptions::default() };
     let Problems(problems) = from_str("a.yml", &text, &options).unwrap_err();
     assert_eq!(problems[0].message, "there is no chain of steps `nothing`");
 }
@@ -166,8 +170,8 @@ fn a_user_chain_of_a_built_in_name_wins() {
 #[test]
 fn ranges() {
     let range = |keys: &str| items(&format!("item: {{ name: i, selector: s, {keys} }}"))[0].range;
-    let bounded = |first, last| Range { first, last: Some(last) };
-    let open = |first| Range { first, last: None };
+    let bounded = |first, last| IndexRange { first, last: Some(last) };
+    let open = |first| IndexRange { first, last: None };
     assert_eq!(range(""), bounded(1, 1));
     assert_eq!(range("index: 4"), bounded(4, 4));
     assert_eq!(range("index: 0"), bounded(0, 0));
@@ -188,7 +192,7 @@ fn facts_are_filled_in() {
     let facts = &loaded.defs.data_defs[0].facts;
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0].name.text, "fact");
-    assert_eq!(facts[0].range, Range::default());
+    assert_eq!(facts[0].range, IndexRange::default());
     assert_eq!(facts[0].order, Some(1));
 }
 
@@ -254,7 +258,7 @@ fn files_of_a_directory_are_merged_in_the_order_of_their_paths() {
         ("notes.txt", "not: [ read"),
         ("upper.YML", "not: [ read"),
     ]);
-    let loaded = load(dir.path(), &Options::default()).unwrap();
+    let loaded = load(dir.path(), &DefsOptions::default()).unwrap();
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.defs.task_groups.len(), 1);
     assert_eq!(loaded.sources.path(0).unwrap(), dir.path().join("a.yml").as_path());
@@ -271,7 +275,7 @@ fn a_later_entry_replaces_an_earlier_one_whole() {
             ),
         ),
     ]);
-    let loaded = load(dir.path(), &Options::default()).unwrap();
+    let loaded = load(dir.path(), &DefsOptions::default()).unwrap();
     assert_eq!(loaded.defs.data_defs[0].query.block.text, "other");
     assert_eq!(loaded.defs.locator_groups.len(), 1);
     assert_eq!(
@@ -294,7 +298,7 @@ fn directories_without_definitions_are_refused() {
         (missing.as_path(), "no directory `"),
         (file.as_path(), "` is a file, not a directory"),
     ] {
-        let Problems(problems) = load(path, &Options::default()).unwrap_err();
+        let Problems(problems) = load(path, &DefsOptions::default()).unwrap_err();
         assert_eq!(problems.len(), 1);
         assert!(problems[0].message.contains(message), "{problems:?}");
         assert!(problems[0].help.is_some());
@@ -326,7 +330,7 @@ fn one_broken_file_does_not_hide_the_others() {
 fn a_file_that_is_not_utf_8_is_named() {
     let dir = dir_of(&[("b.yml", LOCATORS)]);
     fs::write(dir.path().join("a.yml"), b"steps:\n  caf\xe9: { }\n").unwrap();
-    let Problems(problems) = load(dir.path(), &Options::default()).unwrap_err();
+    let Problems(problems) = load(dir.path(), &DefsOptions::default()).unwrap_err();
     assert_eq!(messages(&problems, dir.path()), ["`a.yml` is not UTF-8"]);
     let place = problems[0].place.as_ref().unwrap();
     assert_eq!((place.line, place.column), (2, 6));
@@ -339,7 +343,7 @@ fn links_to_files_are_followed_and_circles_are_not() {
     std::os::unix::fs::symlink(dir.path(), dir.path().join("sub/circle")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("sub/a.yml"), dir.path().join("b.yml")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("gone"), dir.path().join("c.yml")).unwrap();
-    let loaded = load(dir.path(), &Options::default()).unwrap();
+    let loaded = load(dir.path(), &DefsOptions::default()).unwrap();
     assert_eq!(loaded.warnings, []);
     assert!(loaded.sources.path(1).is_some());
     assert!(loaded.sources.path(2).is_none());

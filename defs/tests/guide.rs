@@ -1,6 +1,6 @@
 //! The examples of the guide are definitions without a problem.
 
-use spoonbill_defs::{Options, from_str};
+use spoonbill_defs::{DefsOptions, from_str};
 
 #[test]
 fn every_example_of_the_guide_is_sound() {
@@ -9,7 +9,7 @@ fn every_example_of_the_guide_is_sound() {
         guide.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(examples.len() > 6, "{}", examples.len());
     for example in examples {
-        match from_str("guide.yml", example, &Options::default()) {
+        match from_str("guide.yml", example, &DefsOptions::default()) {
             Ok(loaded) => assert_eq!(loaded.warnings, [], "{example}"),
             Err(problems) => panic!("{problems:?}\n{example}"),
         }

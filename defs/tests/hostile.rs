@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use spoonbill_defs::{Options, Problems, from_str};
+use spoonbill_defs::{DefsOptions, Problems, from_str};
 
 const SAMPLE: &str = r#"
 locatorGroups:
@@ -40,7 +40,7 @@ steps:
 "#;
 
 fn read(text: &str) -> Result<(), Problems> {
-    from_str("hostile.yml", text, &Options::default()).map(drop)
+    from_str("hostile.yml", text, &DefsOptions::default()).map(drop)
 }
 
 #[track_caller]
@@ -101,7 +101,7 @@ fn flipped_bytes_are_survived() {
         let mut bytes = SAMPLE.as_bytes().to_vec();
         bytes[at] ^= 1 << (at % 8);
         std::fs::write(dir.path().join("a.yml"), bytes).unwrap();
-        drop(spoonbill_defs::load(dir.path(), &Options::default()));
+        drop(spoonbill_defs::load(dir.path(), &DefsOptions::default()));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use fancy_regex::Regex;
-use spoonbill_defs::{DataDef, Filter, FilterOn};
+use spoonbill_defs::{DataDef, FilterSubject, ItemFilter};
 
 use crate::data::{Axis, Row};
 use crate::java_regex;
@@ -17,7 +17,7 @@ pub struct Filters {
 
 #[derive(Debug)]
 struct Rule {
-    on: FilterOn,
+    on: FilterSubject,
     pattern: String,
     /// None when the pattern is blank space, which is no expression but a question.
     regex: Option<Regex>,
@@ -61,7 +61,7 @@ impl Filters {
 }
 
 impl Rule {
-    fn compile(filter: &Filter) -> Result<Self, OptionProblem> {
+    fn compile(filter: &ItemFilter) -> Result<Self, OptionProblem> {
         let pattern = &filter.pattern.text;
         let regex = if pattern == BLANK {
             None
@@ -78,8 +78,8 @@ impl Rule {
 
     fn matches(&self, axis: &Axis) -> bool {
         let subject = match self.on {
-            FilterOn::Match => axis.match_text.as_deref(),
-            FilterOn::Value => axis.value.as_deref(),
+            FilterSubject::Match => axis.match_text.as_deref(),
+            FilterSubject::Value => axis.value.as_deref(),
         };
         let Some(subject) = subject else {
             return self.regex.is_none();
@@ -110,9 +110,10 @@ mod tests {
     use super::*;
     use crate::data::AxisKind;
 
-    fn def(filters: &[(FilterOn, &str)]) -> DataDef {
-        let filters =
-            filters.iter().map(|(on, pattern)| Filter { on: *on, pattern: Text::new(*pattern) });
+    fn def(filters: &[(FilterSubject, &str)]) -> DataDef {
+        let filters = filters
+            .iter()
+            .map(|(on, pattern)| ItemFilter { on: *on, pattern: Text::new(*pattern) });
         DataDef {
             dims: vec![Item {
                 name: Text::new("date"),
@@ -137,7 +138,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, dropped: &[Option<&str>], kept: &[Option<&str>]) {
-        let filters = Filters::compile(&def(&[(FilterOn::Value, pattern)])).unwrap();
+        let filters = Filters::compile(&def(&[(FilterSubject::Value, pattern)])).unwrap();
         for value in dropped {
             assert!(!filters.keep(&row(*value, None)), "`{pattern}` must drop {value:?}");
         }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn type_match_looks_at_the_match() {
-        let filters = Filters::compile(&def(&[(FilterOn::Match, "Net.*")])).unwrap();
+        let filters = Filters::compile(&def(&[(FilterSubject::Match, "Net.*")])).unwrap();
         assert!(!filters.keep(&row(Some("x"), Some("Net Profit"))));
         assert!(filters.keep(&row(Some("Net Profit"), Some("x"))));
         assert!(filters.keep(&row(Some("Net Profit"), None)));
@@ -178,18 +179,22 @@ mod tests {
 
     #[test]
     fn any_of_several_filters_drops_and_others_axes_do_not() {
-        let several = def(&[(FilterOn::Value, "a"), (FilterOn::Value, "b")]);
+        let several = def(&[(FilterSubject::Value, "a"), (FilterSubject::Value, "b")]);
         let filters = Filters::compile(&several).unwrap();
         assert!(!filters.keep(&row(Some("b"), None)));
         assert!(filters.keep(&row(Some("c"), None)));
-        let dash = Filters::compile(&def(&[(FilterOn::Value, "-")])).unwrap();
+        let dash = Filters::compile(&def(&[(FilterSubject::Value, "-")])).unwrap();
         assert!(dash.keep(&row(Some("c"), None)), "the dash is another axis's value");
         assert!(Filters::compile(&def(&[])).unwrap().is_empty());
     }
 
     #[test]
     fn every_bad_pattern_is_told() {
-        let bad = def(&[(FilterOn::Value, "a("), (FilterOn::Value, "ok"), (FilterOn::Match, "[")]);
+        let bad = def(&[
+            (FilterSubject::Value, "a("),
+            (FilterSubject::Value, "ok"),
+            (FilterSubject::Match, "["),
+        ]);
         let problems = Filters::compile(&bad).unwrap_err();
         assert_eq!(problems.len(), 2);
         assert!(problems[0].message.starts_with("filter `a(` is no regular expression"));

@@ -3,7 +3,7 @@
 use super::links;
 use super::mapping::{MappingReader, check_name, sequence, wrapped};
 use super::records::{self, RECORD_KEYS};
-use crate::data_defs::{DataDef, Filter, FilterOn, Item, ItemQuery, Range};
+use crate::data_defs::{DataDef, FilterSubject, IndexRange, Item, ItemFilter, ItemQuery};
 use crate::findings::Findings;
 use crate::follow::Follow;
 use crate::records::Record;
@@ -148,7 +148,7 @@ fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item
     Some(item)
 }
 
-fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -> Range {
+fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -> IndexRange {
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
@@ -165,9 +165,9 @@ fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -
     let first = index.unwrap_or(1);
     if let Some(node) = fields.get("breakAfter") {
         check_open(fields, name, node.at, findings);
-        return Range { first, last: None };
+        return IndexRange { first, last: None };
     }
-    Range { first, last: Some(first) }
+    IndexRange { first, last: Some(first) }
 }
 
 /// An open range that nothing can end.
@@ -193,7 +193,7 @@ fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut 
 }
 
 /// `a-b`, `a-`, `a` or `-`.
-fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
+fn parse_range(text: &Text, findings: &mut Findings<'_>) -> IndexRange {
     let mut parts = text.text.split('-');
     let first = parts.next().unwrap_or_default();
     let second = parts.next();
@@ -217,20 +217,22 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> Range {
         );
     }
     match range {
-        Some((first, Some(last))) => Range { first: first.min(last), last: Some(first.max(last)) },
-        Some((first, None)) => Range { first, last: None },
+        Some((first, Some(last))) => {
+            IndexRange { first: first.min(last), last: Some(first.max(last)) }
+        }
+        Some((first, None)) => IndexRange { first, last: None },
         None => {
             findings.error(
                 text.at,
                 format!("`{}` is not a range of indexes", crate::yaml::shorten(&text.text)),
                 "write `2-6`, or `5-` for a range that `breakAfter` ends",
             );
-            Range::default()
+            IndexRange::default()
         }
     }
 }
 
-fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Filter> {
+fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<ItemFilter> {
     let Some(node) = fields.get("filters") else {
         return Vec::new();
     };
@@ -241,19 +243,19 @@ fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Filte
         let fields = MappingReader::new(&shapes::FILTER, node.at, node, findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);
-        Some(Filter { on: filter_on(&on?, findings), pattern: pattern? })
+        Some(ItemFilter { on: filter_on(&on?, findings), pattern: pattern? })
     });
     filters.collect()
 }
 
-fn filter_on(text: &Text, findings: &mut Findings<'_>) -> FilterOn {
+fn filter_on(text: &Text, findings: &mut Findings<'_>) -> FilterSubject {
     match text.text.as_str() {
-        "match" => FilterOn::Match,
-        "value" => FilterOn::Value,
+        "match" => FilterSubject::Match,
+        "value" => FilterSubject::Value,
         other => {
             let help = findings.did_you_mean(other, ["value", "match"], "write `value` or `match`");
             findings.warn(text.at, format!("the filter type `{other}` is taken as `value`"), help);
-            FilterOn::Value
+            FilterSubject::Value
         }
     }
 }

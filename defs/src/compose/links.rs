@@ -4,7 +4,7 @@ use super::mapping::{MappingReader, advised_text, text};
 use super::records::{css, keyword, one_of};
 use super::selectors;
 use crate::findings::Findings;
-use crate::follow::{Follow, Scope, UrlSource};
+use crate::follow::{Follow, FollowScope, UrlSource};
 use crate::locators::Locator;
 use crate::records::Query;
 use crate::shapes;
@@ -61,7 +61,8 @@ fn rule(node: &YamlNode, group: &Text, findings: &mut Findings<'_>) -> Option<Fo
         );
     }
     let scope = keys.text("scope", findings);
-    let scope = scope.and_then(|text| keyword(&text, &Scope::ALL, "there is no scope", findings));
+    let scope =
+        scope.and_then(|text| keyword(&text, &FollowScope::ALL, "there is no scope", findings));
     Some(Follow {
         query: query?,
         group: keys.filled_text("group", findings).unwrap_or(own),
@@ -230,7 +231,7 @@ pub(super) fn sitemaps(
         YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
     };
     let group = Text { text: group.text.clone(), at: node.at };
-    let rule = Follow { group, scope: Scope::Any, ..Follow::default() };
+    let rule = Follow { group, scope: FollowScope::Any, ..Follow::default() };
     let sitemaps = nodes.iter().filter_map(|node| {
         if !matches!(node.kind, YamlKind::Mapping(_)) {
             return Some((address("sitemap", node, findings)?, rule.clone()));

@@ -3,7 +3,7 @@
 use super::mapping::{MappingReader, advised_text, boolean, check_name, mapping, sequence, text};
 use super::selectors;
 use crate::findings::Findings;
-use crate::records::{Column, Expect, Field, FieldType, Query, Record, Separators, TextKind};
+use crate::records::{Expect, Field, FieldType, PageColumn, Query, Record, Separators, TextKind};
 use crate::shapes;
 use crate::text::{Span, Text};
 use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
@@ -96,12 +96,12 @@ fn block(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Query> {
     Some(query)
 }
 
-fn columns(node: &YamlNode, findings: &mut Findings<'_>) -> Vec<(Column, Span)> {
+fn columns(node: &YamlNode, findings: &mut Findings<'_>) -> Vec<(PageColumn, Span)> {
     let nodes = sequence("columns", "url, fetched_at", node, findings).unwrap_or_default();
-    let mut columns: Vec<(Column, Span)> = Vec::new();
+    let mut columns: Vec<(PageColumn, Span)> = Vec::new();
     for node in nodes {
         let Some(name) = text("an entry of columns", node, findings) else { continue };
-        let Some(column) = keyword(&name, &Column::ALL, "there is no column", findings) else {
+        let Some(column) = keyword(&name, &PageColumn::ALL, "there is no column", findings) else {
             continue;
         };
         if columns.iter().any(|(known, _)| *known == column) {

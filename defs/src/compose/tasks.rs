@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::Options;
+use super::DefsOptions;
 use super::chains::{self, FOLLOW_CHAIN, RECORD_CHAIN, SITEMAP_CHAIN, StepDraft};
 use super::data_defs::DataDefWithLinks;
 use super::inherit::Chains;
@@ -24,7 +24,7 @@ use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 /// Reads tasks and gives every one its effective chain.
 pub(super) struct TaskReader<'c> {
     chains: &'c Chains,
-    options: &'c Options,
+    options: &'c DefsOptions,
     /// Weight of the steps copied into tasks so far.
     copied: usize,
     /// Data definitions with fields that tasks may name.
@@ -49,7 +49,7 @@ impl<'c> TaskReader<'c> {
     /// Starts from the locator groups and data definitions of their own sections.
     pub(super) fn new(
         chains: &'c Chains,
-        options: &'c Options,
+        options: &'c DefsOptions,
         locator_groups: Vec<LocatorGroup>,
         data_defs: Vec<DataDefWithLinks>,
     ) -> Self {

@@ -1,8 +1,8 @@
 //! Short forms, records and links.
 
 use super::{DefinitionKey, MappingShape, PERSIST, TEXTS, ValueShape, key, required};
-use crate::follow::Scope;
-use crate::records::Column;
+use crate::follow::FollowScope;
+use crate::records::PageColumn;
 
 const fn names<T: Copy, const N: usize>(all: &[(T, &'static str); N]) -> [&'static str; N] {
     let mut names = [""; N];
@@ -14,8 +14,8 @@ const fn names<T: Copy, const N: usize>(all: &[(T, &'static str); N]) -> [&'stat
     names
 }
 
-const COLUMNS: [&str; 5] = names(&Column::ALL);
-const SCOPES: [&str; 4] = names(&Scope::ALL);
+const COLUMNS: [&str; 5] = names(&PageColumn::ALL);
+const SCOPES: [&str; 4] = names(&FollowScope::ALL);
 
 pub(super) const BLOCK_VALUE: ValueShape =
     ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&BLOCK)]);
@@ -127,8 +127,8 @@ pub static URL_FILE: MappingShape = MappingShape {
             ValueShape::Text,
             "Path of the file, from the current directory or beside the definitions.",
         ),
-        key("column", ValueShape::Text, "Column of a CSV file that holds the address."),
-        key("name", ValueShape::Text, "Column of a CSV file that holds the locator's name."),
+        key("column", ValueShape::Text, "PageColumn of a CSV file that holds the address."),
+        key("name", ValueShape::Text, "PageColumn of a CSV file that holds the locator's name."),
     ],
     other_keys: None,
     example: "urls: { file: shops.csv, column: homepage, name: shop }",

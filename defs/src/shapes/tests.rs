@@ -9,7 +9,7 @@ use super::*;
 use crate::findings::Findings;
 use crate::text::Sources;
 use crate::yaml::{self, ScalarType, YamlKind, YamlNode};
-use crate::{Options, from_str};
+use crate::{DefsOptions, from_str};
 
 /// Definitions that use every key there is.
 const EVERY_KEY: &str = include_str!("every_key.yml");
@@ -66,7 +66,7 @@ fn the_published_files_are_true() {
 
 #[test]
 fn every_key_is_read_and_in_the_schema() {
-    let read = from_str("every_key.yml", EVERY_KEY, &Options::default());
+    let read = from_str("every_key.yml", EVERY_KEY, &DefsOptions::default());
     assert_eq!(read.err().map(|problems| crate::testing::rendered(&problems.0)), None);
     let written = parsed(EVERY_KEY);
     assert_eq!(refusal(&written), None);
@@ -119,7 +119,7 @@ fn what_the_reader_refuses_the_schema_refuses() {
         "    fields: { title: h1 }\n    block: {}\n",
     ] {
         let text = format!("{start}{slip}");
-        assert!(from_str("a.yml", &text, &Options::default()).is_err(), "read: {slip}");
+        assert!(from_str("a.yml", &text, &DefsOptions::default()).is_err(), "read: {slip}");
         assert!(refusal(&parsed(&text)).is_some(), "in the schema: {slip}");
     }
     for good in [
@@ -129,7 +129,7 @@ fn what_the_reader_refuses_the_schema_refuses() {
         "    locators: [ { name: a, url: b } ]\n    follow: [ a, { xpath: //a } ]\n",
     ] {
         let text = format!("{start}    fields: {{ title: h1 }}\n{good}");
-        assert!(from_str("a.yml", &text, &Options::default()).is_ok(), "read: {good}");
+        assert!(from_str("a.yml", &text, &DefsOptions::default()).is_ok(), "read: {good}");
         assert_eq!(refusal(&parsed(&text)), None, "in the schema: {good}");
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spoonbill_defs::{Defs, Loaded, Options, Place, PluginDef, Problem, Problems, Sources};
+use spoonbill_defs::{
+    Defs, DefsOptions, LoadedDefs, PluginDef, Problem, Problems, SourceLocation, Sources,
+};
 use spoonbill_plugins::loader::Target;
 
 use crate::config::Config;
@@ -42,11 +44,11 @@ pub(crate) struct Composed {
 /// Reads and checks everything; nothing is fetched or written. Gives all problems at once, those of
 /// the files' shape and those of what stands in them.
 pub(crate) fn compose(dir: &Path, config: &Config) -> Result<Composed, Problems> {
-    let options = Options {
+    let options = DefsOptions {
         default_steps: config.defs.default_steps.clone(),
         variable: crate::config::variable,
     };
-    let (Loaded { defs, sources, secrets, .. }, mut problems) =
+    let (LoadedDefs { defs, sources, secrets, .. }, mut problems) =
         spoonbill_defs::inspect(dir, &options);
     let files = script_files(&defs, dir, config);
     let (lists, found) = address_lists::examine(&defs, dir, config, &sources);
@@ -120,8 +122,8 @@ fn is_host(part: &str) -> bool {
         && !FILES.contains(&end.to_ascii_lowercase().as_str())
 }
 
-fn overlap(one: &Place, other: &Place) -> bool {
-    let end = |place: &Place| place.column + place.width;
+fn overlap(one: &SourceLocation, other: &SourceLocation) -> bool {
+    let end = |place: &SourceLocation| place.column + place.width;
     (&one.file, one.line) == (&other.file, other.line)
         && one.column < end(other)
         && other.column < end(one)

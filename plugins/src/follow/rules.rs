@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use fancy_regex::Regex;
-use spoonbill_defs::{Follow, Scope, Text};
+use spoonbill_defs::{Follow, FollowScope, Text};
 
 use super::address::Address;
 use super::canonical::{Canon, without_user};
@@ -34,7 +34,7 @@ pub struct Rule {
     max_depth: Option<u32>,
     query: LinkQuery,
     attribute: Option<String>,
-    scope: Scope,
+    scope: FollowScope,
     allow: Vec<Regex>,
     deny: Vec<Regex>,
 }

@@ -1,6 +1,6 @@
 //! How far a link may lead.
 
-use spoonbill_defs::Scope;
+use spoonbill_defs::FollowScope;
 use url::Url;
 
 use super::address::Address;
@@ -9,16 +9,16 @@ use super::reasons;
 /// The reason why a link is out of scope, if it is. Host and domain are those of the page it is
 /// on, before redirects; the prefix is that of the start page. All files are one host.
 pub(super) fn out_of_scope(
-    scope: Scope,
+    scope: FollowScope,
     page: &Address,
     start: &Address,
     link: &Address,
 ) -> Option<&'static str> {
     let (inside, reason) = match scope {
-        Scope::Any => return None,
-        Scope::Host => (same_host(page, link), reasons::OUT_OF_HOST),
-        Scope::Domain => (same_domain(page, link), reasons::OUT_OF_DOMAIN),
-        Scope::Prefix => (below(start, link), reasons::OUT_OF_PREFIX),
+        FollowScope::Any => return None,
+        FollowScope::Host => (same_host(page, link), reasons::OUT_OF_HOST),
+        FollowScope::Domain => (same_domain(page, link), reasons::OUT_OF_DOMAIN),
+        FollowScope::Prefix => (below(start, link), reasons::OUT_OF_PREFIX),
     };
     (!inside).then_some(reason)
 }
@@ -78,14 +78,14 @@ fn folder(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn inside(scope: Scope, page: &str, link: &str) -> bool {
+    fn inside(scope: FollowScope, page: &str, link: &str) -> bool {
         let (page, link) = (Address::of(page).unwrap(), Address::of(link).unwrap());
         out_of_scope(scope, &page, &page, &link).is_none()
     }
 
     #[test]
     fn hosts() {
-        let host = |page, link| inside(Scope::Host, page, link);
+        let host = |page, link| inside(FollowScope::Host, page, link);
         assert!(host("http://a.example/x", "http://a.example/y"));
         assert!(host("http://a.example/x", "https://A.example./y"));
         assert!(!host("http://a.example/x", "http://b.example/y"));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn domains() {
-        let domain = |page, link| inside(Scope::Domain, page, link);
+        let domain = |page, link| inside(FollowScope::Domain, page, link);
         assert!(domain("http://shop.example.co.uk/", "https://www.example.co.uk:8443/"));
         assert!(!domain("http://a.co.uk/", "http://b.co.uk/"));
         assert!(domain("http://a.example.com/", "http://example.com/"));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn prefixes() {
-        let prefix = |page, link| inside(Scope::Prefix, page, link);
+        let prefix = |page, link| inside(FollowScope::Prefix, page, link);
         assert!(prefix("http://h/docs/index.html", "https://h/docs/a/b"));
         assert!(prefix("http://h/docs/", "http://h/docs/?x"));
         assert!(!prefix("http://h/docs/index.html", "http://h/docs"));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn any() {
-        assert!(inside(Scope::Any, "http://a/", "http://b/"));
-        assert!(inside(Scope::Any, "x.html", "http://b/"));
+        assert!(inside(FollowScope::Any, "http://a/", "http://b/"));
+        assert!(inside(FollowScope::Any, "x.html", "http://b/"));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use spoonbill_defs::{DataDef, Item, Range, Span, Text};
+use spoonbill_defs::{DataDef, IndexRange, Item, Span, Text};
 
 use super::bound::{AxisHead, AxisNow, Bound};
 use super::template::{Template, split_attribute};
@@ -166,7 +166,7 @@ impl Compiler<'_> {
     }
 
     fn axis(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisPlan {
-        let Range { first, last } = entry.range;
+        let IndexRange { first, last } = entry.range;
         let constant = constant(entry);
         if constant.is_some() && last.is_none() {
             let message = format!(

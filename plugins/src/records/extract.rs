@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use spoonbill_defs::Column;
+use spoonbill_defs::PageColumn;
 
 use super::find::{Hit, JsonCache, Spot};
 use super::json::Json;
@@ -142,12 +142,12 @@ impl RecordPlan {
 
     /// The cells about the page, the same in all its rows.
     pub(super) fn standard(&self, page: &RecordPage<'_>) -> Vec<Axis> {
-        let value = |column: &Column| match column {
-            Column::Locator => without_user(page.locator).into_owned(),
-            Column::Group => page.group.to_string(),
-            Column::Url => without_user(page.url).into_owned(),
-            Column::FetchedAt => page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            Column::Depth => page.depth.to_string(),
+        let value = |column: &PageColumn| match column {
+            PageColumn::Locator => without_user(page.locator).into_owned(),
+            PageColumn::Group => page.group.to_string(),
+            PageColumn::Url => without_user(page.url).into_owned(),
+            PageColumn::FetchedAt => page.fetched_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            PageColumn::Depth => page.depth.to_string(),
         };
         let columns = self.columns.iter().enumerate();
         columns.map(|(place, column)| self.axis(place, Some(value(column)))).collect()

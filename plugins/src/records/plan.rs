@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spoonbill_defs::{Column, Field, FieldType, Query, Record, Text, TextKind};
+use spoonbill_defs::{Field, FieldType, PageColumn, Query, Record, Text, TextKind};
 
 use super::cut::Cut;
 use super::dates::DateForm;
@@ -20,7 +20,7 @@ use crate::xpath::XPath;
 #[derive(Debug, Clone)]
 pub struct RecordPlan {
     pub(super) block: Option<QueryPlan>,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<PageColumn>,
     pub(super) fields: Vec<FieldPlan>,
     /// Names of all columns, the standard ones first.
     pub(super) names: Vec<Arc<str>>,
@@ -110,7 +110,7 @@ impl RecordPlan {
     /// Types of all columns, in the order of output.
     pub fn column_types(&self) -> Vec<CellType> {
         let standard = self.columns.iter().map(|column| match column {
-            Column::Depth => CellType::Number,
+            PageColumn::Depth => CellType::Number,
             _ => CellType::Text,
         });
         let own = self.fields.iter().map(|field| match field.form {

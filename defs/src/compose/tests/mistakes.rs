@@ -1,7 +1,7 @@
 //! Mistakes in short forms: one slip, one problem, at its place, with words that lead to the fix.
 
 use crate::testing::{problems_of, rendered};
-use crate::{Options, from_str};
+use crate::{DefsOptions, from_str};
 
 /// The problems of a group with these lines.
 fn group(rest: &str) -> String {
@@ -25,7 +25,7 @@ fn secrets_are_not_shown() {
         "LONG_TOKEN" => Some("x1".repeat(60)),
         _ => None,
     };
-    let options = Options { variable, ..Options::default() };
+    let options = DefsOptions { variable, ..DefsOptions::default() };
     let yaml = r"
 groups:
   ${API_KEY}:
@@ -182,7 +182,7 @@ fn variables_that_are_none() {
          stand in it]\n"
     );
     assert_eq!(field("{ selector: p, script: '`${value + 1}`' }"), "");
-    let empty = Options { variable: |_| Some(String::new()), ..Options::default() };
+    let empty = DefsOptions { variable: |_| Some(String::new()), ..DefsOptions::default() };
     let yaml = "groups: { '${G:-g}': { urls: '${U:-x.html}', fields: { t: h1 } } }";
     let defs = from_str("a.yml", yaml, &empty).unwrap().defs;
     assert_eq!(defs.locator_groups[0].name.text, "g");

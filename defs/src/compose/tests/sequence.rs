@@ -1,6 +1,6 @@
 //! `startSequence`: which groups wait for which.
 
-use crate::{Options, from_str};
+use crate::{DefsOptions, from_str};
 
 #[test]
 fn groups_are_numbered_without_gaps_in_both_forms() {
@@ -14,7 +14,7 @@ locatorGroups:
 taskGroups:
   classic: { task: { fields: { title: h1 } } }
 ";
-    let defs = from_str("a.yml", text, &Options::default()).unwrap().defs;
+    let defs = from_str("a.yml", text, &DefsOptions::default()).unwrap().defs;
     let order: Vec<_> = defs.start_order().into_iter().collect();
     let wanted = [("classic", 2), ("classic:sitemap", 2), ("found", 1), ("later", 2)];
     assert_eq!(order, wanted.map(|(name, place)| (name.to_owned(), place)));
@@ -23,7 +23,7 @@ taskGroups:
 #[test]
 fn one_number_for_all_is_no_order() {
     let text = "groups: { a: { urls: https://a.example/, fields: { t: h1 }, startSequence: 5 } }";
-    let defs = from_str("a.yml", text, &Options::default()).unwrap().defs;
+    let defs = from_str("a.yml", text, &DefsOptions::default()).unwrap().defs;
     assert!(defs.start_order().is_empty());
 }
 
@@ -34,7 +34,7 @@ fn what_is_no_number_is_told_once() {
          fields: { t: h1 }, startSequence: -1 } }",
         "groups: { a: { urls: https://a.example/, fields: { t: h1 }, startSequence: first } }",
     ] {
-        let problems = from_str("a.yml", text, &Options::default()).unwrap_err();
+        let problems = from_str("a.yml", text, &DefsOptions::default()).unwrap_err();
         assert_eq!(problems.0.len(), 1, "{problems:?}");
         assert!(problems.0[0].message.starts_with("`startSequence` must be a whole number"));
     }

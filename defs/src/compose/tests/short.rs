@@ -1,12 +1,12 @@
 //! Short forms, records, links and variables, as a person sees them.
 
 use crate::testing::{check_raw, rendered};
-use crate::{Column, Defs, Options, StepKind, Text, from_str};
+use crate::{Defs, DefsOptions, PageColumn, StepKind, Text, from_str};
 
 /// The definitions of a text that has no problems.
 #[track_caller]
 fn loaded(yaml: &str) -> Defs {
-    let found = from_str("a.yml", yaml, &Options::default());
+    let found = from_str("a.yml", yaml, &DefsOptions::default());
     found.unwrap_or_else(|problems| panic!("{}", rendered(&problems.0))).defs
 }
 
@@ -36,7 +36,7 @@ groups:
     let attribute = title.attribute.as_ref().unwrap();
     assert_eq!((title.css.as_ref().unwrap().as_str(), attribute.as_str()), ("h3 a", "title"));
     assert_eq!(record.fields[1].queries.len(), 2);
-    assert_eq!(record.columns, [Column::Url]);
+    assert_eq!(record.columns, [PageColumn::Url]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn variables_come_from_outside() {
         "API_TOKEN" => Some("s3cret".to_owned()),
         _ => None,
     };
-    let options = Options { variable, ..Options::default() };
+    let options = DefsOptions { variable, ..DefsOptions::default() };
     let yaml = r"
 groups:
   a:

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use spoonbill_defs::{Options, from_str};
+use spoonbill_defs::{DefsOptions, from_str};
 use spoonbill_plugins::dates::DateSetup;
 use spoonbill_plugins::html::Document;
 use spoonbill_plugins::propose::Proposal;
@@ -22,7 +22,7 @@ pub(crate) struct Trial<'a> {
 
 /// What is wrong with a definition: nothing, or the first thing found.
 pub(crate) fn verify(text: &str, proposal: &Proposal, trial: Trial<'_>) -> Result<(), String> {
-    let loaded = from_str("proposal.yml", text, &Options::default()).map_err(|problems| {
+    let loaded = from_str("proposal.yml", text, &DefsOptions::default()).map_err(|problems| {
         problems.0.first().map_or_else(String::new, |first| first.message.clone())
     })?;
     let record = loaded.defs.data_defs.iter().find_map(|def| def.record.as_ref());

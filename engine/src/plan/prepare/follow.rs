@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spoonbill_defs::{Column, DataDef, Defs, Follow, Problem, Scope, StepKind, Task, TaskGroup};
+use spoonbill_defs::{
+    DataDef, Defs, Follow, FollowScope, PageColumn, Problem, StepKind, Task, TaskGroup,
+};
 use spoonbill_plugins::follow::{Canon, FollowPlan, Rule};
 
 use crate::plan::prepare::queries::Dialect;
@@ -90,11 +92,11 @@ pub(super) fn wanted(defs: &Defs) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut used = group.tasks.iter().filter_map(|task| defs.data_def(&task.data_def.text));
         used.any(|def| match &def.record {
             None => true,
-            Some(record) => record.columns.contains(&Column::Locator),
+            Some(record) => record.columns.contains(&PageColumn::Locator),
         })
     };
     let printing = defs.task_groups.iter().filter(prints_name);
-    let measured = rules(defs).filter(|(_, rule)| rule.scope == Scope::Prefix);
+    let measured = rules(defs).filter(|(_, rule)| rule.scope == FollowScope::Prefix);
     (
         on_the_way(defs, printing.map(|group| group.name.text.clone()).collect()),
         on_the_way(defs, measured.map(|(group, _)| group.name.text.clone()).collect()),
@@ -119,7 +121,7 @@ fn on_the_way(defs: &Defs, mut groups: BTreeSet<String>) -> BTreeSet<String> {
 /// Whether the depth of a page decides what a run gives: by a bound, or as a column.
 pub(super) fn by_level(defs: &Defs) -> bool {
     let prints_depth = |def: &DataDef| {
-        def.record.as_ref().is_some_and(|record| record.columns.contains(&Column::Depth))
+        def.record.as_ref().is_some_and(|record| record.columns.contains(&PageColumn::Depth))
     };
     rules(defs).any(|(_, rule)| rule.max_depth.is_some()) || defs.data_defs.iter().any(prints_depth)
 }

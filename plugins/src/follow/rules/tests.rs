@@ -1,6 +1,6 @@
 //! Links on a page: which are taken, and what is said of the others.
 
-use spoonbill_defs::{Follow, Query, Scope, Text};
+use spoonbill_defs::{Follow, FollowScope, Query, Text};
 
 use super::*;
 use crate::html::TreeLimits;
@@ -104,13 +104,13 @@ fn scopes_are_of_the_page_and_the_prefix_of_the_start_page() {
     let scoped = |scope| [Follow { scope, ..css("a") }];
     let (start, page) = ("http://h.example/docs/", "http://h.example/docs/x/y");
     let look = |scope| look_from(&scoped(scope), start, page, html);
-    assert!(look(Scope::Host).ends_with("1 links out of scope (host)"));
-    insta::assert_snapshot!(look(Scope::Prefix), @r"
+    assert!(look(FollowScope::Host).ends_with("1 links out of scope (host)"));
+    insta::assert_snapshot!(look(FollowScope::Prefix), @r"
     1 g http://h.example/docs/a
     2 links out of scope (prefix)
     ");
-    assert_eq!(look(Scope::Domain).lines().count(), 3);
-    assert_eq!(look(Scope::Any).lines().count(), 3);
+    assert_eq!(look(FollowScope::Domain).lines().count(), 3);
+    assert_eq!(look(FollowScope::Any).lines().count(), 3);
 }
 
 #[test]

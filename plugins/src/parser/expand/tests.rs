@@ -1,6 +1,6 @@
 mod ends;
 
-use spoonbill_defs::{DataDef, Item, ItemQuery, Range, Text};
+use spoonbill_defs::{DataDef, IndexRange, Item, ItemQuery, Text};
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn item(name: &str) -> Item {
 }
 
 fn seek(name: &str, selector: &str, first: u32, last: impl Into<Option<u32>>) -> Item {
-    Item { selector: text(selector), range: Range { first, last: last.into() }, ..item(name) }
+    Item { selector: text(selector), range: IndexRange { first, last: last.into() }, ..item(name) }
 }
 
 fn breaking(mut item: Item, values: &[&str]) -> Item {
@@ -163,7 +163,7 @@ fn constants_take_part_in_nothing() {
         match_text: text("not this"),
         prefix: texts(&["p"]),
         break_after: Some(texts(&[r"a\b"])),
-        range: Range { first: 1, last: Some(2) },
+        range: IndexRange { first: 1, last: Some(2) },
         ..item("c")
     };
     let matching = Item {

@@ -1,6 +1,6 @@
 //! Every key of a field.
 
-use spoonbill_defs::{Column, Field, FieldType, Record, Text, TextKind};
+use spoonbill_defs::{Field, FieldType, PageColumn, Record, Text, TextKind};
 
 use super::*;
 
@@ -167,7 +167,7 @@ fn rows_without_a_required_value_are_dropped_and_counted() {
 
 #[test]
 fn standard_columns_stand_in_front() {
-    let columns = Column::ALL.map(|(column, _)| column).to_vec();
+    let columns = PageColumn::ALL.map(|(column, _)| column).to_vec();
     let record = Record { columns, ..record(None, vec![field(css("b"))]) };
     let made = extract(&record, "<b>1</b>");
     assert_eq!(lines(&made), ["acme|books|https://shop.example/b|2026-05-06T07:08:09Z|2|1"]);
