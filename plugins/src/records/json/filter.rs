@@ -1,113 +1,164 @@
-//! Decides whether a value passes a filter.
+//! Decides whether a node passes a filter.
 
 use std::cmp::Ordering;
 
-use super::path::{Compare, Operand, Query, Test};
-use super::walk::Walker;
+use super::parse::compile_pattern;
+use super::path::{Comparison, FilterOperand, FilterPattern, FilterQuery, FilterTest};
+use super::walk::PathWalker;
 use super::{JsonKind, JsonNode};
 
-/// What one side of a comparison comes to.
+/// Steps that a pattern from the page costs, because it is compiled for each node.
+const COMPILE_STEPS: usize = 1_000;
+
+/// The value of an operand.
 #[derive(Debug, Clone, PartialEq)]
-enum Value {
+enum FilterValue {
+    /// The operand selects no node.
     Nothing,
     Null,
     Boolean(bool),
     Number(f64),
     Text(String),
-    /// An array or object, as text.
-    Whole(String),
+    /// An array or object.
+    Node(JsonNode),
 }
 
-/// Whether `node` passes; none when out of steps.
-pub(super) fn holds(walker: &mut Walker<'_>, test: &Test, node: JsonNode) -> Option<bool> {
-    Some(match test {
-        Test::Any(tests) => {
-            for test in tests {
-                if holds(walker, test, node)? {
-                    return Some(true);
+/// Each answer is `None` when the path has used up its steps.
+impl PathWalker<'_> {
+    /// Whether `node` passes.
+    pub(super) fn passes(&mut self, test: &FilterTest, node: JsonNode) -> Option<bool> {
+        Some(match test {
+            FilterTest::Any(tests) => {
+                for test in tests {
+                    if self.passes(test, node)? {
+                        return Some(true);
+                    }
                 }
+                false
             }
-            false
-        }
-        Test::All(tests) => {
-            for test in tests {
-                if !holds(walker, test, node)? {
+            FilterTest::All(tests) => {
+                for test in tests {
+                    if !self.passes(test, node)? {
+                        return Some(false);
+                    }
+                }
+                true
+            }
+            FilterTest::Not(test) => !self.passes(test, node)?,
+            FilterTest::Exists(query) => !self.query(query, node)?.is_empty(),
+            FilterTest::Compare(left, comparison, right) => {
+                let (left, right) = (self.value(left, node)?, self.value(right, node)?);
+                self.compare(&left, *comparison, &right)?
+            }
+            FilterTest::Matches(text, pattern) => {
+                let FilterValue::Text(text) = self.value(text, node)? else { return Some(false) };
+                self.matches(&text, pattern, node)?
+            }
+        })
+    }
+
+    fn matches(&mut self, text: &str, pattern: &FilterPattern, node: JsonNode) -> Option<bool> {
+        let found = match pattern {
+            FilterPattern::Fixed(regex) => regex.is_match(text),
+            FilterPattern::Computed { pattern, is_whole } => {
+                self.spend(COMPILE_STEPS)?;
+                let FilterValue::Text(pattern) = self.value(pattern, node)? else {
                     return Some(false);
-                }
+                };
+                let Ok(regex) = compile_pattern(&pattern, *is_whole) else { return Some(false) };
+                regex.is_match(text)
             }
-            true
-        }
-        Test::Not(test) => !holds(walker, test, node)?,
-        Test::Exists(query) => !nodes(walker, query, node)?.is_empty(),
-        Test::Compare(left, compare, right) => {
-            let (left, right) = (value(walker, left, node)?, value(walker, right, node)?);
-            compares(&left, *compare, &right)
-        }
-        Test::Matches(operand, regex) => match value(walker, operand, node)? {
-            Value::Text(text) => regex.is_match(&text).unwrap_or(false),
-            _ => false,
-        },
-    })
-}
-
-fn nodes(walker: &mut Walker<'_>, query: &Query, node: JsonNode) -> Option<Vec<JsonNode>> {
-    let from = if query.relative { node } else { walker.root };
-    walker.path(&query.path, from)
-}
-
-fn value(walker: &mut Walker<'_>, operand: &Operand, node: JsonNode) -> Option<Value> {
-    Some(match operand {
-        Operand::Null => Value::Null,
-        Operand::Boolean(it) => Value::Boolean(*it),
-        Operand::Number(it) => Value::Number(*it),
-        Operand::Text(it) => Value::Text(it.clone()),
-        Operand::Count(query) => Value::Number(nodes(walker, query, node)?.len() as f64),
-        Operand::Query(query) => match *nodes(walker, query, node)? {
-            [only] => of_node(walker, only),
-            _ => Value::Nothing,
-        },
-        Operand::Length(inner) => length(walker, inner, node)?,
-    })
-}
-
-fn of_node(walker: &Walker<'_>, node: JsonNode) -> Value {
-    let json = walker.json;
-    let text = json.text(node).unwrap_or_default();
-    match json.kind(node) {
-        JsonKind::Null => Value::Null,
-        JsonKind::Boolean => Value::Boolean(text == "true"),
-        JsonKind::Number => text.parse().map_or(Value::Nothing, Value::Number),
-        JsonKind::Text => Value::Text(text),
-        JsonKind::Array | JsonKind::Object => Value::Whole(text),
+        };
+        Some(found.unwrap_or(false))
     }
-}
 
-/// The characters of a text, or the values of an array or object.
-fn length(walker: &mut Walker<'_>, inner: &Operand, node: JsonNode) -> Option<Value> {
-    if let Operand::Query(query) = inner
-        && let [only] = *nodes(walker, query, node)?
-        && matches!(walker.json.kind(only), JsonKind::Array | JsonKind::Object)
-    {
-        return Some(Value::Number(walker.json.children(only).count() as f64));
+    fn query(&mut self, query: &FilterQuery, node: JsonNode) -> Option<Vec<JsonNode>> {
+        self.select(&query.segments, if query.is_relative { node } else { self.root })
     }
-    Some(match value(walker, inner, node)? {
-        Value::Text(text) => Value::Number(text.chars().count() as f64),
-        _ => Value::Nothing,
-    })
-}
 
-fn compares(left: &Value, compare: Compare, right: &Value) -> bool {
-    let order = match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right),
-        (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
-        _ => None,
-    };
-    match compare {
-        Compare::Equal => left == right,
-        Compare::NotEqual => left != right,
-        Compare::Less => order == Some(Ordering::Less),
-        Compare::Greater => order == Some(Ordering::Greater),
-        Compare::LessOrEqual => left == right || order == Some(Ordering::Less),
-        Compare::GreaterOrEqual => left == right || order == Some(Ordering::Greater),
+    fn value(&mut self, operand: &FilterOperand, node: JsonNode) -> Option<FilterValue> {
+        Some(match operand {
+            FilterOperand::Null => FilterValue::Null,
+            FilterOperand::Boolean(it) => FilterValue::Boolean(*it),
+            FilterOperand::Number(it) => FilterValue::Number(*it),
+            FilterOperand::Text(it) => FilterValue::Text(it.clone()),
+            FilterOperand::Count(query) => {
+                FilterValue::Number(self.query(query, node)?.len() as f64)
+            }
+            FilterOperand::Query(query) => match self.query(query, node)?[..] {
+                [only] => self.value_of(only),
+                _ => FilterValue::Nothing,
+            },
+            FilterOperand::Length(inner) => match self.value(inner, node)? {
+                FilterValue::Text(text) => FilterValue::Number(text.chars().count() as f64),
+                FilterValue::Node(node) => {
+                    FilterValue::Number(self.json.children(node).count() as f64)
+                }
+                _ => FilterValue::Nothing,
+            },
+        })
+    }
+
+    fn value_of(&self, node: JsonNode) -> FilterValue {
+        let text = || self.json.text(node).unwrap_or_default();
+        match self.json.kind(node) {
+            JsonKind::Null => FilterValue::Null,
+            JsonKind::Boolean => FilterValue::Boolean(text() == "true"),
+            JsonKind::Number => text().parse().map_or(FilterValue::Nothing, FilterValue::Number),
+            JsonKind::Text => FilterValue::Text(text()),
+            JsonKind::Array | JsonKind::Object => FilterValue::Node(node),
+        }
+    }
+
+    fn compare(
+        &mut self,
+        left: &FilterValue,
+        comparison: Comparison,
+        right: &FilterValue,
+    ) -> Option<bool> {
+        let order = match (left, right) {
+            (FilterValue::Number(left), FilterValue::Number(right)) => left.partial_cmp(right),
+            (FilterValue::Text(left), FilterValue::Text(right)) => Some(left.cmp(right)),
+            (FilterValue::Node(left), FilterValue::Node(right)) => {
+                self.equal(*left, *right)?.then_some(Ordering::Equal)
+            }
+            _ => (left == right).then_some(Ordering::Equal),
+        };
+        Some(match comparison {
+            Comparison::Equal => order == Some(Ordering::Equal),
+            Comparison::NotEqual => order != Some(Ordering::Equal),
+            Comparison::Less => order == Some(Ordering::Less),
+            Comparison::LessOrEqual => order.is_some_and(Ordering::is_le),
+            Comparison::Greater => order == Some(Ordering::Greater),
+            Comparison::GreaterOrEqual => order.is_some_and(Ordering::is_ge),
+        })
+    }
+
+    /// Whether two nodes hold the same values; the order of names in an object has no meaning.
+    fn equal(&mut self, left: JsonNode, right: JsonNode) -> Option<bool> {
+        let json = self.json;
+        let mut pairs = vec![(left, right)];
+        while let Some((left, right)) = pairs.pop() {
+            let count = json.children(left).count();
+            self.spend(1 + count)?;
+            if json.kind(left) != json.kind(right) || count != json.children(right).count() {
+                return Some(false);
+            }
+            match json.kind(left) {
+                JsonKind::Array => pairs.extend(json.children(left).zip(json.children(right))),
+                JsonKind::Object => {
+                    for child in json.children(left) {
+                        self.spend(count)?;
+                        let Some(twin) = json.member(right, &json.name(child)) else {
+                            return Some(false);
+                        };
+                        pairs.push((child, twin));
+                    }
+                }
+                _ if self.value_of(left) != self.value_of(right) => return Some(false),
+                _ => {}
+            }
+        }
+        Some(true)
     }
 }

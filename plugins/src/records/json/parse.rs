@@ -1,366 +1,389 @@
-//! Reads JSON paths. Beyond the standard: `$` may be left out at the start, and names may hold
-//! `-`, `@`, `:` and digits.
+//! Compiles JSON paths.
+//!
+//! A path that starts with `$` follows RFC 9535 to the letter. The short form leaves the `$` out:
+//! `offers.0.x-price`. Its names may hold `-`, `@` and `:`, and a number is an index or a name.
 
-use super::path::{Compare, JsonPath, JsonPathError, Operand, Query, Segment, Selector, Test};
-use crate::java_regex::{compile_find, compile_whole};
+use super::path::{
+    Comparison, FilterOperand, FilterPattern, FilterQuery, FilterTest, JsonPath, JsonPathError,
+    PathSegment, PathSelector,
+};
+use crate::java_regex::{JavaRegexError, Regex, compile_find, compile_whole};
 
-/// Brackets within brackets.
+/// Brackets within brackets. The parser recurses on each of them.
 const DEPTH_MAX: usize = 32;
 
-pub(super) fn parse(text: &str) -> Result<JsonPath, JsonPathError> {
-    let mut parser = Parser { chars: text.chars().collect(), at: 0, depth: 0 };
-    parser.space();
-    let is_rooted = parser.eat("$");
+/// Largest index: numbers of JSON are exact up to here.
+const INDEX_MAX: u64 = (1 << 53) - 1;
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+type Parsed<T> = Result<T, JsonPathError>;
+
+pub(super) fn parse(text: &str) -> Parsed<JsonPath> {
+    let is_short = !text.starts_with('$');
+    let mut parser = PathParser { chars: text.chars().collect(), at: 0, depth: 0, is_short };
     let mut segments = Vec::new();
-    if !is_rooted && parser.peek().is_some_and(is_name_char) {
-        let name = Selector::Name(parser.name()?);
-        segments.push(Segment { descends: false, selectors: vec![name] });
+    if !is_short {
+        parser.at = 1;
+    } else if parser.peek().is_none_or(|c| !matches!(c, '[' | '.')) {
+        segments.push(PathSegment { is_descendant: false, selectors: vec![parser.name()?] });
     }
     segments.extend(parser.segments()?);
-    parser.space();
     if parser.at < parser.chars.len() {
-        return Err(parser.error("a path goes on with `.name`, `[...]` or `..`"));
-    }
-    if segments.is_empty() && !is_rooted {
-        return Err(parser.error("the path is empty"));
+        return Err(parser.error("a path continues with `.name`, `[...]` or `..`"));
     }
     Ok(JsonPath { segments })
 }
 
-struct Parser {
+/// Compiles the pattern of `match` (`is_whole`) or `search`.
+pub(super) fn compile_pattern(pattern: &str, is_whole: bool) -> Result<Regex, JavaRegexError> {
+    let java = java_pattern(pattern);
+    if is_whole { compile_whole(&java) } else { compile_find(&java) }
+}
+
+/// An I-Regexp (RFC 9485) as a Java pattern: its `.` matches more. Java's own syntax passes.
+fn java_pattern(pattern: &str) -> String {
+    if pattern.contains("(?") || pattern.contains("\\Q") {
+        return pattern.to_owned();
+    }
+    let mut out = String::with_capacity(pattern.len());
+    let (mut is_escaped, mut is_in_class) = (false, false);
+    for c in pattern.chars() {
+        match c {
+            '.' if !is_escaped && !is_in_class => out.push_str(r"[^\n\r]"),
+            _ => out.push(c),
+        }
+        match c {
+            '[' if !is_escaped => is_in_class = true,
+            ']' if !is_escaped => is_in_class = false,
+            _ => {}
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    out
+}
+
+/// What stands in a filter or is passed to a function, before its use decides what it means.
+enum FilterTerm {
+    Value(FilterOperand),
+    Nodes(FilterQuery),
+    Logical(FilterTest),
+}
+
+struct PathParser {
     chars: Vec<char>,
     at: usize,
     depth: usize,
+    is_short: bool,
 }
 
+/// The letters of a name in the short form; the standard allows fewer.
 fn is_name_char(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | ':' | '$') || !c.is_ascii()
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '@' | ':' | '$') || !c.is_ascii()
 }
 
-impl Parser {
+fn is_standard_name(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+}
+
+impl PathParser {
     fn error(&self, message: impl Into<String>) -> JsonPathError {
-        JsonPathError { message: message.into(), at: self.at }
+        Self::error_at(self.at, message)
+    }
+
+    fn error_at(at: usize, message: impl Into<String>) -> JsonPathError {
+        JsonPathError { message: message.into(), at }
     }
 
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
 
+    fn take_while(&mut self, is_meant: impl Fn(char) -> bool) -> String {
+        let taken: String = self.chars[self.at..].iter().take_while(|c| is_meant(**c)).collect();
+        self.at += taken.chars().count();
+        taken
+    }
+
     fn space(&mut self) {
-        while self.peek().is_some_and(char::is_whitespace) {
-            self.at += 1;
+        self.take_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let is_there =
+            sign.chars().enumerate().all(|(i, c)| self.chars.get(self.at + i) == Some(&c));
+        if is_there {
+            self.at += sign.chars().count();
+        }
+        is_there
+    }
+
+    fn expect(&mut self, sign: &str) -> Parsed<()> {
+        if self.eat(sign) { Ok(()) } else { Err(self.error(format!("`{sign}` is missing here"))) }
+    }
+
+    /// One item or more with a separator between them, and white space around each.
+    fn list<T>(&mut self, separator: &str, item: fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.error("the path is nested too deeply"));
+        }
+        let mut items = Vec::new();
+        loop {
+            self.space();
+            items.push(item(self)?);
+            self.space();
+            if !self.eat(separator) {
+                self.depth -= 1;
+                return Ok(items);
+            }
         }
     }
 
-    fn starts(&self, word: &str) -> bool {
-        word.chars().enumerate().all(|(i, c)| self.chars.get(self.at + i) == Some(&c))
-    }
-
-    fn eat(&mut self, word: &str) -> bool {
-        let there = self.starts(word);
-        if there {
-            self.at += word.chars().count();
-        }
-        there
-    }
-
-    fn expect(&mut self, word: &str) -> Result<(), JsonPathError> {
-        self.space();
-        if self.eat(word) { Ok(()) } else { Err(self.error(format!("`{word}` is missing here"))) }
-    }
-
-    fn name(&mut self) -> Result<String, JsonPathError> {
-        let start = self.at;
-        while self.peek().is_some_and(is_name_char) {
-            self.at += 1;
-        }
-        if start == self.at {
-            return Err(self.error("a name is missing here; others than words stand in `['...']`"));
-        }
-        Ok(self.chars[start..self.at].iter().collect())
-    }
-
-    fn segments(&mut self) -> Result<Vec<Segment>, JsonPathError> {
+    fn segments(&mut self) -> Parsed<Vec<PathSegment>> {
         let mut segments = Vec::new();
         loop {
             let before = self.at;
             self.space();
-            let descends = self.eat("..");
-            if self.starts("[") {
-                segments.push(Segment { descends, selectors: self.brackets()? });
-            } else if descends || self.eat(".") {
-                let selector = match self.peek() {
-                    Some('*') => {
-                        self.at += 1;
-                        Selector::Wild
-                    }
-                    _ => Selector::Name(self.name()?),
-                };
-                segments.push(Segment { descends, selectors: vec![selector] });
+            let is_descendant = self.eat("..");
+            let selectors = if (is_descendant || self.peek() == Some('[')) && self.eat("[") {
+                let selectors = self.list(",", Self::selector)?;
+                self.expect("]")?;
+                selectors
+            } else if is_descendant || self.eat(".") {
+                vec![if self.eat("*") { PathSelector::Wildcard } else { self.name()? }]
             } else {
                 self.at = before;
                 return Ok(segments);
-            }
+            };
+            segments.push(PathSegment { is_descendant, selectors });
         }
     }
 
-    fn brackets(&mut self) -> Result<Vec<Selector>, JsonPathError> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            return Err(self.error("the path is nested too deeply"));
-        }
-        self.expect("[")?;
-        let mut selectors = Vec::new();
-        loop {
-            self.space();
-            selectors.push(self.selector()?);
-            self.space();
-            if !self.eat(",") {
-                break;
+    /// A name after a dot.
+    fn name(&mut self) -> Parsed<PathSelector> {
+        let start = self.at;
+        let name = self.take_while(is_name_char);
+        let index = name.parse().ok().filter(|_| name.bytes().all(|byte| byte.is_ascii_digit()));
+        match (index, self.is_short) {
+            _ if name.is_empty() => {
+                Err(self.error("a name is missing here; write others than words as `['...']`"))
             }
+            (Some(index), true) => Ok(PathSelector::NameOrIndex(name, index)),
+            (Some(index), false) => {
+                Err(Self::error_at(start, format!("after a dot stands a name: write `[{index}]`")))
+            }
+            (None, false) if !is_standard_name(&name) => {
+                Err(Self::error_at(start, format!("write this name in brackets: `['{name}']`")))
+            }
+            (None, _) => Ok(PathSelector::Name(name)),
         }
-        self.expect("]")?;
-        self.depth -= 1;
-        Ok(selectors)
     }
 
-    fn selector(&mut self) -> Result<Selector, JsonPathError> {
+    fn selector(&mut self) -> Parsed<PathSelector> {
         match self.peek() {
             Some('*') => {
                 self.at += 1;
-                Ok(Selector::Wild)
+                Ok(PathSelector::Wildcard)
             }
             Some('?') => {
                 self.at += 1;
-                Ok(Selector::Filter(self.any()?))
+                Ok(PathSelector::Filter(self.any()?))
             }
-            Some('\'' | '"') => Ok(Selector::Name(self.quoted()?)),
-            Some('0'..='9' | '-' | ':') => self.numbers(),
-            _ => Err(self.error("here stands a number, `*`, a name in quotes, or `?` and a test")),
+            Some('\'' | '"') => Ok(PathSelector::Name(self.quoted()?)),
+            Some('0'..='9' | '-' | ':') => self.index_or_slice(),
+            _ => Err(self.error("expected a number, `*`, a name in quotes, or `?` and a test")),
         }
     }
 
-    /// An index or a slice.
-    fn numbers(&mut self) -> Result<Selector, JsonPathError> {
+    fn index_or_slice(&mut self) -> Parsed<PathSelector> {
         let start = self.integer()?;
         self.space();
-        if !self.eat(":") {
-            return match start {
-                Some(index) => Ok(Selector::Index(index)),
-                None => Err(self.error("a number is missing here")),
-            };
+        if let (Some(index), false) = (start, self.eat(":")) {
+            return Ok(PathSelector::Index(index));
         }
         self.space();
         let end = self.integer()?;
         self.space();
-        let step = if self.eat(":") {
+        let mut step = None;
+        if self.eat(":") {
             self.space();
-            self.integer()?
-        } else {
-            None
-        };
-        Ok(Selector::Slice { start, end, step: step.unwrap_or(1) })
+            step = self.integer()?;
+        }
+        Ok(PathSelector::Slice { start, end, step: step.unwrap_or(1) })
     }
 
-    fn integer(&mut self) -> Result<Option<i64>, JsonPathError> {
+    fn integer(&mut self) -> Parsed<Option<i64>> {
         let start = self.at;
-        self.eat("-");
-        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if start == self.at {
+        let sign = if self.eat("-") { "-" } else { "" };
+        let digits = sign.to_owned() + &self.take_while(|c| c.is_ascii_digit());
+        if digits.is_empty() {
             return Ok(None);
         }
-        let digits: String = self.chars[start..self.at].iter().collect();
-        digits.parse().map(Some).map_err(|_| self.error("this is no number of a place"))
+        // One number has one spelling: neither `-0` nor `01`.
+        let number = digits.parse::<i64>().ok();
+        let number = number.filter(|it| it.unsigned_abs() <= INDEX_MAX && it.to_string() == digits);
+        number.map(Some).ok_or_else(|| Self::error_at(start, format!("`{digits}` is no index")))
     }
 
-    fn quoted(&mut self) -> Result<String, JsonPathError> {
-        let open = self.peek();
-        let start = self.at;
+    /// A text in quotes. Between double quotes it is a string of JSON; single quotes swap the roles
+    /// of the two.
+    fn quoted(&mut self) -> Parsed<String> {
+        let (start, quote) = (self.at, self.peek());
         self.at += 1;
-        let mut words = String::new();
-        loop {
-            match self.peek() {
-                None => {
-                    self.at = start;
-                    return Err(self.error("this quote is never closed"));
-                }
-                Some('\\') => {
-                    self.at += 1;
-                    let raw: String = self.chars[self.at - 1..].iter().take(12).collect();
-                    let taken = match self.peek() {
-                        Some('u') => 5,
-                        Some('\'') => {
-                            words.push('\'');
-                            self.at += 1;
-                            continue;
-                        }
-                        _ => 1,
-                    };
-                    let escape: String = raw.chars().take(taken + 1).collect();
-                    words.push_str(&super::read::unquote(&escape));
-                    self.at += taken;
-                }
-                end if end == open => {
-                    self.at += 1;
-                    return Ok(words);
-                }
-                Some(other) => {
-                    words.push(other);
+        let mut json = String::from('"');
+        while let Some(c) = self.peek().filter(|_| self.peek() != quote) {
+            self.at += 1;
+            match (c, self.peek()) {
+                ('\\', escaped) if escaped == quote => {
+                    json.push_str(if quote == Some('"') { "\\\"" } else { "'" });
                     self.at += 1;
                 }
+                // Escapes the other quote, which the standard does not allow.
+                ('\\', Some('"' | '\'')) => return Err(self.error("this quote needs no backslash")),
+                ('\\', Some('\\')) => {
+                    json.push_str("\\\\");
+                    self.at += 1;
+                }
+                ('"', _) => json.push_str("\\\""),
+                _ => json.push(c),
             }
         }
+        if self.peek().is_none() {
+            return Err(Self::error_at(start, "the closing quote is missing"));
+        }
+        self.at += 1;
+        json.push('"');
+        serde_json::from_str(&json)
+            .map_err(|_| Self::error_at(start, "the quotes hold an invalid escape or character"))
     }
 
-    fn any(&mut self) -> Result<Test, JsonPathError> {
-        let mut tests = vec![self.all()?];
-        self.space();
-        while self.eat("||") {
-            tests.push(self.all()?);
+    /// Tests with `||` between them.
+    fn any(&mut self) -> Parsed<FilterTest> {
+        self.list("||", |parser| parser.list("&&", Self::test).map(FilterTest::All))
+            .map(FilterTest::Any)
+    }
+
+    fn test(&mut self) -> Parsed<FilterTest> {
+        let is_negated = self.eat("!");
+        if is_negated {
             self.space();
         }
-        Ok(single(tests, Test::Any))
-    }
-
-    fn all(&mut self) -> Result<Test, JsonPathError> {
-        let mut tests = vec![self.basic()?];
-        self.space();
-        while self.eat("&&") {
-            tests.push(self.basic()?);
-            self.space();
-        }
-        Ok(single(tests, Test::All))
-    }
-
-    fn basic(&mut self) -> Result<Test, JsonPathError> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            return Err(self.error("the path is nested too deeply"));
-        }
-        self.space();
-        let test = if self.starts("!") && !self.starts("!=") {
-            self.at += 1;
-            Test::Not(Box::new(self.basic()?))
-        } else if self.eat("(") {
-            let inner = self.any()?;
+        let test = if self.eat("(") {
+            let test = self.any()?;
             self.expect(")")?;
-            inner
-        } else if self.starts("match(") || self.starts("search(") {
-            self.matches()?
+            test
         } else {
-            self.comparison()?
+            self.test_of_terms(is_negated)?
         };
-        self.depth -= 1;
-        Ok(test)
+        Ok(if is_negated { FilterTest::Not(Box::new(test)) } else { test })
     }
 
-    fn matches(&mut self) -> Result<Test, JsonPathError> {
-        let whole = self.eat("match");
-        if !whole {
-            self.eat("search");
-        }
-        self.expect("(")?;
-        let operand = self.operand()?;
-        self.expect(",")?;
+    fn test_of_terms(&mut self, is_negated: bool) -> Parsed<FilterTest> {
+        let (start, left) = (self.at, self.term()?);
         self.space();
+        let comparison = COMPARISONS.iter().find(|(sign, _)| self.eat(sign));
+        match (left, comparison) {
+            (_, Some(_)) if is_negated => {
+                Err(Self::error_at(start, "put the comparison after `!` in brackets"))
+            }
+            (left, Some((_, comparison))) => {
+                let left = Self::operand(left, start)?;
+                self.space();
+                let (start, right) = (self.at, self.term()?);
+                Ok(FilterTest::Compare(left, *comparison, Self::operand(right, start)?))
+            }
+            (FilterTerm::Nodes(query), None) => Ok(FilterTest::Exists(query)),
+            (FilterTerm::Logical(test), None) => Ok(test),
+            (FilterTerm::Value(_), None) => Err(self.error("a comparison is missing here")),
+        }
+    }
+
+    /// What a comparison or function takes as a value.
+    fn operand(term: FilterTerm, start: usize) -> Parsed<FilterOperand> {
+        match term {
+            FilterTerm::Value(operand) => Ok(operand),
+            FilterTerm::Nodes(query) if query.is_singular() => Ok(FilterOperand::Query(query)),
+            FilterTerm::Nodes(_) => Err(Self::error_at(
+                start,
+                "a path with several values needs `count(...)` or `value(...)` around it",
+            )),
+            FilterTerm::Logical(_) => {
+                Err(Self::error_at(start, "`match` and `search` are tests and have no value"))
+            }
+        }
+    }
+
+    fn term(&mut self) -> Parsed<FilterTerm> {
         let start = self.at;
-        if !matches!(self.peek(), Some('\'' | '"')) {
-            return Err(self.error("the pattern stands here in quotes"));
-        }
-        let pattern = self.quoted()?;
-        let regex = if whole { compile_whole(&pattern) } else { compile_find(&pattern) };
-        let regex =
-            regex.map_err(|error| JsonPathError { message: error.to_string(), at: start })?;
-        self.expect(")")?;
-        Ok(Test::Matches(operand, Box::new(regex)))
-    }
-
-    fn comparison(&mut self) -> Result<Test, JsonPathError> {
-        const SIGNS: [(&str, Compare); 6] = [
-            ("==", Compare::Equal),
-            ("!=", Compare::NotEqual),
-            ("<=", Compare::LessOrEqual),
-            (">=", Compare::GreaterOrEqual),
-            ("<", Compare::Less),
-            (">", Compare::Greater),
-        ];
-        let left = self.operand()?;
-        self.space();
-        if let Some((_, compare)) = SIGNS.into_iter().find(|(sign, _)| self.eat(sign)) {
-            let right = self.operand()?;
-            return Ok(Test::Compare(left, compare, right));
-        }
-        match left {
-            Operand::Query(query) => Ok(Test::Exists(query)),
-            _ => Err(self.error("a comparison such as `== 1` is missing here")),
-        }
-    }
-
-    fn operand(&mut self) -> Result<Operand, JsonPathError> {
-        self.space();
-        match self.peek() {
-            Some('@' | '$') => Ok(Operand::Query(self.query()?)),
-            Some('\'' | '"') => Ok(Operand::Text(self.quoted()?)),
-            Some('0'..='9' | '-') => self.number(),
-            _ if self.eat("true") => Ok(Operand::Boolean(true)),
-            _ if self.eat("false") => Ok(Operand::Boolean(false)),
-            _ if self.eat("null") => Ok(Operand::Null),
-            _ if self.eat("length(") => {
-                self.depth += 1;
-                if self.depth > DEPTH_MAX {
-                    return Err(self.error("the path is nested too deeply"));
+        Ok(FilterTerm::Value(match self.peek() {
+            Some(sign @ ('@' | '$')) => {
+                self.at += 1;
+                let segments = self.segments()?;
+                return Ok(FilterTerm::Nodes(FilterQuery { is_relative: sign == '@', segments }));
+            }
+            Some('\'' | '"') => FilterOperand::Text(self.quoted()?),
+            Some('-' | '0'..='9') => self.number()?,
+            _ => {
+                let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                match &*self.take_while(is_word) {
+                    "null" => FilterOperand::Null,
+                    "true" => FilterOperand::Boolean(true),
+                    "false" => FilterOperand::Boolean(false),
+                    word if self.eat("(") => return self.function(word, start),
+                    _ => {
+                        let message = "expected `@.name`, a text in quotes, a number or a word";
+                        return Err(Self::error_at(start, message));
+                    }
                 }
-                let inner = self.operand()?;
-                self.expect(")")?;
-                self.depth -= 1;
-                Ok(Operand::Length(Box::new(inner)))
             }
-            _ if self.eat("count(") => {
-                self.space();
-                let query = self.query()?;
-                self.expect(")")?;
-                Ok(Operand::Count(query))
-            }
-            _ if self.eat("value(") => {
-                self.space();
-                let query = self.query()?;
-                self.expect(")")?;
-                Ok(Operand::Query(query))
-            }
-            _ => Err(self.error("here stands `@.name`, a text in quotes, a number or a word")),
-        }
+        }))
     }
 
-    fn query(&mut self) -> Result<Query, JsonPathError> {
-        let relative = self.eat("@");
-        if !relative && !self.eat("$") {
-            return Err(self.error("a path that starts with `@` or `$` is missing here"));
-        }
-        Ok(Query { relative, path: JsonPath { segments: self.segments()? } })
+    fn function(&mut self, name: &str, start: usize) -> Parsed<FilterTerm> {
+        let inside = self.at;
+        let mut terms = self.list(",", Self::term)?.into_iter();
+        self.expect(")")?;
+        let value = |term| Self::operand(term, inside);
+        Ok(FilterTerm::Value(match (name, terms.next(), terms.next(), terms.next()) {
+            ("length", Some(term), None, None) => FilterOperand::Length(Box::new(value(term)?)),
+            ("count", Some(FilterTerm::Nodes(query)), None, None) => FilterOperand::Count(query),
+            ("value", Some(FilterTerm::Nodes(query)), None, None) => FilterOperand::Query(query),
+            ("match" | "search", Some(text), Some(pattern), None) => {
+                let is_whole = name == "match";
+                let pattern = match value(pattern)? {
+                    FilterOperand::Text(pattern) => {
+                        let regex = compile_pattern(&pattern, is_whole);
+                        let regex =
+                            regex.map_err(|error| Self::error_at(inside, error.to_string()));
+                        FilterPattern::Fixed(Box::new(regex?))
+                    }
+                    pattern => FilterPattern::Computed { pattern, is_whole },
+                };
+                return Ok(FilterTerm::Logical(FilterTest::Matches(value(text)?, pattern)));
+            }
+            ("length" | "match" | "search" | "count" | "value", ..) => {
+                let message = format!("`{name}` takes other arguments than these");
+                return Err(Self::error_at(inside, message));
+            }
+            _ => return Err(Self::error_at(start, format!("there is no function `{name}`"))),
+        }))
     }
 
-    fn number(&mut self) -> Result<Operand, JsonPathError> {
+    fn number(&mut self) -> Parsed<FilterOperand> {
         let start = self.at;
-        while self.peek().is_some_and(|c| c.is_ascii_digit() || "+-.eE".contains(c)) {
-            self.at += 1;
-        }
-        let digits: String = self.chars[start..self.at].iter().collect();
-        digits
-            .parse()
-            .map(Operand::Number)
-            .map_err(|_| JsonPathError { message: format!("`{digits}` is no number"), at: start })
-    }
-}
-
-fn single(mut tests: Vec<Test>, many: fn(Vec<Test>) -> Test) -> Test {
-    match tests.pop() {
-        Some(only) if tests.is_empty() => only,
-        Some(last) => {
-            tests.push(last);
-            many(tests)
-        }
-        None => many(tests),
+        let digits = self.take_while(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+        // The standard writes numbers as JSON does.
+        let is_json = serde_json::from_str::<f64>(&digits).is_ok();
+        let number = digits.parse().ok().filter(|_| is_json).map(FilterOperand::Number);
+        number.ok_or_else(|| Self::error_at(start, format!("`{digits}` is no number")))
     }
 }

@@ -4,10 +4,9 @@ use fancy_regex::Regex;
 
 use super::{Json, JsonNode, parse, walk};
 
-/// A path that cannot be read.
+/// Why a path cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::records) struct JsonPathError {
-    /// What is wrong, in plain words.
     pub(in crate::records) message: String,
     /// Where, in characters from the start of the path.
     pub(in crate::records) at: usize,
@@ -16,16 +15,16 @@ pub(in crate::records) struct JsonPathError {
 /// A compiled path.
 #[derive(Debug, Clone)]
 pub(in crate::records) struct JsonPath {
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<PathSegment>,
 }
 
 impl JsonPath {
-    /// Compiles a path; `$` at its start may be left out.
+    /// Compiles a path of the standard, or the short form without `$`.
     pub(in crate::records) fn parse(text: &str) -> Result<Self, JsonPathError> {
         parse::parse(text)
     }
 
-    /// What the path finds from `root`, in order; none if that takes steps without end.
+    /// The nodes the path selects from `root`, in order. `None` if that takes too many steps.
     pub(in crate::records) fn find(&self, json: &Json, root: JsonNode) -> Option<Vec<JsonNode>> {
         walk::find(self, json, root)
     }
@@ -33,40 +32,42 @@ impl JsonPath {
 
 /// One step of a path.
 #[derive(Debug, Clone)]
-pub(super) struct Segment {
-    /// `..`: from everything inside too.
-    pub(super) descends: bool,
-    pub(super) selectors: Vec<Selector>,
+pub(super) struct PathSegment {
+    /// `..`: the selectors also apply to all descendants.
+    pub(super) is_descendant: bool,
+    pub(super) selectors: Vec<PathSelector>,
 }
 
-/// What a step picks of an array or object.
+/// What a step selects of an array or object.
 #[derive(Debug, Clone)]
-pub(super) enum Selector {
+pub(super) enum PathSelector {
     Name(String),
-    Wild,
-    /// From the end when negative.
+    /// `items.0` in the short form: the index of an array, or a name in an object.
+    NameOrIndex(String, i64),
+    Wildcard,
+    /// Counts from the end when negative.
     Index(i64),
     Slice {
         start: Option<i64>,
         end: Option<i64>,
         step: i64,
     },
-    Filter(Test),
+    Filter(FilterTest),
 }
 
 /// The condition of a filter.
 #[derive(Debug, Clone)]
-pub(super) enum Test {
-    Any(Vec<Test>),
-    All(Vec<Test>),
-    Not(Box<Test>),
-    Exists(Query),
-    Compare(Operand, Compare, Operand),
-    Matches(Operand, Box<Regex>),
+pub(super) enum FilterTest {
+    Any(Vec<FilterTest>),
+    All(Vec<FilterTest>),
+    Not(Box<FilterTest>),
+    Exists(FilterQuery),
+    Compare(FilterOperand, Comparison, FilterOperand),
+    Matches(FilterOperand, FilterPattern),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compare {
+pub(super) enum Comparison {
     Equal,
     NotEqual,
     Less,
@@ -75,22 +76,45 @@ pub(super) enum Compare {
     GreaterOrEqual,
 }
 
-/// One side of a comparison.
+/// An expression with at most one value.
 #[derive(Debug, Clone)]
-pub(super) enum Operand {
+pub(super) enum FilterOperand {
     Null,
     Boolean(bool),
     Number(f64),
     Text(String),
-    Query(Query),
-    Length(Box<Operand>),
-    Count(Query),
+    /// Has a value if the query selects exactly one node.
+    Query(FilterQuery),
+    Length(Box<FilterOperand>),
+    Count(FilterQuery),
+}
+
+/// The regular expression of `match` and `search`.
+#[derive(Debug, Clone)]
+pub(super) enum FilterPattern {
+    Fixed(Box<Regex>),
+    /// Compiled for each node. Text that is no regular expression matches nothing.
+    Computed {
+        pattern: FilterOperand,
+        is_whole: bool,
+    },
 }
 
 /// A path within a filter.
 #[derive(Debug, Clone)]
-pub(super) struct Query {
-    /// `@`: from the value tested; else from the root.
-    pub(super) relative: bool,
-    pub(super) path: JsonPath,
+pub(super) struct FilterQuery {
+    /// `@` starts at the node that is tested, `$` at the root.
+    pub(super) is_relative: bool,
+    pub(super) segments: Vec<PathSegment>,
+}
+
+impl FilterQuery {
+    /// Whether it selects one node at most, by its form alone.
+    pub(super) fn is_singular(&self) -> bool {
+        use PathSelector::{Index, Name, NameOrIndex};
+        self.segments.iter().all(|segment| {
+            !segment.is_descendant
+                && matches!(segment.selectors[..], [Name(_) | Index(_) | NameOrIndex(..)])
+        })
+    }
 }

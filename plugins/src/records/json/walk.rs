@@ -1,109 +1,86 @@
 //! Follows a path through JSON.
 
-use super::filter::holds;
-use super::path::{JsonPath, Segment, Selector};
+use super::path::{JsonPath, PathSegment, PathSelector};
 use super::{Json, JsonKind, JsonNode};
 
-/// Values looked at for one path; a fraction of a second.
-const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 20_000_000 };
+/// Most values that one path looks at: a fraction of a second.
+const STEPS_MAX: usize = if cfg!(test) { 500_000 } else { 20_000_000 };
 
 pub(super) fn find(path: &JsonPath, json: &Json, root: JsonNode) -> Option<Vec<JsonNode>> {
-    Walker { json, root, steps_left: STEPS_MAX }.path(path, root)
+    PathWalker { json, root, steps_left: STEPS_MAX }.select(&path.segments, root)
 }
 
-pub(super) struct Walker<'j> {
+pub(super) struct PathWalker<'j> {
     pub(super) json: &'j Json,
     pub(super) root: JsonNode,
-    steps_left: u64,
+    steps_left: usize,
 }
 
-impl Walker<'_> {
-    /// What a path finds from a node; none when out of steps.
-    pub(super) fn path(&mut self, path: &JsonPath, from: JsonNode) -> Option<Vec<JsonNode>> {
+impl PathWalker<'_> {
+    /// The nodes that segments select from a node. `None` when the path has used up its steps.
+    pub(super) fn select(
+        &mut self,
+        segments: &[PathSegment],
+        from: JsonNode,
+    ) -> Option<Vec<JsonNode>> {
+        let json = self.json;
         let mut nodes = vec![from];
-        for segment in &path.segments {
-            nodes = self.segment(segment, &nodes)?;
+        for segment in segments {
+            let mut found = Vec::new();
+            for node in nodes {
+                let inner =
+                    if segment.is_descendant { json.inclusive(node) } else { node..node + 1 };
+                for node in inner {
+                    for selector in &segment.selectors {
+                        self.apply(selector, node, &mut found)?;
+                    }
+                }
+            }
+            nodes = found;
         }
         Some(nodes)
     }
 
-    fn spend(&mut self, steps: usize) -> Option<()> {
-        self.steps_left = self.steps_left.checked_sub(steps as u64)?;
+    pub(super) fn spend(&mut self, steps: usize) -> Option<()> {
+        self.steps_left = self.steps_left.checked_sub(steps)?;
         Some(())
     }
 
-    fn segment(&mut self, segment: &Segment, nodes: &[JsonNode]) -> Option<Vec<JsonNode>> {
-        let mut found = Vec::new();
-        for node in nodes {
-            if segment.descends {
-                for inner in self.json.inclusive(*node) {
-                    self.pick_all(segment, inner, &mut found)?;
-                }
-            } else {
-                self.pick_all(segment, *node, &mut found)?;
-            }
-        }
-        Some(found)
-    }
-
-    fn pick_all(
+    fn apply(
         &mut self,
-        segment: &Segment,
+        selector: &PathSelector,
         node: JsonNode,
         found: &mut Vec<JsonNode>,
     ) -> Option<()> {
-        for selector in &segment.selectors {
-            self.pick(selector, node, found)?;
-        }
-        Some(())
-    }
-
-    fn pick(
-        &mut self,
-        selector: &Selector,
-        node: JsonNode,
-        found: &mut Vec<JsonNode>,
-    ) -> Option<()> {
+        use PathSelector::{Filter, Index, Name, NameOrIndex, Slice, Wildcard};
         let json = self.json;
-        let kind = json.kind(node);
         self.spend(1)?;
-        if !matches!(kind, JsonKind::Array | JsonKind::Object) {
-            return Some(());
-        }
-        let mut children = Vec::new();
-        let wants_children = match selector {
-            Selector::Name(_) | Selector::Index(_) | Selector::Slice { .. } => {
-                kind == JsonKind::Array
+        let children = match (selector, json.kind(node)) {
+            (Name(name) | NameOrIndex(name, _), JsonKind::Object) => {
+                found.extend(json.member(node, name));
+                return Some(());
             }
-            Selector::Wild | Selector::Filter(_) => true,
+            (Index(_) | NameOrIndex(..) | Slice { .. }, JsonKind::Array)
+            | (Wildcard | Filter(_), JsonKind::Array | JsonKind::Object) => {
+                json.children(node).collect::<Vec<_>>()
+            }
+            _ => return Some(()),
         };
-        if wants_children {
-            children.extend(json.children(node));
-        }
         self.spend(children.len())?;
         match selector {
-            Selector::Name(name) if kind == JsonKind::Object => {
-                found.extend(json.member(node, name));
-            }
-            // `list.0` means the place.
-            Selector::Name(name) => {
-                found.extend(name.parse::<usize>().ok().and_then(|at| children.get(at)));
-            }
-            Selector::Wild => found.extend(children),
-            Selector::Index(index) => {
+            Index(index) | NameOrIndex(_, index) => {
                 let at = from_end(*index, children.len());
                 found.extend(usize::try_from(at).ok().and_then(|at| children.get(at)));
             }
-            Selector::Slice { start, end, step } => {
-                found.extend(slice(*start, *end, *step, &children));
-            }
-            Selector::Filter(test) => {
+            Slice { start, end, step } => found.extend(slice(*start, *end, *step, &children)),
+            Filter(test) => {
                 for child in children {
-                    if holds(self, test, child)? {
+                    if self.passes(test, child)? {
                         found.push(child);
                     }
                 }
             }
+            Wildcard | Name(_) => found.extend(children),
         }
         Some(())
     }

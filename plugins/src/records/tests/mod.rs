@@ -4,6 +4,7 @@ mod compile;
 mod fields;
 mod hostile;
 mod json;
+mod json_paths;
 mod story;
 mod types;
 
