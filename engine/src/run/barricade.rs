@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::bootstrap::Node;
 use crate::error::RunError;
@@ -12,6 +11,7 @@ use crate::failpoint;
 use crate::ledger::{Command, Epoch, Reply, SessionId, Standing};
 use crate::run::session::Tenancy;
 use crate::store::{Answer, Question, Store};
+use crate::threads::pause::{pause, wait_at_most};
 
 /// Pause of a waiting node between two looks when nothing wakes it before.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -62,7 +62,7 @@ impl<'n> Barricades<'n> {
         let mut session = self.tenancy.lease().await?.session;
         if self.untold.is_none() && self.heard(session, name).await?.is_none() {
             let began = self.standing.wait_for(|now| now.crossings > 0);
-            drop(timeout(self.courtesy, began).await);
+            wait_at_most(self.courtesy, began).await;
             self.others_cross().await;
         }
         loop {
@@ -76,7 +76,7 @@ impl<'n> Barricades<'n> {
                 },
                 Reply::Crossed(result) => return result.map_err(RunError::elsewhere),
                 Reply::Wait if self.standing.borrow().crossings == 0 => {
-                    sleep_until(Instant::now() + MOMENT).await;
+                    pause(MOMENT).await;
                 }
                 Reply::Wait => self.others_cross().await,
                 Reply::Stale => session = self.tenancy.replace(session).await?.session,
@@ -163,6 +163,6 @@ impl<'n> Barricades<'n> {
     /// Waits until nobody is crossing, as far as this node has heard, or for as long as it has
     /// patience: either way the ledger is asked.
     async fn others_cross(&mut self) {
-        drop(timeout(LOOK_AGAIN, self.standing.wait_for(|now| now.crossings == 0)).await);
+        wait_at_most(LOOK_AGAIN, self.standing.wait_for(|now| now.crossings == 0)).await;
     }
 }

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::threads::ignore::ignore_leftover;
+
 fn mark(dir: &Path) -> PathBuf {
     dir.join("ended")
 }
@@ -19,7 +21,7 @@ pub(crate) fn begin(dir: &Path, code: u8) {
 
 /// Ends in order, or begins something else.
 pub(crate) fn end(dir: &Path) {
-    drop(fs::remove_file(mark(dir)));
+    ignore_leftover(fs::remove_file(mark(dir)));
 }
 
 /// What the process before this one would have ended with, if it was killed then.

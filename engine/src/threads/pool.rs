@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::threads::ignore::ignore_closed;
 use crate::threads::queue::{Sender, queue};
 
 type Work<W> = Box<dyn FnOnce(&mut W) + Send>;
@@ -64,15 +65,15 @@ impl<W: 'static> Pool<W> {
             let outcome = catch_unwind(AssertUnwindSafe(|| job(worker)));
             match outcome {
                 // A caller that no longer waits needs no answer.
-                Ok(value) => drop(answer.send(Ok(value))),
+                Ok(value) => ignore_closed(answer.send(Ok(value))),
                 Err(panic) => {
-                    drop(answer.send(Err(PoolError::Panicked(words(panic.as_ref())))));
+                    ignore_closed(answer.send(Err(PoolError::Panicked(words(panic.as_ref())))));
                     std::panic::resume_unwind(panic);
                 }
             }
         });
         // Threads that are gone drop the work, and with it the sender of the answer.
-        drop(self.work.send(work));
+        ignore_closed(self.work.send(work));
         async { result.await.unwrap_or(Err(PoolError::Closed)) }
     }
 }
