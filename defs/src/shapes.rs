@@ -4,9 +4,9 @@
 //! know a key that another does not.
 
 mod classic;
-mod new;
 mod reference;
 mod schema;
+mod short;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +14,9 @@ pub use classic::{
     DATA_DEF, FILE, FILTER, ITEM, LOCATOR, LOCATOR_GROUP, PERSIST, PLUGIN, QUERY, STEP, TASK,
     TASK_GROUP,
 };
-pub use new::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
 pub use reference::reference;
 pub use schema::schema;
+pub use short::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
 
 /// A kind of mapping.
 #[derive(Debug)]

@@ -1,49 +1,46 @@
-//! The sections of the classic form.
+//! The mappings of the classic form, and the top level of a file.
 
-use super::new::{
-    BLOCK_DESCRIPTION, BLOCK_VALUE, COLUMNS_DESCRIPTION, COLUMNS_VALUE, EXPECT_DESCRIPTION,
-    FIELDS_DESCRIPTION, FIELDS_VALUE, FOLLOW_DESCRIPTION, FOLLOW_VALUE, GROUP, OUTPUT_DESCRIPTION,
-    SITEMAP_VALUE, START_SEQUENCE_DESCRIPTION, STEPS_DESCRIPTION, URLS_VALUE,
+use super::short::{
+    BLOCK_KEY, COLUMNS_KEY, EXPECT_KEY, FIELDS_KEY, FOLLOW_KEY, GROUP, LIVE_KEY, LOCATORS_VALUE,
+    OUTPUT_KEY, PERSIST_KEY, SITEMAP_KEY, START_SEQUENCE_KEY, STEPS_KEY, URLS_KEY,
 };
-use super::{EXPECT, MappingShape, ValueShape, key, required};
+use super::{MappingShape, ValueShape, key, required};
 
-pub(super) const STEPS_VALUE: ValueShape = ValueShape::Either(&[
-    ValueShape::Text,
-    ValueShape::Named(&ValueShape::Named(&ValueShape::Of(&STEP))),
-]);
+const ITEMS_VALUE: ValueShape = ValueShape::Wrapped("item", &ITEM);
+const TEXT_LIST: ValueShape = ValueShape::List(&ValueShape::Text);
 
-/// A definition file.
+/// The top level of a definition file.
 pub static FILE: MappingShape = MappingShape {
     id: "file",
     what: "a definition file",
-    description: "All files of a directory together are one set of definitions; names of files carry no \
-            meaning. `groups` is the short form; the other sections are the classic one, and both \
-            may be mixed.",
+    description: "All files of a directory form one set of definitions. File names have no meaning. \
+                  `groups` is the short form. `locatorGroups`, `taskGroups` and `dataDefs` are the classic form. Both can be \
+                  mixed.",
     keys: &[
         key(
             "groups",
             ValueShape::Named(&ValueShape::Of(&GROUP)),
-            "Pages and what to take from them, in one place.",
+            "Pages and the rows to take from them, in one place.",
         ),
         key(
             "locatorGroups",
             ValueShape::Named(&ValueShape::Of(&LOCATOR_GROUP)),
-            "Which pages to load, by group.",
+            "Pages to load, by group.",
         ),
         key(
             "taskGroups",
             ValueShape::Named(&ValueShape::Of(&TASK_GROUP)),
-            "What to do with the pages of the locator group of the same name.",
+            "Tasks for the pages of the locator group of the same name.",
         ),
-        key("dataDefs", ValueShape::Named(&ValueShape::Of(&DATA_DEF)), "What to take from a page."),
+        key("dataDefs", ValueShape::Named(&ValueShape::Of(&DATA_DEF)), "Rows to take from a page."),
         key(
             "steps",
             ValueShape::Named(&ValueShape::Named(&ValueShape::Either(&[
                 ValueShape::Of(&STEP),
                 ValueShape::Named(&ValueShape::Of(&STEP)),
             ]))),
-            "Chains of steps, by name: all steps of a chain, or the name of the chain it is based on \
-             with steps to replace or insert.",
+            "Chains of steps, by name. A chain lists all its steps, or names the chain that it is \
+             based on and the steps to replace or insert.",
         ),
     ],
     other_keys: None,
@@ -54,16 +51,12 @@ pub static FILE: MappingShape = MappingShape {
 pub static LOCATOR_GROUP: MappingShape = MappingShape {
     id: "locatorGroup",
     what: "a locator group",
-    description: "Pages to load; the task group of the same name works on them.",
+    description: "Pages to load. The task group of the same name processes them.",
     keys: &[
-        key(
-            "locators",
-            ValueShape::List(&ValueShape::Either(&[ValueShape::Text, ValueShape::Of(&LOCATOR)])),
-            "The pages: addresses with names, or bare addresses.",
-        ),
-        key("urls", URLS_VALUE, "Further addresses: with ranges, or from a file."),
-        key("sitemap", SITEMAP_VALUE, "Sitemaps whose addresses are pages of the group."),
-        key("startSequence", ValueShape::Whole, START_SEQUENCE_DESCRIPTION),
+        key("locators", LOCATORS_VALUE, "Addresses with names, or plain addresses."),
+        URLS_KEY,
+        SITEMAP_KEY,
+        START_SEQUENCE_KEY,
     ],
     other_keys: None,
     example: r"locatorGroups:
@@ -75,13 +68,14 @@ pub static LOCATOR_GROUP: MappingShape = MappingShape {
 pub static LOCATOR: MappingShape = MappingShape {
     id: "locator",
     what: "a locator",
-    description: "One page to load. A bare address is short for one whose name is the address.",
+    description: "One page to load. If only the address is given, it is also the name.",
     keys: &[
-        required("name", ValueShape::Text, "First column of the classic form's rows."),
+        required("name", ValueShape::Text, "First column of the rows of the classic form."),
         required(
             "url",
             ValueShape::Text,
-            "`http(s)://...`, `file:...`, or a path: from the current directory or beside the definitions.",
+            "`http(s)://...`, `file:...`, or a path relative to the current directory or to the \
+             definitions.",
         ),
     ],
     other_keys: None,
@@ -92,12 +86,8 @@ pub static LOCATOR: MappingShape = MappingShape {
 pub static TASK_GROUP: MappingShape = MappingShape {
     id: "taskGroup",
     what: "a task group",
-    description: "Tasks for the pages of a group. A page is loaded once, whatever the number of tasks.",
-    keys: &[key(
-        "live",
-        ValueShape::Text,
-        "How long a loaded page stays usable for later runs: `P1W`, `PT6H`. Default: not at all.",
-    )],
+    description: "Tasks for the pages of a group. A page is loaded once for all of them.",
+    keys: &[LIVE_KEY],
     other_keys: Some(("Any other key is a task of that name.", ValueShape::Of(&TASK))),
     example: r"taskGroups:
   quotes:
@@ -105,21 +95,21 @@ pub static TASK_GROUP: MappingShape = MappingShape {
     priceTask: { dataDef: price }",
 };
 
-/// A task.
+/// A task of a task group, or an entry of `tasks`.
 pub static TASK: MappingShape = MappingShape {
     id: "task",
     what: "a task",
-    description: "One data definition applied to a page, named by `dataDef` or written in place.",
+    description: "One data definition for a page: named by `dataDef`, or written in place.",
     keys: &[
         key("dataDef", ValueShape::Text, "Name of the data definition."),
-        key("block", BLOCK_VALUE, BLOCK_DESCRIPTION),
-        key("fields", FIELDS_VALUE, FIELDS_DESCRIPTION),
-        key("columns", COLUMNS_VALUE, COLUMNS_DESCRIPTION),
-        key("follow", FOLLOW_VALUE, FOLLOW_DESCRIPTION),
-        key("expect", ValueShape::Of(&EXPECT), EXPECT_DESCRIPTION),
-        key("output", ValueShape::Text, OUTPUT_DESCRIPTION),
-        key("steps", STEPS_VALUE, STEPS_DESCRIPTION),
-        key("persist", ValueShape::Of(&PERSIST), "What is kept for later runs."),
+        BLOCK_KEY,
+        FIELDS_KEY,
+        COLUMNS_KEY,
+        FOLLOW_KEY,
+        EXPECT_KEY,
+        OUTPUT_KEY,
+        STEPS_KEY,
+        PERSIST_KEY,
     ],
     other_keys: None,
     example: "priceTask: { dataDef: price, steps: htmlUnitDefault }",
@@ -129,8 +119,8 @@ pub static TASK: MappingShape = MappingShape {
 pub static PERSIST: MappingShape = MappingShape {
     id: "persist",
     what: "`persist`",
-    description: "What is kept for later runs while the page is live.",
-    keys: &[key("data", ValueShape::Boolean, "Whether parsed data is kept. Default: true.")],
+    description: "Data that later runs may reuse during the time that `live` sets.",
+    keys: &[key("data", ValueShape::Boolean, "Keep the parsed data. Default: true.")],
     other_keys: None,
     example: "persist: { data: false }",
 };
@@ -139,29 +129,18 @@ pub static PERSIST: MappingShape = MappingShape {
 pub static DATA_DEF: MappingShape = MappingShape {
     id: "dataDef",
     what: "a dataDef",
-    description: "What to take from a page: a record with `fields`, or the classic `query` and `items`.",
+    description: "Rows to take from a page: a record with `fields`, or the classic `query` and \
+                  `items`.",
     keys: &[
-        key("block", BLOCK_VALUE, BLOCK_DESCRIPTION),
-        key("fields", FIELDS_VALUE, FIELDS_DESCRIPTION),
-        key("columns", COLUMNS_VALUE, COLUMNS_DESCRIPTION),
-        key("follow", FOLLOW_VALUE, FOLLOW_DESCRIPTION),
-        key("expect", ValueShape::Of(&EXPECT), EXPECT_DESCRIPTION),
+        BLOCK_KEY,
+        FIELDS_KEY,
+        COLUMNS_KEY,
+        FOLLOW_KEY,
+        EXPECT_KEY,
         key("query", ValueShape::Of(&QUERY), "Classic: where the facts are."),
-        key(
-            "items",
-            ValueShape::Wrapped("item", &ITEM),
-            "Classic: the first axis; every item gives rows.",
-        ),
-        key(
-            "dims",
-            ValueShape::Wrapped("item", &ITEM),
-            "Classic: further axes; rows are all combinations.",
-        ),
-        key(
-            "facts",
-            ValueShape::Wrapped("item", &ITEM),
-            "Classic: the last axis. Default: one entry, `fact`.",
-        ),
+        key("items", ITEMS_VALUE, "Classic: the first axis. Each item gives rows."),
+        key("dims", ITEMS_VALUE, "Classic: further axes. The rows are all combinations."),
+        key("facts", ITEMS_VALUE, "Classic: the last axis. Default: one entry, `fact`."),
     ],
     other_keys: None,
     example: r#"dataDefs:
@@ -174,14 +153,15 @@ pub static DATA_DEF: MappingShape = MappingShape {
 pub static QUERY: MappingShape = MappingShape {
     id: "query",
     what: "a query",
-    description: "The block a page is searched in, and the selector of the fact. CSS or XPath, as the \
-            task's parser has it; `%{item.index}` and other variables may stand in both.",
+    description: "The block to search, and the selector of the fact. Both are CSS or XPath, \
+                  depending on the parser of the task. Both may contain variables such as \
+                  `%{item.index}`.",
     keys: &[
         required("block", ValueShape::Text, "Query for the block."),
         key(
             "selector",
             ValueShape::Text,
-            "Query for the fact, inside the block; ` attribute: name` at its end takes an attribute.",
+            "Query for the fact, inside the block. ` attribute: name` at its end takes an attribute.",
         ),
     ],
     other_keys: None,
@@ -192,49 +172,38 @@ pub static QUERY: MappingShape = MappingShape {
 pub static ITEM: MappingShape = MappingShape {
     id: "item",
     what: "an item",
-    description: "One axis of the classic form: a value, or a query for it, and the indexes it runs through.",
+    description: "One entry of an axis: a value or a query for it, and the indexes to try.",
     keys: &[
-        required("name", ValueShape::Text, "Name for variables and converters; not printed."),
+        required("name", ValueShape::Text, "Name for variables and converters. It is not printed."),
         key("value", ValueShape::Text, "A constant value."),
         key(
             "match",
             ValueShape::Text,
-            "Text to look for with `%{item.match}`; also the value, without its backslashes.",
+            "Text for the variable `%{item.match}`. Without its backslashes, it is also the value.",
         ),
         key("script", ValueShape::Text, "JavaScript expression for the value."),
         key(
             "selector",
             ValueShape::Text,
-            "Query for the value, inside the block; ` attribute: name` at its end takes an attribute.",
+            "Query for the value, inside the block. ` attribute: name` at its end takes an \
+             attribute.",
         ),
-        key("index", ValueShape::Whole, "What `%{index}` stands for. Default: 1."),
-        key(
-            "indexRange",
-            ValueShape::Text,
-            "Indexes to run through: `2-6`, or `5-` until `breakAfter`.",
-        ),
-        key(
-            "breakAfter",
-            ValueShape::List(&ValueShape::Text),
-            "Values after which an open range ends.",
-        ),
-        key("filters", ValueShape::Wrapped("filter", &FILTER), "Rows that are dropped."),
+        key("index", ValueShape::Whole, "Value of `%{index}`. Default: 1."),
+        key("indexRange", ValueShape::Text, "Indexes to try: `2-6`, or `5-` until `breakAfter`."),
+        key("breakAfter", TEXT_LIST, "Values that end an open range."),
+        key("filters", ValueShape::Wrapped("filter", &FILTER), "Filters that drop rows."),
         key(
             "prefix",
-            ValueShape::List(&ValueShape::Text),
-            "Texts put in front of the value, each before the last.",
+            TEXT_LIST,
+            "Texts to put before the value. The last of the list comes first in the result.",
         ),
         key(
             "linkGroup",
             ValueShape::Text,
-            "Task group of the pages that the value, an address, leads to.",
+            "Task group of the page that the value, an address, leads to.",
         ),
-        key("linkBreakOn", ValueShape::List(&ValueShape::Text), "Addresses that are not followed."),
-        key(
-            "order",
-            ValueShape::Whole,
-            "What `%{order}` stands for. Default: the place in the list.",
-        ),
+        key("linkBreakOn", TEXT_LIST, "Addresses that are not followed."),
+        key("order", ValueShape::Whole, "Value of `%{order}`. Default: the position in the list."),
     ],
     other_keys: None,
     example: r#"item: { name: year, selector: "th:nth-child(%{index})", indexRange: 2-6 }"#,
@@ -244,17 +213,18 @@ pub static ITEM: MappingShape = MappingShape {
 pub static FILTER: MappingShape = MappingShape {
     id: "filter",
     what: "a filter",
-    description: "Drops the rows whose value its pattern fits.",
+    description: "Drops the rows that match its pattern.",
     keys: &[
         required(
             "type",
             ValueShape::Word(&["value", "match"]),
-            "What is looked at: the `value`, or the item's `match`.",
+            "Text to compare: the `value`, or the `match` of the item.",
         ),
         required(
             "pattern",
             ValueShape::Text,
-            "The text itself, a regular expression for all of it, or one space for blank.",
+            "The text itself, a regular expression for the whole text, or one space for a blank \
+             text.",
         ),
     ],
     other_keys: None,
@@ -265,12 +235,12 @@ pub static FILTER: MappingShape = MappingShape {
 pub static STEP: MappingShape = MappingShape {
     id: "step",
     what: "a step",
-    description: "One step of a chain. `start` and `end` are the ends of a chain.",
+    description: "One step of a chain. A chain runs from `start` to `end`.",
     keys: &[
         required(
             "class",
             ValueShape::Text,
-            "What it does: `page_loader`, `css_parser`, `data_filter`, ... or a class string of Scoopi.",
+            "Kind of step: `page_loader`, `css_parser`, `data_filter`, ... or a class of Scoopi.",
         ),
         required("previous", ValueShape::Text, "Step before it, or `start`."),
         required("next", ValueShape::Text, "Step after it, or `end`."),
@@ -288,18 +258,19 @@ pub static STEP: MappingShape = MappingShape {
 pub static PLUGIN: MappingShape = MappingShape {
     id: "plugin",
     what: "a plugin",
-    description: "An appender, encoder, converter or script, with properties of its own.",
+    description: "An appender, encoder, converter or script with its properties.",
     keys: &[
-        required("name", ValueShape::Text, "Its name."),
+        required("name", ValueShape::Text, "Name of the plugin."),
         required(
             "class",
             ValueShape::Text,
-            "What it is: `file`, `csv`, `jsonl`, `date_roller`, `date_formatter`, ... or a class string of Scoopi.",
+            "Kind of plugin: `file`, `csv`, `jsonl`, `date_roller`, `date_formatter`, ... or a \
+             class of Scoopi.",
         ),
         key(
             "plugins",
             ValueShape::Wrapped("plugin", &PLUGIN),
-            "Plugins inside it: the encoder of an appender.",
+            "Inner plugins, such as the encoder of an appender.",
         ),
     ],
     other_keys: Some((

@@ -1,17 +1,17 @@
-//! The shapes as a page for people.
+//! Writes the mappings of the definition language as a Markdown page.
 
 use super::{MappingShape, ValueShape};
 
 /// The reference of the definition language, in Markdown.
 pub fn reference() -> String {
     let mut page = String::from(
-        "# Definitions: every key\n\n\
-         Written from the program itself by `BLESS=1 cargo test -p spoonbill-defs shapes`; edits are \
-         overwritten. [The guide](guide.md) shows how the keys are used together. For completion and \
-         explanations in an editor, give it `spoonbill schema`.\n\n\
-         Any value may hold `${NAME}` or `${NAME:-default}`, filled from the environment; `$${` is a \
-         literal `${`. Values of variables whose names end in SECRET, TOKEN, PASSWORD or KEY are \
-         never logged.\n",
+        "# Reference: definition keys\n\n\
+         This page lists every key of a definition file. [The guide](guide.md) shows how to use them. \
+         An editor completes and explains the keys with the schema that `spoonbill schema` prints.\n\n\
+         Any value may contain `${NAME}` or `${NAME:-default}`, which environment variables replace. \
+         `$${` is a literal `${`. If a name ends in SECRET, TOKEN, PASSWORD or KEY, its value is never \
+         logged.\n\n\
+         A test generates this page: `BLESS=1 cargo test -p spoonbill-defs shapes`. Edits are lost.\n",
     );
     for shape in MappingShape::all() {
         page.push_str(&section(shape));
@@ -20,19 +20,19 @@ pub fn reference() -> String {
 }
 
 fn section(shape: &MappingShape) -> String {
-    let title = shape.what.trim_start_matches("an ").trim_start_matches("a ");
     let mut lines = vec![
-        format!("\n## {}\n", capitalised(title)),
+        format!("\n## {}\n", capitalised(title(shape))),
         format!("{}\n", shape.description),
         "| key | value | meaning |".to_owned(),
         "| --- | --- | --- |".to_owned(),
     ];
     lines.extend(shape.keys.iter().map(|key| {
         let needed = if key.required { " (required)" } else { "" };
-        format!("| `{}`{needed} | {} | {} |", key.name, kind(&key.value), cell(key.description))
+        let (value, meaning) = (value_type(&key.value), cell(key.description));
+        format!("| `{}`{needed} | {value} | {meaning} |", key.name)
     }));
-    if let Some((words, value)) = &shape.other_keys {
-        lines.push(format!("| ... | {} | {} |", kind(value), cell(words)));
+    if let Some((description, value)) = &shape.other_keys {
+        lines.push(format!("| ... | {} | {} |", value_type(value), cell(description)));
     }
     if !shape.example.is_empty() {
         lines.push(format!("\n```yaml\n{}\n```", shape.example));
@@ -40,39 +40,57 @@ fn section(shape: &MappingShape) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The name of a mapping without its article.
+fn title(shape: &MappingShape) -> &'static str {
+    shape.what.trim_start_matches("an ").trim_start_matches("a ")
+}
+
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A bar would end the cell.
-fn cell(words: &str) -> String {
-    words.replace('|', "\\|")
+/// Escapes `|`, which would end the table cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }
 
-fn kind(value: &ValueShape) -> String {
+fn value_type(value: &ValueShape) -> String {
     match value {
         ValueShape::Text => "text".to_owned(),
         ValueShape::Scalar => "text, number or boolean".to_owned(),
         ValueShape::Whole => "whole number".to_owned(),
         ValueShape::Boolean => "`true` or `false`".to_owned(),
-        ValueShape::Share => "share".to_owned(),
+        ValueShape::Share => "percentage or number from 0 to 1".to_owned(),
         ValueShape::Word(words) => {
-            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-            words.join(", ")
+            alternatives(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
         }
         ValueShape::Of(shape) => link(shape),
-        ValueShape::List(value) => format!("list of: {}", kind(value)),
-        ValueShape::Named(value) => format!("names, each with: {}", kind(value)),
+        ValueShape::List(value) => format!("list of {}", value_type(value)),
+        ValueShape::Named(value) => format!("names, each with {}", value_type(value)),
         ValueShape::Wrapped(key, shape) => format!("list of `{key}:` {}", link(shape)),
+        // One or several of the same.
+        ValueShape::Either([single @ .., ValueShape::List(_)]) => {
+            format!(
+                "{}, or a list",
+                alternatives(&single.iter().map(value_type).collect::<Vec<_>>())
+            )
+        }
         ValueShape::Either(values) => {
-            let kinds: Vec<_> = values.iter().map(kind).collect();
-            kinds.join("; or ")
+            alternatives(&values.iter().map(value_type).collect::<Vec<_>>())
         }
     }
 }
 
+/// `a, b or c`.
+fn alternatives(values: &[String]) -> String {
+    match values {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => values.concat(),
+    }
+}
+
 fn link(shape: &MappingShape) -> String {
-    let title = shape.what.trim_start_matches("an ").trim_start_matches("a ").replace('`', "");
-    format!("[{title}](#{})", title.replace(' ', "-"))
+    let title = title(shape).replace('`', "");
+    format!("[{title}](#{})", title.replace(' ', "-").to_lowercase())
 }

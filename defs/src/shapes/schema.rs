@@ -125,7 +125,7 @@ fn of(value: &ValueShape) -> Json {
     }
 }
 
-/// What a variable may stand for.
+/// A variable may replace the value, so a text with one also passes.
 fn filled(schema: &Json) -> Json {
     json!({ "anyOf": [schema, { "type": "string", "pattern": r"\$\{" }] })
 }
