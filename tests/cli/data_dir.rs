@@ -60,7 +60,7 @@ fn an_unfinished_run_of_other_definitions_is_refused_until_it_is_discarded() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 3
     --- stderr
-    error: the data directory holds an unfinished run of other definitions or settings: locator group `g` has changed, dataDef `d` has changed; to finish it, run with the old ones again; to discard it, add `--fresh`; to leave it alone, name another `--data-dir`
+    error: the data directory holds an unfinished run of other definitions or settings: locator group `g` has changed, dataDef `d` has changed; to finish it, run with the old ones; to discard it, add `--fresh`; to keep it, name another `--data-dir`
     "#);
     assert_eq!(site.hits("/quick"), 0);
     assert_eq!(work.rows(&["--fresh"]), ["b|g|heading|quick"]);

@@ -33,7 +33,7 @@ fn a_changed_setting_is_named_with_both_values() {
     insta::assert_snapshot!(work.run(&changed).shown(&work), @r#"
     exit 3
     --- stderr
-    error: the data directory holds an unfinished run of other definitions or settings: setting `fact.notFound.replaceWith` was `not found` and is `none`, setting `links.depth.max` was `10000` and is `5`, setting `loader.body.max` was `16MiB` and is `1MiB`; to finish it, run with the old ones again; to discard it, add `--fresh`; to leave it alone, name another `--data-dir`
+    error: the data directory holds an unfinished run of other definitions or settings: setting `fact.notFound.replaceWith` was `not found` and is `none`, setting `links.depth.max` was `10000` and is `5`, setting `loader.body.max` was `16MiB` and is `1MiB`; to finish it, run with the old ones; to discard it, add `--fresh`; to keep it, name another `--data-dir`
     "#);
     let ending = work.run(&["runDateTimeText="]);
     let words = "setting `runDateTimeText` was `2020-07-01T10:20:05.000+0000` and is not set";

@@ -100,7 +100,7 @@ fn what_is_wrong_with_a_source_is_told_with_its_place() {
         ":8:43",
         "there is no column `tilte`",
         ":9:9",
-        "these are more than 10000000 addresses in all",
+        "the definitions have more than 10000000 addresses",
         "urls.max",
     ] {
         assert!(ending.stderr.contains(words), "{words} in {}", ending.stderr);

@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use spoonbill_defs::Sources;
-
 use super::problems::{self, Shown};
 use super::{LogArgs, SettingArgs, print_out};
-use crate::config::Config;
 use crate::error::counted;
-use crate::plan::prepare::{forms, looked_up, prepare};
-use crate::plan::publish::{Composed, compose};
+use crate::plan::load::Definitions;
+use crate::plan::prepare::{Plan, forms, looked_up};
 
 pub(super) fn check(
     defs_dir: &Path,
@@ -22,10 +19,10 @@ pub(super) fn check(
         Ok(config) => config,
         Err(code) => return code,
     };
-    match compose(defs_dir, &config) {
-        Ok(composed) => {
-            problems::print(&composed.warnings, Shown::ProblemsAndCount);
-            let defs = &composed.published.defs;
+    match Definitions::load(defs_dir, &config) {
+        Ok(Definitions { plan, warnings, .. }) => {
+            problems::print(&warnings, Shown::ProblemsAndCount);
+            let defs = &plan.published.defs;
             let groups = &defs.locator_groups;
             let locators: usize = groups.iter().map(|group| group.locators.len()).sum();
             let sources: usize = groups.iter().map(|group| group.sources.len()).sum();
@@ -41,7 +38,7 @@ pub(super) fn check(
                 counted(tasks as u64, "task"),
                 counted(defs.data_defs.len() as u64, "data definition"),
             ));
-            if explain { told(&composed, &config) } else { 0 }
+            if explain { explain_reading(&plan) } else { 0 }
         }
         Err(found) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
@@ -50,15 +47,10 @@ pub(super) fn check(
     }
 }
 
-/// Tells how pages are read. There is one way, whatever the definitions: all that is looked up in a
-/// page is looked up in one tree for each manner of reading, which is made once.
-fn told(composed: &Composed, config: &Config) -> u8 {
-    let Ok(prepared) = prepare(&composed.published, config, &composed.date, &Sources::default())
-    else {
-        return 3;
-    };
+/// Prints how pages are read: one tree for each dialect, which all tasks of a page share.
+fn explain_reading(plan: &Plan) -> u8 {
     let mut lines = Vec::new();
-    for (name, group) in &prepared.groups {
+    for (name, group) in &plan.groups {
         let forms = match forms(group) {
             forms if forms.is_empty() => "nothing: it is loaded only".to_owned(),
             forms => forms.join(", and "),

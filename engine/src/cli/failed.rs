@@ -3,7 +3,7 @@
 use super::{SettingArgs, expect_run, print_err, print_out, secrets};
 use crate::bootstrap::Node;
 use crate::ledger::JobId;
-use crate::plan::publish::Published;
+use crate::plan::publish::PublishedPlan;
 use crate::store::{Answer, Question, StoreError};
 
 pub(super) fn failed(settings: &SettingArgs) -> u8 {
@@ -39,7 +39,7 @@ pub(super) fn keep_secrets(node: &Node) -> Result<(), StoreError> {
         return Ok(());
     };
     if let Answer::Blob(Some(blob)) = node.store.ask_blocking(Question::Blob(run.plan.defs))?
-        && let Ok(published) = postcard::from_bytes::<Published>(&blob)
+        && let Ok(published) = postcard::from_bytes::<PublishedPlan>(&blob)
     {
         secrets::keep(&published.secrets);
     }

@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::error::{RunError, Signal, counted};
 use crate::failpoint;
 use crate::ledger::OpenMode;
-use crate::plan::publish::{compose, identity};
+use crate::plan::identity::identity;
+use crate::plan::load::Definitions;
 use crate::run::replay::Plan;
 use crate::run::report::{FinishReason, Replay, Report};
 use crate::run::shutdown::{self, Ears, Stop};
@@ -88,13 +89,13 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
     if let Some(code) = unfit(&config, which) {
         return code;
     }
-    let offer = match compose(&args.defs_dir, &config) {
-        Ok(composed) => {
-            secrets::keep(&composed.published.secrets);
+    let offer = match Definitions::load(&args.defs_dir, &config) {
+        Ok(definitions) => {
+            secrets::keep(&definitions.plan.published.secrets);
             if !args.logging.quiet {
-                problems::print(&composed.warnings, Shown::Problems);
+                problems::print(&definitions.warnings, Shown::Problems);
             }
-            Offer::of(composed)
+            Offer::of(definitions)
         }
         Err(found) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
@@ -104,7 +105,7 @@ pub(super) fn run(args: &RunArgs, which: Which) -> u8 {
             // The others have to know if this node is to set up the run.
             let words = RunError::Problems(found).words();
             let (config, dir) = (config.clone(), args.defs_dir.clone());
-            Offer { composed: Err(words), config, dir }
+            Offer { definitions: Err(words), config, dir }
         }
     };
     if let Some(path) = &args.report
@@ -218,8 +219,8 @@ fn tell_if_continued(
         return Ok(());
     }
     let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else { return Ok(()) };
-    let same = |composed| run.plan.identity == identity(composed);
-    if mode == OpenMode::Fresh || run.closed || !offer.composed.as_ref().is_ok_and(same) {
+    let same = |own: &Definitions| run.plan.identity == identity(&own.plan);
+    if mode == OpenMode::Fresh || run.closed || !offer.definitions.as_ref().is_ok_and(same) {
         return Ok(());
     }
     let (done, left) = (counted(run.done, "job"), run.known - run.done - run.failed);
@@ -231,11 +232,11 @@ fn tell_if_continued(
 
 /// Computes all rows anew beside the last run, whose data directory is held but not changed.
 fn replay(args: &RunArgs, ears: Ears, offer: Offer) -> Result<u8, RunError> {
-    let composed = offer.composed.map_err(RunError::Broken)?;
+    let definitions = offer.definitions.map_err(RunError::Broken)?;
     let engine = Engine::start(ears)?;
-    let before = Node::read(&composed.config)?;
+    let before = Node::read(&definitions.plan.config)?;
     failed::keep_secrets(&before)?;
-    let replayed = Plan::new(&before, composed).and_then(|plan| {
+    let replayed = Plan::new(&before, &definitions).and_then(|plan| {
         let node = Node::solo(&plan.offer.config)?;
         let code = engine.drive(args, &node, &plan.offer, &plan.errand).and_then(|mut ended| {
             match ended.report.finish_reason {

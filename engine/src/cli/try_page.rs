@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
-use spoonbill_defs::{Defs, Sources};
+use spoonbill_defs::Defs;
 use spoonbill_plugins::data::{Data, Row};
 use spoonbill_plugins::encoder::{Encoder as _, JsonLines, PageTags};
 use spoonbill_plugins::page::Page;
@@ -18,8 +18,7 @@ use super::{LogArgs, SettingArgs, print_err, print_out, secrets, table};
 use crate::error::counted;
 use crate::ledger::{Grant, JobId, Tally, Token};
 use crate::plan::identity;
-use crate::plan::prepare::prepare;
-use crate::plan::publish::{Composed, compose};
+use crate::plan::load::Definitions;
 use crate::steps::{Delivery, Preview, Worker, Workshop};
 
 #[derive(Debug, Args)]
@@ -47,31 +46,23 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let composed = match compose(&args.defs, &config) {
-        Ok(composed) => composed,
+    let plan = match Definitions::load(&args.defs, &config) {
+        Ok(definitions) => definitions.plan,
         Err(found) => {
             problems::print(&found.0, Shown::ProblemsAndCount);
             return 3;
         }
     };
-    secrets::keep(&composed.published.secrets);
+    secrets::keep(&plan.published.secrets);
     let complain = |code: u8, words: &str| {
         print_err(&format!("error: {words}\n"));
         code
     };
-    let group = match group(args, &composed.published.defs) {
+    let group = match group(args, &plan.published.defs) {
         Ok(group) => group,
         Err(words) => return complain(2, &words),
     };
-    let Composed { published, config, date, .. } = &composed;
-    let prepared = match prepare(published, config, date, &Sources::default()) {
-        Ok(prepared) => prepared,
-        Err(found) => {
-            problems::print(&found.0, Shown::ProblemsAndCount);
-            return 3;
-        }
-    };
-    let fetched = match load(&args.source, config) {
+    let fetched = match load(&args.source, &config) {
         Ok(fetched) => fetched,
         Err(words) => return complain(4, &words),
     };
@@ -81,11 +72,11 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
         group: group.as_str().into(),
         url: args.source.as_str().into(),
         base: if web { fetched.final_url.as_str().into() } else { args.source.as_str().into() },
-        from_date: date.0.clone(),
+        from_date: plan.date.0.clone(),
         body: fetched.body,
         content_type: fetched.content_type,
     };
-    let shop = Workshop::of(prepared, config);
+    let shop = Workshop::of(plan);
     let root = identity::key(&[&group, &args.source]);
     let grant = Grant {
         id: JobId(1),

@@ -1,4 +1,4 @@
-//! Where further locators come from: ranges in addresses, and files of addresses.
+//! Start pages beyond those written one by one: ranges in addresses, and files of addresses.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,10 +9,10 @@ use spoonbill_defs::{Defs, Problem, Sources, Text, UrlSource};
 use spoonbill_plugins::follow::{Listed, UrlList, UrlPattern};
 
 use crate::config::Config;
-use crate::plan::publish::places;
+use crate::plan::files::candidates;
 
-/// Looks every source through before anything is seeded: gives the hashes of files, which are part
-/// of a run, and everything that is wrong.
+/// Checks every source before anything is seeded. Returns the hashes of the files, which are part of
+/// the run's identity, and all problems.
 pub(crate) fn examine(
     defs: &Defs,
     dir: &Path,
@@ -21,14 +21,14 @@ pub(crate) fn examine(
 ) -> (BTreeMap<String, [u8; 32]>, Vec<Problem>) {
     let (mut hashes, mut problems) = (BTreeMap::new(), Vec::new());
     let (mut total, max) = (0_u64, config.links.urls_max);
-    let find = |name: &str| find(&places(name, dir, config), name);
+    let find = |name: &str| find(&candidates(name, dir, config), name);
     for source in defs.locator_groups.iter().flat_map(|group| &group.sources) {
         let counted = match source {
             UrlSource::Pattern(text) => UrlPattern::parse(&text.text)
                 .map(|pattern| pattern.count())
                 .map_err(|message| Problem::error(sources, text.at, message)),
             UrlSource::File { file, column, name } => {
-                look_through(file, column.as_ref(), name.as_ref(), &find, max).map_or_else(
+                check_file(file, column.as_ref(), name.as_ref(), &find, max).map_or_else(
                     |(at, message)| Err(Problem::error(sources, at.at, message)),
                     |(hash, count)| {
                         hashes.insert(file.text.clone(), hash);
@@ -45,8 +45,8 @@ pub(crate) fn examine(
                 let within = total <= max;
                 total = total.saturating_add(count);
                 if within && total > max {
-                    let words = format!("these are more than {max} addresses in all");
-                    let help = "ask for fewer, or raise the setting `urls.max`".to_owned();
+                    let words = format!("the definitions have more than {max} addresses");
+                    let help = "name fewer, or raise the setting `urls.max`".to_owned();
                     let problem = Problem::error(sources, at, words);
                     problems.push(Problem { help: Some(help), ..problem });
                 }
@@ -57,8 +57,8 @@ pub(crate) fn examine(
     (hashes, problems)
 }
 
-/// Hash and length of a file of addresses, or what is wrong with which of its keys.
-fn look_through<'t>(
+/// Hash and length of a file of addresses, or the key that is wrong and why.
+fn check_file<'t>(
     file: &'t Text,
     column: Option<&'t Text>,
     name: Option<&'t Text>,
@@ -70,7 +70,7 @@ fn look_through<'t>(
     let open = || File::open(&path).map_err(|error| of_file(error.to_string()));
     let hash = hash_of(&path).map_err(|error| of_file(error.to_string()))?;
     let titles = [column, name].map(|title| title.map(Text::as_str));
-    // Each title by itself, so that the problem stands at the wrong one.
+    // The column is tried first and alone, so that the problem points at the title that is wrong.
     if let Some(column) = column {
         UrlList::open(BufReader::new(open()?), titles[0], None)
             .map_err(|message| (column, format!("file `{}`: {message}", file.text)))?;
@@ -86,7 +86,7 @@ fn look_through<'t>(
         }
     }
     if count == 0 {
-        return Err(of_file("it holds no address".to_owned()));
+        return Err(of_file("it has no addresses".to_owned()));
     }
     Ok((hash, count))
 }
@@ -97,33 +97,33 @@ fn hash_of(path: &Path) -> std::io::Result<[u8; 32]> {
     Ok(*hasher.finalize().as_bytes())
 }
 
-/// The first of some places where a file lies.
-fn find(places: &[PathBuf], name: &str) -> Result<PathBuf, String> {
-    places.iter().find(|place| place.is_file()).cloned().ok_or_else(|| {
-        let mut looked: Vec<String> = places.iter().map(|at| at.display().to_string()).collect();
+/// The first of the paths that is a file.
+fn find(paths: &[PathBuf], name: &str) -> Result<PathBuf, String> {
+    paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
+        let mut looked: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         looked.dedup();
-        format!("there is no file `{name}`; looked for `{}`", looked.join("`, `"))
+        format!("there is no file `{name}`; tried `{}`", looked.join("`, `"))
     })
 }
 
-/// The files of addresses of a run, as they are found on this machine.
+/// A run's files of addresses on this machine.
 #[derive(Debug)]
 pub(crate) struct ListFiles {
     hashes: BTreeMap<String, [u8; 32]>,
-    places: BTreeMap<String, Vec<PathBuf>>,
+    paths: BTreeMap<String, Vec<PathBuf>>,
 }
 
-/// Locators under way.
+/// A stream of addresses, read on demand.
 pub(crate) type Locators = Box<dyn Iterator<Item = Result<Listed, String>> + Send>;
 
 impl ListFiles {
-    /// Files with the hashes that the run was opened with.
+    /// Files that must have the hashes with which the run was opened.
     pub(crate) fn new(hashes: &BTreeMap<String, [u8; 32]>, dir: &Path, config: &Config) -> Self {
-        let places = hashes.keys().map(|name| (name.clone(), places(name, dir, config)));
-        Self { hashes: hashes.clone(), places: places.collect() }
+        let paths = hashes.keys().map(|name| (name.clone(), candidates(name, dir, config)));
+        Self { hashes: hashes.clone(), paths: paths.collect() }
     }
 
-    /// The locators of a source, one after the other.
+    /// The locators of a source, in order.
     pub(crate) fn locators(&self, source: &UrlSource) -> Result<Locators, String> {
         match source {
             UrlSource::Pattern(text) => {
@@ -144,10 +144,10 @@ impl ListFiles {
     }
 
     fn open(&self, name: &str) -> Result<BufReader<File>, String> {
-        let path = find(self.places.get(name).map_or(&[], Vec::as_slice), name)?;
+        let path = find(self.paths.get(name).map_or(&[], Vec::as_slice), name)?;
         let hash = hash_of(&path).map_err(|error| error.to_string())?;
         if self.hashes.get(name) != Some(&hash) {
-            return Err(String::from("it is not the file that the run was opened with"));
+            return Err(String::from("it has changed since the run was opened"));
         }
         File::open(&path).map(BufReader::new).map_err(|error| error.to_string())
     }

@@ -1,16 +1,18 @@
-//! What differs between the definitions of an unfinished run and those of now, in words.
+//! Explains how the definitions of an unfinished run differ from the current ones.
 
 use std::collections::BTreeMap;
 
 use spoonbill_defs::Defs;
 
 use crate::ledger::OpenMode;
-use crate::plan::publish::{Composed, DECIDING, Published, encode};
+use crate::plan::identity::DECIDING;
+use crate::plan::prepare::Plan;
+use crate::plan::publish::{PublishedPlan, encode};
 
-/// The choice a person has when the data directory holds another run; `defs` and `settings` are
-/// those it was published with.
-pub(crate) fn words(defs: &[u8], settings: &[u8], new: &Composed, mode: OpenMode) -> String {
-    let mut found = match postcard::from_bytes::<Published>(defs) {
+/// The message for a data directory that holds another run. `defs` and `settings` are the published
+/// bytes of that run.
+pub(crate) fn explain(defs: &[u8], settings: &[u8], new: &Plan, mode: OpenMode) -> String {
+    let mut found = match postcard::from_bytes::<PublishedPlan>(defs) {
         Ok(old) => changes(&old, &new.published),
         Err(_) => vec!["its definitions cannot be read".to_owned()],
     };
@@ -25,28 +27,28 @@ pub(crate) fn words(defs: &[u8], settings: &[u8], new: &Composed, mode: OpenMode
         }
     };
     let changes = if found.is_empty() {
-        "another version of this program has begun it".to_owned()
+        "another version of Spoonbill began it".to_owned()
     } else {
         found.join(", ")
     };
     let discard = match mode {
-        OpenMode::Retry => "to begin anew, `spoonbill run --fresh`",
+        OpenMode::Retry => "to start a new run, use `spoonbill run --fresh`",
         OpenMode::Continue | OpenMode::Fresh => "to discard it, add `--fresh`",
     };
     format!(
-        "{what}: {changes}; to finish it, run with the old ones again; {discard}; to leave it \
-         alone, name another `--data-dir`"
+        "{what}: {changes}; to finish it, run with the old ones; {discard}; to keep it, name another \
+         `--data-dir`"
     )
 }
 
-fn changes(old: &Published, new: &Published) -> Vec<String> {
+fn changes(old: &PublishedPlan, new: &PublishedPlan) -> Vec<String> {
     let mut found = Vec::new();
     compare("locator group", &locator_groups(&old.defs), &locator_groups(&new.defs), &mut found);
     compare("task group", &task_groups(&old.defs), &task_groups(&new.defs), &mut found);
     compare("dataDef", &data_defs(&old.defs), &data_defs(&new.defs), &mut found);
     compare("script", &named(&old.files), &named(&new.files), &mut found);
     compare("list", &named(&old.lists), &named(&new.lists), &mut found);
-    // Their values may be secret, their names are not.
+    // The values may be secret; the names are not.
     compare("variable", &named(&old.secrets), &named(&new.secrets), &mut found);
     if found.is_empty() && old.defs != new.defs {
         found.push("the definitions have changed".to_owned());

@@ -1,14 +1,45 @@
-//! Names of jobs: two jobs with one key are one job.
+//! What runs and jobs are known by. A run is continued only by definitions with the same identity, and
+//! jobs with the same key are one job.
 
 use spoonbill_plugins::follow::without_user;
 use spoonbill_plugins::loader::Target;
 
 use crate::ledger::{JobKey, NewJob, Quota};
+use crate::plan::prepare::Plan;
+use crate::plan::publish::encode;
 
-/// A job for a locator. Its key holds the seeded locator it descends from: below one of them a
-/// page is loaded once for each group, below another it is other work.
+/// The settings that decide the rows, so that runs with other values are other runs. Politeness, time
+/// limits and paths on this machine are not among them.
+pub(crate) const DECIDING: [&str; 12] = [
+    "fact.blank.replace",
+    "fact.blank.replaceWith",
+    "fact.notFound.replaceWith",
+    "dateTimePattern",
+    "output.order",
+    "runDateTimeText",
+    "follow.dropParams",
+    "links.depth.max",
+    "links.page.max",
+    "sitemap.urls.max",
+    "sitemap.files.max",
+    "loader.body.max",
+];
+
+/// The identity of a run: a hash of its definitions and of the settings that decide the rows.
+pub(crate) fn identity(plan: &Plan) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&encode(&*plan.published));
+    for key in DECIDING {
+        hasher.update(plan.config.get(key).unwrap_or_default().as_bytes());
+        hasher.update(&[0]);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// The job of a locator. Its key includes the seeded locator that it descends from: a group loads a
+/// page once below each seeded locator.
 pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
-    // An address that cannot be loaded still becomes a job: it fails with its reason.
+    // An invalid address becomes a job too: the job fails, and the report names its reason.
     let lane = Target::lane_of(url).unwrap_or_else(|| "local".to_owned());
     NewJob {
         key: key(&[std::str::from_utf8(&hex(root)).unwrap_or_default(), group, url]),
@@ -24,8 +55,8 @@ pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u
     }
 }
 
-/// A job for a page found by following a link, wherever that was: once for each group and run. It
-/// is its own root, so that nothing below it depends on who found it first.
+/// The job of a page that a link leads to: a group loads it once a run. It is its own root, so nothing
+/// below it depends on which page linked to it first.
 pub(crate) fn followed_job(
     name: &str,
     group: &str,
@@ -38,7 +69,7 @@ pub(crate) fn followed_job(
     NewJob { key, origin, quota, ..new_job(key, name, group, url, depth) }
 }
 
-/// Names a page of a group that links lead to, by its address in the one spelling.
+/// The key of a followed page. `url` is canonical.
 pub(crate) fn page_key(group: &str, url: &str) -> JobKey {
     key(&["follow", group, &without_user(url)])
 }
@@ -51,7 +82,7 @@ fn hex(key: JobKey) -> [u8; 32] {
     hex
 }
 
-/// 128 bits of a hash over the parts and their lengths.
+/// 128 bits of a hash over the parts and their lengths, so that no two lists of parts collide.
 pub(crate) fn key(parts: &[&str]) -> JobKey {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::bootstrap::{Node, Place};
-use crate::config::Config;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::{
@@ -18,8 +17,10 @@ use crate::ledger::{
     completion,
 };
 use crate::plan::changes;
-use crate::plan::prepare::{Prepared, RunDate, prepare};
-use crate::plan::publish::{Composed, Published, encode, identity};
+use crate::plan::identity::identity;
+use crate::plan::load::Definitions;
+use crate::plan::prepare::{Plan, RunDate, prepare};
+use crate::plan::publish::{PublishedPlan, encode};
 use crate::run::barricade::Barricades;
 use crate::run::seed::{Seeding, seed};
 use crate::run::session::Tenancy;
@@ -30,18 +31,6 @@ use crate::store::{Answer, Question, Store, StoreError};
 const COMPLETION_LOOK: Duration = Duration::from_millis(200);
 /// Jobs of one host that a node of a cluster gets ahead at most.
 const AHEAD_MAX: u32 = 32;
-
-/// What every node reads back from the store: nobody works from what it composed itself.
-pub(crate) struct Agreed {
-    /// The definitions.
-    published: Published,
-    /// The settings, with those of this machine.
-    pub config: Config,
-    /// Everything compiled.
-    pub prepared: Prepared,
-    /// When the run takes place.
-    pub date: RunDate,
-}
 
 /// What a node knew before it was in.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +49,7 @@ pub(crate) async fn agree(
     errand: &Errand,
     tenancy: &mut Tenancy,
     before: Before,
-) -> Result<Agreed, RunError> {
+) -> Result<Arc<Plan>, RunError> {
     let store = &node.store;
     let Answer::Run(last) = store.ask(Question::Run).await? else {
         return Err(RunError::Internal("the store does not tell its run".to_owned()));
@@ -96,9 +85,9 @@ pub(crate) async fn agree(
         }
     }
     let set_up = barricades.cross("setup", async |session, epoch| {
-        let composed = offer.composed.as_ref();
-        let composed = composed.map_err(|words| RunError::Broken(words.clone()))?;
-        open_run(node, session, epoch, composed, errand).await.map(|()| Vec::new())
+        let definitions = offer.definitions.as_ref();
+        let definitions = definitions.map_err(|words| RunError::Broken(words.clone()))?;
+        open_run(node, session, epoch, &definitions.plan, errand).await.map(|()| Vec::new())
     });
     set_up.await?;
     let plan = agreed(store, offer).await?;
@@ -161,8 +150,8 @@ async fn voters_leave(mut standing: watch::Receiver<Standing>) {
 
 /// Says where this node was told otherwise than the one that set the run up.
 fn warn_of_differences(offer: &Offer, errand: &Errand, run: &Run) {
-    match &offer.composed {
-        Ok(composed) if identity(composed) == run.plan.identity => {}
+    match &offer.definitions {
+        Ok(own) if identity(&own.plan) == run.plan.identity => {}
         Ok(_) => tracing::warn!(
             "the definitions on this node, or settings that decide the rows, differ from those of the run; \
              it goes by the run's"
@@ -222,41 +211,37 @@ async fn open_run(
     node: &Node,
     session: SessionId,
     epoch: Epoch,
-    composed: &Composed,
+    own: &Plan,
     errand: &Errand,
 ) -> Result<(), RunError> {
     let (store, mode) = (&node.store, errand.mode);
-    let publish = Publication {
-        defs: encode(&composed.published),
-        config: encode(&composed.config.shared()),
-    };
-    let config = &composed.config;
+    let publish =
+        Publication { defs: encode(&*own.published), config: encode(&own.config.shared()) };
+    let config = &own.config;
     let (take_limit, parallelism) = (config.job.take_limit as u32, config.fetch.parallelism as u32);
-    let groups = &composed.published.defs.locator_groups;
-    let prepared = prepared(composed)?;
+    let groups = &own.published.defs.locator_groups;
     if mode == OpenMode::Retry {
-        check_columns(store, composed, &prepared).await?;
+        check_columns(store, own).await?;
     }
-    let (appenders, by_level) = (prepared.appenders.len() as u32, prepared.by_level);
     let wanted = match &errand.replay {
         Some(replay) => replay.folder.clone(),
-        None => composed.date.text(&config.output.dir_timestamp_pattern),
+        None => own.date.text(&config.output.dir_timestamp_pattern),
     };
     let begins = begins(store, mode).await?;
     failpoint::pass("run.folder.before");
     let folder = if begins { folder::claim(&config.output.dir, &wanted) } else { wanted };
     failpoint::pass("run.folder.after");
     let plan = RunPlan {
-        identity: identity(composed),
+        identity: identity(own),
         defs: *blake3::hash(&publish.defs).as_bytes(),
         config: *blake3::hash(&publish.config).as_bytes(),
-        date: composed.date.0.to_string(),
+        date: own.date.0.to_string(),
         folder: folder.clone(),
         groups: groups.iter().map(|group| group.name.text.clone()).collect(),
-        appenders,
+        appenders: own.appenders.len() as u32,
         seats: node.place.seats.clone(),
-        by_level,
-        sequence: composed.published.defs.start_order(),
+        by_level: own.by_level,
+        sequence: own.published.defs.start_order(),
         policy: Policy {
             delay_ms: config.fetch.delay.as_millis() as u64,
             slots: parallelism,
@@ -286,7 +271,7 @@ async fn open_run(
         Reply::NotEnded => Err(RunError::NotEnded),
         Reply::Unfinished { defs, config } => {
             let (defs, config) = (blob(store, defs).await?, blob(store, config).await?);
-            Err(RunError::OtherRun(changes::words(&defs, &config, composed, mode)))
+            Err(RunError::OtherRun(changes::explain(&defs, &config, own, mode)))
         }
         other => Err(RunError::unexpected("run", &other)),
     }
@@ -310,24 +295,15 @@ async fn submit_when_possible(store: &Arc<dyn Store>, open: Command) -> Result<R
     }
 }
 
-fn prepared(composed: &Composed) -> Result<Prepared, RunError> {
-    let Composed { published, config, date, .. } = composed;
-    prepare(published, config, date, &Sources::default()).map_err(RunError::Problems)
-}
-
 /// Rows of a retry go to the files of the run: they have to have the same columns.
-async fn check_columns(
-    store: &Arc<dyn Store>,
-    composed: &Composed,
-    prepared: &Prepared,
-) -> Result<(), RunError> {
+async fn check_columns(store: &Arc<dyn Store>, own: &Plan) -> Result<(), RunError> {
     let Answer::Run(Some(run)) = store.ask(Question::Run).await? else { return Ok(()) };
     let bytes = blob(store, run.plan.defs).await?;
-    let Ok(old) = postcard::from_bytes::<Published>(&bytes) else { return Ok(()) };
-    let Ok(old) = prepare(&old, &composed.config, &composed.date, &Sources::default()) else {
+    let Ok(old) = postcard::from_bytes::<PublishedPlan>(&bytes) else { return Ok(()) };
+    let Ok((old, _)) = prepare(&Arc::new(old), &own.config, &own.date, &Sources::default()) else {
         return Ok(());
     };
-    let changed = prepared.appenders.iter().find(|new| {
+    let changed = own.appenders.iter().find(|new| {
         let known = old.appenders.iter().find(|known| known.file.file == new.file.file);
         known.is_none_or(|known| known.header != new.header)
     });
@@ -348,18 +324,26 @@ async fn begins(store: &Arc<dyn Store>, mode: OpenMode) -> Result<bool, RunError
     Ok(mode == OpenMode::Fresh || mode == OpenMode::Continue && !unfinished)
 }
 
-async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Agreed, RunError> {
+/// The plan as the store has it. A node compiles it only if its own definitions, settings or date differ.
+async fn agreed(store: &Arc<dyn Store>, offer: &Offer) -> Result<Arc<Plan>, RunError> {
     let run = current(store).await?;
     let odd = |what: &str| RunError::Internal(format!("published {what} cannot be read back"));
-    let published: Published =
-        postcard::from_bytes(&blob(store, run.plan.defs).await?).map_err(|_| odd("definitions"))?;
+    let defs = blob(store, run.plan.defs).await?;
     let settings: std::collections::BTreeMap<String, String> =
         postcard::from_bytes(&blob(store, run.plan.config).await?).map_err(|_| odd("settings"))?;
     let config = offer.config.with_published(settings).map_err(RunError::Problems)?;
     let date = RunDate::parse(&run.plan.date).ok_or_else(|| odd("run date"))?;
-    let prepared =
-        prepare(&published, &config, &date, &Sources::default()).map_err(RunError::Problems)?;
-    Ok(Agreed { published, config, prepared, date })
+    if let Ok(Definitions { plan, .. }) = &offer.definitions
+        && encode(&*plan.published) == defs
+        && plan.config.to_map() == config.to_map()
+        && plan.date == date
+    {
+        return Ok(Arc::clone(plan));
+    }
+    let published: PublishedPlan = postcard::from_bytes(&defs).map_err(|_| odd("definitions"))?;
+    let (plan, _) = prepare(&Arc::new(published), &config, &date, &Sources::default())
+        .map_err(RunError::Problems)?;
+    Ok(Arc::new(plan))
 }
 
 /// The run of now.
@@ -382,13 +366,13 @@ async fn seed_once(
     store: &Arc<dyn Store>,
     session: SessionId,
     epoch: Epoch,
-    plan: &Agreed,
+    plan: &Plan,
     dir: &Path,
 ) -> Result<Vec<Command>, RunError> {
     let run = current(store).await?;
     if run.seeded.len() == run.plan.groups.len() {
         return Ok(Vec::new());
     }
-    let seeding = Seeding::new(&plan.published, &plan.prepared, &plan.config, dir);
+    let seeding = Seeding::new(plan, dir);
     seed(store, session, epoch, &plan.published.defs, seeding).await
 }

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spoonbill_plugins::dates::Pattern;
-use spoonbill_plugins::loader::LoadError;
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
@@ -34,8 +33,9 @@ use crate::error::{RunError, Signal};
 use crate::failpoint;
 use crate::ledger::{Command, OpenMode, Phase, Policy, Reply, Run};
 use crate::pages::{Documents, FILE as PAGES_FILE};
-use crate::plan::publish::Composed;
-use crate::run::agree::{Agreed, Before, agree, current, left_behind};
+use crate::plan::load::Definitions;
+use crate::plan::prepare::Plan;
+use crate::run::agree::{Before, agree, current, left_behind};
 use crate::run::append::{AppendOrder, Appended, AppenderMediator};
 use crate::run::jobs::{Bounds, JobMediator, Share, Wires};
 use crate::run::monitor::Monitor;
@@ -78,8 +78,8 @@ pub(crate) struct Replaying {
 /// What a node brings along: its definitions, if they are good, and what belongs to its machine.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// The definitions as composed here, or what is wrong with them, in words.
-    pub composed: Result<Composed, String>,
+    /// The definitions of this node, or the problems with them as text.
+    pub definitions: Result<Definitions, String>,
     /// The settings of this node.
     pub config: Config,
     /// Where the definitions lie on this machine, and files beside them.
@@ -88,9 +88,9 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// Good definitions.
-    pub(crate) fn of(composed: Composed) -> Self {
-        let (config, dir) = (composed.config.clone(), composed.dir.clone());
-        Self { composed: Ok(composed), config, dir }
+    pub(crate) fn of(definitions: Definitions) -> Self {
+        let (config, dir) = (definitions.plan.config.clone(), definitions.dir.clone());
+        Self { definitions: Ok(definitions), config, dir }
     }
 }
 
@@ -268,8 +268,8 @@ pub(crate) async fn run(
         AppenderMediator::start(store, Vec::new()).map_err(|error| no_thread(&error))?
     };
     let config = plan.config.clone();
-    let expectations = plan.prepared.expectations();
-    let tasks = Arc::new(task_mediator(plan, errand.replay.as_ref(), &node.place)?);
+    let expectations = plan.expectations();
+    let tasks = Arc::new(task_mediator(&plan, errand.replay.as_ref(), &node.place)?);
     let share = Arc::new(Mutex::new(Share::default()));
     let (broken, policy) = (appenders.broken(), run.plan.policy);
     let number = run.number;
@@ -310,7 +310,7 @@ async fn enter(
     offer: &Offer,
     errand: &Errand,
     stop: &watch::Receiver<Stop>,
-) -> Result<(Tenancy, JoinHandle<()>, Agreed), RunError> {
+) -> Result<(Tenancy, JoinHandle<()>, Arc<Plan>), RunError> {
     let store = &node.store;
     let asked = asked_to_stop(node, stop.clone());
     let parting = exit_mark::code(&offer.config.store.data_dir).filter(|_| !node.place.alone);
@@ -372,12 +372,12 @@ fn no_thread(error: &std::io::Error) -> RunError {
 
 fn start_appenders(
     store: &Arc<dyn Store>,
-    plan: &Agreed,
+    plan: &Plan,
     run: &Run,
     folder: &str,
 ) -> Result<AppenderMediator, RunError> {
     let output = &plan.config.output;
-    let orders = plan.prepared.appenders.iter().zip(&run.positions).zip(0..);
+    let orders = plan.appenders.iter().zip(&run.positions).zip(0..);
     let orders = orders.map(|((spec, position), number)| AppendOrder {
         number,
         path: spec.file.path(&output.dir, folder),
@@ -451,18 +451,17 @@ async fn work(
 }
 
 fn task_mediator(
-    plan: Agreed,
+    plan: &Arc<Plan>,
     replay: Option<&Replaying>,
     place: &Place,
 ) -> Result<TaskMediator, RunError> {
-    let Agreed { config, prepared, date, .. } = plan;
+    let (config, date) = (&plan.config, plan.date.clone());
     let fetch = &config.fetch;
-    let internal = |what: String| RunError::Internal(what);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.parse.threads == 0 { cores } else { config.parse.threads };
     let pool = Pool::start(threads, config.job.take_limit, Worker::default)
-        .map_err(|error| internal(format!("no worker threads: {error}")))?;
-    let shop = Workshop::of(prepared, &config);
+        .map_err(|error| RunError::Internal(format!("no worker threads: {error}")))?;
+    let shop = Workshop::of(Arc::clone(plan));
     let pace = Pace::new(fetch.delay);
     let pace = if place.alone {
         pace
@@ -473,20 +472,20 @@ fn task_mediator(
     Ok(TaskMediator {
         shop: Arc::new(shop),
         pool,
-        http: HttpLoader::new(&fetch.http()).map_err(|error: LoadError| internal(error.message))?,
+        http: HttpLoader::new(&fetch.http()).map_err(|error| RunError::Internal(error.message))?,
         files: Arc::new(FileLoader {
             resources_dir: fetch.resources_dir.clone(),
             body_max: fetch.body_bytes_max,
         }),
         supply: if replay.is_some() { Supply::Stored } else { Supply::World },
-        documents: open_documents(&config, replay)?,
+        documents: open_documents(config, replay)?,
         keep_files: config.store.keep_files,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         pace,
         date_text: date.0.to_string(),
         date,
         pattern: Pattern::compile(&config.dates.pattern)
-            .map_err(|error| internal(error.to_string()))?,
+            .map_err(|error| RunError::Internal(error.to_string()))?,
     })
 }
 

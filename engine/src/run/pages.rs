@@ -206,8 +206,7 @@ impl TaskMediator {
         if self.supply == Supply::Stored {
             return self.recall(job, fingerprint).await;
         }
-        let live =
-            self.shop.prepared.groups.get(&job.group).and_then(|group| group.live.as_deref());
+        let live = self.shop.plan.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
         if let (Some(documents), Some(live)) = (&self.documents, live)
             && let Some((stored, parsed)) = documents.find(fingerprint).await

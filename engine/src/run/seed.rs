@@ -8,13 +8,11 @@ use spoonbill_defs::{Defs, LocatorGroup};
 use spoonbill_plugins::follow::{Canon, Listed};
 use tokio::task::JoinSet;
 
-use crate::config::Config;
 use crate::error::RunError;
 use crate::ledger::{Command, Epoch, NewJob, Reply, SessionId};
 use crate::plan::address_lists::ListFiles;
 use crate::plan::identity::{key, new_job, page_key};
-use crate::plan::prepare::Prepared;
-use crate::plan::publish::Published;
+use crate::plan::prepare::Plan;
 use crate::store::Store;
 
 /// Jobs in one command.
@@ -30,20 +28,15 @@ pub(crate) struct Seeding {
 
 impl Seeding {
     /// Seeding of these definitions.
-    pub(crate) fn new(
-        published: &Published,
-        prepared: &Prepared,
-        config: &Config,
-        dir: &Path,
-    ) -> Self {
+    pub(crate) fn new(plan: &Plan, dir: &Path) -> Self {
+        let published = &plan.published;
         let names = published.defs.locator_groups.iter().map(|group| &group.name.text);
-        let followed = |name: &&String| {
-            prepared.groups.get(name.as_str()).is_some_and(|group| group.is_followed)
-        };
+        let followed =
+            |name: &&String| plan.groups.get(name.as_str()).is_some_and(|group| group.is_followed);
         Self {
             followed: names.filter(followed).cloned().collect(),
-            canon: prepared.canon.clone(),
-            files: ListFiles::new(&published.lists, dir, config),
+            canon: plan.canon.clone(),
+            files: ListFiles::new(&published.lists, dir, &plan.config),
         }
     }
 

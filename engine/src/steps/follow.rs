@@ -37,7 +37,7 @@ impl Workshop {
         made: &mut TaskYield,
     ) -> Result<(), String> {
         let page = &delivery.page;
-        let limits = self.prepared.sitemap;
+        let limits = self.plan.sitemap;
         let sitemap = Sitemap::read(&page.body, page.content_type.as_deref(), limits)?;
         let ground = self.ground(delivery)?;
         let mut found = Found::default();
@@ -49,7 +49,8 @@ impl Workshop {
                         Address::Web(url) => ground.canon.url(url),
                         Address::File(path) => path.clone(),
                     };
-                    let quota = Quota { rule: SITEMAPS, max: self.links.sitemap_files_max };
+                    let quota =
+                        Quota { rule: SITEMAPS, max: self.plan.config.links.sitemap_files_max };
                     let via = Via { quota: Some(quota), start: true };
                     made.links.push(Link { group: page.group.to_string(), url, via: Some(via) });
                 }
@@ -77,7 +78,7 @@ impl Workshop {
             home: read(home)?,
             start: read(job.origin.as_deref().unwrap_or(home))?,
             depth: job.depth,
-            canon: &self.prepared.canon,
+            canon: &self.plan.canon,
             tells: tracing::enabled!(tracing::Level::TRACE),
         })
     }

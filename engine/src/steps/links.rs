@@ -70,9 +70,9 @@ impl Workshop {
                 Some("links of web pages that name a file (missing prefix?)")
             } else if link.url.len() > URL_BYTES {
                 Some("links longer than 8 KiB")
-            } else if parent.depth >= self.links.depth_max && !start {
+            } else if parent.depth >= self.plan.config.links.depth_max && !start {
                 Some("links beyond links.depth.max")
-            } else if harvest.children.len() >= self.links.page_max && !start {
+            } else if harvest.children.len() >= self.plan.config.links.page_max && !start {
                 Some("links beyond links.page.max")
             } else {
                 None
@@ -94,7 +94,7 @@ impl Workshop {
         let Some(Via { quota, start }) = via else {
             return new_job(parent.root, &parent.name, &group, &url, depth);
         };
-        let target = self.prepared.groups.get(&group);
+        let target = self.plan.groups.get(&group);
         let name = match target.is_some_and(|target| target.inherits_name) {
             true if start => url.as_str(),
             true => parent.name.as_str(),

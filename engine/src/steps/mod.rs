@@ -11,7 +11,7 @@ pub(crate) mod query;
 mod records;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use spoonbill_plugins::css::Selector;
 use spoonbill_plugins::data::Data;
@@ -21,9 +21,8 @@ use spoonbill_plugins::parser::Compiled;
 use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
-use crate::config::{Config, LinksConfig, ParseConfig, ScriptConfig};
 use crate::ledger::{Block, FieldTallies, Grant, Harvest, Tally};
-use crate::plan::prepare::{Group, Prepared, ReadyStep, ReadyTask};
+use crate::plan::prepare::{Group, Plan, ReadyStep, ReadyTask};
 
 use parse::Trees;
 
@@ -40,16 +39,8 @@ pub(crate) struct Worker {
 
 /// What holds for every page of a run.
 pub(crate) struct Workshop {
-    /// The definitions, ready.
-    pub prepared: Prepared,
-    /// Bounds on parsing.
-    pub parse: ParseConfig,
-    /// Bounds on scripts.
-    pub script: ScriptConfig,
-    /// Bounds on links.
-    pub links: LinksConfig,
-    /// Whether parsed data is kept at all.
-    pub persist_data: bool,
+    /// The definitions, compiled, and the settings.
+    pub plan: Arc<Plan>,
     /// Pages parsed with each label, for encoders that print it.
     pages: Mutex<HashMap<String, u32>>,
 }
@@ -90,22 +81,15 @@ struct TaskYield {
 
 impl Workshop {
     /// A workshop for one run.
-    pub(crate) fn of(prepared: Prepared, config: &Config) -> Self {
-        Self {
-            prepared,
-            parse: config.parse.clone(),
-            script: config.script.clone(),
-            links: config.links.clone(),
-            persist_data: config.store.persist_data,
-            pages: Mutex::default(),
-        }
+    pub(crate) fn of(plan: Arc<Plan>) -> Self {
+        Self { plan, pages: Mutex::default() }
     }
 
     /// Runs every task of the page's group. A task that fails costs its own rows only.
     pub(crate) fn work(&self, worker: &mut Worker, delivery: &Delivery) -> Yield {
         let mut harvest = Harvest { tally: delivery.tally.clone(), ..Harvest::default() };
         let mut parsed = Vec::new();
-        let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
+        let Some(group) = self.plan.groups.get(&delivery.grant.job.group) else {
             let reason = format!("no task group `{}`", delivery.grant.job.group);
             harvest.failures.push((String::from("(all)"), reason));
             return Yield { harvest, parsed };
@@ -179,7 +163,7 @@ impl Workshop {
                 ReadyStep::Script(chain) => {
                     let scripter =
                         worker.scripters.entry((task.number, place)).or_insert_with(|| {
-                            Scripter::new(chain, &self.prepared.run_facts, self.script_limits())
+                            Scripter::new(chain, &self.plan.run_facts, self.script_limits())
                         });
                     data = scripter.run(data).map_err(|error| error.to_string())?;
                 }

@@ -40,7 +40,7 @@ impl<'a> LazyScripts<'a> {
         let (shop, delivery) = (self.shop, self.delivery);
         self.scripts.get_or_insert_with(|| {
             let id = format!("{:?}", delivery.grant.job.key);
-            let facts = ScriptFacts::of_page(&delivery.page, id, &shop.prepared.run_facts);
+            let facts = ScriptFacts::of_page(&delivery.page, id, &shop.plan.run_facts);
             ItemScripts::new(&facts, shop.script_limits())
         })
     }
@@ -64,8 +64,8 @@ impl Scripts for LazyScripts<'_> {
 impl Workshop {
     pub(super) fn script_limits(&self) -> Limits {
         Limits {
-            time: self.script.time_max,
-            memory: self.script.memory_bytes_max as usize,
+            time: self.plan.config.script.time_max,
+            memory: self.plan.config.script.memory_bytes_max as usize,
             ..Limits::default()
         }
     }
@@ -84,7 +84,7 @@ impl Workshop {
         let built = tree.get_or_insert_with(|| {
             let page = &delivery.page;
             let text = charset::decode(&page.body, page.content_type.as_deref());
-            let limits = self.parse.tree_limits();
+            let limits = self.plan.config.parse.tree_limits();
             Document::parse_as(dialect.html_dialect(), &text, limits)
                 .map_err(|error| error.to_string())
         });
@@ -104,7 +104,7 @@ impl Workshop {
         }
         let built = trees.xml.get_or_insert_with(|| {
             let text = charset::decode(&page.body, page.content_type.as_deref());
-            let limits = self.parse.tree_limits();
+            let limits = self.plan.config.parse.tree_limits();
             Document::parse_xml(&text, limits).map_err(|error| error.to_string())
         });
         built.as_ref().map_err(Clone::clone)
@@ -113,7 +113,7 @@ impl Workshop {
     /// What was parsed from the stored page before, if it is kept.
     pub(super) fn reused(&self, task: &ReadyTask, delivery: &Delivery) -> Option<Data> {
         let stored = delivery.parsed.get(&task.data_key)?;
-        let kept = self.persist_data && task.persist_data;
+        let kept = self.plan.config.store.persist_data && task.persist_data;
         kept.then(|| postcard::from_bytes(stored).ok()).flatten()
     }
 
@@ -124,7 +124,7 @@ impl Workshop {
         delivery: &Delivery,
         data: &Data,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
-        let keep = self.persist_data && task.persist_data && delivery.keep_data;
+        let keep = self.plan.config.store.persist_data && task.persist_data && delivery.keep_data;
         keep.then(|| (task.data_key.clone(), crate::plan::publish::encode(data)))
     }
 
@@ -161,11 +161,11 @@ impl Workshop {
             label: format!("{}:{}:{}", page.name, task.name, task.data_def),
         };
         let limits = ExpandLimits {
-            rows_max: self.parse.rows_max,
-            deadline: Instant::now().checked_add(self.parse.time_max),
+            rows_max: self.plan.config.parse.rows_max,
+            deadline: Instant::now().checked_add(self.plan.config.parse.time_max),
         };
         let expansion = plan
-            .expand(&context, queries, &mut scripts, &self.prepared.fact_text, &limits)
+            .expand(&context, queries, &mut scripts, &self.plan.fact_text, &limits)
             .map_err(|error| error.to_string())?;
         made.notes = expansion.notes;
         made.parsed = self.worth_keeping(task, delivery, &expansion.data);

@@ -32,7 +32,7 @@ impl Workshop {
         delivery: &Delivery,
         explain: bool,
     ) -> Vec<Preview> {
-        let Some(group) = self.prepared.groups.get(&delivery.grant.job.group) else {
+        let Some(group) = self.plan.groups.get(&delivery.grant.job.group) else {
             return Vec::new();
         };
         let mut trees = Trees::default();

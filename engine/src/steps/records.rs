@@ -100,8 +100,8 @@ impl Workshop {
             depth: delivery.grant.job.depth,
         };
         let limits = RecordLimits {
-            rows_max: self.parse.rows_max,
-            deadline: Instant::now().checked_add(self.parse.time_max),
+            rows_max: self.plan.config.parse.rows_max,
+            deadline: Instant::now().checked_add(self.plan.config.parse.time_max),
             ..RecordLimits::default()
         };
         look(&seen, &mut LazyScripts::new(self, delivery), &limits)

@@ -8,9 +8,9 @@ use spoonbill_defs::{
 use spoonbill_plugins::follow::{Canon, FollowPlan, Rule};
 
 use crate::plan::prepare::queries::Dialect;
-use crate::plan::prepare::{Group, Maker, ReadyStep, ReadyTask};
+use crate::plan::prepare::{Group, PlanCompiler, ReadyStep, ReadyTask};
 
-impl Maker<'_> {
+impl PlanCompiler<'_> {
     /// The rules of a task, compiled; `None` after a problem. The same rule on two tasks is one
     /// rule, with one bound on its pages.
     pub(super) fn follow(&mut self, task: &Task) -> Option<FollowPlan> {

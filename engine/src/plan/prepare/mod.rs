@@ -1,5 +1,5 @@
-//! Definitions made ready to run: every selector, pattern, script and plugin compiled once, or
-//! every problem found. `check` and `run` share this, so what passes one passes the other.
+//! Compiles definitions: every selector, pattern, script and plugin once. Returns all problems at once.
+//! `check` and `run` both call [`prepare`], so definitions that pass one pass the other.
 
 mod follow;
 mod queries;
@@ -8,6 +8,7 @@ mod records;
 mod sinks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Zoned;
@@ -20,12 +21,12 @@ use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
-use spoonbill_plugins::parser::{FactText, Plan};
+use spoonbill_plugins::parser::{FactText, Plan as ItemPlan};
 use spoonbill_plugins::records::RecordPlan;
 use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
 
 use crate::config::Config;
-use crate::plan::publish::Published;
+use crate::plan::publish::{PublishedPlan, encode};
 
 pub(crate) use queries::Dialect;
 pub(crate) use reading::{forms, looked_up};
@@ -38,54 +39,59 @@ use records::Takes;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunDate(pub Zoned);
 
-/// Everything a run needs in memory, shared by all threads.
-pub(crate) struct Prepared {
+/// What a node works with: the published definitions and everything compiled from them. All threads
+/// share it.
+pub(crate) struct Plan {
+    /// The definitions it was compiled from.
+    pub published: Arc<PublishedPlan>,
+    /// The settings of the run, with those of this machine.
+    pub config: Config,
+    /// The date-time of the run.
+    pub date: RunDate,
     /// Task groups by name.
     pub groups: BTreeMap<String, Group>,
     /// Appenders, by number.
     pub appenders: Vec<AppenderSpec>,
-    /// Whether the run goes level by level, since depth decides what it gives.
+    /// Whether the run works level by level, because the depth of a page decides its rows.
     pub by_level: bool,
-    /// The one spelling of addresses.
+    /// The canonical form of addresses.
     pub canon: Canon,
     /// Bounds on sitemaps.
     pub sitemap: SitemapLimits,
-    /// What scripts may ask about the run.
+    /// What scripts can read about the run.
     pub run_facts: Arc<RunFacts>,
-    /// What stands for facts that are not there.
+    /// Replacements for blank and missing facts.
     pub fact_text: FactText,
-    /// Warnings found on the way.
-    pub warnings: Vec<Problem>,
 }
 
-/// A task group, ready.
+/// A compiled task group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// How long stored pages stay usable, as written.
+    /// How long saved pages stay usable, as written in the definitions.
     pub live: Option<String>,
     /// Its tasks, in document order.
     pub tasks: Vec<ReadyTask>,
-    /// Whether links that are followed lead to it: its pages then go by their address alone.
+    /// Whether followed links lead to the group. Its pages then have their address as their key.
     pub is_followed: bool,
-    /// Whether a page found by following a link has the locator name of the page it was found on:
-    /// it is printed here or further on.
+    /// Whether a followed page takes the locator name of the page that linked to it, because this group
+    /// or a later one prints that name.
     pub inherits_name: bool,
-    /// Whether its pages have to know their start page.
+    /// Whether its pages need the address of their start page.
     pub needs_origin: bool,
 }
 
-/// A task, ready.
+/// A compiled task.
 #[derive(Debug)]
 pub(crate) struct ReadyTask {
     /// Its name.
     pub name: String,
-    /// Its number in the run: script engines and canonical order go by it.
+    /// Its number in the run. It names the script engine and decides the canonical order.
     pub number: u32,
     /// Name of its data definition.
     pub data_def: String,
-    /// Names parsed data for reuse.
+    /// The key of parsed data that is saved for reuse.
     pub data_key: Vec<u8>,
-    /// Whether parsed data is kept.
+    /// Whether parsed data is saved.
     pub persist_data: bool,
     /// What is expected of its rows.
     pub expect: Option<Arc<Expectations>>,
@@ -93,20 +99,20 @@ pub(crate) struct ReadyTask {
     pub steps: Vec<ReadyStep>,
     /// Links to follow.
     pub follow: FollowPlan,
-    /// The reader of pages whose links are followed.
+    /// The dialect by which links to follow are selected.
     pub follow_by: Dialect,
 }
 
-/// A step, ready.
+/// A compiled step.
 #[derive(Debug)]
 pub(crate) enum ReadyStep {
     /// Page to data.
-    Parse(Dialect, Arc<Plan>),
+    Parse(Dialect, Arc<ItemPlan>),
     /// Page to rows with named columns.
     Records(Arc<RecordPlan>),
     /// Sitemap to pages and further sitemaps.
     Sitemap,
-    /// Questions typed at a terminal.
+    /// Queries that a person types at a terminal.
     Analyze(Dialect),
     /// Drops rows.
     Filter(Filters),
@@ -120,10 +126,16 @@ pub(crate) enum ReadyStep {
     Append(Vec<Sink>),
 }
 
-/// For each item name: the group its links go to, and the links that are not followed.
+/// For each item name, the group of its links and the links that are not followed.
 pub(crate) type LinkRules = BTreeMap<String, (String, Vec<String>)>;
 
-impl Prepared {
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan").field("published", &self.published).finish_non_exhaustive()
+    }
+}
+
+impl Plan {
     /// What is expected of the rows.
     pub(crate) fn expectations(&self) -> Vec<Arc<Expectations>> {
         let tasks = self.groups.values().flat_map(|group| &group.tasks);
@@ -132,7 +144,7 @@ impl Prepared {
 }
 
 impl RunDate {
-    /// The date-time the settings fix, or now.
+    /// The date-time that the settings set, or now.
     pub(crate) fn of(config: &Config) -> Result<Self, Problem> {
         let nowhere = Sources::default();
         let problem = |message: String| Problem::error(&nowhere, Span::default(), message);
@@ -153,27 +165,26 @@ impl RunDate {
         Ok(Self(date))
     }
 
-    /// The date as a pattern writes it; the ISO form when the pattern is bad, which compose has
-    /// ruled out.
+    /// The date in the form of a pattern; in ISO form if the pattern is invalid, which loading excludes.
     pub(crate) fn text(&self, pattern: &str) -> String {
         Pattern::compile(pattern)
             .map_or_else(|_| self.0.to_string(), |pattern| pattern.format(&self.0))
     }
 
-    /// The date back from its ISO form.
+    /// Reads the ISO form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         dates::read_zoned(text).map(Self)
     }
 }
 
-/// Compiles everything, or gives everything that is wrong.
+/// Compiles everything. Returns the plan and its warnings, or all problems.
 pub(crate) fn prepare(
-    published: &Published,
+    published: &Arc<PublishedPlan>,
     config: &Config,
     date: &RunDate,
     sources: &Sources,
-) -> Result<Prepared, Problems> {
-    let mut maker = Maker {
+) -> Result<(Plan, Vec<Problem>), Problems> {
+    let mut compiler = PlanCompiler {
         published,
         config,
         date,
@@ -188,21 +199,24 @@ pub(crate) fn prepare(
     };
     let mut groups = BTreeMap::new();
     for group in &published.defs.task_groups {
-        let tasks = group.tasks.iter().filter_map(|task| maker.task(task)).collect();
+        let tasks = group.tasks.iter().filter_map(|task| compiler.task(task)).collect();
         let live = group.live.as_ref().map(|live| live.text.clone());
-        let ready = maker.group(group, live, tasks);
+        let ready = compiler.group(group, live, tasks);
         groups.insert(group.name.text.clone(), ready);
     }
-    maker.check_orphans();
-    maker.check_settings();
-    maker.check_locators();
-    let Maker { mut problems, appenders, .. } = maker;
+    compiler.check_orphans();
+    compiler.check_settings();
+    compiler.check_locators();
+    let PlanCompiler { mut problems, appenders, .. } = compiler;
     problems.sort();
     problems.0.dedup();
     if problems.has_errors() {
         return Err(problems);
     }
-    Ok(Prepared {
+    let plan = Plan {
+        published: Arc::clone(published),
+        config: config.clone(),
+        date: date.clone(),
         groups,
         appenders,
         by_level: follow::by_level(&published.defs),
@@ -217,8 +231,8 @@ pub(crate) fn prepare(
             blank_with: config.fact.blank_replace_with.clone(),
             not_found_with: config.fact.not_found_replace_with.clone(),
         },
-        warnings: problems.0,
-    })
+    };
+    Ok((plan, problems.0))
 }
 
 fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
@@ -237,24 +251,24 @@ fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
     }
 }
 
-struct Maker<'a> {
-    published: &'a Published,
+struct PlanCompiler<'a> {
+    published: &'a PublishedPlan,
     config: &'a Config,
     date: &'a RunDate,
     setup: DateSetup,
     sources: &'a Sources,
     problems: Problems,
     appenders: Vec<AppenderSpec>,
-    /// Data definitions whose queries have been tried.
+    /// Data definitions whose queries are already checked.
     tried: BTreeSet<String>,
     tasks: u32,
-    /// Follow rules met so far; the place of one is its number.
+    /// Follow rules so far; the index of a rule is its number.
     rules: Vec<Follow>,
-    /// Groups whose pages need a locator's name, and those that need their start page.
+    /// Groups whose pages need a locator's name, and groups whose pages need their start page.
     wanted: (BTreeSet<String>, BTreeSet<String>),
 }
 
-impl Maker<'_> {
+impl PlanCompiler<'_> {
     fn error(&mut self, at: Span, message: impl Into<String>, help: Option<String>) {
         let problem = Problem::error(self.sources, at, message);
         self.problems.push(Problem { help, ..problem });
@@ -317,7 +331,7 @@ impl Maker<'_> {
         })
     }
 
-    /// A step that works on a page or its data, ready; `None` after a problem.
+    /// Compiles a step; `None` after a problem.
     fn step(&mut self, step: &Step, def: &DataDef, takes: Option<&Takes>) -> Option<ReadyStep> {
         Some(match step.kind {
             StepKind::LocatorSeeder | StepKind::PageLoader => return None,
@@ -404,7 +418,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Addresses that can be seen to lead nowhere.
+    /// Warns of start pages whose address is invalid.
     fn check_locators(&mut self) {
         let groups = &self.published.defs.locator_groups;
         for locator in groups.iter().flat_map(|group| &group.locators) {
@@ -440,12 +454,12 @@ fn link_rules(def: &DataDef) -> LinkRules {
     links.collect()
 }
 
-/// Names the parsed data of a task: it changes with the definition it was parsed by.
+/// The key of a task's parsed data. It changes with the definition that the data was parsed by.
 fn data_key(task: &Task, def: &DataDef) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(task.name.text.as_bytes());
     hasher.update(&[0]);
-    hasher.update(&crate::plan::publish::encode(def));
+    hasher.update(&encode(def));
     for step in &task.steps {
         hasher.update(&[step.kind as u8]);
     }

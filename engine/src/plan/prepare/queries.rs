@@ -5,7 +5,7 @@ use spoonbill_plugins::css::Selector;
 use spoonbill_plugins::html::HtmlDialect;
 use spoonbill_plugins::xpath::XPath;
 
-use crate::plan::prepare::Maker;
+use crate::plan::prepare::PlanCompiler;
 
 /// The language of a task's queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn sample(text: &str, words: &str) -> String {
     filled
 }
 
-impl Maker<'_> {
+impl PlanCompiler<'_> {
     /// Tries the queries of definitions that no sound task parses by: those that make no sense in
     /// either dialect.
     pub(super) fn check_orphans(&mut self) {

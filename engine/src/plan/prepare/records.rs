@@ -7,7 +7,7 @@ use spoonbill_plugins::java_regex::{Regex, compile_whole};
 use spoonbill_plugins::parser::Plan;
 use spoonbill_plugins::records::RecordPlan;
 
-use crate::plan::prepare::Maker;
+use crate::plan::prepare::PlanCompiler;
 
 /// What a task takes from a page, compiled.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub(crate) struct FieldExpectation {
     pub pattern: Option<Arc<Regex>>,
 }
 
-impl Maker<'_> {
+impl PlanCompiler<'_> {
     /// Compiles what a task takes; `None` after a problem.
     pub(super) fn takes(&mut self, def: &DataDef) -> Option<Takes> {
         if let Some(record) = &def.record {

@@ -6,7 +6,7 @@ use spoonbill_defs::{PluginDef, Problem, Step};
 use spoonbill_plugins::appender::{FileOptions, is_file_appender};
 use spoonbill_plugins::encoder::{self, Encoder};
 
-use crate::plan::prepare::Maker;
+use crate::plan::prepare::PlanCompiler;
 use crate::plan::prepare::records::Takes;
 
 /// An appender of the run.
@@ -32,7 +32,7 @@ fn is_list_appender(class: &str) -> bool {
     matches!(class, "list" | "org.codetab.scoopi.plugin.appender.ListAppender")
 }
 
-impl Maker<'_> {
+impl PlanCompiler<'_> {
     pub(super) fn sinks(&mut self, step: &Step, takes: &Takes) -> Option<Vec<Sink>> {
         if step.plugins.is_empty() {
             let help = "add a plugin with class `file`".to_owned();

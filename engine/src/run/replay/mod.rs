@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::error::RunError;
 use crate::ledger::{OpenMode, Run};
 use crate::pages;
+use crate::plan::load::Definitions;
 use crate::plan::prepare::RunDate;
-use crate::plan::publish::Composed;
 use crate::run::pages::NOT_STORED;
 use crate::run::report::{Replay, Report};
 use crate::run::{Errand, Offer, Replaying};
@@ -33,22 +33,22 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Plans the replay of the last run, which must have ended.
-    pub(crate) fn new(node: &Node, composed: Composed) -> Result<Self, RunError> {
+    pub(crate) fn new(node: &Node, definitions: &Definitions) -> Result<Self, RunError> {
         let last = match node.store.ask_blocking(Question::Run)? {
             Answer::Run(Some(run)) if run.closed => *run,
             Answer::Run(Some(_)) => return Err(RunError::NotEnded),
             _ => return Err(RunError::NothingToReplay),
         };
-        let pages_dir = composed.config.store.data_dir.clone();
+        let pages_dir = definitions.plan.config.store.data_dir.clone();
         pages::vouch(&pages_dir)?;
         let scratch = pages_dir.join(SCRATCH);
         clear(&scratch)?;
-        let pattern = &composed.config.output.dir_timestamp_pattern;
-        let folder = format!("{}-replay", composed.date.text(pattern));
-        let composed = indoors(composed, &scratch, &last)?;
+        let pattern = &definitions.plan.config.output.dir_timestamp_pattern;
+        let folder = format!("{}-replay", definitions.plan.date.text(pattern));
+        let definitions = indoors(definitions, &scratch, &last)?;
         let replay = Some(Replaying { pages_dir, folder });
         let errand = Errand { mode: OpenMode::Fresh, replay };
-        Ok(Self { offer: Offer::of(composed), errand, scratch, last })
+        Ok(Self { offer: Offer::of(definitions), errand, scratch, last })
     }
 
     /// Adds to the report of a replay how its rows differ from those of the last run.
@@ -81,8 +81,8 @@ fn clear(scratch: &Path) -> Result<(), RunError> {
 
 /// The same with a ledger elsewhere, no politeness towards nobody, and the date of the last run:
 /// what depends on the date differs only if the definitions do.
-fn indoors(composed: Composed, scratch: &Path, last: &Run) -> Result<Composed, RunError> {
-    let mut settings = composed.config.to_map();
+fn indoors(definitions: &Definitions, scratch: &Path, last: &Run) -> Result<Definitions, RunError> {
+    let mut settings = definitions.plan.config.to_map();
     for (key, value) in [
         ("data.dir", scratch.display().to_string()),
         ("loader.fetch.delay", "0ms".to_owned()),
@@ -93,7 +93,7 @@ fn indoors(composed: Composed, scratch: &Path, last: &Run) -> Result<Composed, R
     let config = Config::from_map(&settings).map_err(RunError::Problems)?;
     let date = match (&config.dates.run_date_time_text, RunDate::parse(&last.plan.date)) {
         (None, Some(date)) => date,
-        _ => composed.date.clone(),
+        _ => definitions.plan.date.clone(),
     };
-    Ok(Composed { config, date, ..composed })
+    definitions.with(&config, &date).map_err(RunError::Problems)
 }
