@@ -181,7 +181,7 @@ fn report_missing(
         findings.error(
             at,
             "there is nothing to load: no file has `groups`",
-            "write `groups:`, below it a name of your own, and below that `urls:` and `fields:`",
+            "add `groups:`, below it a name, and below the name `urls:` and `fields:`",
         );
         return;
     }

@@ -82,7 +82,7 @@ impl YamlNode {
     /// What the node is, for "but it is ...".
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
-            YamlKind::Scalar(_, ScalarType::Null) => "nothing".to_owned(),
+            YamlKind::Scalar(_, ScalarType::Null) => "empty".to_owned(),
             YamlKind::Scalar(text, ScalarType::Boolean(_)) => format!("the boolean `{text}`"),
             YamlKind::Scalar(text, ScalarType::Number) => format!("the number `{}`", shorten(text)),
             YamlKind::Scalar(text, ScalarType::Text | ScalarType::Filled) => {

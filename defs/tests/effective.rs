@@ -280,7 +280,7 @@ fn a_later_entry_replaces_an_earlier_one_whole() {
     assert_eq!(loaded.defs.locator_groups.len(), 1);
     assert_eq!(
         messages(&loaded.warnings, dir.path()),
-        ["`d` replaces a different definition of that name, the one at a.yml:3"]
+        ["`d` replaces the different definition at a.yml:3"]
     );
     let place = loaded.warnings[0].place.as_ref().unwrap();
     assert!(place.file.ends_with("b.yml"));
@@ -318,7 +318,7 @@ fn one_broken_file_does_not_hide_the_others() {
             ("c.yml", "steps: { x: { jsoupDefault: { a: { clas: b } } } }\n"),
         ]),
         [
-            "`}` closes what `[` opened",
+            "`}` does not match `[`",
             "a step needs the key `previous`",
             "a step needs the key `next`",
             "`clas` is not a key of a step",

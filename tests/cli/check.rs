@@ -135,11 +135,11 @@ fn all_problems_of_two_files_at_once() {
       |
     5 |       - item: { name: a, value: 1 }
       |                                 ^ put it in quotes: `"1"`
-    error: two entries of the dataDef are called `a`
+    error: two entries of the dataDef have the name `a`
      --> defs/second.yml:6:23
       |
     6 |       - item: { name: a, selecter: "p" }
-      |                       ^ the other one is on line 5; names must differ over items, dims and facts
+      |                       ^ line 5 has the same name; names must be unique in items, dims and facts
     error: `selecter` is not a key of an item
      --> defs/second.yml:6:26
       |
@@ -169,7 +169,7 @@ fn all_problems_of_two_files_at_once() {
       --> defs/second.yml:16:37
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
-       |                                     ^^^^^^^^^^^^^^ the middle of the variable must be a name below `dims`
+       |                                     ^^^^^^^^^^^^^^ the middle part must be a name from `dims`
     error: filter `(` is no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
       --> defs/second.yml:16:97
        |
@@ -334,11 +334,11 @@ fn broken_yaml() {
     insta::assert_snapshot!(ending.shown(&work), @r#"
     exit 3
     --- stderr
-    error: `}` closes what `[` opened
+    error: `}` does not match `[`
      --> defs/job.yml:2:6
       |
     2 |   g: [ 1,
-      |      ^ make the two brackets a pair
+      |      ^ use a matching pair of brackets
     1 error
     "#);
 }
@@ -356,11 +356,11 @@ fn duplicate_names_and_wrong_types() {
     insta::assert_snapshot!(ending.shown(&work), @r#"
     exit 3
     --- stderr
-    warning: `g` replaces a different definition of that name, the one at defs/job.yml:6
+    warning: `g` replaces the different definition at defs/job.yml:6
      --> defs/more.yml:2:3
       |
     2 |   g:
-      |   ^ rename or remove one of the two; the parts are not put together
+      |   ^ rename or remove one of them: definitions of the same name are not merged
     error: `live` must be text, but it is the number `5`
      --> defs/more.yml:3:11
       |
@@ -371,16 +371,16 @@ fn duplicate_names_and_wrong_types() {
       |
     4 |     t: { dataDef: d, persist: { data: maybe } }
       |                                       ^^^^^ write `data: true` or `data: false`, without quotes
-    warning: `d` replaces a different definition of that name, the one at defs/job.yml:10
+    warning: `d` replaces the different definition at defs/job.yml:10
      --> defs/more.yml:6:3
       |
     6 |   d:
-      |   ^ rename or remove one of the two; the parts are not put together
+      |   ^ rename or remove one of them: definitions of the same name are not merged
     error: `block` must be text, but it is a list
      --> defs/more.yml:7:21
       |
     7 |     query: { block: [ a ] }
-      |                     ^ write one text; put it in quotes if it holds brackets or `: `
+      |                     ^ write one text; put it in quotes if it contains brackets or `: `
     error: `items` must be a list, but it is a mapping
      --> defs/more.yml:8:12
       |
@@ -414,7 +414,7 @@ fn directories_that_hold_nothing() {
     exit 3
     --- stderr
     error: no directory `defs` with definition files
-      check the path; a relative one counts from the working directory
+      check the path; a relative path starts at the current directory
     1 error
     "#);
     work.write("defs/readme.txt", "no definitions");
@@ -423,7 +423,7 @@ fn directories_that_hold_nothing() {
     exit 3
     --- stderr
     error: no definition file in `defs`
-      looked for files ending in `.yml` or `.yaml`, in all its folders
+      definition files end in `.yml` or `.yaml`; subfolders are searched too
     1 error
     "#);
     work.write("defs/empty.yml", "# nothing\n");
@@ -435,7 +435,7 @@ fn directories_that_hold_nothing() {
      --> defs/empty.yml:1:1
       |
     1 | # nothing
-      | ^ write `groups:`, below it a name of your own, and below that `urls:` and `fields:`
+      | ^ add `groups:`, below it a name, and below the name `urls:` and `fields:`
     1 error
     "#);
     assert_eq!(work.list("."), [".logs", "defs"]);

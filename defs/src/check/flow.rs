@@ -91,7 +91,7 @@ fn check_payloads(task: &Task, findings: &mut Findings<'_>) {
 
 fn help(needs: Payload, given: Payload) -> &'static str {
     match (needs, given) {
-        (_, Payload::Nothing) => "let the step before it be the last one, with `next: end`",
+        (_, Payload::Nothing) => "make the step before it the last one: `next: end`",
         (Payload::Locator, Payload::Group) => "put a `locator_seeder` step before it",
         (Payload::Page, Payload::Locator) => "put a `page_loader` or `dom_loader` step before it",
         (Payload::Data, Payload::Page) => "put a `css_parser` or `xpath_parser` step before it",
@@ -111,7 +111,7 @@ fn check_links(task: &Task, def: &DataDef, findings: &mut Findings<'_>) {
             findings.warn(
                 link.at,
                 format!(
-                    "`linkGroup` has no effect in task `{}`: its chain makes no locators",
+                    "`linkGroup` has no effect in task `{}`: its chain creates no locators",
                     task.name.text
                 ),
                 "add a `locator_creator` step to the task's `steps`",
@@ -124,16 +124,16 @@ fn check_links(task: &Task, def: &DataDef, findings: &mut Findings<'_>) {
             findings.warn(
                 place(creator, task),
                 format!(
-                    "step `{}` makes no locator from item `{}` of dataDef `{}`: it has no `linkGroup`",
+                    "step `{}` creates no locator from item `{}` of dataDef `{}`: the item has no `linkGroup`",
                     creator.name.text, item.name.text, def.name.text
                 ),
-                "name the task group of the linked pages: `linkGroup: ...`",
+                "add `linkGroup: ...` with the task group of the linked pages",
             );
         } else if let Some(text) = item.value.as_ref().or(item.match_text.as_ref()) {
             findings.warn(
                 text.at,
                 format!(
-                    "item `{}` makes a locator whose url is always `{}`",
+                    "item `{}` creates a locator whose url is always `{}`",
                     item.name.text, text.text
                 ),
                 "take the url from the page with a `selector`, without `value` and `match`",
@@ -161,7 +161,7 @@ fn check_loaders(group: &TaskGroup, findings: &mut Findings<'_>) {
                     "the loader of task `{}` does not run: task `{}` loads the pages of the group",
                     task.name.text, first.name.text
                 ),
-                "give both tasks the same loader, or move one to a group of its own",
+                "give both tasks the same loader, or move one to another group",
             );
         }
     }

@@ -22,15 +22,15 @@ pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
         if name.at.line == 0 {
             findings.error(
                 *first,
-                format!("without `facts`, only the fact is called `{}`", name.text),
-                "give the entry another name, or list `facts` with a name of your own",
+                format!("`{}` is the name of the default fact", name.text),
+                "rename the entry, or add `facts` with another name",
             );
         } else {
             findings.error(
                 name.at,
-                format!("two entries of the dataDef are called `{}`", name.text),
+                format!("two entries of the dataDef have the name `{}`", name.text),
                 format!(
-                    "the other one is on line {}; names must differ over items, dims and facts",
+                    "line {} has the same name; names must be unique in items, dims and facts",
                     first.line
                 ),
             );

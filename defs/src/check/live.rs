@@ -14,7 +14,7 @@ pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
         findings.warn(
             live.at,
             format!(
-                "`live: {}` is not a duration, so pages are loaded on every run",
+                "`live: {}` is not a duration, so every run loads the pages again",
                 shorten(text)
             ),
             "write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time",

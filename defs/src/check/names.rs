@@ -140,7 +140,7 @@ fn warn_unused(
             findings.warn(
                 def.name.at,
                 format!("no task uses the dataDef `{}`", def.name.text),
-                "remove it, or name it as `dataDef` of a task",
+                "remove it, or use it as the `dataDef` of a task",
             );
         }
     }
@@ -155,7 +155,7 @@ fn warn_unused(
                 let message =
                     format!("the group `{}` has no `urls`, and no link leads to it", name.text);
                 let help = format!(
-                    "add `urls:` with an address to start from, or let a `follow` rule say `group: {}`",
+                    "add `urls:` with a start address, or add `group: {}` to a `follow` rule",
                     name.text
                 );
                 if defs.locator_groups.is_empty() {
@@ -170,7 +170,7 @@ fn warn_unused(
                     "no locator group and no link leads to the task group `{}`",
                     group.name.text
                 ),
-                "remove it, or give a locator group, a `follow` rule or a `linkGroup` this name",
+                "remove it, or use its name in a locator group, a `follow` rule or a `linkGroup`",
             ),
         }
     }

@@ -44,8 +44,8 @@ dataDefs:
   unused: { query: { block: b }, items: [ item: { name: i, value: v } ] }
 ",
         r"
-3:3 warning: no locator group and no link leads to the task group `lonely` [remove it, or give a locator group, a `follow` rule or a `linkGroup` this name]
-6:3 warning: no task uses the dataDef `unused` [remove it, or name it as `dataDef` of a task]
+3:3 warning: no locator group and no link leads to the task group `lonely` [remove it, or use its name in a locator group, a `follow` rule or a `linkGroup`]
+6:3 warning: no task uses the dataDef `unused` [remove it, or use it as the `dataDef` of a task]
 ",
     );
 }
@@ -62,9 +62,9 @@ dataDefs:
     facts: [ item: { name: amount }, item: { name: fact }, item: { name: amount } ]
 ",
         r"
-5:27 two entries of the dataDef are called `a` [the other one is on line 4; names must differ over items, dims and facts]
-6:52 two entries of the dataDef are called `fact` [the other one is on line 4; names must differ over items, dims and facts]
-6:74 two entries of the dataDef are called `amount` [the other one is on line 6; names must differ over items, dims and facts]
+5:27 two entries of the dataDef have the name `a` [line 4 has the same name; names must be unique in items, dims and facts]
+6:52 two entries of the dataDef have the name `fact` [line 4 has the same name; names must be unique in items, dims and facts]
+6:74 two entries of the dataDef have the name `amount` [line 6 has the same name; names must be unique in items, dims and facts]
 ",
     );
 }
@@ -96,7 +96,7 @@ dataDefs:
     dims: [ item: { name: fact, value: v } ]
 ",
         r"
-5:27 without `facts`, only the fact is called `fact` [give the entry another name, or list `facts` with a name of your own]
+5:27 `fact` is the name of the default fact [rename the entry, or add `facts` with another name]
 ",
     );
 }
@@ -115,11 +115,11 @@ dataDefs:
     facts: [ item: { name: x, script: "%{fact.x.index}" }, item: { name: y } ]
 "#,
         r"
-3:22 a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
-3:51 a row has one fact, which is not always `x` [leave the name out, such as `%{fact.index}`, to mean the fact of the row]
-5:53 a row has one fact, which is not always `y` [leave the name out, such as `%{fact.value}`, to mean the fact of the row]
-6:37 a row has one item, which is not always `a` [leave the name out, such as `%{item.value}`, to mean the item of the row]
-6:53 the axis `fact` has no item `z` [the middle of the variable must be a name below `facts`]
+3:22 a row has only one item, and it may not be `a` [remove the name: `%{item.index}` is the item of the row]
+3:51 a row has only one fact, and it may not be `x` [remove the name: `%{fact.index}` is the fact of the row]
+5:53 a row has only one fact, and it may not be `y` [remove the name: `%{fact.value}` is the fact of the row]
+6:37 a row has only one item, and it may not be `a` [remove the name: `%{item.value}` is the item of the row]
+6:53 the axis `fact` has no item `z` [the middle part must be a name from `facts`]
 ",
     );
 }
@@ -140,7 +140,7 @@ dataDefs:
     facts: [ item: { name: x, value: v }, item: { name: y, match: m } ]
 "#,
         r"
-5:65 warning: the value of `dim` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
+5:65 warning: the value of `dim` is not known yet when `a` is evaluated [axes are evaluated in the order item, dims, fact; use an earlier one]
 ",
     );
 }
@@ -160,7 +160,7 @@ dataDefs:
 2:38 task `t` uses dataDef `prize`, which no file defines [did you mean `price`?]
 2:72 task `t` uses dataDef `other`, which no file defines [add `other:` below `dataDefs:`]
 4:83 item `i` links to task group `lnks`, which no file defines [did you mean `links`?]
-5:3 warning: no task uses the dataDef `cost` [remove it, or name it as `dataDef` of a task]
+5:3 warning: no task uses the dataDef `cost` [remove it, or use it as the `dataDef` of a task]
 ",
     );
 }
@@ -177,8 +177,8 @@ taskGroups:
   j: { live: 31-12-2037 00:00:00, t: { dataDef: d } }
 "#,
         r"
-3:14 warning: `live: PT1W` is not a duration, so pages are loaded on every run [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
-4:14 warning: `live: 1 week` is not a duration, so pages are loaded on every run [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
+3:14 warning: `live: PT1W` is not a duration, so every run loads the pages again [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
+4:14 warning: `live: 1 week` is not a duration, so every run loads the pages again [write a duration such as `PT6H`, `P1D` or `P1W`, or a date and time]
 ",
     );
 }
@@ -198,18 +198,18 @@ dataDefs:
     dims: [ item: { name: year, selector: "%{index} %{nameString} %{fact.fact.index}" } ]
 "#,
         r"
-4:43 the variable `%{dim.year.indx}` names no property [did you mean `index`?]
-4:60 there is no axis `col` [an axis is `item`, `dim` or `fact`]
+4:43 the variable `%{dim.year.indx}` does not end with a property [did you mean `index`?]
+4:60 there is no axis `col` [the axes are `item`, `dim` and `fact`]
 5:18 the variable has no closing `}` [write `%{index}` or `%{dim.year.index}`]
-7:37 the variable `%{}` names no property [a variable ends in `index`, `match`, `value`, `order`, `itemName` or `axisName`]
-7:41 the variable `%{indx}` names no property [did you mean `index`?]
-7:49 the variable `%{item}` names no property [write what you want of the item, such as `%{item.index}`]
-7:57 `%{index:-1}` has a default, which variables cannot have [remove the `:-` and what follows]
-7:69 the variable `%{item.a.b.index}` has more than three parts [write `%{axis.name.property}`; an item name with a dot cannot be used in it]
-8:36 the variable `%{foo}` names no property [a variable ends in `index`, `match`, `value`, `order`, `itemName` or `axisName`]
-8:45 a row has one item, which is not always `a` [leave the name out, such as `%{item.index}`, to mean the item of the row]
+7:37 the variable `%{}` does not end with a property [end it with `index`, `match`, `value`, `order`, `itemName` or `axisName`]
+7:41 the variable `%{indx}` does not end with a property [did you mean `index`?]
+7:49 the variable `%{item}` does not end with a property [add a property, such as `%{item.index}`]
+7:57 `%{index:-1}` has a default, but only `${...}` variables can have one [remove `:-` and the text after it]
+7:69 the variable `%{item.a.b.index}` has more than three parts [write `%{axis.name.property}`; rename the item if its name has a dot]
+8:36 the variable `%{foo}` does not end with a property [end it with `index`, `match`, `value`, `order`, `itemName` or `axisName`]
+8:45 a row has only one item, and it may not be `a` [remove the name: `%{item.index}` is the item of the row]
 8:63 the axis `dim` has no item `yeer` [did you mean `year`?]
-8:83 the axis `dim` has no item `a` [`a` is of the axis `item`: write `item.a`]
+8:83 the axis `dim` has no item `a` [`a` belongs to the axis `item`: write `item.a`]
 ",
     );
 }
@@ -227,9 +227,9 @@ dataDefs:
       - item: { name: c, selector: "%{dim.b.value}" }
 "#,
         r"
-4:42 warning: the value of `dim` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
-4:68 warning: the value of `item` is not known yet when `a` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
-6:51 warning: the value of `dim` is not known yet when `b` is looked up [axes are looked up in the order item, dims, fact; use an earlier one]
+4:42 warning: the value of `dim` is not known yet when `a` is evaluated [axes are evaluated in the order item, dims, fact; use an earlier one]
+4:68 warning: the value of `item` is not known yet when `a` is evaluated [axes are evaluated in the order item, dims, fact; use an earlier one]
+6:51 warning: the value of `dim` is not known yet when `b` is evaluated [axes are evaluated in the order item, dims, fact; use an earlier one]
 ",
     );
 }
@@ -293,8 +293,8 @@ dataDefs:
 10:5 step `appender` needs data, but `loader` before it gives a page [put a `css_parser` or `xpath_parser` step before it]
 18:5 step `appender` needs data, but `start` before it gives a locator group [a chain starts with `locator_seeder`, a loader and a parser]
 21:5 step `filter` needs data, but `seeder` before it gives a locator [put a loader and a parser before it]
-27:8 step `filter` needs data, but `parser` before it gives nothing [let the step before it be the last one, with `next: end`]
-28:8 step `appender` needs data, but `filter` before it gives nothing [let the step before it be the last one, with `next: end`]
+27:8 step `filter` needs data, but `parser` before it gives nothing [make the step before it the last one: `next: end`]
+28:8 step `appender` needs data, but `filter` before it gives nothing [make the step before it the last one: `next: end`]
 ",
     );
 }
@@ -314,9 +314,9 @@ dataDefs:
   links: { query: { block: b }, items: [ item: { name: i, selector: s, linkGroup: g } ] }
 ",
         r"
-3:55 warning: step `make` makes no locator from item `i` of dataDef `d`: it has no `linkGroup` [name the task group of the linked pages: `linkGroup: ...`]
-8:69 warning: item `i` makes a locator whose url is always `v` [take the url from the page with a `selector`, without `value` and `match`]
-9:83 warning: `linkGroup` has no effect in task `noCreator`: its chain makes no locators [add a `locator_creator` step to the task's `steps`]
+3:55 warning: step `make` creates no locator from item `i` of dataDef `d`: the item has no `linkGroup` [add `linkGroup: ...` with the task group of the linked pages]
+8:69 warning: item `i` creates a locator whose url is always `v` [take the url from the page with a `selector`, without `value` and `match`]
+9:83 warning: `linkGroup` has no effect in task `noCreator`: its chain creates no locators [add a `locator_creator` step to the task's `steps`]
 ",
     );
 }
@@ -331,7 +331,7 @@ taskGroups:
     b: { dataDef: d, steps: { jsoupDefault: { loader: { class: dom_loader, previous: seeder, next: parser } } } }
 ",
         r"
-4:47 warning: the loader of task `b` does not run: task `a` loads the pages of the group [give both tasks the same loader, or move one to a group of its own]
+4:47 warning: the loader of task `b` does not run: task `a` loads the pages of the group [give both tasks the same loader, or move one to another group]
 ",
     );
 }

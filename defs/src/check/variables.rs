@@ -159,8 +159,11 @@ fn check_variable(
     if name.contains(":-") {
         findings.error(
             variable.at(findings),
-            format!("`%{{{}}}` has a default, which variables cannot have", shorten(name)),
-            "remove the `:-` and what follows",
+            format!(
+                "`%{{{}}}` has a default, but only `${{...}}` variables can have one",
+                shorten(name)
+            ),
+            "remove `:-` and the text after it",
         );
         return;
     }
@@ -188,7 +191,7 @@ fn check_variable(
         _ => findings.error(
             variable.at(findings),
             format!("the variable `%{{{}}}` has more than three parts", shorten(name)),
-            "write `%{axis.name.property}`; an item name with a dot cannot be used in it",
+            "write `%{axis.name.property}`; rename the item if its name has a dot",
         ),
     }
 }
@@ -198,17 +201,17 @@ fn check_property(variable: VariableRef<'_>, property: &str, findings: &mut Find
         return;
     }
     let help = if AXES.contains(&property) {
-        format!("write what you want of the {property}, such as `%{{{property}.index}}`")
+        format!("add a property, such as `%{{{property}.index}}`")
     } else {
         findings.did_you_mean(
             property,
             PROPERTIES,
-            "a variable ends in `index`, `match`, `value`, `order`, `itemName` or `axisName`",
+            "end it with `index`, `match`, `value`, `order`, `itemName` or `axisName`",
         )
     };
     findings.error(
         variable.at(findings),
-        format!("the variable `%{{{}}}` names no property", shorten(variable.name)),
+        format!("the variable `%{{{}}}` does not end with a property", shorten(variable.name)),
         help,
     );
 }
@@ -221,7 +224,7 @@ fn check_axis(
     findings: &mut Findings<'_>,
 ) -> Option<usize> {
     let Some(axis) = AXES.iter().position(|known| *known == name) else {
-        let help = findings.did_you_mean(name, AXES, "an axis is `item`, `dim` or `fact`");
+        let help = findings.did_you_mean(name, AXES, "the axes are `item`, `dim` and `fact`");
         findings.error(
             variable.at(findings),
             format!("there is no axis `{}`", shorten(name)),
@@ -262,11 +265,13 @@ fn check_item(
         known.sort_unstable();
     }
     let help = match elsewhere {
-        Some((other, _)) => format!("`{name}` is of the axis `{other}`: write `{other}.{name}`"),
+        Some((other, _)) => {
+            format!("`{name}` belongs to the axis `{other}`: write `{other}.{name}`")
+        }
         None => findings.did_you_mean(
             name,
             known,
-            format!("the middle of the variable must be a name below `{axis_name}s`"),
+            format!("the middle part must be a name from `{axis_name}s`"),
         ),
     };
     findings.error(
@@ -300,10 +305,10 @@ fn check_order(
         findings.warn(
             variable.at(findings),
             format!(
-                "the value of `{}` is not known yet when `{}` is looked up",
+                "the value of `{}` is not known yet when `{}` is evaluated",
                 AXES[axis], here.name
             ),
-            "axes are looked up in the order item, dims, fact; use an earlier one",
+            "axes are evaluated in the order item, dims, fact; use an earlier one",
         );
     }
 }
@@ -341,9 +346,7 @@ fn report_missed(
     let property = if PROPERTIES.contains(&property) { property } else { "index" };
     findings.error(
         variable.at(findings),
-        format!("a row has one {axis}, which is not always `{}`", shorten(name)),
-        format!(
-            "leave the name out, such as `%{{{axis}.{property}}}`, to mean the {axis} of the row"
-        ),
+        format!("a row has only one {axis}, and it may not be `{}`", shorten(name)),
+        format!("remove the name: `%{{{axis}.{property}}}` is the {axis} of the row"),
     );
 }

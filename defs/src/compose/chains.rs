@@ -74,7 +74,7 @@ pub(super) fn report_too_long(at: Span, findings: &mut Findings<'_>) {
 pub(super) fn report_too_large(at: Span, findings: &mut Findings<'_>) {
     findings.error(
         at,
-        "the chains of steps are too large once they are put together",
+        "the chains of steps of all tasks together are too large",
         "use fewer tasks, or chains with fewer steps and plugins",
     );
 }
@@ -86,8 +86,8 @@ pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<Ch
         match entries.iter().find(|entry| entry.key == built_in.name) {
             Some(entry) => findings.warn(
                 entry.key.at,
-                format!("`{}` replaces the built-in chain of that name", built_in.name.text),
-                "rename it if that is not meant; Scoopi would ignore this one",
+                format!("`{}` replaces the built-in chain of the same name", built_in.name.text),
+                "rename it unless you want to replace the built-in chain; Scoopi ignores this one",
             ),
             None => chains.push(built_in),
         }
@@ -117,8 +117,8 @@ fn body(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<ChainBody> {
     for other in &entries[1..] {
         findings.warn(
             other.key.at,
-            format!("{what} has one base; `{}` is ignored", other.key.text),
-            format!("it is based on `{}`; make another chain", first.key.text),
+            format!("{what} can have only one base, so `{}` is ignored", other.key.text),
+            format!("its base is `{}`; define another chain for the other base", first.key.text),
         );
     }
     let overlay = overlay_steps(first, findings)?;
@@ -140,8 +140,8 @@ pub(super) fn overlay_steps(
     if matches!(base.value.kind, YamlKind::Scalar(_, ScalarType::Null)) {
         findings.error(
             base.key.at,
-            format!("no steps are put over the chain `{}`", base.key.text),
-            "write its steps below it, or `{ }` to take the chain as it is",
+            format!("the chain `{}` is named without steps to change", base.key.text),
+            "add the steps below it, or write `{ }` to use the chain unchanged",
         );
         return None;
     }
@@ -163,7 +163,7 @@ fn step(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<StepDraft> {
     if ["start", "end"].iter().any(|terminal| entry.key.text.eq_ignore_ascii_case(terminal)) {
         findings.error(
             entry.key.at,
-            format!("a step cannot be called `{}`", entry.key.text),
+            format!("a step cannot have the name `{}`", entry.key.text),
             "`start` and `end` are the two ends of a chain; rename the step",
         );
     }
@@ -258,7 +258,7 @@ fn option(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<PluginValue>
         findings.error(
             entry.key.at,
             format!("the plugin property `{}` must be a text or a list of texts", entry.key.text),
-            "put it in quotes if it holds brackets or `: `",
+            "put it in quotes if it contains brackets or `: `",
         );
     }
     value

@@ -46,8 +46,8 @@ fn data_def(
         if let Some(classic) = classic {
             findings.error(
                 classic.key.at,
-                format!("`{}` and `fields` cannot both be there", classic.key.text),
-                "keep `fields`, or the classic `query` and `items`; make two dataDefs if both are \
+                format!("`{}` and `fields` cannot be used together", classic.key.text),
+                "keep `fields`, or the classic `query` and `items`; define two dataDefs if you need \
                  wanted",
             );
         }
@@ -58,7 +58,7 @@ fn data_def(
             findings.error(
                 at,
                 "a dataDef needs `fields`, or `query` and `items`",
-                "write the columns: `fields: { title: h1 }`",
+                "add the columns: `fields: { title: h1 }`",
             );
         }
         def.record = Some(Record::default());
@@ -101,7 +101,7 @@ fn items(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Vec<Item> {
             if key == "items" {
                 "list at least one `item: { name: ... }`"
             } else {
-                "list at least one `item: { name: ... }`, or leave the key out"
+                "list at least one `item: { name: ... }`, or remove the key"
             },
         );
     }
@@ -139,8 +139,8 @@ fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item
     for key in idle {
         if let Some(entry) = fields.entries().iter().find(|entry| entry.key.text == *key) {
             let help = match *key {
-                "selector" => "the fact is taken by the `selector` of the query",
-                _ => "links are made from `items` only; move the entry there",
+                "selector" => "the `selector` of the query selects the fact",
+                _ => "only `items` create links; move the entry there",
             };
             findings.warn(entry.key.at, format!("`{key}` has no effect in `{list}`"), help);
         }
@@ -152,7 +152,7 @@ fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
-            findings.warn(at, "`index` has no effect beside `indexRange`", "keep one of the two");
+            findings.warn(at, "`index` has no effect with `indexRange`", "keep one of the two");
         }
         let parsed = fields.text("indexRange", findings);
         let range = parsed.map(|text| parse_range(&text, findings));
@@ -180,13 +180,13 @@ fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut 
         // At the name, where the parser's plan would see the same: one place is told once.
         findings.warn(
             if name.at.line == 0 { at } else { name.at },
-            format!("the range never ends: with `{key}` no value is looked up"),
+            format!("the range never ends: with `{key}`, no value of the page can end it"),
             "write both ends, such as `indexRange: 1-20`",
         );
     } else if names_nothing {
         findings.warn(
             at,
-            "the range never ends: `breakAfter` names no value",
+            "the range never ends: `breakAfter` lists no value",
             "write both ends, or the last value: `breakAfter: [ \"...\" ]`",
         );
     }
@@ -212,7 +212,10 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> IndexRange {
     if range.is_some() && parts.next().is_some() {
         findings.warn(
             text.at,
-            format!("in the range `{}` the second dash and what follows is ignored", text.text),
+            format!(
+                "the range `{}` has a second dash; the text from there on is ignored",
+                text.text
+            ),
             "write two numbers, such as `2-6`",
         );
     }
@@ -254,7 +257,11 @@ fn filter_on(text: &Text, findings: &mut Findings<'_>) -> FilterSubject {
         "value" => FilterSubject::Value,
         other => {
             let help = findings.did_you_mean(other, ["value", "match"], "write `value` or `match`");
-            findings.warn(text.at, format!("the filter type `{other}` is taken as `value`"), help);
+            findings.warn(
+                text.at,
+                format!("there is no filter type `{other}`, so `value` is used"),
+                help,
+            );
             FilterSubject::Value
         }
     }

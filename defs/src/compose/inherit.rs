@@ -32,7 +32,7 @@ impl Chains {
             findings.error(
                 name.at,
                 format!("there is no chain of steps `{}`", name.text),
-                "the setting `defs.defaultSteps` names it, for tasks without `steps`",
+                "the setting `defs.defaultSteps` names this chain for tasks without `steps`",
             );
         } else {
             let mut known: Vec<_> = self.expanded.keys().map(String::as_str).collect();
@@ -144,13 +144,9 @@ fn report_unknown_base(
     let help = findings.did_you_mean(
         &base.text,
         known.into_iter().map(String::as_str),
-        "a step needs a `class`, a base chain must stand below the top-level `steps:`",
+        "if it is a step, add `class`; if it is a chain, define it below the top-level `steps:`",
     );
-    findings.error(
-        base.at,
-        format!("there is no chain of steps `{}` to build on", base.text),
-        help,
-    );
+    findings.error(base.at, format!("there is no base chain `{}`", base.text), help);
 }
 
 /// Puts steps over a base: a known name replaces, an unknown one is inserted.
@@ -193,7 +189,7 @@ fn insert(chain: &mut Vec<StepDraft>, step: &StepDraft, findings: &mut Findings<
             let help = findings.did_you_mean(
                 &step.previous.text,
                 names,
-                "a step is inserted after a step of its base chain; name that one",
+                "`previous` must name a step of the base chain",
             );
             findings.error(
                 step.previous.at,

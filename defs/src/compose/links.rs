@@ -25,7 +25,11 @@ pub(super) fn follow(
         YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
     };
     if nodes.is_empty() {
-        findings.error(node.at, "`follow` is empty", "write a selector of links, or leave it out");
+        findings.error(
+            node.at,
+            "`follow` is empty",
+            "write a selector of links, or remove the key",
+        );
     }
     nodes.iter().filter_map(|node| rule(node, group, findings)).collect()
 }
@@ -56,7 +60,7 @@ fn rule(node: &YamlNode, group: &Text, findings: &mut Findings<'_>) -> Option<Fo
     {
         findings.error(
             keys.at(),
-            "a follow rule needs to know where the links are",
+            "a follow rule needs `selector` or `xpath`",
             "add `selector: a` or `xpath: //a`",
         );
     }
@@ -131,8 +135,8 @@ fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator
     if ranges(&url.text).any(is_range) {
         findings.error(
             url.at,
-            "an address with a range gives many pages, which cannot have one name",
-            "write the address alone, without `name` and `url`",
+            "an address with a range stands for many pages, so it cannot have a name",
+            "write only the address, without `name` and `url`",
         );
     }
     Some(Locator { name, url })
@@ -145,7 +149,7 @@ fn url_file(node: &YamlNode, findings: &mut Findings<'_>) -> Option<UrlSource> {
     if let (None, Some(name)) = (&column, &name) {
         findings.error(
             name.at,
-            "`name` is a column of a CSV file, which needs `column` too",
+            "`name` needs `column`: both are columns of a CSV file",
             "add `column: ...` with the name of the column that holds the address",
         );
     }
@@ -195,9 +199,9 @@ fn check_ranges(url: &Text, findings: &mut Findings<'_>) {
         findings.error(
             url.at,
             if open {
-                format!("the range `[{}` is never closed", shorten(range))
+                format!("the range `[{}` has no closing bracket", shorten(range))
             } else {
-                format!("`[{}]` is no range", shorten(range))
+                format!("`[{}]` is not a range", shorten(range))
             },
             "write `[1-100]`, `[001-100]` or `[0-100:20]`; for a plain bracket write `%5B`",
         );

@@ -70,11 +70,8 @@ fn listed(list: &YamlNode, findings: &mut Findings<'_>) -> Vec<Locator> {
         if let Some(first) = seen.insert(pair, node.at) {
             findings.error(
                 node.at,
-                format!(
-                    "the locator `{}` with this url stands twice in the group",
-                    locator.name.text
-                ),
-                format!("it is also on line {}; keep one of the two", first.line),
+                format!("the group lists the locator `{}` with this url twice", locator.name.text),
+                format!("line {} has it too; keep one of them", first.line),
             );
         }
         locators.push(locator);

@@ -8,12 +8,15 @@ use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
 /// Names of an older dialect of the definition language, and what to write today.
 const OLD_KEYS: &[(&str, &str)] = &[
-    ("axis", "`axis` is gone: list the axes as `item` entries below `items` and `dims`"),
-    ("members", "`members` is gone: list them as `item` entries below `items` or `dims`"),
-    ("member", "`member` is gone: list it as an `item` entry below `items` or `dims`"),
-    ("col", "`col` is gone: make it an `item` entry of `dims`"),
-    ("row", "`row` is gone: make it an `item` entry of `items`"),
-    ("tags", "`tags` is gone: leave it out"),
+    ("axis", "`axis` is no longer a key: list the axes as `item` entries below `items` and `dims`"),
+    (
+        "members",
+        "`members` is no longer a key: list them as `item` entries below `items` or `dims`",
+    ),
+    ("member", "`member` is no longer a key: list it as an `item` entry below `items` or `dims`"),
+    ("col", "`col` is no longer a key: make it an `item` entry of `dims`"),
+    ("row", "`row` is no longer a key: make it an `item` entry of `items`"),
+    ("tags", "`tags` is no longer a key: remove it"),
 ];
 
 /// Keys of an older dialect that only have another name today.
@@ -22,8 +25,8 @@ const RENAMED_KEYS: &[(&str, &str)] =
 
 /// What people write for a key that has another name here, and what to write.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
-    ("attr", "selector", "write the attribute behind the selector: `selector: .p @href`"),
-    ("attribute", "selector", "write the attribute behind the selector: `selector: .p @href`"),
+    ("attr", "selector", "write the attribute after the selector: `selector: .p @href`"),
+    ("attribute", "selector", "write the attribute after the selector: `selector: .p @href`"),
     ("css", "selector", "write `selector: ...`, with an attribute as `selector: .p @href`"),
     ("query", "selector", "write `selector: ...`, `xpath: ...` or `json: ...`"),
     (
@@ -133,7 +136,7 @@ impl<'n> MappingReader<'n> {
         let node = self.get(key)?;
         if let YamlKind::Sequence(nodes) = &node.kind {
             if nodes.is_empty() {
-                let help = "write at least one entry, or leave it out";
+                let help = "write at least one entry, or remove the key";
                 findings.error(node.at, format!("`{key}` is empty"), help);
             }
             return self.texts(key, findings);
@@ -291,7 +294,7 @@ pub(super) fn wrapped<'n>(
     findings.error(
         node.at,
         format!("{what} must be written `{key}: {{ ... }}`, but it is {}", node.describe()),
-        format!("put `{key}:` before it"),
+        format!("write `{key}:` before it"),
     );
     None
 }
@@ -307,7 +310,7 @@ pub(super) fn mapping<'n>(
         findings.error(
             node.at,
             format!("{what} must be a mapping, but it is {}", node.describe()),
-            "write `key: value` lines below it, indented",
+            "write indented `key: value` lines below it",
         );
     }
     entries
@@ -360,10 +363,10 @@ pub(super) fn advised_text(
             "write a text after the colon, or `\"\"`".to_owned()
         }
         YamlKind::Scalar(_, ScalarType::Null) => {
-            "write a text after the colon, or leave it out".to_owned()
+            "write a text after the colon, or remove the key".to_owned()
         }
         YamlKind::Sequence(_) | YamlKind::Mapping(_) => {
-            "write one text; put it in quotes if it holds brackets or `: `".to_owned()
+            "write one text; put it in quotes if it contains brackets or `: `".to_owned()
         }
     };
     let shown = match key.strip_prefix("an entry of ") {
@@ -411,10 +414,10 @@ pub(super) fn check_name(what: &str, name: &Text, findings: &mut Findings<'_>) {
         findings.warn(
             name.at,
             format!(
-                "the name `{}` holds a `/` or `~`, which Scoopi cannot look up",
+                "the name `{}` contains `/` or `~`, which Scoopi does not accept",
                 shorten(&name.text)
             ),
-            "use letters, digits and `_` if the definitions are to run there too",
+            "use letters, digits and `_` if Scoopi must read these definitions too",
         );
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn name_files(task: &mut Task, output: Option<Text>, findings: &mut F
     if output.text.split(['/', '\\']).any(|part| part == "..") {
         findings.error(
             output.at,
-            "`output` must not climb out with `..`",
+            "`output` must not contain `..`",
             "name a file below the output directory, or a full path",
         );
     }
@@ -43,7 +43,7 @@ pub(super) fn name_files(task: &mut Task, output: Option<Text>, findings: &mut F
         [] if broken => {}
         [] => findings.error(
             output.at,
-            format!("`output` has no effect: task `{}` appends no rows", task.name.text),
+            format!("`output` has no effect: task `{}` writes no rows", task.name.text),
             "add `fields`, or a `data_appender` step to its `steps`",
         ),
         [first, ..] => first.plugins = vec![plugin],
@@ -61,12 +61,12 @@ fn encoder(output: &Text, findings: &mut Findings<'_>) -> Option<PluginDef> {
             let help = findings.did_you_mean(
                 ending,
                 ["csv", "tsv", "jsonl"],
-                "let the name end in `.csv`, `.tsv` or `.jsonl`; for any other name write an \
+                "end the name with `.csv`, `.tsv` or `.jsonl`; for any other name add an \
                  appender in `steps`",
             );
             findings.error(
                 output.at,
-                format!("the ending of `{}` names no format", output.text),
+                format!("`{}` does not end with a known format", output.text),
                 help,
             );
             return None;

@@ -49,7 +49,7 @@ pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> R
         if let Some((_, at)) = twin {
             findings.error(
                 field.name.at,
-                format!("two columns are called `{}`", field.name.text),
+                format!("two columns have the name `{}`", field.name.text),
                 format!("`columns` on line {} has it too; rename the field", at.line),
             );
         }
@@ -70,7 +70,7 @@ pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> R
 
 fn block(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Query> {
     if matches!(node.kind, YamlKind::Scalar(..)) {
-        let advice = "write a selector, or leave `block` out to take the whole page as one row";
+        let advice = "write a selector, or remove `block` to make the whole page one row";
         let css = non_blank("block", advised_text("block", node, advice, findings)?, findings)?;
         if !selectors::check_element(&css, findings) {
             return None;
@@ -89,7 +89,7 @@ fn block(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Query> {
         findings.error(
             node.at,
             "a block needs `selector`, `xpath` or `json`",
-            "write a selector, or leave `block` out to take the whole page as one row",
+            "write a selector, or remove `block` to make the whole page one row",
         );
         return None;
     }
@@ -107,7 +107,7 @@ fn columns(node: &YamlNode, findings: &mut Findings<'_>) -> Vec<(PageColumn, Spa
         if columns.iter().any(|(known, _)| *known == column) {
             findings.error(
                 name.at,
-                format!("the column `{}` stands twice", name.text),
+                format!("the column `{}` is listed twice", name.text),
                 "keep one of the two",
             );
             continue;
@@ -170,7 +170,7 @@ fn field(entry: &YamlEntry, inside: BlockContent, findings: &mut Findings<'_>) -
             }
             YamlKind::Scalar(words, _) => {
                 let advice = match node.describe().as_str() {
-                    "nothing" => "write a selector after the colon, such as `h1`".to_owned(),
+                    "empty" => "write a selector after the colon, such as `h1`".to_owned(),
                     _ => format!(
                         "write a selector, such as `h1`; a constant is `{{ value: {} }}`",
                         shorten(words)
@@ -315,7 +315,7 @@ fn queries(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Query> 
 /// Text that says something.
 fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
     if text.text.trim().is_empty() {
-        findings.error(text.at, format!("`{key}` is empty"), "write what to look for");
+        findings.error(text.at, format!("`{key}` is empty"), "write a query");
         return None;
     }
     selectors::is_plain(&text, findings).then_some(text)
@@ -328,7 +328,7 @@ pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Fi
     if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
         findings.error(
             second.key.at,
-            format!("`{}` and `{}` cannot both be there", first.key.text, second.key.text),
+            format!("`{}` and `{}` cannot be used together", first.key.text, second.key.text),
             "keep one of the two",
         );
     }
@@ -339,14 +339,14 @@ fn check_sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_unknown_keys() {
         findings.error(
             keys.at(),
-            "a field needs to know where its value is",
+            "a field needs a query or a value",
             "add `selector`, `xpath`, `json`, `jsonld`, `script` or `value`",
         );
     }
     if let (Some(_), Some(node)) = (keys.get("default"), keys.get("required")) {
         findings.warn(
             node.at,
-            "`required` has no effect beside `default`: there always is a value",
+            "`required` has no effect with `default`: the cell always has a value",
             "keep one of the two",
         );
     }
@@ -362,10 +362,10 @@ fn text_kind(keys: &MappingReader<'_>, queries: &[Query], findings: &mut Finding
     let idle = beside.map(|key| format!("`{key}`"));
     let idle = idle.or_else(|| attributes.then(|| "an attribute".to_owned()));
     if let (Some(entry), Some(idle)) = (entry, idle) {
-        let message = format!("`text` has no effect beside {idle}");
-        findings.error(entry.key.at, message, "remove it: it is for elements");
+        let message = format!("`text` has no effect with {idle}");
+        findings.error(entry.key.at, message, "remove it: it applies to elements only");
     }
-    kind.and_then(|text| keyword(&text, &KINDS, "there is no kind of text", findings))
+    kind.and_then(|text| keyword(&text, &KINDS, "`text` has no option", findings))
         .unwrap_or_default()
 }
 
@@ -458,14 +458,14 @@ pub(super) fn expect(
     if let (Some(min), Some(max)) = (expect.min_rows, expect.max_rows)
         && min > max
     {
-        findings.error(node.at, "`minRows` is more than `maxRows`", "swap the two");
+        findings.error(node.at, "`minRows` is greater than `maxRows`", "swap the two numbers");
     }
     for entry in field_entries(&keys, "fill", record, findings) {
         match share(&entry.value) {
             Some(share) => expect.fill.push((entry.key.clone(), share)),
             None => findings.error(
                 entry.value.at,
-                format!("a share must be from 0 to 1, but it is {}", entry.value.describe()),
+                format!("a share must be between 0 and 1, but it is {}", entry.value.describe()),
                 "write `95%` or `0.95`",
             ),
         }

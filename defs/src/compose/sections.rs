@@ -88,15 +88,13 @@ fn report_loose(first: &YamlEntry, findings: &mut Findings<'_>) {
     if shapes::GROUP.names().any(|key| key == first.key.text) {
         findings.error(
             first.key.at,
-            format!("`{name}` belongs to a group, and there is no group above it"),
-            format!(
-                "put this below `groups:` and a name of your own: `groups: {{ mine: {{ {name}: ... }} }}`"
-            ),
+            format!("`{name}` is a key of a group, but it stands at the top level"),
+            format!("move it into a group: `groups: {{ myGroup: {{ {name}: ... }} }}`"),
         );
     } else {
         findings.error(
             first.key.at,
-            format!("`{name}` is a group, but it does not stand below `groups:`"),
+            format!("`{name}` is a group, but it is not below `groups:`"),
             "write `groups:` above it and indent it",
         );
     }
@@ -118,22 +116,22 @@ fn add(
         Some(earlier) if short => findings.error(
             entry.key.at,
             format!(
-                "there is another group `{}`, the one at {}",
+                "the group `{}` is already defined at {}",
                 entry.key.text,
                 findings.location(earlier.key.at)
             ),
-            "rename one of the two, or put all into one; the parts are not put together",
+            "rename one of them, or merge them by hand: groups of the same name are not merged",
         ),
         Some(earlier) => {
             if *earlier != entry {
                 findings.warn(
                     entry.key.at,
                     format!(
-                        "`{}` replaces a different definition of that name, the one at {}",
+                        "`{}` replaces the different definition at {}",
                         entry.key.text,
                         findings.location(earlier.key.at)
                     ),
-                    "rename or remove one of the two; the parts are not put together",
+                    "rename or remove one of them: definitions of the same name are not merged",
                 );
             }
             *earlier = entry;

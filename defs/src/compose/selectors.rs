@@ -14,7 +14,7 @@ pub(super) fn is_plain(text: &Text, findings: &mut Findings<'_>) -> bool {
     }
     findings.error(
         text.at,
-        "typographic quotes are no quotes to YAML",
+        "YAML does not accept typographic quotes",
         format!("write plain ones: `\"{}\"`", inner.trim_matches(CURLY)),
     );
     false
@@ -31,7 +31,7 @@ pub(super) fn check_at(text: &Text, selector: &str, findings: &mut Findings<'_>)
         ("a space is missing before `@`", format!("write `{front} @{name}`"))
     } else {
         let name = name.split([' ', '@']).next().unwrap_or(name);
-        let help = format!("write one of them: `{front} @{name}`");
+        let help = format!("keep one of them: `{front} @{name}`");
         ("a selector has one attribute, at its end", help)
     };
     findings.error(text.at, message, help);
@@ -44,7 +44,7 @@ pub(super) fn check_element(text: &Text, findings: &mut Findings<'_>) -> bool {
     findings.error(
         text.at,
         "a block is an element, not an attribute",
-        format!("write `{}`, and ask for the attribute in a field", text.text[..at].trim_end()),
+        format!("write `{}`, and take the attribute in a field", text.text[..at].trim_end()),
     );
     false
 }
@@ -55,7 +55,7 @@ pub(super) fn check_link(text: &Text, findings: &mut Findings<'_>) -> bool {
     if selector.starts_with('/') || selector.starts_with("./") || selector.starts_with("(/") {
         findings.error(
             text.at,
-            format!("`{selector}` is XPath and stands for a selector"),
+            format!("`{selector}` is XPath, not a CSS selector"),
             format!("write `{{ xpath: \"{selector}\" }}`"),
         );
         return false;
@@ -63,8 +63,8 @@ pub(super) fn check_link(text: &Text, findings: &mut Findings<'_>) -> bool {
     if let Some((front, _)) = selector.split_once("::") {
         findings.error(
             text.at,
-            "a selector of links has no `::`",
-            format!("write `{front}`: the `href` is taken anyway"),
+            "a selector of links cannot contain `::`",
+            format!("write `{front}`: `follow` takes the `href`"),
         );
         return false;
     }
@@ -80,14 +80,14 @@ pub(super) fn check_patterns(patterns: &[Text], findings: &mut Findings<'_>) {
             let end = if text.ends_with('*') { "" } else { "$" };
             findings.error(
                 pattern.at,
-                format!("`{text}` is a wildcard, and a regular expression is wanted"),
-                format!("write `'{ending}{end}'`: it may be found anywhere in the address"),
+                format!("`{text}` is a wildcard, not a regular expression"),
+                format!("write `'{ending}{end}'`: it may match anywhere in the address"),
             );
         } else if let Some(front) = text.strip_suffix("/*") {
             findings.warn(
                 pattern.at,
                 format!("`{text}` is a regular expression: its `*` means any number of `/`"),
-                format!("write `{front}/`: it may be found anywhere in the address"),
+                format!("write `{front}/`: it may match anywhere in the address"),
             );
         }
     }

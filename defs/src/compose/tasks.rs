@@ -137,7 +137,7 @@ impl<'c> TaskReader<'c> {
         for entry in keys.entries().iter().filter(|entry| own.contains(&entry.key.text.as_str())) {
             findings.error(
                 entry.key.at,
-                format!("`{}` and `tasks` cannot both be there", entry.key.text),
+                format!("`{}` and `tasks` cannot be used together", entry.key.text),
                 format!("move `{}` into one of the tasks", entry.key.text),
             );
         }
@@ -171,8 +171,8 @@ impl<'c> TaskReader<'c> {
             let place = findings.location(known.at);
             findings.error(
                 name.at,
-                format!("the group `{}` is also in `{section}`", name.text),
-                format!("rename one of the two; the other is at {place}"),
+                format!("the group `{}` is also defined in `{section}`", name.text),
+                format!("rename one of them; the other definition is at {place}"),
             );
         }
     }
@@ -323,9 +323,9 @@ impl<'c> TaskReader<'c> {
             let place = findings.location(known.name.at);
             findings.error(
                 task.name.at,
-                format!("there is another dataDef `{}`", task.name.text),
+                format!("the name of task `{}` is also the name of a dataDef", task.name.text),
                 format!(
-                    "what a task takes has the task's name; rename one, the other is at {place}"
+                    "a task with `fields` or `follow` defines a dataDef of its own name; rename one of them, the other is at {place}"
                 ),
             );
         }
@@ -368,7 +368,7 @@ impl<'c> TaskReader<'c> {
             findings.error(
                 node.at,
                 format!(
-                    "the `steps` of task `{}` must hold one chain name, not {}",
+                    "the `steps` of task `{}` must name one chain, not {}",
                     task.text,
                     entries.len()
                 ),
@@ -415,7 +415,7 @@ fn report_both(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     for YamlEntry { key, .. } in keys.entries().iter().filter(record) {
         findings.error(
             key.at,
-            format!("`{}` and `dataDef` cannot both be there", key.text),
+            format!("`{}` and `dataDef` cannot be used together", key.text),
             format!("move `{}` into the dataDef, or remove `dataDef`", key.text),
         );
     }
@@ -425,9 +425,9 @@ fn report_idle(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     let classic = keys.what() == shapes::TASK.what;
     findings.error(
         keys.at(),
-        format!("{} needs to know what to take: `fields`, `dataDef` or `follow`", keys.what()),
+        format!("{} needs `fields`, `dataDef` or `follow`", keys.what()),
         if classic {
-            "add `dataDef: ...`, or write `fields:` in place"
+            "add `dataDef: ...`, or `fields:` with the columns"
         } else {
             "add `fields:` with the columns: `title: h1`"
         },

@@ -28,7 +28,7 @@ fn a_file_is_a_mapping() {
 - locatorGroups
 ",
         r"
-1:1 a definition file must be a mapping, but it is a list [write `key: value` lines below it, indented]
+1:1 a definition file must be a mapping, but it is a list [write indented `key: value` lines below it]
 ",
     );
 }
@@ -43,10 +43,10 @@ dataDefs: text
 steps:
 ",
         r"
-1:1 `locatorGroups` must be a mapping, but it is nothing [write `key: value` lines below it, indented]
-2:13 `taskGroups` must be a mapping, but it is a list [write `key: value` lines below it, indented]
-3:11 `dataDefs` must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
-4:1 `steps` must be a mapping, but it is nothing [write `key: value` lines below it, indented]
+1:1 `locatorGroups` must be a mapping, but it is empty [write indented `key: value` lines below it]
+2:13 `taskGroups` must be a mapping, but it is a list [write indented `key: value` lines below it]
+3:11 `dataDefs` must be a mapping, but it is the text `text` [write indented `key: value` lines below it]
+4:1 `steps` must be a mapping, but it is empty [write indented `key: value` lines below it]
 ",
     );
 }
@@ -59,7 +59,7 @@ locatorGroups: { }
 ",
         r"
 1:1 there are no locators, so there is nothing to load [add a group: `myGroup: { locators: [ { name: ..., url: ... } ] }`]
-2:15 warning: no locator group and no link leads to the task group `g` [remove it, or give a locator group, a `follow` rule or a `linkGroup` this name]
+2:15 warning: no locator group and no link leads to the task group `g` [remove it, or use its name in a locator group, a `follow` rule or a `linkGroup`]
 ",
     );
 }
@@ -89,9 +89,9 @@ taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 7:17 the `name` of a locator is empty [write a text between the quotes of `name`]
 7:26 the `url` of a locator is empty [write a text between the quotes of `url`]
 8:11 `nam` is not a key of a locator [did you mean `name`?]
-10:9 the locator `a` with this url stands twice in the group [it is also on line 6; keep one of the two]
+10:9 the group lists the locator `a` with this url twice [line 6 has it too; keep one of them]
 11:18 `locators` must be a list, but it is a mapping [write it as a list: `locators: [ { name: ..., url: ... } ]`]
-12:6 a locator group must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
+12:6 a locator group must be a mapping, but it is the text `text` [write indented `key: value` lines below it]
 ",
     );
 }
@@ -116,10 +116,10 @@ taskGroups:
 4:23 `step` is not a key of a task [did you mean `steps`?]
 5:39 `data` must be `true` or `false`, but it is the text `true` [write `data: true` or `data: false`, without quotes]
 6:33 `document` is not a key of `persist` [the only key of `persist` is `data`]
-7:8 a task must be a mapping, but it is a list [write `key: value` lines below it, indented]
-8:29 `steps` must be text, but it is a list [write one text; put it in quotes if it holds brackets or `: `]
+7:8 a task must be a mapping, but it is a list [write indented `key: value` lines below it]
+8:29 `steps` must be text, but it is a list [write one text; put it in quotes if it contains brackets or `: `]
 9:19 the `dataDef` of a task is empty [write a text between the quotes of `dataDef`]
-9:32 `persist` must be a mapping, but it is the boolean `yes` [write `key: value` lines below it, indented]
+9:32 `persist` must be a mapping, but it is the boolean `yes` [write indented `key: value` lines below it]
 ",
     );
 }
@@ -133,7 +133,7 @@ taskGroups:
 ",
         r"
 2:3 the task group `g` has no tasks [add one: `myTask: { dataDef: ... }`]
-4:13 warning: no task uses the dataDef `d` [remove it, or name it as `dataDef` of a task]
+4:13 warning: no task uses the dataDef `d` [remove it, or use it as the `dataDef` of a task]
 ",
     );
 }
@@ -164,14 +164,14 @@ taskGroups: { g: { t: { dataDef: d }, u: { dataDef: e }, v: { dataDef: f } } }
 3:14 `blok` is not a key of a query [did you mean `block`?]
 3:23 `script` is not a key of a query [the keys of a query are `block`, `selector`]
 4:5 `item` is not a key of a dataDef [did you mean `items`?]
-6:12 a query must be a mapping, but it is the text `text` [write `key: value` lines below it, indented]
+6:12 a query must be a mapping, but it is the text `text` [write indented `key: value` lines below it]
 7:12 `items` is empty [list at least one `item: { name: ... }`]
-8:11 `dims` is empty [list at least one `item: { name: ... }`, or leave the key out]
+8:11 `dims` is empty [list at least one `item: { name: ... }`, or remove the key]
 9:12 `facts` must be a list, but it is the text `text` [write it as a list: `facts: [ item: { name: ... } ]`]
-13:9 an entry of `items` must be written `item: { ... }`, but it is a mapping [put `item:` before it]
+13:9 an entry of `items` must be written `item: { ... }`, but it is a mapping [write `item:` before it]
 14:17 `nam` is not a key of an item [did you mean `name`?]
 15:23 the `name` of an item is empty [write a text between the quotes of `name`]
-16:9 an entry of `items` must be written `item: { ... }`, but it is the text `text` [put `item:` before it]
+16:9 an entry of `items` must be written `item: { ... }`, but it is the text `text` [write `item:` before it]
 ",
     );
 }
@@ -200,12 +200,12 @@ dataDefs:
 7:33 `index` must be a whole number, but it is the text `2-6` [write a range as `indexRange: 2-6`]
 8:38 `breakAfter` must be a list, but it is the text `x` [write it as a list: `breakAfter: [ "..." ]`]
 8:51 an entry of `prefix` must be text, but it is the number `1` [put it in quotes: `"1"`]
-8:71 an entry of `linkBreakOn` must be text, but it is a list [write one text; put it in quotes if it holds brackets or `: `]
-9:37 an entry of `filters` must be written `filter: { ... }`, but it is a mapping [put `filter:` before it]
+8:71 an entry of `linkBreakOn` must be text, but it is a list [write one text; put it in quotes if it contains brackets or `: `]
+9:37 an entry of `filters` must be written `filter: { ... }`, but it is a mapping [write `filter:` before it]
 9:74 a filter needs the key `pattern` [add `pattern: ...`]
-9:107 warning: the filter type `vlue` is taken as `value` [did you mean `value`?]
+9:107 warning: there is no filter type `vlue`, so `value` is used [did you mean `value`?]
 10:26 `nameSelector` is not a key of an item [the keys of an item are `name`, `value`, `match`, `script`, `selector`, `index`, `indexRange`, `breakAfter`, `filters`, `prefix`, `linkGroup`, `linkBreakOn`, `order`]
-10:43 `value` must be text, but it is nothing [write a text after the colon, or `""`]
+10:43 `value` must be text, but it is empty [write a text after the colon, or `""`]
 11:33 `index` must be a whole number, but it is the number `4294967296` [write a whole number from 0 to 2147483647, such as `index: 2`]
 "#,
     );
@@ -222,12 +222,12 @@ dataDefs:
     items: [ item: { name: x, prefixes: [ ], members: [ ], tags: [ ] } ]
 ",
         r"
-3:5 `axis` is not a key of a dataDef [`axis` is gone: list the axes as `item` entries below `items` and `dims`]
+3:5 `axis` is not a key of a dataDef [`axis` is no longer a key: list the axes as `item` entries below `items` and `dims`]
 4:14 `region` is not a key of a query [`region` is now called `block`]
 4:25 `field` is not a key of a query [`field` is now called `selector`]
 5:31 `prefixes` is not a key of an item [`prefixes` is now called `prefix`]
-5:46 `members` is not a key of an item [`members` is gone: list them as `item` entries below `items` or `dims`]
-5:60 `tags` is not a key of an item [`tags` is gone: leave it out]
+5:46 `members` is not a key of an item [`members` is no longer a key: list them as `item` entries below `items` or `dims`]
+5:60 `tags` is not a key of an item [`tags` is no longer a key: remove it]
 ",
     );
 }
@@ -244,9 +244,9 @@ dataDefs:
     facts: [ item: { name: fact, selector: s } ]
 ",
         r"
-4:48 warning: `index` has no effect beside `indexRange` [keep one of the two]
-5:40 warning: `linkGroup` has no effect in `dims` [links are made from `items` only; move the entry there]
-6:34 warning: `selector` has no effect in `facts` [the fact is taken by the `selector` of the query]
+4:48 warning: `index` has no effect with `indexRange` [keep one of the two]
+5:40 warning: `linkGroup` has no effect in `dims` [only `items` create links; move the entry there]
+6:34 warning: `selector` has no effect in `facts` [the `selector` of the query selects the fact]
 ",
     );
 }
@@ -273,9 +273,9 @@ dataDefs:
 6:51 `` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
 7:51 `1 - 5` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
 8:51 `-5` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
-9:51 warning: in the range `1-2-3` the second dash and what follows is ignored [write two numbers, such as `2-6`]
-10:51 warning: the range never ends: `breakAfter` names no value [write both ends, or the last value: `breakAfter: [ "..." ]`]
-11:23 warning: the range never ends: with `match` no value is looked up [write both ends, such as `indexRange: 1-20`]
+9:51 warning: the range `1-2-3` has a second dash; the text from there on is ignored [write two numbers, such as `2-6`]
+10:51 warning: the range never ends: `breakAfter` lists no value [write both ends, or the last value: `breakAfter: [ "..." ]`]
+11:23 warning: the range never ends: with `match`, no value of the page can end it [write both ends, such as `indexRange: 1-20`]
 12:51 `1-99999999999` is not a range of indexes [write `2-6`, or `5-` for a range that `breakAfter` ends]
 "#,
     );
@@ -293,7 +293,7 @@ dataDefs: { a/b: { query: { block: b }, items: [ item: { name: a/b, value: v } ]
 1:18 the name of a locator group is empty [write a name before the colon]
 2:15 the name of a task group is empty [write a name before the colon]
 2:21 the name of a task is empty [write a name before the colon]
-3:13 warning: the name `a/b` holds a `/` or `~`, which Scoopi cannot look up [use letters, digits and `_` if the definitions are to run there too]
+3:13 warning: the name `a/b` contains `/` or `~`, which Scoopi does not accept [use letters, digits and `_` if Scoopi must read these definitions too]
 ",
     );
 }
@@ -318,13 +318,13 @@ steps:
 ",
         r"
 2:3 the chain `empty` has no steps [add steps, or the name of the chain it is based on]
-3:9 the chain `text` must be a mapping, but it is the text `jsoupDefault` [write `key: value` lines below it, indented]
+3:9 the chain `text` must be a mapping, but it is the text `jsoupDefault` [write indented `key: value` lines below it]
 5:5 a step needs the key `next` [add `next: ...`]
-6:5 a step cannot be called `start` [`start` and `end` are the two ends of a chain; rename the step]
+6:5 a step cannot have the name `start` [`start` and `end` are the two ends of a chain; rename the step]
 6:63 `plugin` is not a key of a step [did you mean `plugins`?]
 8:15 `clas` is not a key of a step [did you mean `class`?]
-11:5 warning: the chain `twoBases` has one base; `htmlUnitDefault` is ignored [it is based on `jsoupDefault`; make another chain]
-13:5 no steps are put over the chain `jsoupDefault` [write its steps below it, or `{ }` to take the chain as it is]
+11:5 warning: the chain `twoBases` can have only one base, so `htmlUnitDefault` is ignored [its base is `jsoupDefault`; define another chain for the other base]
+13:5 the chain `jsoupDefault` is named without steps to change [add the steps below it, or write `{ }` to use the chain unchanged]
 ",
     );
 }
@@ -351,9 +351,9 @@ steps:
 9:29 `name` must be text, but it is the number `1` [put it in quotes: `"1"`]
 10:21 a plugin needs the key `class` [add `class: ...`]
 10:51 a plugin needs the key `class` [add `class: ...`]
-11:13 an entry of `plugins` must be written `plugin: { ... }`, but it is a mapping [put `plugin:` before it]
-12:76 the plugin property `map` must be a text or a list of texts [put it in quotes if it holds brackets or `: `]
-12:91 the plugin property `deep` must be a text or a list of texts [put it in quotes if it holds brackets or `: `]
+11:13 an entry of `plugins` must be written `plugin: { ... }`, but it is a mapping [write `plugin:` before it]
+12:76 the plugin property `map` must be a text or a list of texts [put it in quotes if it contains brackets or `: `]
+12:91 the plugin property `deep` must be a text or a list of texts [put it in quotes if it contains brackets or `: `]
 13:80 `plugins` must be a list, but it is the text `x` [write it as a list: `plugins: [ plugin: { name: ..., class: ... } ]`]
 "#,
     );
@@ -397,8 +397,8 @@ steps:
 3:29 there is no chain of steps `jsoupDefalt` [did you mean `jsoupDefault`?]
 4:29 there is no chain of steps `nothingLikeIt` [define it below the top-level `steps:`, or use `jsoupDefault` or `htmlUnitDefault`]
 5:31 there is no chain of steps `htmlunitDefaults` [did you mean `htmlUnitDefault`?]
-6:29 the `steps` of task `e` must hold one chain name, not 2 [put the chain below the top-level `steps:` and write its name here]
-8:10 there is no chain of steps `jsopDefault` to build on [did you mean `jsoupDefault`?]
+6:29 the `steps` of task `e` must name one chain, not 2 [put the chain below the top-level `steps:` and write its name here]
+8:10 there is no base chain `jsopDefault` [did you mean `jsoupDefault`?]
 ",
     );
 }
@@ -416,7 +416,7 @@ taskGroups: { g: { t: { dataDef: d, steps: a } } }
 ",
         r"
 4:8 the chain `b` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
-5:3 warning: `jsoupDefault` replaces the built-in chain of that name [rename it if that is not meant; Scoopi would ignore this one]
+5:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores this one]
 5:19 the chain `jsoupDefault` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
 ",
     );
@@ -431,7 +431,7 @@ steps:
     htmlUnitDefault: { }
 ",
         r"
-2:3 warning: `jsoupDefault` replaces the built-in chain of that name [rename it if that is not meant; Scoopi would ignore this one]
+2:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores this one]
 ",
     );
 }
@@ -463,7 +463,7 @@ taskGroups:
 7:55 step `convert` cannot follow `filtr`: its chain has no such step [did you mean `filter`?]
 8:62 step `script` leads to `appendr`, but its chain has no such step [did you mean `appender`?]
 13:62 step `script` leads to `appendr`, but its chain has no such step [did you mean `appender`?]
-18:53 step `first` cannot follow `start`: its chain has no such step [a step is inserted after a step of its base chain; name that one]
+18:53 step `first` cannot follow `start`: its chain has no such step [`previous` must name a step of the base chain]
 ",
     );
 }
@@ -501,12 +501,12 @@ taskGroups:
 locatorGroups: { g: &l { locators: [ { name: n, url: u } ] }, h: *l }
 ",
         r"
-3:5 no step of the chain follows `start` [give its first step `previous: start`]
-7:40 `a` and `b` both follow `start` [a chain has one first step; let the other one follow it]
-11:48 the chain runs in a circle: a -> b -> c -> b [let its last step say `next: end`]
+3:5 no step of the chain follows `start` [add `previous: start` to its first step]
+7:40 `a` and `b` both follow `start` [a chain has one first step; change `previous` of the second one]
+11:48 the chain has a cycle: a -> b -> c -> b [write `next: end` in its last step]
 14:40 step `b` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
 17:5 warning: step `b` never runs: no step leads to it [write `next: b` in the step before it]
-18:40 warning: step `c` says it follows `b`, but `a` leads to it [write `previous: a`]
+18:40 warning: step `c` names `b` as its `previous`, but `a` leads to it [write `previous: a`]
 ",
     );
 }
@@ -532,7 +532,7 @@ taskGroups:
         r"
 4:40 step `b` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
 4:49 step `b` leads to `y`, but its chain has no such step [name a step of the chain, or `end` for its last step]
-6:5 no step of the chain follows `start` [give its first step `previous: start`]
+6:5 no step of the chain follows `start` [add `previous: start` to its first step]
 6:43 step `a` follows `x`, but its chain has no such step [name a step of the chain, or `start` for its first step]
 6:52 step `a` leads to `y`, but its chain has no such step [name a step of the chain, or `end` for its last step]
 12:79 step `m` cannot follow `filtr`: its chain has no such step [did you mean `filter`?]
@@ -564,11 +564,11 @@ taskGroups: { g: { t: { dataDef: d, steps: { jsoupDefault: { m: { class: scripte
 ",
         r"
 4:17 there is no step class `page_lodr` [did you mean `page_loader`?]
-5:48 the chain runs in a circle: a -> b -> c -> b [let its last step say `next: end`]
-8:48 the chain runs in a circle: a -> b -> a [let its last step say `next: end`]
-10:82 the chain runs in a circle: seeder -> loader -> parser -> filter -> loader [let its last step say `next: end`]
+5:48 the chain has a cycle: a -> b -> c -> b [write `next: end` in its last step]
+8:48 the chain has a cycle: a -> b -> a [write `next: end` in its last step]
+10:82 the chain has a cycle: seeder -> loader -> parser -> filter -> loader [write `next: end` in its last step]
 11:17 the chain `fromItself` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
-14:94 step `m` cannot follow `x`: its chain has no such step [a step is inserted after a step of its base chain; name that one]
+14:94 step `m` cannot follow `x`: its chain has no such step [`previous` must name a step of the base chain]
 ",
     );
 }

@@ -36,7 +36,7 @@ pub(super) fn walk(
             findings.warn(
                 span_or_task(next.previous.at, task),
                 format!(
-                    "step `{}` says it follows `{}`, but `{}` leads to it",
+                    "step `{}` names `{}` as its `previous`, but `{}` leads to it",
                     next.name.text, next.previous.text, current.name.text
                 ),
                 format!("write `previous: {}`", current.name.text),
@@ -110,7 +110,7 @@ fn first<'c>(
             findings.error(
                 span_or_task(at, task),
                 "no step of the chain follows `start`",
-                "give its first step `previous: start`",
+                "add `previous: start` to its first step",
             );
         }
         return None;
@@ -120,7 +120,7 @@ fn first<'c>(
         findings.error(
             span_or_task(at, task),
             format!("`{}` and `{}` both follow `start`", first.name.text, second.name.text),
-            "a chain has one first step; let the other one follow it",
+            "a chain has one first step; change `previous` of the second one",
         );
         return None;
     }
@@ -199,12 +199,8 @@ pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Fi
             if on_path.contains(next.name.as_str()) {
                 findings.error(
                     span_or_task(current.next.at, owner),
-                    format!(
-                        "the chain runs in a circle: {} -> {}",
-                        path.join(" -> "),
-                        next.name.text
-                    ),
-                    "let its last step say `next: end`",
+                    format!("the chain has a cycle: {} -> {}", path.join(" -> "), next.name.text),
+                    "write `next: end` in its last step",
                 );
             }
             current = next;

@@ -29,7 +29,7 @@ pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Pro
         problems.push(without_position(
             sources,
             format!("no definition file in `{}`", dir.display()),
-            "looked for files ending in `.yml` or `.yaml`, in all its folders",
+            "definition files end in `.yml` or `.yaml`; subfolders are searched too",
         ));
     }
     let mut files = Vec::new();
@@ -41,8 +41,10 @@ pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Pro
                 if total > TOTAL_BYTES_MAX {
                     problems.push(without_position(
                         sources,
-                        format!("the definition files hold more than {TOTAL_BYTES_MAX} bytes"),
-                        "give a directory that holds definitions only",
+                        format!(
+                            "the definition files have more than {TOTAL_BYTES_MAX} bytes together"
+                        ),
+                        "pass a directory that contains only definitions",
                     ));
                     break;
                 }
@@ -64,11 +66,11 @@ fn root_problem(dir: &Path) -> Option<(String, &'static str)> {
         Ok(found) if found.is_dir() => None,
         Ok(_) => Some((
             format!("`{shown}` is a file, not a directory of definitions"),
-            "give the directory that holds it",
+            "pass the directory that contains it",
         )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some((
             format!("no directory `{shown}` with definition files"),
-            "check the path; a relative one counts from the working directory",
+            "check the path; a relative path starts at the current directory",
         )),
         Err(error) => Some((
             format!("cannot read the directory `{shown}`: {error}"),
@@ -99,7 +101,7 @@ fn find(dir: &Path, paths: &mut Vec<PathBuf>, sources: &Sources, problems: &mut 
                 problems.push(without_position(
                     sources,
                     format!("more than {ENTRIES_MAX} files below `{}`", dir.display()),
-                    "give a directory that holds definitions only",
+                    "pass a directory that contains only definitions",
                 ));
                 return;
             }
@@ -144,7 +146,7 @@ fn add_bytes(
                 file: sources.add(path, lossy),
             };
             let problem = Problem::error(sources, at, message);
-            problems.push(problem.with_help("save the file in the encoding UTF-8"));
+            problems.push(problem.with_help("save the file as UTF-8"));
             None
         }
     }

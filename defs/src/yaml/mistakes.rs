@@ -55,7 +55,7 @@ fn bare_variable(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let meets = text.get(..to)?.ends_with('$') && text.get(to..)?.starts_with('{');
     meets.then(|| {
         let at = Span { column: at.column.saturating_sub(1), width: 2, ..at };
-        let message = "between brackets a variable has to be in quotes".to_owned();
+        let message = "inside `{ }` and `[ ]`, a variable must be in quotes".to_owned();
         (at, message, "write `\"${NAME}\"`".into())
     })
 }
@@ -83,9 +83,8 @@ fn bracket(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     }
     let column = before.get(..from)?.chars().count() as u32 + 1;
     let at = Span { column, width: written.chars().count() as u32, ..at };
-    let message =
-        "inside `{ }` and `[ ]` a text with `[`, `]`, `{`, `}` or `,` has to be in quotes"
-            .to_owned();
+    let message = "inside `{ }` and `[ ]`, a text with `[`, `]`, `{`, `}` or `,` must be in quotes"
+        .to_owned();
     let quote = if written.contains(['"', '\\']) { '\'' } else { '"' };
     Some((at, message, format!("write `{quote}{}{quote}`", written.trim()).into()))
 }
@@ -107,7 +106,7 @@ fn colon(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
             width: whole.chars().count() as u32,
             ..at
         };
-        let message = "a text that holds `: ` has to be in quotes".to_owned();
+        let message = "a text that contains `: ` must be in quotes".to_owned();
         return Some((at, message, format!("write `{}: \"{whole}\"`", key.trim()).into()));
     }
     let said = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
@@ -131,7 +130,11 @@ fn colon(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
         let at = Span { column: here as u32 + 1, width: 1, ..at };
         let message =
             format!("this line is indented by {here} spaces, and line {number} by {there}");
-        (at, message, "indent both alike, if they belong together".into())
+        (
+            at,
+            message,
+            "indent both lines by the same number of spaces if they belong together".into(),
+        )
     })
 }
 
@@ -158,7 +161,7 @@ fn open_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#')) {
         return Some((
             failure.at,
-            "a text in quotes goes on too far left".to_owned(),
+            "a line of a quoted text is not indented enough".to_owned(),
             "indent the line more than the key, or close the quote before it".into(),
         ));
     }
@@ -170,7 +173,7 @@ fn late_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let at = place(failure, last_quote(failure)?)?;
     (at.line < failure.at.line).then(|| {
         let line = failure.at.line;
-        let message = format!("the quote is closed on line {line} only, before more text");
+        let message = format!("the quote is closed only on line {line}, and text follows it");
         (at, message, "add the closing quote where the text ends".into())
     })
 }

@@ -3,11 +3,11 @@
 use granit_parser::ErrorKind;
 
 /// A tab that indents.
-pub(super) const TAB: &str = "a tab where YAML wants spaces";
-pub(super) const TAB_HELP: &str = "replace the tab by spaces";
+pub(super) const TAB: &str = "a tab in the indentation";
+pub(super) const TAB_HELP: &str = "replace the tab with spaces";
 
 /// A quote without its other half.
-pub(super) const QUOTE_OPEN: &str = "the quote is never closed";
+pub(super) const QUOTE_OPEN: &str = "the closing quote is missing";
 pub(super) const QUOTE_HELP: &str =
     "add the closing quote; inside double quotes write `\\\"` for a quote";
 
@@ -32,14 +32,14 @@ fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
         | ErrorKind::InvalidFlowScalarIndent
         | ErrorKind::InvalidQuotedScalarIndent
         | ErrorKind::BlockSequenceEntryNotAllowed => (
-            "the line does not fit the ones around it",
-            "indent it like its neighbours, and end every key with `:`",
+            "the indentation of this line does not match the lines around it",
+            "indent it like the lines around it, and end each key with `:`",
         ),
         ErrorKind::MappingValueNotAllowed
         | ErrorKind::MappingKeyNotAllowed
         | ErrorKind::InvalidColonPlacement => (
-            "a `key: value` is not possible here",
-            "indent it like its neighbours; put a text that holds `: ` in quotes",
+            "a `key: value` is not allowed here",
+            "indent it like the lines around it; put a text that contains `: ` in quotes",
         ),
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
             ("a key without `:`", "write `key: value`; put a space after the colon")
@@ -56,14 +56,14 @@ fn lines(kind: &ErrorKind) -> Option<(String, &'static str)> {
 fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
     Some(match kind {
         ErrorKind::UnclosedFlowCollection { open } => (
-            format!("the `{open}` is never closed"),
+            format!("the closing bracket of `{open}` is missing"),
             "add the closing bracket, or look for a missing comma or quote before it",
         ),
         ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
-            (format!("`{close}` closes what `{open}` opened"), "make the two brackets a pair")
+            (format!("`{close}` does not match `{open}`"), "use a matching pair of brackets")
         }
         ErrorKind::MisplacedFlowCollectionEnd => (
-            "a closing bracket that nothing opened".to_owned(),
+            "a closing bracket without an opening bracket".to_owned(),
             "remove it, or add the opening bracket",
         ),
         ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::ExpectedFlowSequenceSeparator => (
@@ -75,7 +75,7 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
         }
         ErrorKind::UnknownQuotedScalarEscape => (
             "an unknown escape inside double quotes".to_owned(),
-            "write `\\\\` for a backslash, or use single quotes, which take it as it is",
+            "write `\\\\` for a backslash, or use single quotes, in which a backslash is a plain character",
         ),
         ErrorKind::InvalidTrailingSingleQuotedScalar
         | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
@@ -85,7 +85,7 @@ fn brackets_and_quotes(kind: &ErrorKind) -> Option<(String, &'static str)> {
             (format!("a text cannot start with `{character}`"), "put the text in quotes")
         }
         ErrorKind::MissingAnchorOrAliasName => (
-            "a text cannot be `*` or `&`, or start with it, as it is".to_owned(),
+            "a text that begins with `*` or `&` must be in quotes".to_owned(),
             "put the text in quotes: `\"*\"`",
         ),
         _ => return None,

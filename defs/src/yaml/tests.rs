@@ -69,8 +69,8 @@ dataDefs:
     query: { block: b }
 ",
         r"
-3:24 the key `block` stands twice in one mapping [it is also on line 3; keep one of the two]
-5:5 the key `query` stands twice in one mapping [it is also on line 3; keep one of the two]
+3:24 the key `block` is written twice in one mapping [line 3 has it too; keep one of them]
+5:5 the key `query` is written twice in one mapping [line 3 has it too; keep one of them]
 ",
     );
 }
@@ -102,7 +102,7 @@ dataDefs:
 ",
         r"
 3:21 the alias `*b` has no anchor `&b` before it [define the anchor first, or put the text in quotes]
-4:41 `<<` merges mappings only [give it an alias of a mapping, such as `<<: *base`, or a list of them]
+4:41 `<<` can merge only mappings [give it an alias of a mapping, such as `<<: *base`, or a list of them]
 ",
     );
 }
@@ -115,7 +115,7 @@ dataDefs: &a
   d: *a
 ",
         r"
-2:6 the alias stands inside its own anchor [a definition cannot contain itself; remove the alias]
+2:6 the alias is inside its own anchor [a definition cannot contain itself; remove the alias]
 ",
     );
 }
@@ -130,8 +130,8 @@ dataDefs:
     items: [ item: { name: x, value: v } ]
 ",
         r"
-3:24 a list or mapping cannot be a key [write a name before the `:`; put text that holds brackets in quotes]
-3:34 a list or mapping cannot be a key [write a name before the `:`; put text that holds brackets in quotes]
+3:24 a list or mapping cannot be a key [write a name before the `:`; put text that contains brackets in quotes]
+3:34 a list or mapping cannot be a key [write a name before the `:`; put text that contains brackets in quotes]
 ",
     );
 }
@@ -148,8 +148,7 @@ fn tabs_do_not_indent() {
         ("dataDefs: >\n  d\n\te\n", "3:1"),
         ("dataDefs: {\n\td: { } }\n", "2:1"),
     ] {
-        let expected =
-            format!("{place} a tab where YAML wants spaces [replace the tab by spaces]\n");
+        let expected = format!("{place} a tab in the indentation [replace the tab with spaces]\n");
         check_raw(yaml, &expected);
     }
 }
@@ -175,7 +174,7 @@ dataDefs:
   d: { query: { block: "b } }
 "#,
         r#"
-2:24 the quote is never closed [add the closing quote; inside double quotes write `\"` for a quote]
+2:24 the closing quote is missing [add the closing quote; inside double quotes write `\"` for a quote]
 "#,
     );
 }
@@ -194,7 +193,7 @@ fn an_open_quote_is_told_at_the_quote() {
         ("'foo: abc\nbar: 1\n", "1:1"),
     ] {
         let help = "add the closing quote; inside double quotes write `\\\"` for a quote";
-        check_raw(yaml, &format!("{place} the quote is never closed [{help}]\n"));
+        check_raw(yaml, &format!("{place} the closing quote is missing [{help}]\n"));
     }
 }
 
@@ -206,7 +205,7 @@ a: { b: 'c }
 d: { e: 'f' }
 ",
         r"
-1:9 the quote is closed on line 2 only, before more text [add the closing quote where the text ends]
+1:9 the quote is closed only on line 2, and text follows it [add the closing quote where the text ends]
 ",
     );
     check_raw(
@@ -227,7 +226,7 @@ a: "b
 c"
 "#,
         r"
-2:1 a text in quotes goes on too far left [indent the line more than the key, or close the quote before it]
+2:1 a line of a quoted text is not indented enough [indent the line more than the key, or close the quote before it]
 ",
     );
 }
@@ -240,7 +239,7 @@ dataDefs:
   d: { query: { block: "a\(b" } }
 "#,
         r"
-2:24 an unknown escape inside double quotes [write `\\` for a backslash, or use single quotes, which take it as it is]
+2:24 an unknown escape inside double quotes [write `\\` for a backslash, or use single quotes, in which a backslash is a plain character]
 ",
     );
 }
@@ -255,7 +254,7 @@ dataDefs:
    items: [ ]
 ",
         r"
-4:4 the line does not fit the ones around it [indent it like its neighbours, and end every key with `:`]
+4:4 the indentation of this line does not match the lines around it [indent it like the lines around it, and end each key with `:`]
 ",
     );
 }
@@ -312,7 +311,7 @@ dataDefs: { d: { query: { block: b }, items: [ item: { name: i, value: v } ] } }
 anything: [
 ",
         r"
-5:1 warning: only the first document of a file is read [move what follows the `---` to a file of its own]
+5:1 warning: only the first document of a file is read [move the text after `---` to another file]
 ",
     );
 }
@@ -325,7 +324,7 @@ dataDefs: { d: [
 
 ",
         r"
-1:16 the `[` is never closed [add the closing bracket, or look for a missing comma or quote before it]
+1:16 the closing bracket of `[` is missing [add the closing bracket, or look for a missing comma or quote before it]
 ",
     );
 }

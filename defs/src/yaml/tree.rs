@@ -74,7 +74,7 @@ pub(crate) fn parse(
                 builder.findings.warn(
                     at,
                     "only the first document of a file is read",
-                    "move what follows the `---` to a file of its own",
+                    "move the text after `---` to another file",
                 );
                 break;
             }
@@ -186,7 +186,7 @@ impl NodeBuilder<'_, '_> {
         let comment = comment.trim_end();
         self.findings.warn(
             at,
-            format!("` {comment}` is a comment to YAML, and not part of the text"),
+            format!("YAML reads ` {comment}` as a comment"),
             format!("put the text in quotes: `\"{text} {comment}\"`, or write `# ` for a comment"),
         );
     }
@@ -251,7 +251,7 @@ impl NodeBuilder<'_, '_> {
                     self.findings.error(
                         node.at,
                         "a list or mapping cannot be a key",
-                        "write a name before the `:`; put text that holds brackets in quotes",
+                        "write a name before the `:`; put text that contains brackets in quotes",
                     );
                 }
             },
@@ -263,7 +263,7 @@ impl NodeBuilder<'_, '_> {
         let Some(target) = self.anchors.get(&id) else {
             self.findings.error(
                 at,
-                "the alias stands inside its own anchor",
+                "the alias is inside its own anchor",
                 "a definition cannot contain itself; remove the alias",
             );
             return Err(Unreadable);
@@ -288,8 +288,8 @@ impl NodeBuilder<'_, '_> {
                 if let Some(first) = places.get(&pair.key.text) {
                     self.findings.error(
                         pair.key.at,
-                        format!("the key `{}` stands twice in one mapping", pair.key.text),
-                        format!("it is also on line {}; keep one of the two", first.line),
+                        format!("the key `{}` is written twice in one mapping", pair.key.text),
+                        format!("line {} has it too; keep one of them", first.line),
                     );
                     continue;
                 }
@@ -325,7 +325,7 @@ impl NodeBuilder<'_, '_> {
                 YamlKind::Mapping(more) => entries.extend(more),
                 YamlKind::Scalar(..) | YamlKind::Sequence(_) => self.findings.error(
                     pair.key.at,
-                    "`<<` merges mappings only",
+                    "`<<` can merge only mappings",
                     "give it an alias of a mapping, such as `<<: *base`, or a list of them",
                 ),
             }
@@ -340,8 +340,8 @@ impl NodeBuilder<'_, '_> {
         }
         self.findings.error(
             at,
-            format!("the definitions hold more than {NODES_MAX} values"),
-            "split them into several runs; aliases count as often as they are used",
+            format!("the definitions have more than {NODES_MAX} values"),
+            "split them into several runs; each use of an alias counts",
         );
         Err(Unreadable)
     }

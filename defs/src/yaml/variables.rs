@@ -83,7 +83,7 @@ impl Variables {
                             format!("set it, or write a default: `${{{name}:-...}}`")
                         }
                         DollarSyntax::Script => {
-                            format!("write `$${{{body}}}` if it is JavaScript's own")
+                            format!("write `$${{{body}}}` if it belongs to JavaScript")
                         }
                     },
                 );
@@ -112,22 +112,22 @@ enum VariableMistake<'t> {
 
 impl VariableMistake<'_> {
     fn words(&self) -> (String, String) {
-        const LITERAL: &str = "for a plain `${` write `$${`";
+        const LITERAL: &str = "for a literal `${` write `$${`";
         match self {
             Self::Open(name) => (
                 "the variable has no closing `}`".to_owned(),
                 format!("write `${{{}}}`; {LITERAL}", if name.is_empty() { "NAME" } else { name }),
             ),
             Self::Default(name, value) => (
-                format!("a default stands behind `:-`, as in `${{{name}:-...}}`"),
+                format!("a default is written after `:-`, as in `${{{name}:-...}}`"),
                 format!("write `${{{name}:-{}}}`; {LITERAL}", shorten(value)),
             ),
             Self::Nested(name) => (
-                format!("the default of `{name}` holds another variable"),
-                "write a plain default; a variable cannot stand in it".to_owned(),
+                format!("the default of `{name}` contains another variable"),
+                "write a default without a variable".to_owned(),
             ),
             Self::Name(body) => (
-                format!("`${{{}}}` names no variable", shorten(body)),
+                format!("`${{{}}}` is not the name of a variable", shorten(body)),
                 format!("a name has letters, digits and `_`: `${{NAME}}`; {LITERAL}"),
             ),
         }

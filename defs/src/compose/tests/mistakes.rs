@@ -48,18 +48,18 @@ groups:
 fn a_forgotten_group() {
     assert_eq!(
         problems_of("urls: https://a.example/\nblock: li\nfields: { t: h1 }\n"),
-        "1:1 `urls` belongs to a group, and there is no group above it [put this below `groups:` and \
-         a name of your own: `groups: { mine: { urls: ... } }`]\n"
+        "1:1 `urls` is a key of a group, but it stands at the top level [move it into a group: \
+         `groups: { myGroup: { urls: ... } }`]\n"
     );
     assert_eq!(
         problems_of("a:\n  urls: https://a.example/\n  fields: { t: h1 }\n"),
-        "1:1 `a` is a group, but it does not stand below `groups:` [write `groups:` above it and \
+        "1:1 `a` is a group, but it is not below `groups:` [write `groups:` above it and \
          indent it]\n"
     );
     assert_eq!(
         problems_of("# nothing\n"),
-        "1:1 there is nothing to load: no file has `groups` [write `groups:`, below it a name of your \
-         own, and below that `urls:` and `fields:`]\n"
+        "1:1 there is nothing to load: no file has `groups` [add `groups:`, below it a name, and \
+         below the name `urls:` and `fields:`]\n"
     );
     assert_eq!(
         problems_of("groups:\n  a:\n    fields: { t: h1 }\n"),
@@ -77,12 +77,12 @@ fn queries_that_are_none() {
     for (value, expected) in [
         ("a@href", "5:10 a space is missing before `@` [write `a @href`]\n"),
         ("a @", "5:10 the name of an attribute is missing after `@` [write `a @href`]\n"),
-        ("“h1”", "5:10 typographic quotes are no quotes to YAML [write plain ones: `\"h1\"`]\n"),
+        ("“h1”", "5:10 YAML does not accept typographic quotes [write plain ones: `\"h1\"`]\n"),
         (
             "",
-            "5:7 `t` must be text, but it is nothing [write a selector after the colon, such as `h1`]\n",
+            "5:7 `t` must be text, but it is empty [write a selector after the colon, such as `h1`]\n",
         ),
-        ("''", "5:10 `t` is empty [write what to look for]\n"),
+        ("''", "5:10 `t` is empty [write a query]\n"),
         (
             "true",
             "5:10 `t` must be text, but it is the boolean `true` [write a selector, such as `h1`; a \
@@ -90,7 +90,7 @@ fn queries_that_are_none() {
         ),
         (
             "{ selector: .p, attr: href }",
-            "5:26 `attr` is not a key of a field [write the attribute behind the selector: \
+            "5:26 `attr` is not a key of a field [write the attribute after the selector: \
              `selector: .p @href`]\n",
         ),
         (
@@ -101,26 +101,26 @@ fn queries_that_are_none() {
         ("{ selector:h1 }", "5:12 a space is missing after `selector:` [write `selector: h1`]\n"),
         (
             "{ selector: a @href, text: own }",
-            "5:31 `text` has no effect beside an attribute [remove it: it is for elements]\n",
+            "5:31 `text` has no effect with an attribute [remove it: it applies to elements only]\n",
         ),
         (
             "{ selector: [] }",
-            "5:22 `selector` is empty [write at least one entry, or leave it out]\n",
+            "5:22 `selector` is empty [write at least one entry, or remove the key]\n",
         ),
         ("{ selector: h1, type: float }", "5:32 there is no type `float` [write `decimal`]\n"),
         (
             "{ selector: a[href], type: url }",
-            "5:22 inside `{ }` and `[ ]` a text with `[`, `]`, `{`, `}` or `,` has to be in quotes \
+            "5:22 inside `{ }` and `[ ]`, a text with `[`, `]`, `{`, `}` or `,` must be in quotes \
              [write `\"a[href]\"`]\n",
         ),
         (
             "*",
-            "5:10 a text cannot be `*` or `&`, or start with it, as it is [put the text in quotes: \
+            "5:10 a text that begins with `*` or `&` must be in quotes [put the text in quotes: \
              `\"*\"`]\n",
         ),
         (
             "div #list",
-            "5:10 warning: ` #list` is a comment to YAML, and not part of the text [put the text in \
+            "5:10 warning: YAML reads ` #list` as a comment [put the text in \
              quotes: `\"div #list\"`, or write `# ` for a comment]\n",
         ),
         ("div # the list", ""),
@@ -135,10 +135,10 @@ fn addresses_and_links_that_are_none() {
     const FORMS: &str =
         "[write `[1-100]`, `[001-100]` or `[0-100:20]`; for a plain bracket write `%5B`]\n";
     for bad in ["1-", "-1-3", "1-3:-1", "a-c", "1..3"] {
-        let expected = format!("3:11 `[{bad}]` is no range {FORMS}");
+        let expected = format!("3:11 `[{bad}]` is not a range {FORMS}");
         assert_eq!(urls(&format!("https://a.example/[{bad}]")), expected);
     }
-    let open = format!("3:11 the range `[1-3` is never closed {FORMS}");
+    let open = format!("3:11 the range `[1-3` has no closing bracket {FORMS}");
     assert_eq!(urls("https://a.example/[1-3"), open);
     for good in
         ["https://a.example/?a[]=1&b[x]=2", "https://a.example/[001-020:5]", "http://[::1]/x"]
@@ -159,27 +159,31 @@ fn addresses_and_links_that_are_none() {
     );
     assert_eq!(
         follow("{ selector: a, allow: '*.html' }"),
-        "5:35 `*.html` is a wildcard, and a regular expression is wanted [write `'\\.html$'`: it may be \
-         found anywhere in the address]\n"
+        "5:35 `*.html` is a wildcard, not a regular expression [write `'\\.html$'`: it may \
+         match anywhere in the address]\n"
     );
 }
 
 #[test]
 fn variables_that_are_none() {
-    let plain = "for a plain `${` write `$${`";
+    let plain = "for a literal `${` write `$${`";
     for (value, message, help) in [
-        ("${N-d}", "a default stands behind `:-`, as in `${N:-...}`", "write `${N:-d}`; "),
-        ("${N:d}", "a default stands behind `:-`, as in `${N:-...}`", "write `${N:-d}`; "),
+        ("${N-d}", "a default is written after `:-`, as in `${N:-...}`", "write `${N:-d}`; "),
+        ("${N:d}", "a default is written after `:-`, as in `${N:-...}`", "write `${N:-d}`; "),
         ("${N", "the variable has no closing `}`", "write `${N}`; "),
-        ("${a b}", "`${a b}` names no variable", "a name has letters, digits and `_`: `${NAME}`; "),
+        (
+            "${a b}",
+            "`${a b}` is not the name of a variable",
+            "a name has letters, digits and `_`: `${NAME}`; ",
+        ),
     ] {
         let expected = format!("5:19 {message} [{help}{plain}]\n");
         assert_eq!(field(&format!("{{ value: '{value}' }}")), expected);
     }
     assert_eq!(
         field("{ value: '${A:-${B:-c}}' }"),
-        "5:19 the default of `A` holds another variable [write a plain default; a variable cannot \
-         stand in it]\n"
+        "5:19 the default of `A` contains another variable [write a default without a \
+         variable]\n"
     );
     assert_eq!(field("{ selector: p, script: '`${value + 1}`' }"), "");
     let empty = DefsOptions { variable: |_| Some(String::new()), ..DefsOptions::default() };
@@ -202,8 +206,8 @@ fn lines_that_do_not_fit() {
     );
     assert_eq!(
         group("    fields:\n     t: h1\n      u: h2\n"),
-        "6:7 this line is indented by 6 spaces, and line 5 by 5 [indent both alike, if they belong \
-         together]\n"
+        "6:7 this line is indented by 6 spaces, and line 5 by 5 [indent both lines by the same \
+         number of spaces if they belong together]\n"
     );
 }
 
@@ -215,7 +219,7 @@ fn what_cannot_stand_together() {
     );
     assert_eq!(
         group("    fields: { t: h1 }\n    output: ../x.csv\n"),
-        "5:13 `output` must not climb out with `..` [name a file below the output directory, or a \
+        "5:13 `output` must not contain `..` [name a file below the output directory, or a \
          full path]\n"
     );
     assert_eq!(

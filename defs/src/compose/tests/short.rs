@@ -104,15 +104,15 @@ groups:
 8:16 `selectr` is not a key of a field [did you mean `selector`?]
 9:22 there is no type `decmal` [did you mean `decimal`?]
 10:31 `in` has no effect on this type [add `type: date`, or remove it]
-11:28 `selector` and `xpath` cannot both be there [keep one of the two]
-12:14 `empty` is empty [write what to look for]
-13:7 two columns are called `url` [`columns` on line 14 has it too; rename the field]
+11:28 `selector` and `xpath` cannot be used together [keep one of the two]
+12:14 `empty` is empty [write a query]
+13:7 two columns have the name `url` [`columns` on line 14 has it too; rename the field]
 14:21 there is no column `dept` [did you mean `depth`?]
 15:45 there is no scope `site` [write one of `host`, `domain`, `prefix`, `any`]
 16:23 there is no field `prise` [did you mean `price`?]
-16:43 a share must be from 0 to 1, but it is the text `most` [write `95%` or `0.95`]
-17:13 the ending of `rows.xlsx` names no format [let the name end in `.csv`, `.tsv` or `.jsonl`; for any other name write an appender in `steps`]
-18:3 a group needs to know what to take: `fields`, `dataDef` or `follow` [add `fields:` with the columns: `title: h1`]
+16:43 a share must be between 0 and 1, but it is the text `most` [write `95%` or `0.95`]
+17:13 `rows.xlsx` does not end with a known format [end the name with `.csv`, `.tsv` or `.jsonl`; for any other name add an appender in `steps`]
+18:3 a group needs `fields`, `dataDef` or `follow` [add `fields:` with the columns: `title: h1`]
 ",
     );
 }
@@ -153,15 +153,15 @@ fn mistakes_that_yaml_makes_easy() {
     let problems = |rest: &str| crate::testing::problems_of(&group(rest));
     assert_eq!(
         problems("    fields:\n      price: #price\n"),
-        "5:7 `price` must be text, but it is nothing [`#` begins a comment: put the text in quotes]\n"
+        "5:7 `price` must be text, but it is empty [`#` begins a comment: put the text in quotes]\n"
     );
     assert_eq!(
         problems("    fields: { title: h1 }\n    follow: { selector: a, maxPages: ${N} }\n"),
-        "5:38 between brackets a variable has to be in quotes [write `\"${NAME}\"`]\n"
+        "5:38 inside `{ }` and `[ ]`, a variable must be in quotes [write `\"${NAME}\"`]\n"
     );
     assert_eq!(
         problems("    fields:\n      link: a attribute: href\n"),
-        "5:13 a text that holds `: ` has to be in quotes [write `link: \"a attribute: href\"`]\n"
+        "5:13 a text that contains `: ` must be in quotes [write `link: \"a attribute: href\"`]\n"
     );
     assert_eq!(
         problems("    fields:\n      id: @data-id\n"),
