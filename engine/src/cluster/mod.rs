@@ -17,6 +17,7 @@ mod replica;
 mod server;
 mod start;
 mod status;
+mod stop;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -48,8 +49,8 @@ pub(crate) use operator::{
 };
 pub(crate) use raft_log::is_there as has_log;
 pub(crate) use replica::read_only::{Resting, RestingStore, RestingStoreParameters};
-pub(crate) use start::ClusterThread;
 pub(crate) use status::{ClusterStatus, NodeState};
+pub(crate) use stop::ClusterThread;
 
 /// How `fsck` checks the log of a node.
 pub(crate) const LOG_CHECK: LogCheck =

@@ -27,7 +27,7 @@ use crate::cluster::replica::chunks;
 use crate::cluster::replica::snapshot::StateMachine;
 use crate::cluster::replica::thread::{Machine, MachineThread, Request};
 use crate::cluster::server::Desk;
-use crate::cluster::status::Roster;
+use crate::cluster::stop::ClusterThread;
 use crate::cluster::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, Reception, client, election, operator,
 };
@@ -39,15 +39,11 @@ use crate::wire::{Door, Limits, Link};
 /// Proposals that may wait for the leader.
 const PROPOSALS_MAX: usize = 1024;
 /// Time between two heartbeats, and the time one message may take.
-const HEARTBEAT: Duration = Duration::from_millis(150);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(150);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a node waits at least for the others to leave a closed run, and at most for those who could
 /// not leave without it.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// Without a leader nobody can be told of anything any more.
-const FAREWELL_ALONE: Duration = Duration::from_secs(3);
-/// The same with a run that was cancelled.
-const FAREWELL_DRAINING: Duration = Duration::from_secs(20);
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 /// A node that finds no cluster, or has lost it, says so after this time.
 const UNTOLD: Duration = Duration::from_secs(5);
 /// Patience with what runs on while the node ends.
@@ -56,45 +52,6 @@ const LAST_MOMENTS: Duration = Duration::from_secs(1);
 const WEIGH: Duration = Duration::from_secs(1);
 /// Bytes of a file of the log, at least and at most.
 const PART_BYTES: (u64, u64) = (16 << 10, 8 << 20);
-
-/// Everything behind a [`ClusterHandle`] that has to be ended.
-pub(crate) struct ClusterThread {
-    hub: Arc<Hub>,
-    runtime: Handle,
-    /// Dropped to end the runtime, and its thread.
-    end: oneshot::Sender<()>,
-    thread: JoinHandle<()>,
-    stop: watch::Sender<bool>,
-    voter: Option<(LogThread, MachineThread)>,
-    _lock: Option<DirLock>,
-}
-
-impl ClusterThread {
-    /// Ends the node: raft first, then what it has written is brought to an end.
-    pub(crate) fn close(self) {
-        self.runtime.block_on(async {
-            see_others_off(&self.hub).await;
-            let standing = self.hub.voter.as_ref().map(|voter| *voter.machine.standing.borrow());
-            // From a run that is over all go, and nobody needs a leader.
-            if standing.is_some_and(|standing| !standing.closed && !standing.cancelled) {
-                election::step_aside(&self.hub).await;
-            }
-        });
-        self.stop.send_replace(true);
-        if let Some(raft) = self.hub.raft().cloned() {
-            self.runtime.block_on(async {
-                drop(tokio::time::timeout(Duration::from_secs(5), raft.shutdown()).await);
-            });
-        }
-        drop(self.end);
-        drop(self.thread.join());
-        operator::withdraw(&self.hub.options.dir);
-        if let Some((log, machine)) = self.voter {
-            machine.close();
-            log.close();
-        }
-    }
-}
 
 impl ClusterHandle {
     /// Opens the data directory, listens, and comes into the cluster. Blocks until the node has a
@@ -116,7 +73,7 @@ impl ClusterHandle {
             thread,
             stop,
             voter: threads,
-            _lock: Some(lock),
+            lock,
         };
         let started = thread.runtime.block_on(async {
             tokio::spawn(client::carry(Arc::clone(&hub), to_carry));
@@ -226,57 +183,6 @@ fn furnish(
     let hub = Hub::new(options, voter);
     drop(told.set(Arc::clone(&hub)));
     Ok((hub, threads))
-}
-
-/// Nodes leave an ended run together: whoever has not heard of its end, or was killed just then and
-/// comes back, needs the others to agree on it.
-async fn see_others_off(hub: &Hub) {
-    let Some(voter) = &hub.voter else { return };
-    let standing = *voter.machine.standing.borrow();
-    let ends = standing.closed || standing.cancelled;
-    let patience = match (standing.closed, standing.cancelled) {
-        (true, _) => hub.options.end_wait.max(FAREWELL),
-        // The others may have to end what they have in hand.
-        (_, true) => FAREWELL_DRAINING,
-        _ if hub.leaving.load(Ordering::Acquire) => FAREWELL,
-        _ => return,
-    };
-    // Too few to agree on anything without this node: they may be leaving, too.
-    let strands = |roster: &Roster| {
-        let voters = roster.sessions.values().filter(|session| session.votes).count();
-        (1..hub.options.majority()).contains(&voters)
-    };
-    let gone = async {
-        let (mut tick, mut led) = (interval(LOOK), Instant::now());
-        let mut changes = voter.machine.standing.clone();
-        // Another run may have begun since.
-        let is_over = || {
-            let now = *voter.machine.standing.borrow();
-            ends && (now.closed || now.cancelled)
-        };
-        while let Ok(roster) = voter.machine.ask(Request::Roster).await
-            && if is_over() { !roster.sessions.is_empty() || roster.owed } else { strands(&roster) }
-            && led.elapsed() < FAREWELL_ALONE
-        {
-            tokio::select! {
-                _ = tick.tick() => {}
-                Ok(()) = changes.changed() => {}
-            }
-            if hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some()) {
-                led = Instant::now();
-            }
-        }
-    };
-    drop(tokio::time::timeout(patience, gone).await);
-    if hub.leads().is_some() {
-        // That the last one has left is heard with the next heartbeat, and who has heard it goes.
-        let parted = async {
-            for link in hub.others().filter_map(|(seat, _)| hub.link(seat)) {
-                drop(link.peer().wait_for(Option::is_none).await);
-            }
-        };
-        drop(tokio::time::timeout(2 * HEARTBEAT, parted).await);
-    }
 }
 
 async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), StoreError> {
