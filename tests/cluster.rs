@@ -1,6 +1,7 @@
 //! Several nodes share a run: the rows are those of one node alone, whoever dies, whoever listens in.
 
 mod afterwards;
+mod all_stopped;
 mod basics;
 mod damage;
 mod full_disk;

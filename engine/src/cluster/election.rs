@@ -155,7 +155,8 @@ fn successors(
 /// Stands for election because the leader asks for it; tells whether it does.
 pub(crate) async fn stand(hub: &Hub, asker: Seat) -> bool {
     let Some(raft) = hub.raft().filter(|_| hub.leader() == Some(asker)) else { return false };
-    if hub.leaving.load(Ordering::Acquire) {
+    // One that was asked to stop leads well until its own jobs have ended.
+    if hub.ending.load(Ordering::Acquire) {
         return false;
     }
     tracing::debug!(leader = asker.0, "stands for election, as the leader asks");

@@ -99,6 +99,8 @@ pub(crate) struct Hub {
     pub index: AtomicU64,
     /// The process was asked to stop.
     pub leaving: AtomicBool,
+    /// The node has left the ledger for good and ends as soon as nobody needs it.
+    pub ending: AtomicBool,
     /// Another node is about to lead in the place of this one, which proposes nothing meanwhile.
     pub aside: AtomicBool,
     /// Why this node cannot go on.
@@ -135,6 +137,7 @@ impl Hub {
                 voter,
                 index: AtomicU64::new(0),
                 leaving: AtomicBool::new(false),
+                ending: AtomicBool::new(false),
                 aside: AtomicBool::new(false),
                 fatal,
                 hint: Mutex::new(None),
