@@ -2,7 +2,7 @@
 
 use spoonbill_plugins::css::{self, Selector, TextCache};
 use spoonbill_plugins::html::{Document, NodeId};
-use spoonbill_plugins::xpath::{Value, XNode, XPath, XPathLimits};
+use spoonbill_plugins::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 use crate::plan::prepare::Dialect;
 
@@ -34,12 +34,14 @@ pub(crate) fn ask(
                 .evaluate(document, document.root(), XPathLimits::default())
                 .map_err(|error| error.to_string())?;
             Ok(match value {
-                Value::Nodes(nodes) => {
+                XPathValue::Nodes(nodes) => {
                     nodes.iter().map(|node| node_text(document, node, attribute)).collect()
                 }
-                Value::Text(text) => vec![text],
-                Value::Number(number) => vec![spoonbill_plugins::xpath::number_to_string(number)],
-                Value::Boolean(truth) => vec![truth.to_string()],
+                XPathValue::Text(text) => vec![text],
+                XPathValue::Number(number) => {
+                    vec![spoonbill_plugins::xpath::number_to_string(number)]
+                }
+                XPathValue::Boolean(truth) => vec![truth.to_string()],
             })
         }
     }

@@ -14,7 +14,7 @@ use crate::html::{Document, Namespace, NodeId};
 use crate::java_regex::compile_find;
 use crate::options::OptionProblem;
 use crate::records;
-use crate::xpath::{Value, XNode, XPath, XPathLimits};
+use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 /// The follow rules of a task, ready.
 #[derive(Debug, Default)]
@@ -233,16 +233,16 @@ impl Rule {
         let value = path.evaluate(document, document.root(), XPathLimits::default());
         let value = value.map_err(|error| format!("follow by XPath: {error}"))?;
         Ok(match value {
-            Value::Nodes(nodes) => {
+            XPathValue::Nodes(nodes) => {
                 let hrefs = nodes.into_iter().map(|node| match node {
                     XNode::Node(node) if document.is_element(node) => self.href(document, node),
                     node => Some(node.string_value(document)),
                 });
                 hrefs.collect()
             }
-            Value::Text(text) if text.trim().is_empty() => Vec::new(),
-            Value::Text(text) => vec![Some(text)],
-            Value::Number(_) | Value::Boolean(_) => vec![None],
+            XPathValue::Text(text) if text.trim().is_empty() => Vec::new(),
+            XPathValue::Text(text) => vec![Some(text)],
+            XPathValue::Number(_) | XPathValue::Boolean(_) => vec![None],
         })
     }
 

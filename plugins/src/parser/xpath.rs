@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::compiled::Compiled;
 use super::{ParseError, Queries};
 use crate::html::Document;
-use crate::xpath::{Value, XNode, XPath, XPathLimits};
+use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 /// Answers XPath queries about one page.
 ///
@@ -45,8 +45,8 @@ impl<'a> XpathQueries<'a> {
         }
         let root = XNode::from(self.document.root());
         let last = match self.evaluate(block, root)? {
-            Value::Nodes(nodes) => nodes.last().copied(),
-            Value::Text(_) | Value::Number(_) | Value::Boolean(_) => {
+            XPathValue::Nodes(nodes) => nodes.last().copied(),
+            XPathValue::Text(_) | XPathValue::Number(_) | XPathValue::Boolean(_) => {
                 let message = "a block must give nodes, not a string, number or boolean";
                 return Err(ParseError::query(block, &message));
             }
@@ -55,7 +55,7 @@ impl<'a> XpathQueries<'a> {
         Ok(last)
     }
 
-    fn evaluate(&mut self, text: &str, context: XNode) -> Result<Value, ParseError> {
+    fn evaluate(&mut self, text: &str, context: XNode) -> Result<XPathValue, ParseError> {
         self.compiled
             .get(text, XPath::parse)
             .and_then(|path| path.evaluate(self.document, context, self.limits))
@@ -75,9 +75,9 @@ impl Queries for XpathQueries<'_> {
             return Ok(None);
         };
         Ok(match self.evaluate(selector, block)? {
-            Value::Nodes(nodes) => nodes.last().map(|node| node.string_value(self.document)),
-            Value::Text(text) => Some(text),
-            Value::Number(_) | Value::Boolean(_) => None,
+            XPathValue::Nodes(nodes) => nodes.last().map(|node| node.string_value(self.document)),
+            XPathValue::Text(text) => Some(text),
+            XPathValue::Number(_) | XPathValue::Boolean(_) => None,
         })
     }
 }

@@ -7,7 +7,7 @@ use super::json;
 use super::view::View;
 use super::words::fold;
 use crate::html::{Document, NodeId};
-use crate::xpath::{Value, XNode, XPath, XPathLimits};
+use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 /// Where a field looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +166,7 @@ pub(super) fn kept(regex: &Regex, text: &str) -> Option<String> {
 fn evaluate(document: &Document, xpath: &str, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
     let Ok(xpath) = XPath::parse(xpath) else { return vec![Vec::new(); roots.len()] };
     let nodes = |root: &NodeId| match xpath.evaluate(document, *root, XPathLimits::default()) {
-        Ok(Value::Nodes(nodes)) => nodes.iter().copied().map(XNode::id).collect(),
+        Ok(XPathValue::Nodes(nodes)) => nodes.iter().copied().map(XNode::id).collect(),
         _ => Vec::new(),
     };
     roots.iter().map(nodes).collect()

@@ -15,7 +15,7 @@ use super::rows::Why;
 use super::value::fold;
 use crate::css;
 use crate::html::{Document, NodeId, NodeKind};
-use crate::xpath::{Value, XNode, XPathLimits, number_to_string};
+use crate::xpath::{XNode, XPathLimits, XPathValue, number_to_string};
 
 /// Where a block stands: an element, or a value in JSON.
 #[derive(Debug, Clone)]
@@ -130,10 +130,10 @@ impl Session<'_> {
                 let (Some(tree), Some(root)) = (tree, spot.root) else { return Ok(Vec::new()) };
                 let value = path.evaluate(tree, root, XPathLimits::default());
                 Ok(match value.map_err(|error| error.to_string())? {
-                    Value::Nodes(nodes) => nodes.into_iter().map(Hit::Node).collect(),
-                    Value::Text(text) => vec![Hit::Text(text)],
-                    Value::Number(number) => vec![Hit::Text(number_to_string(number))],
-                    Value::Boolean(it) => vec![Hit::Text(it.to_string())],
+                    XPathValue::Nodes(nodes) => nodes.into_iter().map(Hit::Node).collect(),
+                    XPathValue::Text(text) => vec![Hit::Text(text)],
+                    XPathValue::Number(number) => vec![Hit::Text(number_to_string(number))],
+                    XPathValue::Boolean(it) => vec![Hit::Text(it.to_string())],
                 })
             }
         }

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use crate::html::NodeId;
 
 use super::XNode;
-use super::evaluate::{Answer, Evaluator, Focus};
-use super::expression::{Expression, Kind};
+use super::evaluate::{EvalResult, Evaluator, Focus};
+use super::expression::{Expression, ValueKind};
 use super::function::Function;
 use super::number::{is_space, number_from, round};
 
@@ -20,27 +20,27 @@ impl<'d> Evaluator<'d> {
         function: Function,
         arguments: &[Expression],
         focus: Focus,
-    ) -> Answer<bool> {
+    ) -> EvalResult<bool> {
         match (function, arguments) {
             (Function::Not, [value]) => Ok(!self.truth(value, focus)?),
             (Function::Lang, [wanted]) => self.lang(&self.text(wanted, focus)?, focus.node),
             (Function::Contains, [text, part]) => {
                 let part = self.text(part, focus)?;
-                if text.kind() != Kind::Nodes {
+                if text.kind() != ValueKind::Nodes {
                     return Ok(self.text(text, focus)?.contains(&*part));
                 }
                 match self.first(text, focus)? {
-                    Some(node) => self.mentions(node, &part),
+                    Some(node) => self.contains_text(node, &part),
                     None => Ok(part.is_empty()),
                 }
             }
             (Function::StartsWith, [text, part]) => {
                 let part = self.text(part, focus)?;
-                if text.kind() != Kind::Nodes {
+                if text.kind() != ValueKind::Nodes {
                     return Ok(self.text(text, focus)?.starts_with(&*part));
                 }
                 match self.first(text, focus)? {
-                    Some(node) => self.begins(node, &part),
+                    Some(node) => self.starts_with_text(node, &part),
                     None => Ok(part.is_empty()),
                 }
             }
@@ -58,7 +58,7 @@ impl<'d> Evaluator<'d> {
         function: Function,
         arguments: &[Expression],
         focus: Focus,
-    ) -> Answer<f64> {
+    ) -> EvalResult<f64> {
         match (function, arguments) {
             (Function::Last, _) => Ok(focus.size as f64),
             (Function::Position, _) => Ok(focus.position as f64),
@@ -84,7 +84,7 @@ impl<'d> Evaluator<'d> {
         function: Function,
         arguments: &'a [Expression],
         focus: Focus,
-    ) -> Answer<Cow<'a, str>>
+    ) -> EvalResult<Cow<'a, str>>
     where
         'd: 'a,
     {
@@ -101,7 +101,7 @@ impl<'d> Evaluator<'d> {
             }
             (Function::LocalName | Function::Name | Function::NamespaceUri, [nodes]) => {
                 let node = self.first(nodes, focus)?;
-                Ok(node.map_or("", |node| self.naming(function, node)).into())
+                Ok(node.map_or("", |node| self.name_part(function, node)).into())
             }
             (Function::NormalizeSpace, [text]) => Ok(normalized(self.text(text, focus)?)),
             (Function::LowerCase, [text]) => Ok(self.text(text, focus)?.to_lowercase().into()),
@@ -135,7 +135,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    fn naming(&self, function: Function, node: XNode) -> &'d str {
+    fn name_part(&self, function: Function, node: XNode) -> &'d str {
         let owner = node.id();
         let namespace = self.document.namespace(owner).map_or("", |uri| &**uri);
         let namespace = if namespace == HTML { "" } else { namespace };
@@ -161,7 +161,7 @@ impl<'d> Evaluator<'d> {
         namespace.is_some_and(|uri| &**uri != HTML)
     }
 
-    fn lang(&self, wanted: &str, node: XNode) -> Answer<bool> {
+    fn lang(&self, wanted: &str, node: XNode) -> EvalResult<bool> {
         let mut at = Some(node.id());
         while let Some(id) = at {
             self.spend(1)?;
@@ -179,7 +179,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// The elements that bear one of the ids named, the first in the document for each.
-    pub(super) fn by_id(&self, arguments: &[Expression], focus: Focus) -> Answer<Vec<XNode>> {
+    pub(super) fn by_id(&self, arguments: &[Expression], focus: Focus) -> EvalResult<Vec<XNode>> {
         let Some(argument) = arguments.first() else {
             return Ok(Vec::new());
         };
@@ -188,7 +188,7 @@ impl<'d> Evaluator<'d> {
             let ids = text.split(is_space).filter(|id| !id.is_empty());
             wanted.extend(ids.map(str::to_owned));
         };
-        if argument.kind() == Kind::Nodes {
+        if argument.kind() == ValueKind::Nodes {
             for node in self.nodes(argument, focus)? {
                 add(&self.string_value(node)?);
             }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::XNode;
-use super::evaluate::{Answer, Evaluator, Focus};
-use super::expression::{Comparison, Expression, Kind};
+use super::evaluate::{EvalResult, Evaluator, Focus};
+use super::expression::{Comparison, Expression, ValueKind};
 use super::number::number_from;
 
 impl Evaluator<'_> {
@@ -14,18 +14,20 @@ impl Evaluator<'_> {
         left: &Expression,
         right: &Expression,
         focus: Focus,
-    ) -> Answer<bool> {
+    ) -> EvalResult<bool> {
         match (left.kind(), right.kind()) {
-            (Kind::Nodes, Kind::Nodes) => self.compare_sets(comparison, left, right, focus),
-            (Kind::Nodes, Kind::Text | Kind::Number) => {
+            (ValueKind::Nodes, ValueKind::Nodes) => {
+                self.compare_sets(comparison, left, right, focus)
+            }
+            (ValueKind::Nodes, ValueKind::Text | ValueKind::Number) => {
                 self.compare_set(comparison, left, right, focus)
             }
-            (Kind::Text | Kind::Number, Kind::Nodes) => {
+            (ValueKind::Text | ValueKind::Number, ValueKind::Nodes) => {
                 self.compare_set(comparison.flipped(), right, left, focus)
             }
             (one, other) => {
-                let booleans = one == Kind::Boolean || other == Kind::Boolean;
-                let texts = one == Kind::Text && other == Kind::Text;
+                let booleans = one == ValueKind::Boolean || other == ValueKind::Boolean;
+                let texts = one == ValueKind::Text && other == ValueKind::Text;
                 if comparison.is_equality() && booleans {
                     let same = self.truth(left, focus)? == self.truth(right, focus)?;
                     return Ok(same == (comparison == Comparison::Equal));
@@ -41,8 +43,8 @@ impl Evaluator<'_> {
     }
 
     /// A number; beside a boolean, a set of nodes counts as a boolean too.
-    fn ordinal(&self, expression: &Expression, focus: Focus) -> Answer<f64> {
-        if expression.kind() == Kind::Nodes {
+    fn ordinal(&self, expression: &Expression, focus: Focus) -> EvalResult<f64> {
+        if expression.kind() == ValueKind::Nodes {
             return Ok(f64::from(u8::from(self.truth(expression, focus)?)));
         }
         self.number(expression, focus)
@@ -54,11 +56,12 @@ impl Evaluator<'_> {
         nodes: &Expression,
         value: &Expression,
         focus: Focus,
-    ) -> Answer<bool> {
-        if value.kind() == Kind::Text && comparison.is_equality() {
+    ) -> EvalResult<bool> {
+        if value.kind() == ValueKind::Text && comparison.is_equality() {
             let wanted = self.text(value, focus)?;
             let equal = comparison == Comparison::Equal;
-            return self.visit(nodes, focus, &mut |node| Ok(self.reads(node, &wanted)? == equal));
+            return self
+                .visit(nodes, focus, &mut |node| Ok(self.text_equals(node, &wanted)? == equal));
         }
         let wanted = self.number(value, focus)?;
         self.visit(nodes, focus, &mut |node| {
@@ -68,19 +71,19 @@ impl Evaluator<'_> {
     }
 
     /// Whether the text of a node is `wanted`; most nodes are told apart by their first words.
-    fn reads(&self, node: XNode, wanted: &str) -> Answer<bool> {
-        let rest = self.read_along(node, wanted)?;
+    fn text_equals(&self, node: XNode, wanted: &str) -> EvalResult<bool> {
+        let rest = self.strip_text(node, wanted)?;
         Ok(rest.is_some_and(str::is_empty))
     }
 
     /// Whether the text of a node begins with `wanted`.
-    pub(super) fn begins(&self, node: XNode, wanted: &str) -> Answer<bool> {
+    pub(super) fn starts_with_text(&self, node: XNode, wanted: &str) -> EvalResult<bool> {
         let id = match node {
             XNode::Node(id) if self.document.text(id).is_none() => id,
             _ => return Ok(self.string_value(node)?.starts_with(wanted)),
         };
         let mut rest = Some(wanted);
-        self.pieces(id, &mut |piece| {
+        self.text_nodes(id, &mut |piece| {
             let Some(left) = rest else { return false };
             rest = if piece.len() >= left.len() {
                 piece.starts_with(left).then_some("")
@@ -93,13 +96,13 @@ impl Evaluator<'_> {
     }
 
     /// What is left of `wanted` after the whole text of a node; none if that is not its beginning.
-    fn read_along<'w>(&self, node: XNode, wanted: &'w str) -> Answer<Option<&'w str>> {
+    fn strip_text<'w>(&self, node: XNode, wanted: &'w str) -> EvalResult<Option<&'w str>> {
         let id = match node {
             XNode::Node(id) if self.document.text(id).is_none() => id,
             _ => return Ok(wanted.strip_prefix(&*self.string_value(node)?)),
         };
         let mut rest = Some(wanted);
-        self.pieces(id, &mut |piece| {
+        self.text_nodes(id, &mut |piece| {
             rest = rest.and_then(|left| left.strip_prefix(piece));
             rest.is_some()
         })?;
@@ -112,7 +115,7 @@ impl Evaluator<'_> {
         left: &Expression,
         right: &Expression,
         focus: Focus,
-    ) -> Answer<bool> {
+    ) -> EvalResult<bool> {
         let left = self.nodes(left, focus)?;
         let right = self.nodes(right, focus)?;
         let (Some(one), Some(_)) = (left.first(), right.first()) else {
@@ -124,7 +127,7 @@ impl Evaluator<'_> {
                 // They differ somewhere unless all of both read the same.
                 let text = self.string_value(*one)?;
                 for node in left.iter().skip(1).chain(&right) {
-                    if !self.reads(*node, &text)? {
+                    if !self.text_equals(*node, &text)? {
                         return Ok(true);
                     }
                 }
@@ -144,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// Smallest and largest number among the nodes; NaN if there is none, which compares false.
-    fn span(&self, nodes: &[XNode]) -> Answer<(f64, f64)> {
+    fn span(&self, nodes: &[XNode]) -> EvalResult<(f64, f64)> {
         let (mut least, mut most) = (f64::NAN, f64::NAN);
         for node in nodes {
             let number = number_from(&self.string_value(*node)?);
@@ -155,12 +158,12 @@ impl Evaluator<'_> {
     }
 
     /// Whether a text occurs on both sides. Keeps hashes, as the texts of nested nodes add up.
-    fn share_text(&self, left: &[XNode], right: &[XNode]) -> Answer<bool> {
+    fn share_text(&self, left: &[XNode], right: &[XNode]) -> EvalResult<bool> {
         let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
         if let [only] = few {
             let text = self.string_value(*only)?;
             for node in many {
-                if self.reads(*node, &text)? {
+                if self.text_equals(*node, &text)? {
                     return Ok(true);
                 }
             }
@@ -176,7 +179,7 @@ impl Evaluator<'_> {
             };
             let text = self.string_value(*node)?;
             for other in alike {
-                if self.reads(*other, &text)? {
+                if self.text_equals(*other, &text)? {
                     return Ok(true);
                 }
             }
@@ -185,7 +188,7 @@ impl Evaluator<'_> {
     }
 
     /// A hash of a node's text that does not depend on the pieces it lies in (FNV-1a).
-    fn hash(&self, node: XNode) -> Answer<u64> {
+    fn hash(&self, node: XNode) -> EvalResult<u64> {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |text: &str| {
             for byte in text.bytes() {
@@ -194,7 +197,7 @@ impl Evaluator<'_> {
             true
         };
         match node {
-            XNode::Node(id) if self.document.text(id).is_none() => self.pieces(id, &mut add)?,
+            XNode::Node(id) if self.document.text(id).is_none() => self.text_nodes(id, &mut add)?,
             _ => {
                 add(&self.string_value(node)?);
             }

@@ -7,30 +7,30 @@ use std::cell::Cell;
 
 use crate::html::{Document, NodeId, NodeKind};
 
-use super::expression::{Expression, Kind};
+use super::expression::{Expression, ValueKind};
 use super::number::{number_from, number_to_string};
-use super::{Value, XNode, XPathError, XPathLimits};
+use super::{XNode, XPathError, XPathLimits, XPathValue};
 
 /// Bytes of text that cost as much as a node.
 const BYTES_PER_STEP: usize = 16;
 
 /// The budget is used up. The one thing that can go wrong here, and small to hand upwards.
-pub(super) struct Exhausted;
+pub(super) struct BudgetExhausted;
 
-pub(super) type Answer<T> = Result<T, Exhausted>;
+pub(super) type EvalResult<T> = Result<T, BudgetExhausted>;
 
 pub(super) fn evaluate(
     expression: &Expression,
     document: &Document,
     context: XNode,
     limits: XPathLimits,
-) -> Result<Value, XPathError> {
+) -> Result<XPathValue, XPathError> {
     let evaluator = Evaluator {
         document,
         steps_left: Cell::new(limits.steps_max),
         scratch: Cell::new(String::new()),
     };
-    evaluator.value(expression, context).map_err(|Exhausted| XPathError {
+    evaluator.value(expression, context).map_err(|BudgetExhausted| XPathError {
         message: format!(
             "gave up after looking at {} nodes; the expression asks too much of this page",
             limits.steps_max
@@ -55,24 +55,24 @@ pub(super) struct Evaluator<'d> {
 }
 
 impl<'d> Evaluator<'d> {
-    fn value(&self, expression: &Expression, context: XNode) -> Answer<Value> {
+    fn value(&self, expression: &Expression, context: XNode) -> EvalResult<XPathValue> {
         let focus = Focus { node: context, position: 1, size: 1 };
         Ok(match expression.kind() {
-            Kind::Nodes => Value::Nodes(self.nodes(expression, focus)?),
-            Kind::Text => Value::Text(self.text(expression, focus)?.into_owned()),
-            Kind::Number => Value::Number(self.number(expression, focus)?),
-            Kind::Boolean => Value::Boolean(self.truth(expression, focus)?),
+            ValueKind::Nodes => XPathValue::Nodes(self.nodes(expression, focus)?),
+            ValueKind::Text => XPathValue::Text(self.text(expression, focus)?.into_owned()),
+            ValueKind::Number => XPathValue::Number(self.number(expression, focus)?),
+            ValueKind::Boolean => XPathValue::Boolean(self.truth(expression, focus)?),
         })
     }
 
-    pub(super) fn spend(&self, steps: usize) -> Answer<()> {
+    pub(super) fn spend(&self, steps: usize) -> EvalResult<()> {
         let left = self.steps_left.get().checked_sub(steps as u64);
-        self.steps_left.set(left.ok_or(Exhausted)?);
+        self.steps_left.set(left.ok_or(BudgetExhausted)?);
         Ok(())
     }
 
     /// Whether an expression of any kind is true.
-    pub(super) fn truth(&self, expression: &Expression, focus: Focus) -> Answer<bool> {
+    pub(super) fn truth(&self, expression: &Expression, focus: Focus) -> EvalResult<bool> {
         match expression {
             Expression::Or(parts) => {
                 for part in parts {
@@ -94,13 +94,13 @@ impl<'d> Evaluator<'d> {
                 self.compare(*comparison, &sides.0, &sides.1, focus)
             }
             Expression::Boolean(known) => Ok(*known),
-            Expression::Call(function, arguments) if function.kind() == Kind::Boolean => {
+            Expression::Call(function, arguments) if function.kind() == ValueKind::Boolean => {
                 self.call_truth(*function, arguments, focus)
             }
             _ => match expression.kind() {
-                Kind::Nodes => self.visit(expression, focus, &mut |_| Ok(true)),
-                Kind::Text => Ok(!self.text(expression, focus)?.is_empty()),
-                Kind::Number | Kind::Boolean => {
+                ValueKind::Nodes => self.visit(expression, focus, &mut |_| Ok(true)),
+                ValueKind::Text => Ok(!self.text(expression, focus)?.is_empty()),
+                ValueKind::Number | ValueKind::Boolean => {
                     let number = self.number(expression, focus)?;
                     Ok(number != 0.0 && !number.is_nan())
                 }
@@ -109,7 +109,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// An expression of any kind as a number.
-    pub(super) fn number(&self, expression: &Expression, focus: Focus) -> Answer<f64> {
+    pub(super) fn number(&self, expression: &Expression, focus: Focus) -> EvalResult<f64> {
         match expression {
             Expression::Number(known) => Ok(*known),
             Expression::Negate(operand) => Ok(-self.number(operand, focus)?),
@@ -117,10 +117,10 @@ impl<'d> Evaluator<'d> {
                 let left = self.number(&sides.0, focus)?;
                 Ok(operator.of(left, self.number(&sides.1, focus)?))
             }
-            Expression::Call(function, arguments) if function.kind() == Kind::Number => {
+            Expression::Call(function, arguments) if function.kind() == ValueKind::Number => {
                 self.call_number(*function, arguments, focus)
             }
-            _ if expression.kind() == Kind::Boolean => {
+            _ if expression.kind() == ValueKind::Boolean => {
                 Ok(f64::from(u8::from(self.truth(expression, focus)?)))
             }
             _ => Ok(number_from(&self.text(expression, focus)?)),
@@ -128,23 +128,27 @@ impl<'d> Evaluator<'d> {
     }
 
     /// An expression of any kind as a string.
-    pub(super) fn text<'a>(&self, expression: &'a Expression, focus: Focus) -> Answer<Cow<'a, str>>
+    pub(super) fn text<'a>(
+        &self,
+        expression: &'a Expression,
+        focus: Focus,
+    ) -> EvalResult<Cow<'a, str>>
     where
         'd: 'a,
     {
         match expression {
             Expression::Literal(text) => Ok(Cow::Borrowed(text)),
-            Expression::Call(function, arguments) if function.kind() == Kind::Text => {
+            Expression::Call(function, arguments) if function.kind() == ValueKind::Text => {
                 self.call_text(*function, arguments, focus)
             }
             _ => match expression.kind() {
-                Kind::Nodes => match self.first(expression, focus)? {
+                ValueKind::Nodes => match self.first(expression, focus)? {
                     Some(node) => self.string_value(node),
                     None => Ok(Cow::Borrowed("")),
                 },
-                Kind::Boolean if self.truth(expression, focus)? => Ok(Cow::Borrowed("true")),
-                Kind::Boolean => Ok(Cow::Borrowed("false")),
-                Kind::Number | Kind::Text => {
+                ValueKind::Boolean if self.truth(expression, focus)? => Ok(Cow::Borrowed("true")),
+                ValueKind::Boolean => Ok(Cow::Borrowed("false")),
+                ValueKind::Number | ValueKind::Text => {
                     Ok(number_to_string(self.number(expression, focus)?).into())
                 }
             },
@@ -152,7 +156,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// The text of a node; borrowed if it lies in one piece.
-    pub(super) fn string_value(&self, node: XNode) -> Answer<Cow<'d, str>> {
+    pub(super) fn string_value(&self, node: XNode) -> EvalResult<Cow<'d, str>> {
         let id = match node {
             XNode::Node(id) => id,
             XNode::Attribute(_, index) => {
@@ -164,7 +168,7 @@ impl<'d> Evaluator<'d> {
             return Ok(Cow::Borrowed(own));
         }
         let mut whole = Cow::Borrowed("");
-        self.pieces(id, &mut |piece| {
+        self.text_nodes(id, &mut |piece| {
             if whole.is_empty() {
                 whole = Cow::Borrowed(piece);
             } else {
@@ -176,7 +180,7 @@ impl<'d> Evaluator<'d> {
     }
 
     /// Whether `part` occurs in the text of a node.
-    pub(super) fn mentions(&self, node: XNode, part: &str) -> Answer<bool> {
+    pub(super) fn contains_text(&self, node: XNode, part: &str) -> EvalResult<bool> {
         let id = match node {
             XNode::Node(id) if self.document.text(id).is_none() => id,
             _ => return Ok(self.string_value(node)?.contains(part)),
@@ -184,7 +188,7 @@ impl<'d> Evaluator<'d> {
         let mut only = "";
         let mut joined = self.scratch.take();
         joined.clear();
-        let paid = self.pieces(id, &mut |piece| {
+        let paid = self.text_nodes(id, &mut |piece| {
             if only.is_empty() {
                 only = piece;
             } else {
@@ -202,7 +206,11 @@ impl<'d> Evaluator<'d> {
     }
 
     /// Gives the texts below `id` to `take` until that answers false.
-    pub(super) fn pieces(&self, id: NodeId, take: &mut dyn FnMut(&'d str) -> bool) -> Answer<()> {
+    pub(super) fn text_nodes(
+        &self,
+        id: NodeId,
+        take: &mut dyn FnMut(&'d str) -> bool,
+    ) -> EvalResult<()> {
         let mut steps = 0;
         for below in self.document.descendants(id) {
             steps += 1;

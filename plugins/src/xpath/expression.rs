@@ -6,7 +6,7 @@ use super::function::Function;
 
 /// The four kinds of value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Nodes,
     Text,
     Number,
@@ -25,22 +25,22 @@ pub(super) enum Expression {
     Number(f64),
     Boolean(bool),
     Call(Function, Vec<Expression>),
-    Path(Path),
+    Path(LocationPath),
 }
 
 impl Expression {
     /// The context node, as `.` says it.
     pub(super) fn here() -> Self {
-        Self::Path(Path { start: Start::Context, steps: Vec::new() })
+        Self::Path(LocationPath { start: PathStart::Context, steps: Vec::new() })
     }
 
     /// XPath has no variables here, so the kind of an expression never depends on the page.
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ValueKind {
         match self {
-            Self::Or(_) | Self::And(_) | Self::Compare(..) | Self::Boolean(_) => Kind::Boolean,
-            Self::Arithmetic(..) | Self::Negate(_) | Self::Number(_) => Kind::Number,
-            Self::Union(_) | Self::Path(_) => Kind::Nodes,
-            Self::Literal(_) => Kind::Text,
+            Self::Or(_) | Self::And(_) | Self::Compare(..) | Self::Boolean(_) => ValueKind::Boolean,
+            Self::Arithmetic(..) | Self::Negate(_) | Self::Number(_) => ValueKind::Number,
+            Self::Union(_) | Self::Path(_) => ValueKind::Nodes,
+            Self::Literal(_) => ValueKind::Text,
             Self::Call(function, _) => function.kind(),
         }
     }
@@ -107,13 +107,13 @@ impl Arithmetic {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Path {
-    pub(super) start: Start,
-    pub(super) steps: Vec<Step>,
+pub(super) struct LocationPath {
+    pub(super) start: PathStart,
+    pub(super) steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Start {
+pub(super) enum PathStart {
     Context,
     Root,
     /// Nodes of any other expression; predicates count them in document order.
@@ -121,7 +121,7 @@ pub(super) enum Start {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Axis {
+pub(super) enum XPathAxis {
     Ancestor,
     AncestorOrSelf,
     Attribute,
@@ -134,10 +134,10 @@ pub(super) enum Axis {
     Parent,
     Preceding,
     PrecedingSibling,
-    Itself,
+    SelfNode,
 }
 
-impl Axis {
+impl XPathAxis {
     /// By their names in an expression.
     pub(super) const ALL: [(&'static str, Self); 13] = [
         ("ancestor", Self::Ancestor),
@@ -152,7 +152,7 @@ impl Axis {
         ("parent", Self::Parent),
         ("preceding", Self::Preceding),
         ("preceding-sibling", Self::PrecedingSibling),
-        ("self", Self::Itself),
+        ("self", Self::SelfNode),
     ];
 
     /// Whether positions count backwards through the document.
@@ -169,7 +169,7 @@ pub(super) enum NodeTest {
     /// `node()`.
     Any,
     /// `*`.
-    Named,
+    AnyName,
     /// A name, in lower case where that is allowed, and as given if that differs.
     Name(LocalName, Option<LocalName>),
     /// `prefix:*`; the text ends in the colon.
@@ -177,20 +177,20 @@ pub(super) enum NodeTest {
     Text,
     Comment,
     /// `processing-instruction()`: a page has none.
-    Nothing,
+    ProcessingInstruction,
     /// Not of the language: a node with children, which is all that `//td[1]` need look into.
-    Holder,
+    HasChildren,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Step {
-    pub(super) axis: Axis,
+pub(super) struct PathStep {
+    pub(super) axis: XPathAxis,
     pub(super) test: NodeTest,
     pub(super) predicates: Vec<Predicate>,
 }
 
-impl Step {
-    pub(super) fn plain(axis: Axis, test: NodeTest) -> Self {
+impl PathStep {
+    pub(super) fn plain(axis: XPathAxis, test: NodeTest) -> Self {
         Self { axis, test, predicates: Vec::new() }
     }
 

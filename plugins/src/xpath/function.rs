@@ -1,6 +1,6 @@
 //! The functions an expression may call: names, arguments and kinds.
 
-use super::expression::Kind;
+use super::expression::ValueKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
@@ -36,12 +36,12 @@ pub(super) enum Function {
 }
 
 /// One row of the table: name, function, fewest and most arguments.
-type Row = (&'static str, Function, usize, usize);
+type FunctionRow = (&'static str, Function, usize, usize);
 
 const MANY: usize = usize::MAX;
 
 /// The 27 of XPath 1.0, and `lower-case` and `ends-with`.
-pub(super) const FUNCTIONS: [Row; 29] = [
+pub(super) const FUNCTIONS: [FunctionRow; 29] = [
     ("boolean", Function::Boolean, 1, 1),
     ("ceiling", Function::Ceiling, 1, 1),
     ("concat", Function::Concat, 2, MANY),
@@ -74,7 +74,7 @@ pub(super) const FUNCTIONS: [Row; 29] = [
 ];
 
 impl Function {
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> ValueKind {
         match self {
             Self::Boolean
             | Self::Contains
@@ -83,7 +83,7 @@ impl Function {
             | Self::Lang
             | Self::Not
             | Self::StartsWith
-            | Self::True => Kind::Boolean,
+            | Self::True => ValueKind::Boolean,
             Self::Ceiling
             | Self::Count
             | Self::Floor
@@ -92,7 +92,7 @@ impl Function {
             | Self::Position
             | Self::Round
             | Self::StringLength
-            | Self::Sum => Kind::Number,
+            | Self::Sum => ValueKind::Number,
             Self::Concat
             | Self::LocalName
             | Self::LowerCase
@@ -103,8 +103,8 @@ impl Function {
             | Self::Substring
             | Self::SubstringAfter
             | Self::SubstringBefore
-            | Self::Translate => Kind::Text,
-            Self::Id => Kind::Nodes,
+            | Self::Translate => ValueKind::Text,
+            Self::Id => ValueKind::Nodes,
         }
     }
 

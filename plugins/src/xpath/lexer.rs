@@ -9,13 +9,13 @@ const LENGTH_MAX: usize = 65_536;
 
 /// A name, folded where that is allowed, and as given if that differs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Name {
+pub(super) struct FoldedName {
     pub(super) folded: String,
     pub(super) given: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum XPathToken {
     Slash,
     SlashSlash,
     OpenParen,
@@ -35,14 +35,14 @@ pub(super) enum Token {
     /// `*` as a node test.
     Star,
     /// `prefix:*`; the name ends in the colon.
-    PrefixStar(Name),
-    Name(Name),
+    PrefixStar(FoldedName),
+    Name(FoldedName),
     Literal(String),
     Number(f64),
     End,
 }
 
-impl Token {
+impl XPathToken {
     /// Whether the next `*` is a node test and the next word a name; otherwise both are operators.
     fn wants_operand(&self) -> bool {
         matches!(
@@ -92,13 +92,13 @@ impl Token {
 
 /// A token and the character it starts at.
 #[derive(Debug, Clone)]
-pub(super) struct Placed {
-    pub(super) token: Token,
+pub(super) struct PositionedToken {
+    pub(super) token: XPathToken,
     pub(super) at: usize,
 }
 
 /// Cuts `text` up; the last token is always [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, XPathError> {
+pub(super) fn tokens(text: &str) -> Result<Vec<PositionedToken>, XPathError> {
     let chars: Vec<char> = text.chars().take(LENGTH_MAX + 1).collect();
     if chars.len() > LENGTH_MAX {
         return Err(XPathError::new(
@@ -114,9 +114,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, XPathError> {
         }
         let at = lexer.at;
         let token = lexer.token(c)?;
-        lexer.out.push(Placed { token, at });
+        lexer.out.push(PositionedToken { token, at });
     }
-    lexer.out.push(Placed { token: Token::End, at: lexer.at });
+    lexer.out.push(PositionedToken { token: XPathToken::End, at: lexer.at });
     Ok(lexer.out)
 }
 
@@ -125,7 +125,7 @@ struct Lexer {
     at: usize,
     /// Brackets and parentheses not closed yet: inside them names are not folded.
     open: usize,
-    out: Vec<Placed>,
+    out: Vec<PositionedToken>,
 }
 
 impl Lexer {
@@ -138,7 +138,7 @@ impl Lexer {
         self.out.last().is_none_or(|last| last.token.wants_operand())
     }
 
-    fn token(&mut self, c: char) -> Result<Token, XPathError> {
+    fn token(&mut self, c: char) -> Result<XPathToken, XPathError> {
         if matches!(c, '"' | '\'') {
             return self.literal(c);
         }
@@ -152,38 +152,40 @@ impl Lexer {
         let (token, length) = self.symbol(c)?;
         self.at += length;
         match token {
-            Token::OpenParen | Token::OpenBracket => self.open += 1,
-            Token::CloseParen | Token::CloseBracket => self.open = self.open.saturating_sub(1),
+            XPathToken::OpenParen | XPathToken::OpenBracket => self.open += 1,
+            XPathToken::CloseParen | XPathToken::CloseBracket => {
+                self.open = self.open.saturating_sub(1);
+            }
             _ => {}
         }
         Ok(token)
     }
 
-    fn symbol(&self, c: char) -> Result<(Token, usize), XPathError> {
+    fn symbol(&self, c: char) -> Result<(XPathToken, usize), XPathError> {
         let next = self.peek(1);
         Ok(match (c, next) {
-            ('/', Some('/')) => (Token::SlashSlash, 2),
-            ('/', _) => (Token::Slash, 1),
-            ('.', Some('.')) => (Token::DotDot, 2),
-            ('.', _) => (Token::Dot, 1),
-            (':', Some(':')) => (Token::Colons, 2),
-            ('!', Some('=')) => (Token::Compare(Comparison::NotEqual), 2),
-            ('<', Some('=')) => (Token::Compare(Comparison::LessEqual), 2),
-            ('>', Some('=')) => (Token::Compare(Comparison::GreaterEqual), 2),
-            ('<', _) => (Token::Compare(Comparison::Less), 1),
-            ('>', _) => (Token::Compare(Comparison::Greater), 1),
-            ('=', _) => (Token::Compare(Comparison::Equal), 1),
-            ('(', _) => (Token::OpenParen, 1),
-            (')', _) => (Token::CloseParen, 1),
-            ('[', _) => (Token::OpenBracket, 1),
-            (']', _) => (Token::CloseBracket, 1),
-            ('@', _) => (Token::At, 1),
-            (',', _) => (Token::Comma, 1),
-            ('|', _) => (Token::Pipe, 1),
-            ('+', _) => (Token::Arithmetic(Arithmetic::Add), 1),
-            ('-', _) => (Token::Arithmetic(Arithmetic::Subtract), 1),
-            ('*', _) if self.operand_next() => (Token::Star, 1),
-            ('*', _) => (Token::Arithmetic(Arithmetic::Multiply), 1),
+            ('/', Some('/')) => (XPathToken::SlashSlash, 2),
+            ('/', _) => (XPathToken::Slash, 1),
+            ('.', Some('.')) => (XPathToken::DotDot, 2),
+            ('.', _) => (XPathToken::Dot, 1),
+            (':', Some(':')) => (XPathToken::Colons, 2),
+            ('!', Some('=')) => (XPathToken::Compare(Comparison::NotEqual), 2),
+            ('<', Some('=')) => (XPathToken::Compare(Comparison::LessEqual), 2),
+            ('>', Some('=')) => (XPathToken::Compare(Comparison::GreaterEqual), 2),
+            ('<', _) => (XPathToken::Compare(Comparison::Less), 1),
+            ('>', _) => (XPathToken::Compare(Comparison::Greater), 1),
+            ('=', _) => (XPathToken::Compare(Comparison::Equal), 1),
+            ('(', _) => (XPathToken::OpenParen, 1),
+            (')', _) => (XPathToken::CloseParen, 1),
+            ('[', _) => (XPathToken::OpenBracket, 1),
+            (']', _) => (XPathToken::CloseBracket, 1),
+            ('@', _) => (XPathToken::At, 1),
+            (',', _) => (XPathToken::Comma, 1),
+            ('|', _) => (XPathToken::Pipe, 1),
+            ('+', _) => (XPathToken::Arithmetic(Arithmetic::Add), 1),
+            ('-', _) => (XPathToken::Arithmetic(Arithmetic::Subtract), 1),
+            ('*', _) if self.operand_next() => (XPathToken::Star, 1),
+            ('*', _) => (XPathToken::Arithmetic(Arithmetic::Multiply), 1),
             ('$', _) => {
                 let why = "variables such as `$x` are not available";
                 return Err(XPathError::new(why, self.at));
@@ -195,7 +197,7 @@ impl Lexer {
         })
     }
 
-    fn literal(&mut self, quote: char) -> Result<Token, XPathError> {
+    fn literal(&mut self, quote: char) -> Result<XPathToken, XPathError> {
         let start = self.at + 1;
         let length = self.chars[start..].iter().position(|c| *c == quote);
         let Some(length) = length else {
@@ -203,10 +205,10 @@ impl Lexer {
             return Err(XPathError::new(why, self.at));
         };
         self.at = start + length + 1;
-        Ok(Token::Literal(self.chars[start..start + length].iter().collect()))
+        Ok(XPathToken::Literal(self.chars[start..start + length].iter().collect()))
     }
 
-    fn number(&mut self) -> Result<Token, XPathError> {
+    fn number(&mut self) -> Result<XPathToken, XPathError> {
         let start = self.at;
         self.skip(|c| c.is_ascii_digit());
         if self.peek(0) == Some('.') {
@@ -215,7 +217,7 @@ impl Lexer {
         }
         let text: String = self.chars[start..self.at].iter().collect();
         text.parse()
-            .map(Token::Number)
+            .map(XPathToken::Number)
             .map_err(|_| XPathError::new(format!("`{text}` is not a number"), start))
     }
 
@@ -225,7 +227,7 @@ impl Lexer {
         }
     }
 
-    fn name(&mut self) -> Result<Token, XPathError> {
+    fn name(&mut self) -> Result<XPathToken, XPathError> {
         let start = self.at;
         self.skip(is_name_part);
         if self.operand_next() {
@@ -241,14 +243,14 @@ impl Lexer {
             }
             let name = self.folded(self.chars[start..self.at].iter().collect());
             self.at += usize::from(star);
-            return Ok(if star { Token::PrefixStar(name) } else { Token::Name(name) });
+            return Ok(if star { XPathToken::PrefixStar(name) } else { XPathToken::Name(name) });
         }
         let word = self.folded(self.chars[start..self.at].iter().collect());
         match word.folded.as_str() {
-            "or" => Ok(Token::Or),
-            "and" => Ok(Token::And),
-            "div" => Ok(Token::Arithmetic(Arithmetic::Divide)),
-            "mod" => Ok(Token::Arithmetic(Arithmetic::Modulo)),
+            "or" => Ok(XPathToken::Or),
+            "and" => Ok(XPathToken::And),
+            "div" => Ok(XPathToken::Arithmetic(Arithmetic::Divide)),
+            "mod" => Ok(XPathToken::Arithmetic(Arithmetic::Modulo)),
             other => {
                 let why = format!("expected an operator such as `and` or `=`, found `{other}`");
                 Err(XPathError::new(why, start))
@@ -256,14 +258,14 @@ impl Lexer {
         }
     }
 
-    fn folded(&self, given: String) -> Name {
-        let after_at = matches!(self.out.last(), Some(last) if last.token == Token::At);
+    fn folded(&self, given: String) -> FoldedName {
+        let after_at = matches!(self.out.last(), Some(last) if last.token == XPathToken::At);
         if self.open > 0 && !after_at {
-            return Name { folded: given, given: None };
+            return FoldedName { folded: given, given: None };
         }
         let folded = given.to_ascii_lowercase();
         let given = (folded != given).then_some(given);
-        Name { folded, given }
+        FoldedName { folded, given }
     }
 }
 

@@ -3,37 +3,37 @@
 use crate::html::LocalName;
 
 use super::XPathError;
-use super::expression::{Axis, NodeTest, Predicate, Step};
-use super::lexer::{Name, Token};
-use super::parser::Parser;
+use super::expression::{NodeTest, PathStep, Predicate, XPathAxis};
+use super::lexer::{FoldedName, XPathToken};
+use super::parser::XPathParser;
 use super::simplify;
 
-impl Parser {
+impl XPathParser {
     pub(super) fn step_follows(&self) -> bool {
         matches!(
             self.peek(),
-            Token::Dot
-                | Token::DotDot
-                | Token::At
-                | Token::Star
-                | Token::Name(_)
-                | Token::PrefixStar(_)
+            XPathToken::Dot
+                | XPathToken::DotDot
+                | XPathToken::At
+                | XPathToken::Star
+                | XPathToken::Name(_)
+                | XPathToken::PrefixStar(_)
         )
     }
 
     /// Steps one after the other, the first without a slash before it.
-    pub(super) fn steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
+    pub(super) fn steps(&mut self, steps: &mut Vec<PathStep>) -> Result<(), XPathError> {
         let step = self.step()?;
         steps.push(step);
         self.more_steps(steps)
     }
 
     /// Steps each with a slash before it, as many as there are.
-    pub(super) fn more_steps(&mut self, steps: &mut Vec<Step>) -> Result<(), XPathError> {
+    pub(super) fn more_steps(&mut self, steps: &mut Vec<PathStep>) -> Result<(), XPathError> {
         loop {
-            if self.skip_if(&Token::SlashSlash) {
-                steps.push(Step::plain(Axis::DescendantOrSelf, NodeTest::Any));
-            } else if !self.skip_if(&Token::Slash) {
+            if self.skip_if(&XPathToken::SlashSlash) {
+                steps.push(PathStep::plain(XPathAxis::DescendantOrSelf, NodeTest::Any));
+            } else if !self.skip_if(&XPathToken::Slash) {
                 return Ok(());
             }
             let step = self.step()?;
@@ -41,32 +41,32 @@ impl Parser {
         }
     }
 
-    fn step(&mut self) -> Result<Step, XPathError> {
-        if self.skip_if(&Token::Dot) {
-            return Ok(Step::plain(Axis::Itself, NodeTest::Any));
+    fn step(&mut self) -> Result<PathStep, XPathError> {
+        if self.skip_if(&XPathToken::Dot) {
+            return Ok(PathStep::plain(XPathAxis::SelfNode, NodeTest::Any));
         }
-        if self.skip_if(&Token::DotDot) {
-            return Ok(Step::plain(Axis::Parent, NodeTest::Any));
+        if self.skip_if(&XPathToken::DotDot) {
+            return Ok(PathStep::plain(XPathAxis::Parent, NodeTest::Any));
         }
         let axis = self.axis()?;
         let test = self.node_test()?;
         let predicates = self.predicates()?;
-        Ok(Step { axis, test, predicates })
+        Ok(PathStep { axis, test, predicates })
     }
 
-    fn axis(&mut self) -> Result<Axis, XPathError> {
-        if self.skip_if(&Token::At) {
-            return Ok(Axis::Attribute);
+    fn axis(&mut self) -> Result<XPathAxis, XPathError> {
+        if self.skip_if(&XPathToken::At) {
+            return Ok(XPathAxis::Attribute);
         }
-        let Token::Name(name) = self.peek() else {
-            return Ok(Axis::Child);
+        let XPathToken::Name(name) = self.peek() else {
+            return Ok(XPathAxis::Child);
         };
-        if *self.peek_after() != Token::Colons {
-            return Ok(Axis::Child);
+        if *self.peek_after() != XPathToken::Colons {
+            return Ok(XPathAxis::Child);
         }
-        let found = Axis::ALL.iter().find(|(known, _)| *known == name.folded);
+        let found = XPathAxis::ALL.iter().find(|(known, _)| *known == name.folded);
         let Some((_, axis)) = found else {
-            let known = Axis::ALL.iter().map(|(known, _)| *known);
+            let known = XPathAxis::ALL.iter().map(|(known, _)| *known);
             return Err(self.unknown("axis", &name.folded, known));
         };
         self.skip();
@@ -76,14 +76,14 @@ impl Parser {
 
     fn node_test(&mut self) -> Result<NodeTest, XPathError> {
         let test = match self.peek().clone() {
-            Token::Star => NodeTest::Named,
-            Token::PrefixStar(Name { folded, given }) => {
+            XPathToken::Star => NodeTest::AnyName,
+            XPathToken::PrefixStar(FoldedName { folded, given }) => {
                 NodeTest::Prefix(folded.into(), given.map(Into::into))
             }
-            Token::Name(name) if *self.peek_after() == Token::OpenParen => {
+            XPathToken::Name(name) if *self.peek_after() == XPathToken::OpenParen => {
                 return self.node_type(&name.folded);
             }
-            Token::Name(Name { folded, given }) => {
+            XPathToken::Name(FoldedName { folded, given }) => {
                 NodeTest::Name(LocalName::from(folded), given.map(LocalName::from))
             }
             other => {
@@ -100,7 +100,7 @@ impl Parser {
             "node" => NodeTest::Any,
             "text" => NodeTest::Text,
             "comment" => NodeTest::Comment,
-            "processing-instruction" => NodeTest::Nothing,
+            "processing-instruction" => NodeTest::ProcessingInstruction,
             _ => {
                 let why = format!("`{name}()` cannot stand in a path after `/` or `::`");
                 return Err(self.wrong(why));
@@ -108,10 +108,11 @@ impl Parser {
         };
         self.skip();
         self.skip();
-        if test == NodeTest::Nothing && matches!(self.peek(), Token::Literal(_)) {
+        if test == NodeTest::ProcessingInstruction && matches!(self.peek(), XPathToken::Literal(_))
+        {
             self.skip();
         }
-        self.expect(&Token::CloseParen, "to close `(`")?;
+        self.expect(&XPathToken::CloseParen, "to close `(`")?;
         Ok(test)
     }
 
@@ -119,10 +120,10 @@ impl Parser {
     pub(super) fn predicates(&mut self) -> Result<Vec<Predicate>, XPathError> {
         let mut height = self.height;
         let mut predicates = Vec::new();
-        while self.skip_if(&Token::OpenBracket) {
+        while self.skip_if(&XPathToken::OpenBracket) {
             let condition = self.expression()?;
             height = height.max(self.height);
-            self.expect(&Token::CloseBracket, "to close `[`")?;
+            self.expect(&XPathToken::CloseBracket, "to close `[`")?;
             predicates.push(simplify::predicate(condition));
         }
         self.height = height;

@@ -126,7 +126,7 @@ impl PartialOrd for XNode {
 
 /// What an expression comes to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum XPathValue {
     /// Nodes in document order, each once.
     Nodes(Vec<XNode>),
     /// A string.
@@ -151,12 +151,12 @@ impl XPath {
     ///
     /// ```
     /// use spoonbill_plugins::html::{Document, TreeLimits};
-    /// use spoonbill_plugins::xpath::{Value, XPath, XPathLimits};
+    /// use spoonbill_plugins::xpath::{XPathValue, XPath, XPathLimits};
     ///
     /// let page = Document::parse("<p>one<p id=b>two", TreeLimits::default())?;
     /// let path = XPath::parse("string(//p[@ID='b'])")?;
     /// let value = path.evaluate(&page, page.root(), XPathLimits::default())?;
-    /// assert_eq!(value, Value::Text("two".into()));
+    /// assert_eq!(value, XPathValue::Text("two".into()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, XPathError> {
@@ -169,7 +169,7 @@ impl XPath {
         document: &Document,
         context: impl Into<XNode>,
         limits: XPathLimits,
-    ) -> Result<Value, XPathError> {
+    ) -> Result<XPathValue, XPathError> {
         evaluate::evaluate(&self.expression, document, context.into(), limits)
     }
 }

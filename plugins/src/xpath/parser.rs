@@ -1,9 +1,9 @@
 //! Builds an [`Expression`] from tokens and checks the kinds of all operands.
 
 use super::XPathError;
-use super::expression::{Arithmetic, Comparison, Expression, Kind, Start};
+use super::expression::{Arithmetic, Comparison, Expression, PathStart, ValueKind};
 use super::function::{FUNCTIONS, Function, nearest};
-use super::lexer::{Placed, Token, tokens};
+use super::lexer::{PositionedToken, XPathToken, tokens};
 use super::location::is_node_type;
 use super::simplify;
 
@@ -11,14 +11,14 @@ use super::simplify;
 const NESTING_MAX: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, height: 0 };
-    if *parser.peek() == Token::End {
+    let mut parser = XPathParser { tokens: tokens(text)?, next: 0, depth: 0, height: 0 };
+    if *parser.peek() == XPathToken::End {
         return Err(parser.wrong("the expression is empty"));
     }
     let expression = parser.expression()?;
     match parser.peek() {
-        Token::End => Ok(expression),
-        Token::OpenBracket => Err(parser
+        XPathToken::End => Ok(expression),
+        XPathToken::OpenBracket => Err(parser
             .wrong("a condition in `[ ]` cannot follow here; after `.` write `self::node()[ ]`")),
         other => {
             let why = format!("the expression should end before {}", other.described());
@@ -27,8 +27,8 @@ pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
     }
 }
 
-pub(super) struct Parser {
-    tokens: Vec<Placed>,
+pub(super) struct XPathParser {
+    tokens: Vec<PositionedToken>,
     next: usize,
     /// How deep the parser itself is.
     depth: usize,
@@ -46,12 +46,12 @@ enum Infix {
 }
 
 impl Infix {
-    fn of(token: &Token) -> Option<Self> {
+    fn of(token: &XPathToken) -> Option<Self> {
         match token {
-            Token::Or => Some(Self::Or),
-            Token::And => Some(Self::And),
-            Token::Compare(comparison) => Some(Self::Compare(*comparison)),
-            Token::Arithmetic(arithmetic) => Some(Self::Arithmetic(*arithmetic)),
+            XPathToken::Or => Some(Self::Or),
+            XPathToken::And => Some(Self::And),
+            XPathToken::Compare(comparison) => Some(Self::Compare(*comparison)),
+            XPathToken::Arithmetic(arithmetic) => Some(Self::Arithmetic(*arithmetic)),
             _ => None,
         }
     }
@@ -68,12 +68,12 @@ impl Infix {
     }
 }
 
-impl Parser {
-    pub(super) fn peek(&self) -> &Token {
+impl XPathParser {
+    pub(super) fn peek(&self) -> &XPathToken {
         &self.tokens[self.next].token
     }
 
-    pub(super) fn peek_after(&self) -> &Token {
+    pub(super) fn peek_after(&self) -> &XPathToken {
         let after = (self.next + 1).min(self.tokens.len() - 1);
         &self.tokens[after].token
     }
@@ -83,7 +83,7 @@ impl Parser {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
 
-    pub(super) fn skip_if(&mut self, wanted: &Token) -> bool {
+    pub(super) fn skip_if(&mut self, wanted: &XPathToken) -> bool {
         let found = self.peek() == wanted;
         if found {
             self.skip();
@@ -91,7 +91,7 @@ impl Parser {
         found
     }
 
-    pub(super) fn expect(&mut self, wanted: &Token, after: &str) -> Result<(), XPathError> {
+    pub(super) fn expect(&mut self, wanted: &XPathToken, after: &str) -> Result<(), XPathError> {
         if self.skip_if(wanted) {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl Parser {
 
     fn negation(&mut self) -> Result<Expression, XPathError> {
         let mut signs = 0_usize;
-        while self.skip_if(&Token::Arithmetic(Arithmetic::Subtract)) {
+        while self.skip_if(&XPathToken::Arithmetic(Arithmetic::Subtract)) {
             signs += 1;
         }
         let operand = self.union()?;
@@ -160,13 +160,13 @@ impl Parser {
     fn union(&mut self) -> Result<Expression, XPathError> {
         let at = self.next;
         let first = self.path()?;
-        if *self.peek() != Token::Pipe {
+        if *self.peek() != XPathToken::Pipe {
             return Ok(first);
         }
         self.check_nodes(&first, at, "`|` joins nodes only")?;
         let mut height = self.height;
         let mut parts = vec![first];
-        while self.skip_if(&Token::Pipe) {
+        while self.skip_if(&XPathToken::Pipe) {
             let at = self.next;
             let part = self.path()?;
             self.check_nodes(&part, at, "`|` joins nodes only")?;
@@ -179,10 +179,10 @@ impl Parser {
 
     fn check_nodes(&self, part: &Expression, token: usize, why: &str) -> Result<(), XPathError> {
         let what = match part.kind() {
-            Kind::Nodes => return Ok(()),
-            Kind::Text => "a string",
-            Kind::Number => "a number",
-            Kind::Boolean => "true or false",
+            ValueKind::Nodes => return Ok(()),
+            ValueKind::Text => "a string",
+            ValueKind::Number => "a number",
+            ValueKind::Boolean => "true or false",
         };
         let at = self.tokens[token].at;
         Err(XPathError::new(format!("{why}, and this is {what}"), at))
@@ -192,28 +192,28 @@ impl Parser {
         self.height = 0;
         let mut steps = Vec::new();
         let start = match self.peek() {
-            Token::Slash => {
+            XPathToken::Slash => {
                 self.skip();
                 if self.step_follows() {
                     self.steps(&mut steps)?;
                 }
-                Start::Root
+                PathStart::Root
             }
-            Token::SlashSlash => {
+            XPathToken::SlashSlash => {
                 self.more_steps(&mut steps)?;
-                Start::Root
+                PathStart::Root
             }
-            Token::OpenParen | Token::Literal(_) | Token::Number(_) => {
+            XPathToken::OpenParen | XPathToken::Literal(_) | XPathToken::Number(_) => {
                 return self.filter();
             }
-            Token::Name(name)
-                if *self.peek_after() == Token::OpenParen && !is_node_type(&name.folded) =>
+            XPathToken::Name(name)
+                if *self.peek_after() == XPathToken::OpenParen && !is_node_type(&name.folded) =>
             {
                 return self.filter();
             }
             _ => {
                 self.steps(&mut steps)?;
-                Start::Context
+                PathStart::Context
             }
         };
         self.height += 1;
@@ -224,7 +224,10 @@ impl Parser {
     fn filter(&mut self) -> Result<Expression, XPathError> {
         let at = self.next;
         let primary = self.primary()?;
-        let goes_on = matches!(self.peek(), Token::OpenBracket | Token::Slash | Token::SlashSlash);
+        let goes_on = matches!(
+            self.peek(),
+            XPathToken::OpenBracket | XPathToken::Slash | XPathToken::SlashSlash
+        );
         if !goes_on {
             return Ok(primary);
         }
@@ -239,13 +242,13 @@ impl Parser {
     fn primary(&mut self) -> Result<Expression, XPathError> {
         self.height = 1;
         let expression = match self.peek().clone() {
-            Token::Literal(text) => Expression::Literal(text.into()),
-            Token::Number(number) => Expression::Number(number),
-            Token::Name(name) => return self.call(&name.folded),
+            XPathToken::Literal(text) => Expression::Literal(text.into()),
+            XPathToken::Number(number) => Expression::Number(number),
+            XPathToken::Name(name) => return self.call(&name.folded),
             _ => {
                 self.skip();
                 let inner = self.expression()?;
-                self.expect(&Token::CloseParen, "to close `(`")?;
+                self.expect(&XPathToken::CloseParen, "to close `(`")?;
                 return Ok(inner);
             }
         };
@@ -264,9 +267,9 @@ impl Parser {
         self.skip();
         let mut arguments = Vec::new();
         let mut height = 0;
-        while *self.peek() != Token::CloseParen {
+        while *self.peek() != XPathToken::CloseParen {
             if !arguments.is_empty() {
-                self.expect(&Token::Comma, "between arguments")?;
+                self.expect(&XPathToken::Comma, "between arguments")?;
             }
             let start = self.next;
             let argument = self.expression()?;

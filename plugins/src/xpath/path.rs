@@ -6,18 +6,20 @@
 use std::ops::ControlFlow;
 
 use super::XNode;
-use super::evaluate::{Answer, Evaluator, Focus};
-use super::expression::{Axis, Expression, Kind, NodeTest, Path, Predicate, Start, Step};
-use super::walk::{admits, admits_name, thin, walk};
+use super::evaluate::{EvalResult, Evaluator, Focus};
+use super::expression::{
+    Expression, LocationPath, NodeTest, PathStart, PathStep, Predicate, ValueKind, XPathAxis,
+};
+use super::walk::{admits, admits_name, drop_covered, walk};
 
 /// Predicates of one step that are tested as candidates come by, without a list of these.
 const STREAMED_MAX: usize = 4;
 
 /// What to do with a node that was found; answers whether that is enough.
-pub(super) type Found<'f> = &'f mut dyn FnMut(XNode) -> Answer<bool>;
+pub(super) type NodeVisitor<'f> = &'f mut dyn FnMut(XNode) -> EvalResult<bool>;
 
 /// How a candidate fared with the predicates of its step.
-struct Verdict {
+struct CandidateResult {
     passed: bool,
     /// No later candidate can pass.
     last: bool,
@@ -25,7 +27,7 @@ struct Verdict {
 
 impl Evaluator<'_> {
     /// The nodes of an expression, in document order, each once.
-    pub(super) fn nodes(&self, expression: &Expression, focus: Focus) -> Answer<Vec<XNode>> {
+    pub(super) fn nodes(&self, expression: &Expression, focus: Focus) -> EvalResult<Vec<XNode>> {
         match expression {
             Expression::Path(path) => {
                 let mut nodes = self.start(path, focus)?;
@@ -39,10 +41,10 @@ impl Evaluator<'_> {
                 for part in parts {
                     nodes.append(&mut self.nodes(part, focus)?);
                 }
-                put_in_order(&mut nodes);
+                sort_and_dedup(&mut nodes);
                 Ok(nodes)
             }
-            Expression::Call(_, arguments) if expression.kind() == Kind::Nodes => {
+            Expression::Call(_, arguments) if expression.kind() == ValueKind::Nodes => {
                 self.by_id(arguments, focus)
             }
             // The parser lets nothing else stand where nodes are wanted.
@@ -50,14 +52,14 @@ impl Evaluator<'_> {
         }
     }
 
-    fn start(&self, path: &Path, focus: Focus) -> Answer<Vec<XNode>> {
+    fn start(&self, path: &LocationPath, focus: Focus) -> EvalResult<Vec<XNode>> {
         match &path.start {
-            Start::Filter(primary, predicates) => {
+            PathStart::Filter(primary, predicates) => {
                 let nodes = self.nodes(primary, focus)?;
                 self.narrow(nodes, predicates)
             }
-            Start::Context => Ok(vec![focus.node]),
-            Start::Root => Ok(vec![XNode::Node(self.document.root())]),
+            PathStart::Context => Ok(vec![focus.node]),
+            PathStart::Root => Ok(vec![XNode::Node(self.document.root())]),
         }
     }
 
@@ -66,29 +68,29 @@ impl Evaluator<'_> {
         &self,
         expression: &Expression,
         focus: Focus,
-        found: Found<'_>,
-    ) -> Answer<bool> {
+        found: NodeVisitor<'_>,
+    ) -> EvalResult<bool> {
         let Expression::Path(path) = expression else {
             return visit_all(self.nodes(expression, focus)?, found);
         };
         let single = match path.start {
-            Start::Context => focus.node,
-            Start::Root => XNode::Node(self.document.root()),
-            Start::Filter(..) => return visit_all(self.nodes(expression, focus)?, found),
+            PathStart::Context => focus.node,
+            PathStart::Root => XNode::Node(self.document.root()),
+            PathStart::Filter(..) => return visit_all(self.nodes(expression, focus)?, found),
         };
         match path.steps.as_slice() {
             [] => found(single),
-            [only] => self.each(only, single, found),
+            [only] => self.visit_step(only, single, found),
             [first @ .., last] => {
                 let mut nodes = vec![single];
                 for step in first {
                     nodes = self.step(step, nodes)?;
                 }
                 if nodes.len() > 1 && !last.is_positional() {
-                    nodes = thin(self.document, last.axis, nodes);
+                    nodes = drop_covered(self.document, last.axis, nodes);
                 }
                 for node in nodes {
-                    if self.each(last, node, found)? {
+                    if self.visit_step(last, node, found)? {
                         return Ok(true);
                     }
                 }
@@ -98,7 +100,7 @@ impl Evaluator<'_> {
     }
 
     /// The first node in document order.
-    pub(super) fn first(&self, expression: &Expression, focus: Focus) -> Answer<Option<XNode>> {
+    pub(super) fn first(&self, expression: &Expression, focus: Focus) -> EvalResult<Option<XNode>> {
         // From one node forwards, the first found is the first there is.
         let ordered = matches!(expression, Expression::Path(path)
             if path.steps.len() <= 1 && path.steps.iter().all(|step| !step.axis.is_reverse()));
@@ -111,7 +113,7 @@ impl Evaluator<'_> {
     }
 
     /// How many nodes there are.
-    pub(super) fn count(&self, expression: &Expression, focus: Focus) -> Answer<usize> {
+    pub(super) fn count(&self, expression: &Expression, focus: Focus) -> EvalResult<usize> {
         // From one node, one step finds no node twice.
         let distinct = matches!(expression, Expression::Path(path) if path.steps.len() <= 1);
         if !distinct {
@@ -126,10 +128,10 @@ impl Evaluator<'_> {
     }
 
     /// Takes `step` from every context.
-    fn step(&self, step: &Step, mut contexts: Vec<XNode>) -> Answer<Vec<XNode>> {
+    fn step(&self, step: &PathStep, mut contexts: Vec<XNode>) -> EvalResult<Vec<XNode>> {
         let mut nodes = Vec::new();
         if let [only] = contexts.as_slice() {
-            self.each(step, *only, &mut |node| {
+            self.visit_step(step, *only, &mut |node| {
                 nodes.push(node);
                 Ok(false)
             })?;
@@ -139,26 +141,26 @@ impl Evaluator<'_> {
             return Ok(nodes);
         }
         if !step.is_positional() {
-            contexts = thin(self.document, step.axis, contexts);
+            contexts = drop_covered(self.document, step.axis, contexts);
         }
         // Contexts may share nodes: doubles go early, or a page could fill the memory with them.
         let mut room = self.document.len().max(1024);
         for context in contexts {
-            self.each(step, context, &mut |node| {
+            self.visit_step(step, context, &mut |node| {
                 nodes.push(node);
                 Ok(false)
             })?;
             if nodes.len() > room {
-                put_in_order(&mut nodes);
+                sort_and_dedup(&mut nodes);
                 room = nodes.len() + self.document.len().max(1024);
             }
         }
-        put_in_order(&mut nodes);
+        sort_and_dedup(&mut nodes);
         Ok(nodes)
     }
 
     /// Gives to `found` what one step finds from one node; answers whether it was told enough.
-    fn each(&self, step: &Step, from: XNode, found: Found<'_>) -> Answer<bool> {
+    fn visit_step(&self, step: &PathStep, from: XNode, found: NodeVisitor<'_>) -> EvalResult<bool> {
         let listed =
             step.predicates.len() > STREAMED_MAX || step.predicates.iter().any(Predicate::is_sized);
         if listed {
@@ -171,7 +173,7 @@ impl Evaluator<'_> {
         }
         let mut seen = [0; STREAMED_MAX];
         self.candidates(step, from, |node| {
-            let verdict = match self.judge(&step.predicates, &mut seen, node) {
+            let verdict = match self.test_candidate(&step.predicates, &mut seen, node) {
                 Ok(verdict) => verdict,
                 Err(error) => return ControlFlow::Break(Err(error)),
             };
@@ -191,16 +193,16 @@ impl Evaluator<'_> {
     /// Offers the nodes that pass the node test, nearest first, until told to break.
     fn candidates(
         &self,
-        step: &Step,
+        step: &PathStep,
         from: XNode,
-        mut offer: impl FnMut(XNode) -> ControlFlow<Answer<bool>>,
-    ) -> Answer<bool> {
+        mut offer: impl FnMut(XNode) -> ControlFlow<EvalResult<bool>>,
+    ) -> EvalResult<bool> {
         let (document, test) = (self.document, &step.test);
         let flow = match (step.axis, from) {
-            (Axis::Attribute, XNode::Node(id)) => {
+            (XPathAxis::Attribute, XNode::Node(id)) => {
                 let mut attributes = document.attributes(id).zip(0..);
                 attributes.try_for_each(|((name, _), index)| {
-                    self.paid(|| {
+                    self.charged(|| {
                         if admits_name(test, name) {
                             offer(XNode::Attribute(id, index))
                         } else {
@@ -211,7 +213,7 @@ impl Evaluator<'_> {
             }
             // Of the names, an attribute is found by those of its own axis only.
             (
-                Axis::Itself | Axis::DescendantOrSelf | Axis::AncestorOrSelf,
+                XPathAxis::SelfNode | XPathAxis::DescendantOrSelf | XPathAxis::AncestorOrSelf,
                 XNode::Attribute(..),
             ) if *test == NodeTest::Any => match offer(from) {
                 ControlFlow::Continue(()) => self.tree_candidates(step, from, offer),
@@ -227,12 +229,12 @@ impl Evaluator<'_> {
 
     fn tree_candidates(
         &self,
-        step: &Step,
+        step: &PathStep,
         from: XNode,
-        mut offer: impl FnMut(XNode) -> ControlFlow<Answer<bool>>,
-    ) -> ControlFlow<Answer<bool>> {
+        mut offer: impl FnMut(XNode) -> ControlFlow<EvalResult<bool>>,
+    ) -> ControlFlow<EvalResult<bool>> {
         let mut look = |id| {
-            self.paid(|| {
+            self.charged(|| {
                 if admits(self.document, &step.test, id) {
                     offer(XNode::Node(id))
                 } else {
@@ -242,7 +244,7 @@ impl Evaluator<'_> {
         };
         match (step.axis, &step.test, from) {
             // Below a node, elements of a name are known; `given` is the same but for its letters.
-            (Axis::Descendant, NodeTest::Name(folded, _), XNode::Node(from))
+            (XPathAxis::Descendant, NodeTest::Name(folded, _), XNode::Node(from))
                 if folded.is_ascii() =>
             {
                 let listed = self.document.named(folded, from).iter().copied();
@@ -252,7 +254,10 @@ impl Evaluator<'_> {
         }
     }
 
-    fn paid(&self, look: impl FnOnce() -> ControlFlow<Answer<bool>>) -> ControlFlow<Answer<bool>> {
+    fn charged(
+        &self,
+        look: impl FnOnce() -> ControlFlow<EvalResult<bool>>,
+    ) -> ControlFlow<EvalResult<bool>> {
         match self.spend(1) {
             Ok(()) => look(),
             Err(error) => ControlFlow::Break(Err(error)),
@@ -260,7 +265,12 @@ impl Evaluator<'_> {
     }
 
     /// Tests a candidate; `seen` counts, for each predicate, the candidates that reached it.
-    fn judge(&self, predicates: &[Predicate], seen: &mut [usize], node: XNode) -> Answer<Verdict> {
+    fn test_candidate(
+        &self,
+        predicates: &[Predicate],
+        seen: &mut [usize],
+        node: XNode,
+    ) -> EvalResult<CandidateResult> {
         let mut last = false;
         for (predicate, seen) in predicates.iter().zip(seen) {
             *seen += 1;
@@ -272,10 +282,10 @@ impl Evaluator<'_> {
                 Predicate::Test { .. } => self.holds(predicate, node, *seen, 0)?,
             };
             if !passed {
-                return Ok(Verdict { passed, last });
+                return Ok(CandidateResult { passed, last });
             }
         }
-        Ok(Verdict { passed: true, last })
+        Ok(CandidateResult { passed: true, last })
     }
 
     fn holds(
@@ -284,7 +294,7 @@ impl Evaluator<'_> {
         node: XNode,
         position: usize,
         size: usize,
-    ) -> Answer<bool> {
+    ) -> EvalResult<bool> {
         let focus = Focus { node, position, size };
         match predicate {
             Predicate::At(wanted) => Ok(*wanted == position),
@@ -297,7 +307,7 @@ impl Evaluator<'_> {
     }
 
     /// Keeps of a whole list what passes the predicates, one after the other.
-    fn narrow(&self, mut nodes: Vec<XNode>, predicates: &[Predicate]) -> Answer<Vec<XNode>> {
+    fn narrow(&self, mut nodes: Vec<XNode>, predicates: &[Predicate]) -> EvalResult<Vec<XNode>> {
         for predicate in predicates {
             if let Predicate::At(position) = predicate {
                 let kept = position.checked_sub(1).and_then(|at| nodes.get(at));
@@ -318,7 +328,7 @@ impl Evaluator<'_> {
     }
 }
 
-fn visit_all(nodes: Vec<XNode>, found: Found<'_>) -> Answer<bool> {
+fn visit_all(nodes: Vec<XNode>, found: NodeVisitor<'_>) -> EvalResult<bool> {
     for node in nodes {
         if found(node)? {
             return Ok(true);
@@ -327,7 +337,7 @@ fn visit_all(nodes: Vec<XNode>, found: Found<'_>) -> Answer<bool> {
     Ok(false)
 }
 
-fn put_in_order(nodes: &mut Vec<XNode>) {
+fn sort_and_dedup(nodes: &mut Vec<XNode>) {
     if !nodes.is_sorted_by(|before, after| before < after) {
         nodes.sort_unstable();
         nodes.dedup();

@@ -1,7 +1,8 @@
 //! Rewrites an expression as it is built: same meaning, less to do on each page.
 
 use super::expression::{
-    Arithmetic, Axis, Comparison, Expression, NodeTest, Path, Predicate, Start, Step,
+    Arithmetic, Comparison, Expression, LocationPath, NodeTest, PathStart, PathStep, Predicate,
+    XPathAxis,
 };
 use super::function::Function;
 
@@ -78,7 +79,7 @@ fn emptiness(comparison: Comparison, count: Expression, bound: f64) -> Expressio
 pub(super) fn filter(
     primary: Expression,
     predicates: Vec<Predicate>,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 ) -> Expression {
     match primary {
         // `(//a)/b` is `//a/b`.
@@ -86,26 +87,26 @@ pub(super) fn filter(
             let all = inner.steps.into_iter().chain(steps).collect();
             path(inner.start, all)
         }
-        primary => path(Start::Filter(Box::new(primary), predicates), steps),
+        primary => path(PathStart::Filter(Box::new(primary), predicates), steps),
     }
 }
 
-pub(super) fn path(start: Start, steps: Vec<Step>) -> Expression {
-    let mut kept: Vec<Step> = Vec::with_capacity(steps.len());
+pub(super) fn path(start: PathStart, steps: Vec<PathStep>) -> Expression {
+    let mut kept: Vec<PathStep> = Vec::with_capacity(steps.len());
     for mut step in steps {
-        if is_plain(&step, Axis::Itself) {
+        if is_plain(&step, XPathAxis::SelfNode) {
             continue;
         }
-        if kept.last().is_some_and(|last| is_plain(last, Axis::DescendantOrSelf)) {
+        if kept.last().is_some_and(|last| is_plain(last, XPathAxis::DescendantOrSelf)) {
             fuse(&mut kept, &mut step);
         }
         kept.push(step);
     }
-    Expression::Path(Path { start, steps: kept })
+    Expression::Path(LocationPath { start, steps: kept })
 }
 
 /// Whether `step` is `axis::node()` and nothing more.
-fn is_plain(step: &Step, axis: Axis) -> bool {
+fn is_plain(step: &PathStep, axis: XPathAxis) -> bool {
     step.axis == axis && step.test == NodeTest::Any && step.predicates.is_empty()
 }
 
@@ -113,10 +114,10 @@ fn is_plain(step: &Step, axis: Axis) -> bool {
 ///
 /// Positions are counted for each parent on its own, so `//td[1]` must keep both steps; but then
 /// only nodes that have children need be visited.
-fn fuse(kept: &mut Vec<Step>, step: &mut Step) {
+fn fuse(kept: &mut Vec<PathStep>, step: &mut PathStep) {
     let joined = match step.axis {
-        Axis::Child | Axis::Descendant => Some(Axis::Descendant),
-        Axis::Itself | Axis::DescendantOrSelf => Some(Axis::DescendantOrSelf),
+        XPathAxis::Child | XPathAxis::Descendant => Some(XPathAxis::Descendant),
+        XPathAxis::SelfNode | XPathAxis::DescendantOrSelf => Some(XPathAxis::DescendantOrSelf),
         _ => None,
     };
     if let Some(axis) = joined.filter(|_| !step.is_positional()) {
@@ -125,8 +126,8 @@ fn fuse(kept: &mut Vec<Step>, step: &mut Step) {
         return;
     }
     let test = match step.axis {
-        Axis::Child | Axis::Descendant => NodeTest::Holder,
-        Axis::Attribute => NodeTest::Named,
+        XPathAxis::Child | XPathAxis::Descendant => NodeTest::HasChildren,
+        XPathAxis::Attribute => NodeTest::AnyName,
         _ => return,
     };
     if let Some(last) = kept.last_mut() {
@@ -149,7 +150,7 @@ pub(super) fn predicate(condition: Expression) -> Predicate {
             }
         }
         expression => {
-            let numeric = expression.kind() == super::expression::Kind::Number;
+            let numeric = expression.kind() == super::expression::ValueKind::Number;
             let sized = asks_for(&expression, Function::Last);
             Predicate::Test {
                 positional: numeric || sized || asks_for(&expression, Function::Position),
@@ -185,8 +186,8 @@ fn asks_for(expression: &Expression, wanted: Function) -> bool {
         }
         // Predicates further in have positions of their own.
         Expression::Path(path) => match &path.start {
-            Start::Filter(primary, _) => asks_for(primary, wanted),
-            Start::Context | Start::Root => false,
+            PathStart::Filter(primary, _) => asks_for(primary, wanted),
+            PathStart::Context | PathStart::Root => false,
         },
     }
 }

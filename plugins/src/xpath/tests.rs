@@ -33,16 +33,16 @@ fn evaluated(html: &str, context: &str, expression: &str) -> Result<String, XPat
     let document = page(html);
     let limits = XPathLimits::default();
     let start = XPath::parse(context)?.evaluate(&document, document.root(), limits)?;
-    let Value::Nodes(start) = start else { unreachable!("a context is a node") };
+    let XPathValue::Nodes(start) = start else { unreachable!("a context is a node") };
     let value = XPath::parse(expression)?.evaluate(&document, start[0], limits)?;
     Ok(match value {
-        Value::Nodes(nodes) => {
+        XPathValue::Nodes(nodes) => {
             let shown: Vec<_> = nodes.iter().map(|node| show(&document, *node)).collect();
             shown.join(" ")
         }
-        Value::Text(text) => text,
-        Value::Number(number) => number_to_string(number),
-        Value::Boolean(truth) => truth.to_string(),
+        XPathValue::Text(text) => text,
+        XPathValue::Number(number) => number_to_string(number),
+        XPathValue::Boolean(truth) => truth.to_string(),
     })
 }
 
@@ -348,7 +348,7 @@ fn string_values_are_raw() {
     let document = page("<p title=' t '>  a<b> b </b>\n");
     let path = XPath::parse("//p | //p/@title").unwrap();
     let value = path.evaluate(&document, document.root(), XPathLimits::default());
-    let Ok(Value::Nodes(nodes)) = value else {
+    let Ok(XPathValue::Nodes(nodes)) = value else {
         panic!("{value:?}");
     };
     assert_eq!(nodes[0].string_value(&document), "  a b \n");

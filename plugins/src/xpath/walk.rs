@@ -7,12 +7,12 @@ use std::ops::ControlFlow;
 use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 use super::XNode;
-use super::expression::{Axis, NodeTest};
+use super::expression::{NodeTest, XPathAxis};
 
 /// Visits the nodes on `axis` but attributes, in the order of their positions, until told to break.
 pub(super) fn walk<B>(
     document: &Document,
-    axis: Axis,
+    axis: XPathAxis,
     from: XNode,
     mut visit: impl FnMut(NodeId) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
@@ -21,36 +21,36 @@ pub(super) fn walk<B>(
         XNode::Attribute(owner, _) => (owner, true),
     };
     match axis {
-        Axis::Ancestor | Axis::AncestorOrSelf if is_attribute => {
+        XPathAxis::Ancestor | XPathAxis::AncestorOrSelf if is_attribute => {
             ancestors(document, Some(id)).try_for_each(visit)
         }
-        Axis::Parent if is_attribute => visit(id),
+        XPathAxis::Parent if is_attribute => visit(id),
         // What comes after an attribute begins with the content of its element.
-        Axis::Following if is_attribute => {
+        XPathAxis::Following if is_attribute => {
             onwards(document, onward(document, id)).try_for_each(visit)
         }
-        Axis::Preceding => preceding(document, id, visit),
+        XPathAxis::Preceding => preceding(document, id, visit),
         _ if is_attribute => ControlFlow::Continue(()),
-        Axis::Itself => visit(id),
-        Axis::Child => document.children(id).try_for_each(visit),
-        Axis::Descendant => document.descendants(id).try_for_each(visit),
-        Axis::DescendantOrSelf => {
+        XPathAxis::SelfNode => visit(id),
+        XPathAxis::Child => document.children(id).try_for_each(visit),
+        XPathAxis::Descendant => document.descendants(id).try_for_each(visit),
+        XPathAxis::DescendantOrSelf => {
             visit(id)?;
             document.descendants(id).try_for_each(visit)
         }
-        Axis::Parent => document.parent(id).into_iter().try_for_each(visit),
-        Axis::Ancestor => ancestors(document, document.parent(id)).try_for_each(visit),
-        Axis::AncestorOrSelf => ancestors(document, Some(id)).try_for_each(visit),
-        Axis::FollowingSibling => {
+        XPathAxis::Parent => document.parent(id).into_iter().try_for_each(visit),
+        XPathAxis::Ancestor => ancestors(document, document.parent(id)).try_for_each(visit),
+        XPathAxis::AncestorOrSelf => ancestors(document, Some(id)).try_for_each(visit),
+        XPathAxis::FollowingSibling => {
             let first = document.next_sibling(id);
             successors(first, |at| document.next_sibling(*at)).try_for_each(visit)
         }
-        Axis::PrecedingSibling => {
+        XPathAxis::PrecedingSibling => {
             let first = document.prev_sibling(id);
             successors(first, |at| document.prev_sibling(*at)).try_for_each(visit)
         }
-        Axis::Following => onwards(document, document.after_subtree(id)).try_for_each(visit),
-        Axis::Attribute | Axis::Namespace => ControlFlow::Continue(()),
+        XPathAxis::Following => onwards(document, document.after_subtree(id)).try_for_each(visit),
+        XPathAxis::Attribute | XPathAxis::Namespace => ControlFlow::Continue(()),
     }
 }
 
@@ -90,14 +90,18 @@ fn preceding<B>(
 /// Leaves out contexts whose nodes on `axis` are all reached from another one.
 ///
 /// `contexts` are in document order. Without this, `//*//*` would take the square of the page.
-pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) -> Vec<XNode> {
+pub(super) fn drop_covered(
+    document: &Document,
+    axis: XPathAxis,
+    mut contexts: Vec<XNode>,
+) -> Vec<XNode> {
     match axis {
-        Axis::Descendant | Axis::DescendantOrSelf => {
+        XPathAxis::Descendant | XPathAxis::DescendantOrSelf => {
             let mut outer: Option<XNode> = None;
             contexts.retain(|context| {
                 // Attributes have nothing below them, but are themselves on the second axis.
                 if matches!(context, XNode::Attribute(..)) {
-                    return axis == Axis::DescendantOrSelf;
+                    return axis == XPathAxis::DescendantOrSelf;
                 }
                 let covered = outer.is_some_and(|at| document.is_inside(context.id(), at.id()));
                 if !covered {
@@ -106,7 +110,7 @@ pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) ->
                 !covered
             });
         }
-        Axis::Following => {
+        XPathAxis::Following => {
             // No end at all is later than any end.
             let first = contexts.into_iter().min_by_key(|context| {
                 let next = match context {
@@ -117,8 +121,8 @@ pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) ->
             });
             contexts = first.into_iter().collect();
         }
-        Axis::Preceding => contexts = contexts.pop().into_iter().collect(),
-        Axis::Ancestor | Axis::AncestorOrSelf => {
+        XPathAxis::Preceding => contexts = contexts.pop().into_iter().collect(),
+        XPathAxis::Ancestor | XPathAxis::AncestorOrSelf => {
             // All that lies above a node lies above what is inside it as well.
             let mut inner: Option<XNode> = None;
             contexts.reverse();
@@ -127,18 +131,18 @@ pub(super) fn thin(document: &Document, axis: Axis, mut contexts: Vec<XNode>) ->
                 inner = Some(*context);
                 !covered
             });
-            if axis == Axis::Ancestor {
+            if axis == XPathAxis::Ancestor {
                 one_per_parent(document, axis, &mut contexts);
             }
         }
-        Axis::Parent | Axis::FollowingSibling => {
+        XPathAxis::Parent | XPathAxis::FollowingSibling => {
             one_per_parent(document, axis, &mut contexts);
         }
-        Axis::PrecedingSibling => {
+        XPathAxis::PrecedingSibling => {
             contexts.reverse();
             one_per_parent(document, axis, &mut contexts);
         }
-        Axis::Attribute | Axis::Child | Axis::Itself | Axis::Namespace => {}
+        XPathAxis::Attribute | XPathAxis::Child | XPathAxis::SelfNode | XPathAxis::Namespace => {}
     }
     contexts
 }
@@ -152,18 +156,18 @@ fn holds(document: &Document, outer: XNode, inner: XNode) -> bool {
     }
 }
 
-fn one_per_parent(document: &Document, axis: Axis, contexts: &mut Vec<XNode>) {
+fn one_per_parent(document: &Document, axis: XPathAxis, contexts: &mut Vec<XNode>) {
     let mut seen = HashSet::new();
     contexts.retain(|context| seen.insert(parent(document, *context, axis)));
 }
 
 /// What contexts must share for the first of them to reach all that the others do.
-fn parent(document: &Document, context: XNode, axis: Axis) -> (Option<NodeId>, bool) {
+fn parent(document: &Document, context: XNode, axis: XPathAxis) -> (Option<NodeId>, bool) {
     match context {
         XNode::Node(id) => (document.parent(id), false),
         // An attribute has a parent, but is no sibling of that parent's children.
         XNode::Attribute(owner, _) => {
-            (Some(owner), matches!(axis, Axis::FollowingSibling | Axis::PrecedingSibling))
+            (Some(owner), matches!(axis, XPathAxis::FollowingSibling | XPathAxis::PrecedingSibling))
         }
     }
 }
@@ -174,9 +178,9 @@ pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
         NodeTest::Any => document.kind(id) != NodeKind::Doctype,
         NodeTest::Text => document.kind(id) == NodeKind::Text,
         NodeTest::Comment => document.kind(id) == NodeKind::Comment,
-        NodeTest::Nothing => false,
-        NodeTest::Holder => document.first_child(id).is_some(),
-        NodeTest::Named => document.is_element(id),
+        NodeTest::ProcessingInstruction => false,
+        NodeTest::HasChildren => document.first_child(id).is_some(),
+        NodeTest::AnyName => document.is_element(id),
         NodeTest::Name(..) | NodeTest::Prefix(..) => {
             document.name(id).is_some_and(|name| admits_name(test, name))
         }
@@ -186,12 +190,15 @@ pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
 /// Whether an element on most axes, or an attribute on its own, passes the test.
 pub(super) fn admits_name(test: &NodeTest, name: &LocalName) -> bool {
     match test {
-        NodeTest::Any | NodeTest::Named => true,
+        NodeTest::Any | NodeTest::AnyName => true,
         NodeTest::Name(folded, given) => name == folded || given.as_ref() == Some(name),
         NodeTest::Prefix(folded, given) => {
             let starts = |prefix: &str| name.starts_with(prefix);
             starts(folded) || given.as_deref().is_some_and(starts)
         }
-        NodeTest::Text | NodeTest::Comment | NodeTest::Nothing | NodeTest::Holder => false,
+        NodeTest::Text
+        | NodeTest::Comment
+        | NodeTest::ProcessingInstruction
+        | NodeTest::HasChildren => false,
     }
 }

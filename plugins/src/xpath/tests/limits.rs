@@ -73,7 +73,7 @@ fn doubles_are_dropped_before_they_fill_the_memory() {
     let document = page(&"<i>x</i>".repeat(1_100));
     let path = XPath::parse("//*/following-sibling::*[position() > 0]").unwrap();
     let value = path.evaluate(&document, document.root(), XPathLimits::default());
-    let Ok(Value::Nodes(nodes)) = value else {
+    let Ok(XPathValue::Nodes(nodes)) = value else {
         panic!("{value:?}");
     };
     assert_eq!(nodes.len(), 1_100);
