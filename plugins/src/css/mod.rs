@@ -29,7 +29,7 @@ pub use text::{own_text, text};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (at character {})", at + 1)]
 pub struct SelectorError {
-    /// What is wrong, as users read it.
+    /// The message shown to users.
     pub message: String,
     /// The position of the problem, in characters from 0.
     pub at: usize,

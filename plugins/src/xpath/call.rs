@@ -1,4 +1,4 @@
-//! What the functions do. The parser has checked how many arguments there are.
+//! The functions. The parser has checked the number of their arguments.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use super::expression::{Expression, ValueKind};
 use super::function::Function;
 use super::number::{is_space, number_from, round};
 
-/// The namespace that counts as none.
+/// The namespace of HTML, which XPath expressions see as no namespace.
 const HTML: &str = "http://www.w3.org/1999/xhtml";
 
 impl<'d> Evaluator<'d> {
@@ -93,7 +93,8 @@ impl<'d> Evaluator<'d> {
                 let mut whole = String::new();
                 for part in parts {
                     let part = self.text(part, focus)?;
-                    // Each byte counts: this is the one way to make text longer than the page.
+                    // Every byte costs a step, because only `concat` can make text longer than the
+                    // page.
                     self.spend(part.len())?;
                     whole.push_str(&part);
                 }
@@ -148,7 +149,7 @@ impl<'d> Evaluator<'d> {
         };
         match function {
             Function::NamespaceUri => namespace,
-            // Prefixes exist only on attributes of foreign elements, such as `xlink:href` in SVG.
+            // Only attributes of foreign elements have a prefix, such as `xlink:href` in SVG.
             Function::LocalName if self.is_foreign(owner) => {
                 name.split_once(':').map_or(name, |(_, local)| local)
             }
@@ -167,7 +168,7 @@ impl<'d> Evaluator<'d> {
             self.spend(1)?;
             let own = self.document.attribute(id, "xml:lang");
             if let Some(own) = own.or_else(|| self.document.attribute(id, "lang")) {
-                // `en` speaks for `en-GB`, but not for `eng`.
+                // `en` matches `en-GB`, but not `eng`.
                 let speaks =
                     own.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted));
                 let rest = own.get(wanted.len()..).unwrap_or_default();
@@ -178,7 +179,8 @@ impl<'d> Evaluator<'d> {
         Ok(false)
     }
 
-    /// The elements that bear one of the ids named, the first in the document for each.
+    /// The elements with one of the given ids. For each id, only the first element in the document
+    /// counts.
     pub(super) fn by_id(&self, arguments: &[Expression], focus: Focus) -> EvalResult<Vec<XNode>> {
         let Some(argument) = arguments.first() else {
             return Ok(Vec::new());
@@ -235,12 +237,13 @@ fn slice(text: Cow<'_, str>, start: usize, end: usize) -> Cow<'_, str> {
     }
 }
 
-/// The characters at positions from `start` up to but not `end`, counted from one.
+/// The characters at the positions from `start` up to, but not including, `end`. Positions count
+/// from 1.
 fn substring(text: Cow<'_, str>, start: f64, end: f64) -> Cow<'_, str> {
     let mut range: Option<(usize, usize)> = None;
     for (position, (at, c)) in text.char_indices().enumerate() {
         let position = (position + 1) as f64;
-        // Written so that NaN on either side admits nothing.
+        // Both comparisons are false for NaN, so no position matches then.
         if position >= start && position < end {
             range = Some((range.map_or(at, |(first, _)| first), at + c.len_utf8()));
         }

@@ -1,4 +1,4 @@
-//! Comparisons: a set of nodes compares true if some node of it does.
+//! Comparisons. A set of nodes compares true if one of its nodes does.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A number; beside a boolean, a set of nodes counts as a boolean too.
+    /// The operand as a number. In a comparison with a boolean, a set of nodes is converted to a
+    /// boolean first.
     fn ordinal(&self, expression: &Expression, focus: Focus) -> EvalResult<f64> {
         if expression.kind() == ValueKind::Nodes {
             return Ok(f64::from(u8::from(self.truth(expression, focus)?)));
@@ -70,13 +71,14 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Whether the text of a node is `wanted`; most nodes are told apart by their first words.
+    /// Whether the text of a node equals `wanted`. The comparison ends at the first text node that
+    /// differs.
     fn text_equals(&self, node: XNode, wanted: &str) -> EvalResult<bool> {
         let rest = self.strip_text(node, wanted)?;
         Ok(rest.is_some_and(str::is_empty))
     }
 
-    /// Whether the text of a node begins with `wanted`.
+    /// Whether the text of a node starts with `wanted`.
     pub(super) fn starts_with_text(&self, node: XNode, wanted: &str) -> EvalResult<bool> {
         let id = match node {
             XNode::Node(id) if self.document.text(id).is_none() => id,
@@ -95,7 +97,8 @@ impl Evaluator<'_> {
         Ok(rest.is_some_and(str::is_empty))
     }
 
-    /// What is left of `wanted` after the whole text of a node; none if that is not its beginning.
+    /// The rest of `wanted` after the whole text of a node; `None` if `wanted` does not start with
+    /// it.
     fn strip_text<'w>(&self, node: XNode, wanted: &'w str) -> EvalResult<Option<&'w str>> {
         let id = match node {
             XNode::Node(id) if self.document.text(id).is_none() => id,
@@ -124,7 +127,7 @@ impl Evaluator<'_> {
         match comparison {
             Comparison::Equal => self.share_text(&left, &right),
             Comparison::NotEqual => {
-                // They differ somewhere unless all of both read the same.
+                // Two texts differ unless all nodes on both sides have the same text.
                 let text = self.string_value(*one)?;
                 for node in left.iter().skip(1).chain(&right) {
                     if !self.text_equals(*node, &text)? {
@@ -146,7 +149,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Smallest and largest number among the nodes; NaN if there is none, which compares false.
+    /// Smallest and largest number among the nodes. NaN, which compares false, if there is no
+    /// number.
     fn span(&self, nodes: &[XNode]) -> EvalResult<(f64, f64)> {
         let (mut least, mut most) = (f64::NAN, f64::NAN);
         for node in nodes {
@@ -157,7 +161,8 @@ impl Evaluator<'_> {
         Ok((least, most))
     }
 
-    /// Whether a text occurs on both sides. Keeps hashes, as the texts of nested nodes add up.
+    /// Whether some text occurs on both sides. It keeps hashes, because texts of nested nodes
+    /// repeat and would fill the memory.
     fn share_text(&self, left: &[XNode], right: &[XNode]) -> EvalResult<bool> {
         let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
         if let [only] = few {
@@ -187,7 +192,7 @@ impl Evaluator<'_> {
         Ok(false)
     }
 
-    /// A hash of a node's text that does not depend on the pieces it lies in (FNV-1a).
+    /// A hash of a node's text (FNV-1a), whatever text nodes the text is split into.
     fn hash(&self, node: XNode) -> EvalResult<u64> {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |text: &str| {

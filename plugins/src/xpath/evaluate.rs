@@ -1,6 +1,6 @@
-//! Evaluates an expression as the kind of value that is asked for, within a budget.
+//! Evaluates an expression to the kind of value its context needs, within a budget of steps.
 //!
-//! Paths, comparisons and functions have files of their own.
+//! `path`, `compare` and `call` have the rest of the evaluator.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,10 +11,10 @@ use super::expression::{Expression, ValueKind};
 use super::number::{number_from, number_to_string};
 use super::{XNode, XPathError, XPathLimits, XPathValue};
 
-/// Bytes of text that cost as much as a node.
+/// Bytes of text that cost as much as one node.
 const BYTES_PER_STEP: usize = 16;
 
-/// The budget is used up. The one thing that can go wrong here, and small to hand upwards.
+/// The budget is used up, the only error an evaluation can have.
 pub(super) struct BudgetExhausted;
 
 pub(super) type EvalResult<T> = Result<T, BudgetExhausted>;
@@ -32,14 +32,14 @@ pub(super) fn evaluate(
     };
     evaluator.value(expression, context).map_err(|BudgetExhausted| XPathError {
         message: format!(
-            "gave up after looking at {} nodes; the expression asks too much of this page",
+            "stopped after {} steps: the expression is too expensive for this page",
             limits.steps_max
         ),
         at: None,
     })
 }
 
-/// What `.`, `position()` and `last()` stand for.
+/// The context of an expression: the values of `.`, `position()` and `last()`.
 #[derive(Clone, Copy)]
 pub(super) struct Focus {
     pub(super) node: XNode,
@@ -50,7 +50,7 @@ pub(super) struct Focus {
 pub(super) struct Evaluator<'d> {
     pub(super) document: &'d Document,
     steps_left: Cell<u64>,
-    /// Room for a text that lies in pieces, kept for the next one.
+    /// A buffer for text joined from several text nodes, reused by the next call.
     scratch: Cell<String>,
 }
 
@@ -71,7 +71,7 @@ impl<'d> Evaluator<'d> {
         Ok(())
     }
 
-    /// Whether an expression of any kind is true.
+    /// The boolean value of an expression of any kind.
     pub(super) fn truth(&self, expression: &Expression, focus: Focus) -> EvalResult<bool> {
         match expression {
             Expression::Or(parts) => {
@@ -108,7 +108,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// An expression of any kind as a number.
+    /// The number value of an expression of any kind.
     pub(super) fn number(&self, expression: &Expression, focus: Focus) -> EvalResult<f64> {
         match expression {
             Expression::Number(known) => Ok(*known),
@@ -127,7 +127,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// An expression of any kind as a string.
+    /// The string value of an expression of any kind.
     pub(super) fn text<'a>(
         &self,
         expression: &'a Expression,
@@ -155,7 +155,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    /// The text of a node; borrowed if it lies in one piece.
+    /// The text of a node; borrowed if it is in one text node.
     pub(super) fn string_value(&self, node: XNode) -> EvalResult<Cow<'d, str>> {
         let id = match node {
             XNode::Node(id) => id,
@@ -205,7 +205,7 @@ impl<'d> Evaluator<'d> {
         paid.map(|()| found)
     }
 
-    /// Gives the texts below `id` to `take` until that answers false.
+    /// Calls `take` with each text node below `id` until it returns `false`.
     pub(super) fn text_nodes(
         &self,
         id: NodeId,

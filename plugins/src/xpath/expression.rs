@@ -1,10 +1,10 @@
-//! What an expression is once parsed. Operands have been checked for their kind.
+//! A parsed expression. The kinds of all operands have been checked.
 
 use crate::html::LocalName;
 
 use super::function::Function;
 
-/// The four kinds of value.
+/// The four kinds of value in XPath 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Nodes,
@@ -29,12 +29,13 @@ pub(super) enum Expression {
 }
 
 impl Expression {
-    /// The context node, as `.` says it.
+    /// The context node, written `.`.
     pub(super) fn here() -> Self {
         Self::Path(LocationPath { start: PathStart::Context, steps: Vec::new() })
     }
 
-    /// XPath has no variables here, so the kind of an expression never depends on the page.
+    /// The kind of the value. It never depends on the page, because expressions have no variables
+    /// here.
     pub(super) fn kind(&self) -> ValueKind {
         match self {
             Self::Or(_) | Self::And(_) | Self::Compare(..) | Self::Boolean(_) => ValueKind::Boolean,
@@ -61,7 +62,7 @@ impl Comparison {
         matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// The comparison that says the same with its sides swapped.
+    /// The equivalent comparison with both sides swapped.
     pub(super) fn flipped(self) -> Self {
         match self {
             Self::Equal | Self::NotEqual => self,
@@ -116,7 +117,7 @@ pub(super) struct LocationPath {
 pub(super) enum PathStart {
     Context,
     Root,
-    /// Nodes of any other expression; predicates count them in document order.
+    /// The nodes of another expression. Its predicates count them in document order.
     Filter(Box<Expression>, Vec<Predicate>),
 }
 
@@ -138,7 +139,7 @@ pub(super) enum XPathAxis {
 }
 
 impl XPathAxis {
-    /// By their names in an expression.
+    /// All axes with their names in an expression.
     pub(super) const ALL: [(&'static str, Self); 13] = [
         ("ancestor", Self::Ancestor),
         ("ancestor-or-self", Self::AncestorOrSelf),
@@ -170,15 +171,17 @@ pub(super) enum NodeTest {
     Any,
     /// `*`.
     AnyName,
-    /// A name, in lower case where that is allowed, and as given if that differs.
+    /// A name, in lower case where case is ignored. The second field is the name as written, if it
+    /// differs.
     Name(LocalName, Option<LocalName>),
-    /// `prefix:*`; the text ends in the colon.
+    /// `prefix:*`. The text ends in the colon.
     Prefix(Box<str>, Option<Box<str>>),
     Text,
     Comment,
-    /// `processing-instruction()`: a page has none.
+    /// `processing-instruction()`. The tree keeps none, so nothing matches.
     ProcessingInstruction,
-    /// Not of the language: a node with children, which is all that `//td[1]` need look into.
+    /// A node with children. It has no syntax: it replaces the `node()` that `//` stands for in
+    /// `//td[1]`.
     HasChildren,
 }
 
@@ -194,7 +197,7 @@ impl PathStep {
         Self { axis, test, predicates: Vec::new() }
     }
 
-    /// Whether it matters how many candidates came before one.
+    /// Whether a predicate depends on the position of a candidate.
     pub(super) fn is_positional(&self) -> bool {
         self.predicates.iter().any(Predicate::is_positional)
     }
@@ -202,15 +205,15 @@ impl PathStep {
 
 #[derive(Debug, Clone)]
 pub(super) enum Predicate {
-    /// A position known beforehand, from one; zero is never reached.
+    /// A position known when the expression is compiled, counted from 1. No node matches 0.
     At(usize),
     Test {
         expression: Expression,
-        /// A number, to be compared with the position.
+        /// The value is a number, which is compared with the position.
         numeric: bool,
-        /// Asks for `position()` or `last()`, or is a number.
+        /// Depends on the position: uses `position()` or `last()`, or is a number.
         positional: bool,
-        /// Asks for `last()`, so that all candidates must be known first.
+        /// Uses `last()`, so all candidates must be found first.
         sized: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! The functions an expression may call: names, arguments and kinds.
+//! The functions of an expression: names, numbers of arguments, kinds of value.
 
 use super::expression::ValueKind;
 
@@ -35,12 +35,12 @@ pub(super) enum Function {
     True,
 }
 
-/// One row of the table: name, function, fewest and most arguments.
+/// A row of the table: name, function, fewest arguments, most arguments.
 type FunctionRow = (&'static str, Function, usize, usize);
 
 const MANY: usize = usize::MAX;
 
-/// The 27 of XPath 1.0, and `lower-case` and `ends-with`.
+/// The 27 functions of XPath 1.0, plus `lower-case` and `ends-with`.
 pub(super) const FUNCTIONS: [FunctionRow; 29] = [
     ("boolean", Function::Boolean, 1, 1),
     ("ceiling", Function::Ceiling, 1, 1),
@@ -108,12 +108,12 @@ impl Function {
         }
     }
 
-    /// Whether its argument must be nodes.
+    /// Whether the argument must be a set of nodes.
     pub(super) fn wants_nodes(self) -> bool {
         matches!(self, Self::Count | Self::LocalName | Self::Name | Self::NamespaceUri | Self::Sum)
     }
 
-    /// Whether a missing argument stands for the context node.
+    /// Whether a missing argument means the context node.
     pub(super) fn defaults_to_context(self) -> bool {
         matches!(
             self,
@@ -128,7 +128,7 @@ impl Function {
     }
 }
 
-/// The known name closest to a mistyped one, if any is close.
+/// The known name closest to a mistyped one, if one is close enough.
 pub(super) fn nearest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let typed: Vec<char> = typed.to_lowercase().chars().take(40).collect();
     known
@@ -138,7 +138,7 @@ pub(super) fn nearest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> 
         .map(|(_, name)| name)
 }
 
-/// How many letters must be put in, left out or changed to get from one to the other.
+/// The edit distance: how many characters must be added, removed or changed.
 fn distance(left: &[char], right: &str) -> usize {
     let mut row: Vec<usize> = (0..=left.len()).collect();
     for (above, there) in right.chars().enumerate() {

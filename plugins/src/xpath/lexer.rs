@@ -1,13 +1,13 @@
-//! Cuts an expression into tokens and folds names to lower case where HtmlUnit does.
+//! Splits an expression into tokens, and converts names to lower case where HtmlUnit ignores case.
 
 use super::XPathError;
 use super::expression::{Arithmetic, Comparison};
 use super::number::is_space;
 
-/// Longest expression accepted, in characters.
+/// Longest expression, in characters.
 const LENGTH_MAX: usize = 65_536;
 
-/// A name, folded where that is allowed, and as given if that differs.
+/// A name, in lower case where case is ignored. `given` is the name as written, if it differs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FoldedName {
     pub(super) folded: String,
@@ -34,7 +34,7 @@ pub(super) enum XPathToken {
     Arithmetic(Arithmetic),
     /// `*` as a node test.
     Star,
-    /// `prefix:*`; the name ends in the colon.
+    /// `prefix:*`. The name ends in the colon.
     PrefixStar(FoldedName),
     Name(FoldedName),
     Literal(String),
@@ -43,7 +43,8 @@ pub(super) enum XPathToken {
 }
 
 impl XPathToken {
-    /// Whether the next `*` is a node test and the next word a name; otherwise both are operators.
+    /// Whether an operand must follow. Then `*` is a node test and a word is a name; otherwise both
+    /// are operators.
     fn wants_operand(&self) -> bool {
         matches!(
             self,
@@ -62,7 +63,7 @@ impl XPathToken {
         )
     }
 
-    /// The token as an error message names it.
+    /// The token as error messages show it.
     pub(super) fn described(&self) -> String {
         match self {
             Self::End => "the end".to_owned(),
@@ -90,14 +91,14 @@ impl XPathToken {
     }
 }
 
-/// A token and the character it starts at.
+/// A token and its position in characters.
 #[derive(Debug, Clone)]
 pub(super) struct PositionedToken {
     pub(super) token: XPathToken,
     pub(super) at: usize,
 }
 
-/// Cuts `text` up; the last token is always [`Token::End`].
+/// Splits `text` into tokens; the last one is always [`XPathToken::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<PositionedToken>, XPathError> {
     let chars: Vec<char> = text.chars().take(LENGTH_MAX + 1).collect();
     if chars.len() > LENGTH_MAX {
@@ -123,7 +124,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<PositionedToken>, XPathError> {
 struct Lexer {
     chars: Vec<char>,
     at: usize,
-    /// Brackets and parentheses not closed yet: inside them names are not folded.
+    /// Number of open brackets and parentheses. Inside them, names keep their case.
     open: usize,
     out: Vec<PositionedToken>,
 }
@@ -133,8 +134,8 @@ impl Lexer {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Whether an operand may stand here.
-    fn operand_next(&self) -> bool {
+    /// Whether an operand must come next.
+    fn expects_operand(&self) -> bool {
         self.out.last().is_none_or(|last| last.token.wants_operand())
     }
 
@@ -184,14 +185,14 @@ impl Lexer {
             ('|', _) => (XPathToken::Pipe, 1),
             ('+', _) => (XPathToken::Arithmetic(Arithmetic::Add), 1),
             ('-', _) => (XPathToken::Arithmetic(Arithmetic::Subtract), 1),
-            ('*', _) if self.operand_next() => (XPathToken::Star, 1),
+            ('*', _) if self.expects_operand() => (XPathToken::Star, 1),
             ('*', _) => (XPathToken::Arithmetic(Arithmetic::Multiply), 1),
             ('$', _) => {
-                let why = "variables such as `$x` are not available";
+                let why = "variables such as `$x` are not supported";
                 return Err(XPathError::new(why, self.at));
             }
             _ => {
-                let why = format!("character `{c}` has no meaning in XPath");
+                let why = format!("unexpected character `{c}`");
                 return Err(XPathError::new(why, self.at));
             }
         })
@@ -201,7 +202,7 @@ impl Lexer {
         let start = self.at + 1;
         let length = self.chars[start..].iter().position(|c| *c == quote);
         let Some(length) = length else {
-            let why = format!("text in quotes is not closed, {quote} is missing");
+            let why = format!("the quote {quote} is never closed");
             return Err(XPathError::new(why, self.at));
         };
         self.at = start + length + 1;
@@ -230,7 +231,7 @@ impl Lexer {
     fn name(&mut self) -> Result<XPathToken, XPathError> {
         let start = self.at;
         self.skip(is_name_part);
-        if self.operand_next() {
+        if self.expects_operand() {
             let mut star = false;
             if self.peek(0) == Some(':') {
                 if self.peek(1).is_some_and(is_name_start) {

@@ -21,14 +21,14 @@ impl XPathParser {
         )
     }
 
-    /// Steps one after the other, the first without a slash before it.
+    /// Parses steps, of which the first has no slash before it.
     pub(super) fn steps(&mut self, steps: &mut Vec<PathStep>) -> Result<(), XPathError> {
         let step = self.step()?;
         steps.push(step);
         self.more_steps(steps)
     }
 
-    /// Steps each with a slash before it, as many as there are.
+    /// Parses all steps that follow, each with a slash before it.
     pub(super) fn more_steps(&mut self, steps: &mut Vec<PathStep>) -> Result<(), XPathError> {
         loop {
             if self.skip_if(&XPathToken::SlashSlash) {
@@ -102,7 +102,7 @@ impl XPathParser {
             "comment" => NodeTest::Comment,
             "processing-instruction" => NodeTest::ProcessingInstruction,
             _ => {
-                let why = format!("`{name}()` cannot stand in a path after `/` or `::`");
+                let why = format!("`{name}()` is not a node test, so it cannot follow `/` or `::`");
                 return Err(self.wrong(why));
             }
         };
@@ -116,7 +116,7 @@ impl XPathParser {
         Ok(test)
     }
 
-    /// Leaves `height` at the highest of what was there before and the predicates read.
+    /// Parses all predicates that follow. `height` is then the maximum of its old value and theirs.
     pub(super) fn predicates(&mut self) -> Result<Vec<Predicate>, XPathError> {
         let mut height = self.height;
         let mut predicates = Vec::new();

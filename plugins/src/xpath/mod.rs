@@ -1,7 +1,10 @@
-//! XPath 1.0 over a [`Document`]: an expression is compiled once and evaluated on many pages.
+//! XPath 1.0: an expression is compiled once and evaluated on many pages.
 //!
-//! Types are known before a page is seen, so what can be wrong with an expression is told when it
-//! is compiled. Nothing here recurses over the depth of a page, and each evaluation has a budget.
+//! The kinds of all values are known at compile time, so every mistake in an expression is reported
+//! then. No recursion depends on the depth of a page, and each evaluation has a budget of steps.
+//!
+//! `lexer`, `parser` and `location` build an `Expression`, and `simplify` makes it cheaper.
+//! `evaluate`, `path`, `walk`, `compare` and `call` evaluate it.
 
 mod call;
 mod compare;
@@ -25,10 +28,10 @@ use crate::html::{Document, NodeId};
 
 pub use number::number_to_string;
 
-/// Bounds on one evaluation.
+/// Limits on one evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct XPathLimits {
-    /// Nodes looked at; long text counts as further nodes.
+    /// Nodes looked at. Every 16 bytes of text count as one more node.
     pub steps_max: u64,
 }
 
@@ -38,12 +41,13 @@ impl Default for XPathLimits {
     }
 }
 
-/// Why an expression was refused, or gave up on a page.
+/// Why an expression was rejected, or stopped on a page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct XPathError {
-    /// What is wrong, in plain words.
+    /// The message shown to users.
     pub message: String,
-    /// Where in the expression, in characters from its start; none if the page is to blame.
+    /// The position of the problem, in characters from 0. `None` if the page made the evaluation
+    /// too expensive.
     pub at: Option<usize>,
 }
 
@@ -56,31 +60,31 @@ impl XPathError {
 impl fmt::Display for XPathError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
-            // People count from one.
+            // Users count from 1.
             Some(at) => write!(out, "{} (at character {})", self.message, at + 1),
             None => out.write_str(&self.message),
         }
     }
 }
 
-/// A node as XPath sees it: one of the tree, or an attribute.
+/// A node in the sense of XPath: a node of the tree, or an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum XNode {
-    /// The document, an element, a text or a comment.
+    /// A node of the tree.
     Node(NodeId),
-    /// An attribute: its element, and its place among that element's attributes.
+    /// An attribute: its element, and its index among that element's attributes.
     Attribute(NodeId, u32),
 }
 
 impl XNode {
-    /// The node itself, or the element an attribute belongs to.
+    /// The node itself, or the element of an attribute.
     pub fn id(self) -> NodeId {
         match self {
             Self::Node(id) | Self::Attribute(id, _) => id,
         }
     }
 
-    /// The text of the node: raw, neither trimmed nor collapsed.
+    /// The text of the node, neither trimmed nor normalized.
     pub fn string_value(self, document: &Document) -> String {
         match self {
             Self::Node(id) => document.text_content(id),
@@ -97,7 +101,7 @@ impl XNode {
         }
     }
 
-    /// Attributes come after their element and before its children.
+    /// A sort key: attributes come after their element and before its children.
     fn order(self) -> (NodeId, u64) {
         match self {
             Self::Node(id) => (id, 0),
@@ -124,7 +128,7 @@ impl PartialOrd for XNode {
     }
 }
 
-/// What an expression comes to.
+/// The value of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum XPathValue {
     /// Nodes in document order, each once.
@@ -146,8 +150,8 @@ pub struct XPath {
 impl XPath {
     /// Compiles an expression.
     ///
-    /// Names outside `[ ]` and `( )`, and those after `@` everywhere, match in lower case as well
-    /// as given; quoted text is never changed.
+    /// Names outside `[ ]` and `( )`, and names after `@` anywhere, match as written and in lower
+    /// case. Quoted text is compared as written.
     ///
     /// ```
     /// use spoonbill_plugins::html::{Document, TreeLimits};
@@ -163,7 +167,7 @@ impl XPath {
         parser::parse(text).map(|expression| Self { expression })
     }
 
-    /// Evaluates from `context`: a node, or an attribute found before.
+    /// Evaluates the expression with `context` as the context node.
     pub fn evaluate(
         &self,
         document: &Document,

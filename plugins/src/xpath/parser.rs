@@ -1,4 +1,4 @@
-//! Builds an [`Expression`] from tokens and checks the kinds of all operands.
+//! Builds an [`Expression`] from tokens, and checks the kinds of all operands.
 
 use super::XPathError;
 use super::expression::{Arithmetic, Comparison, Expression, PathStart, ValueKind};
@@ -7,7 +7,7 @@ use super::lexer::{PositionedToken, XPathToken, tokens};
 use super::location::is_node_type;
 use super::simplify;
 
-/// Deepest nesting of an expression. Parsing and evaluating recurse as deep, on a small stack.
+/// Most levels of nesting. Parsing and evaluating recurse that deep, and threads have small stacks.
 const NESTING_MAX: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
@@ -18,10 +18,11 @@ pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
     let expression = parser.expression()?;
     match parser.peek() {
         XPathToken::End => Ok(expression),
-        XPathToken::OpenBracket => Err(parser
-            .wrong("a condition in `[ ]` cannot follow here; after `.` write `self::node()[ ]`")),
+        XPathToken::OpenBracket => {
+            Err(parser.wrong("`[ ]` cannot follow here; after `.` write `self::node()[ ]`"))
+        }
         other => {
-            let why = format!("the expression should end before {}", other.described());
+            let why = format!("expected the end of the expression, found {}", other.described());
             Err(parser.wrong(why))
         }
     }
@@ -30,13 +31,14 @@ pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
 pub(super) struct XPathParser {
     tokens: Vec<PositionedToken>,
     next: usize,
-    /// How deep the parser itself is.
+    /// Current recursion depth of the parser.
     depth: usize,
-    /// How deep the expression last parsed is: `1+1+1` nests without the parser doing so.
+    /// Nesting of the expression parsed last. `1+1+1` nests, although the parser does not recurse
+    /// for it.
     pub(super) height: usize,
 }
 
-/// An operator between two operands, by how strongly it binds.
+/// A binary operator.
 #[derive(Clone, Copy)]
 enum Infix {
     Or,
@@ -78,7 +80,7 @@ impl XPathParser {
         &self.tokens[after].token
     }
 
-    /// Moves on, but never past the end.
+    /// Moves to the next token, but never past the last.
     pub(super) fn skip(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
     }
@@ -119,14 +121,14 @@ impl XPathParser {
         Ok(expression)
     }
 
-    /// Operands joined by operators stronger than `floor`.
+    /// Parses operands joined by operators that bind more strongly than `floor`.
     fn infix(&mut self, floor: u8) -> Result<Expression, XPathError> {
         let mut left = self.negation()?;
         let mut height = self.height;
         while let Some(operator) = Infix::of(self.peek()).filter(|next| next.strength() > floor) {
             self.skip();
             let right = self.infix(operator.strength())?;
-            // A row of `or` or `and` is one flat list and grows no higher.
+            // Operands of consecutive `or` or `and` are kept in one flat list, so they do not nest.
             let flat = matches!(
                 (operator, &left),
                 (Infix::Or, Expression::Or(_)) | (Infix::And, Expression::And(_))
@@ -163,13 +165,13 @@ impl XPathParser {
         if *self.peek() != XPathToken::Pipe {
             return Ok(first);
         }
-        self.check_nodes(&first, at, "`|` joins nodes only")?;
+        self.check_nodes(&first, at, "`|` joins only nodes")?;
         let mut height = self.height;
         let mut parts = vec![first];
         while self.skip_if(&XPathToken::Pipe) {
             let at = self.next;
             let part = self.path()?;
-            self.check_nodes(&part, at, "`|` joins nodes only")?;
+            self.check_nodes(&part, at, "`|` joins only nodes")?;
             height = height.max(self.height);
             parts.push(part);
         }
@@ -185,7 +187,7 @@ impl XPathParser {
             ValueKind::Boolean => "true or false",
         };
         let at = self.tokens[token].at;
-        Err(XPathError::new(format!("{why}, and this is {what}"), at))
+        Err(XPathError::new(format!("{why}, but this is {what}"), at))
     }
 
     fn path(&mut self) -> Result<Expression, XPathError> {
@@ -220,18 +222,18 @@ impl XPathParser {
         Ok(simplify::path(start, steps))
     }
 
-    /// A primary expression, its predicates, and the steps that go on from it.
+    /// Parses a primary expression, its predicates, and the steps that follow.
     fn filter(&mut self) -> Result<Expression, XPathError> {
         let at = self.next;
         let primary = self.primary()?;
-        let goes_on = matches!(
+        let continues = matches!(
             self.peek(),
             XPathToken::OpenBracket | XPathToken::Slash | XPathToken::SlashSlash
         );
-        if !goes_on {
+        if !continues {
             return Ok(primary);
         }
-        self.check_nodes(&primary, at, "`[ ]` and `/` can only follow nodes")?;
+        self.check_nodes(&primary, at, "`[ ]` and `/` can follow only nodes")?;
         let predicates = self.predicates()?;
         let mut steps = Vec::new();
         self.more_steps(&mut steps)?;
@@ -281,7 +283,7 @@ impl XPathParser {
         }
         self.skip();
         if arguments.len() < fewest || arguments.len() > most {
-            let why = format!("`{name}()` cannot take {} argument(s)", arguments.len());
+            let why = format!("`{name}()` does not take {} argument(s)", arguments.len());
             return Err(XPathError::new(why, self.tokens[at].at));
         }
         if arguments.is_empty() && function.defaults_to_context() {

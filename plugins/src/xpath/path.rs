@@ -1,7 +1,7 @@
-//! Paths: from step to step, each with its predicates.
+//! Evaluates paths: each step, and its predicates.
 //!
-//! Sets of nodes are kept in document order, each node once. Where only the first node or the mere
-//! presence of one matters, the last step stops early.
+//! Sets of nodes are in document order without duplicates. If only the first node or the existence
+//! of one is needed, the last step stops early.
 
 use std::ops::ControlFlow;
 
@@ -12,21 +12,22 @@ use super::expression::{
 };
 use super::walk::{admits, admits_name, drop_covered, walk};
 
-/// Predicates of one step that are tested as candidates come by, without a list of these.
+/// Up to this many predicates of a step are tested while candidates are found, without a list of
+/// candidates.
 const STREAMED_MAX: usize = 4;
 
-/// What to do with a node that was found; answers whether that is enough.
+/// Receives each node that is found. `true` ends the search.
 pub(super) type NodeVisitor<'f> = &'f mut dyn FnMut(XNode) -> EvalResult<bool>;
 
-/// How a candidate fared with the predicates of its step.
+/// The result of the predicates for a candidate.
 struct CandidateResult {
     passed: bool,
-    /// No later candidate can pass.
+    /// Whether no later candidate can pass.
     last: bool,
 }
 
 impl Evaluator<'_> {
-    /// The nodes of an expression, in document order, each once.
+    /// The nodes of an expression, in document order without duplicates.
     pub(super) fn nodes(&self, expression: &Expression, focus: Focus) -> EvalResult<Vec<XNode>> {
         match expression {
             Expression::Path(path) => {
@@ -47,7 +48,7 @@ impl Evaluator<'_> {
             Expression::Call(_, arguments) if expression.kind() == ValueKind::Nodes => {
                 self.by_id(arguments, focus)
             }
-            // The parser lets nothing else stand where nodes are wanted.
+            // The parser rejects any other expression where nodes are needed.
             _ => Ok(Vec::new()),
         }
     }
@@ -63,7 +64,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Visits nodes in no promised order, some perhaps twice; answers whether it was told enough.
+    /// Calls `found` for each node, in any order and possibly more than once. Returns whether
+    /// `found` ended the search.
     pub(super) fn visit(
         &self,
         expression: &Expression,
@@ -101,7 +103,7 @@ impl Evaluator<'_> {
 
     /// The first node in document order.
     pub(super) fn first(&self, expression: &Expression, focus: Focus) -> EvalResult<Option<XNode>> {
-        // From one node forwards, the first found is the first there is.
+        // One forward step from one node finds nodes in document order.
         let ordered = matches!(expression, Expression::Path(path)
             if path.steps.len() <= 1 && path.steps.iter().all(|step| !step.axis.is_reverse()));
         let mut first: Option<XNode> = None;
@@ -112,9 +114,9 @@ impl Evaluator<'_> {
         Ok(first)
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn count(&self, expression: &Expression, focus: Focus) -> EvalResult<usize> {
-        // From one node, one step finds no node twice.
+        // One step from one node finds no node twice.
         let distinct = matches!(expression, Expression::Path(path) if path.steps.len() <= 1);
         if !distinct {
             return Ok(self.nodes(expression, focus)?.len());
@@ -127,7 +129,7 @@ impl Evaluator<'_> {
         Ok(count)
     }
 
-    /// Takes `step` from every context.
+    /// Takes `step` from each context node.
     fn step(&self, step: &PathStep, mut contexts: Vec<XNode>) -> EvalResult<Vec<XNode>> {
         let mut nodes = Vec::new();
         if let [only] = contexts.as_slice() {
@@ -143,7 +145,8 @@ impl Evaluator<'_> {
         if !step.is_positional() {
             contexts = drop_covered(self.document, step.axis, contexts);
         }
-        // Contexts may share nodes: doubles go early, or a page could fill the memory with them.
+        // Several contexts can reach the same nodes. Duplicates are removed early, because they
+        // could fill the memory.
         let mut room = self.document.len().max(1024);
         for context in contexts {
             self.visit_step(step, context, &mut |node| {
@@ -159,7 +162,8 @@ impl Evaluator<'_> {
         Ok(nodes)
     }
 
-    /// Gives to `found` what one step finds from one node; answers whether it was told enough.
+    /// Calls `found` for each node that one step reaches from one node. Returns whether `found`
+    /// ended the search.
     fn visit_step(&self, step: &PathStep, from: XNode, found: NodeVisitor<'_>) -> EvalResult<bool> {
         let listed =
             step.predicates.len() > STREAMED_MAX || step.predicates.iter().any(Predicate::is_sized);
@@ -190,7 +194,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Offers the nodes that pass the node test, nearest first, until told to break.
+    /// Calls `offer` for each node that passes the node test, nearest first, until it breaks.
     fn candidates(
         &self,
         step: &PathStep,
@@ -211,7 +215,7 @@ impl Evaluator<'_> {
                     })
                 })
             }
-            // Of the names, an attribute is found by those of its own axis only.
+            // An attribute is on these axes itself, but name tests there match only elements.
             (
                 XPathAxis::SelfNode | XPathAxis::DescendantOrSelf | XPathAxis::AncestorOrSelf,
                 XNode::Attribute(..),
@@ -243,7 +247,8 @@ impl Evaluator<'_> {
             })
         };
         match (step.axis, &step.test, from) {
-            // Below a node, elements of a name are known; `given` is the same but for its letters.
+            // The tree lists elements by name. Names as written differ from `folded` only in case,
+            // so one list has all candidates.
             (XPathAxis::Descendant, NodeTest::Name(folded, _), XNode::Node(from))
                 if folded.is_ascii() =>
             {
@@ -264,7 +269,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Tests a candidate; `seen` counts, for each predicate, the candidates that reached it.
+    /// Tests a candidate. For each predicate, `seen` counts the candidates that reached it.
     fn test_candidate(
         &self,
         predicates: &[Predicate],
@@ -306,7 +311,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Keeps of a whole list what passes the predicates, one after the other.
+    /// Applies the predicates to a complete list, one after another.
     fn narrow(&self, mut nodes: Vec<XNode>, predicates: &[Predicate]) -> EvalResult<Vec<XNode>> {
         for predicate in predicates {
             if let Predicate::At(position) = predicate {

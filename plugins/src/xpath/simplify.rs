@@ -1,4 +1,4 @@
-//! Rewrites an expression as it is built: same meaning, less to do on each page.
+//! Rewrites an expression while it is built, so that it has the same value for less work.
 
 use super::expression::{
     Arithmetic, Comparison, Expression, LocationPath, NodeTest, PathStart, PathStep, Predicate,
@@ -23,7 +23,7 @@ pub(super) fn and(left: Expression, right: Expression) -> Expression {
 }
 
 pub(super) fn arithmetic(operator: Arithmetic, left: Expression, right: Expression) -> Expression {
-    // `[2-1]` then is a position known beforehand.
+    // This turns `[2-1]` into a position known at compile time.
     if let (Expression::Number(left), Expression::Number(right)) = (&left, &right) {
         return Expression::Number(operator.of(*left, *right));
     }
@@ -53,11 +53,12 @@ pub(super) fn compare(comparison: Comparison, left: Expression, right: Expressio
     emptiness(comparison, count, bound)
 }
 
-/// Asks whether there are nodes at all instead of counting them: `count(*)=0` is `not(*)`.
+/// Replaces counting by a test for existence where that is equivalent: `count(*)=0` becomes
+/// `not(*)`.
 fn emptiness(comparison: Comparison, count: Expression, bound: f64) -> Expression {
     let any = [0.0, 1.0, 2.0].map(|count| comparison.of_numbers(count, bound));
     let function = match (any, comparison) {
-        // `count(x)=1` and `count(x)!=1` are about more than emptiness.
+        // `count(x)=1` and `count(x)!=1` depend on more than existence.
         ([true, false, false], Comparison::Equal | Comparison::Less | Comparison::LessEqual) => {
             Function::Not
         }
@@ -105,15 +106,15 @@ pub(super) fn path(start: PathStart, steps: Vec<PathStep>) -> Expression {
     Expression::Path(LocationPath { start, steps: kept })
 }
 
-/// Whether `step` is `axis::node()` and nothing more.
+/// Whether `step` is `axis::node()` without predicates.
 fn is_plain(step: &PathStep, axis: XPathAxis) -> bool {
     step.axis == axis && step.test == NodeTest::Any && step.predicates.is_empty()
 }
 
-/// Joins the step that `//` stands for, last of `kept`, with the step after it.
+/// Joins the step that `//` stands for, the last of `kept`, with the step after it.
 ///
-/// Positions are counted for each parent on its own, so `//td[1]` must keep both steps; but then
-/// only nodes that have children need be visited.
+/// Positions are counted within each parent, so `//td[1]` must keep both steps. But the first of
+/// them then needs to visit only nodes with children.
 fn fuse(kept: &mut Vec<PathStep>, step: &mut PathStep) {
     let joined = match step.axis {
         XPathAxis::Child | XPathAxis::Descendant => Some(XPathAxis::Descendant),
@@ -170,7 +171,7 @@ fn at(number: f64) -> Predicate {
     }
 }
 
-/// Whether a value depends on `position()` or `last()` of the context it is itself evaluated in.
+/// Whether the value depends on `position()` or `last()` of the expression's own context.
 fn asks_for(expression: &Expression, wanted: Function) -> bool {
     match expression {
         Expression::Or(parts) | Expression::And(parts) | Expression::Union(parts) => {
@@ -184,7 +185,7 @@ fn asks_for(expression: &Expression, wanted: Function) -> bool {
         Expression::Call(function, arguments) => {
             *function == wanted || arguments.iter().any(|argument| asks_for(argument, wanted))
         }
-        // Predicates further in have positions of their own.
+        // Predicates in its steps have their own positions.
         Expression::Path(path) => match &path.start {
             PathStart::Filter(primary, _) => asks_for(primary, wanted),
             PathStart::Context | PathStart::Root => false,

@@ -13,7 +13,8 @@ fn page(html: &str) -> Document {
     Document::parse(html, TreeLimits::default()).unwrap()
 }
 
-/// Nodes in short: `p#id` for an element, `@name=value`, `"text"`, `!` for a comment, `/`.
+/// A node in short form: `p#id` for an element, `@name=value`, `"text"`, `!` for a comment, `/` for
+/// the document.
 fn show(document: &Document, node: XNode) -> String {
     let XNode::Node(id) = node else {
         let XNode::Attribute(owner, index) = node else { unreachable!() };
@@ -33,7 +34,9 @@ fn evaluated(html: &str, context: &str, expression: &str) -> Result<String, XPat
     let document = page(html);
     let limits = XPathLimits::default();
     let start = XPath::parse(context)?.evaluate(&document, document.root(), limits)?;
-    let XPathValue::Nodes(start) = start else { unreachable!("a context is a node") };
+    let XPathValue::Nodes(start) = start else {
+        unreachable!("the context expression selects nodes")
+    };
     let value = XPath::parse(expression)?.evaluate(&document, start[0], limits)?;
     Ok(match value {
         XPathValue::Nodes(nodes) => {
@@ -58,7 +61,7 @@ fn check(expression: &str, expect: &str) {
 }
 
 #[track_caller]
-fn check_refused(expression: &str, expect: &str) {
+fn check_error(expression: &str, expect: &str) {
     let error = XPath::parse(expression).unwrap_err();
     assert_eq!(error.to_string(), expect, "{expression}");
 }
@@ -95,7 +98,7 @@ fn attributes_have_a_parent_but_no_siblings() {
 }
 
 #[test]
-fn node_tests_tell_kinds_apart() {
+fn node_tests_select_by_kind() {
     check_from("//p[2]", "node()", "\"two \" b \" end\" !");
     check_from("//p[2]", "text()", "\"two \" \" end\"");
     check("//comment()", "! !");
@@ -129,7 +132,7 @@ fn positions_count_along_the_axis() {
 }
 
 #[test]
-fn abbreviations_and_unions_join_without_doubles() {
+fn abbreviations_and_unions_join_without_duplicates() {
     check("//div//p", "p#p1 p#p2 p#p3 p#p4 p#p5");
     check("//div//p[1]", "p#p1 p#p3 p#p4");
     check("//p/..", "div#d1 div#d2 div#d3");
@@ -143,7 +146,7 @@ fn abbreviations_and_unions_join_without_doubles() {
 }
 
 #[test]
-fn names_fold_outside_brackets_and_after_at_signs() {
+fn names_ignore_case_outside_brackets_and_after_at_signs() {
     check("//TD[@ID='c2']", "td#c2");
     check("/HTML/Body/DIV/P", "p#p1 p#p2 p#p3");
     check("//DIV[@DATA-UNIT='kg']", "div#d2");
@@ -187,7 +190,7 @@ fn comparisons_follow_the_kinds_of_both_sides() {
 }
 
 #[test]
-fn counting_to_nothing_is_asking_for_one() {
+fn comparing_a_count_with_a_number_keeps_its_meaning() {
     check("//div[count(*)=0]", "");
     check("//p[count(*)=0]", "p#p1 p#p3 p#p4 p#p5");
     check("//p[0 != count(b)]", "p#p2");
@@ -198,7 +201,7 @@ fn counting_to_nothing_is_asking_for_one() {
 }
 
 #[test]
-fn arithmetic_is_that_of_doubles() {
+fn arithmetic_follows_ieee_754() {
     check("2+3*4-1", "13");
     check("(2+3)*4", "20");
     check("7 mod -2", "1");
@@ -216,7 +219,7 @@ fn arithmetic_is_that_of_doubles() {
 }
 
 #[test]
-fn number_functions() {
+fn number_functions_follow_the_standard() {
     check("round(2.5)", "3");
     check("round(-2.5)", "-2");
     check("round(0.49999999999999994)", "0");
@@ -235,7 +238,7 @@ fn number_functions() {
 }
 
 #[test]
-fn string_functions() {
+fn string_functions_follow_the_standard() {
     check("concat('a', 1, true())", "a1true");
     check("substring('12345', 2, 3)", "234");
     check("substring('12345', 1.5, 2.6)", "234");
@@ -263,7 +266,7 @@ fn string_functions() {
 }
 
 #[test]
-fn node_and_boolean_functions() {
+fn node_and_boolean_functions_follow_the_standard() {
     check("id('p1 c2 p1 none')", "p#p1 td#c2");
     check("id(//p[1]/@id)/..", "div#d1 div#d2 div#d3");
     check("namespace-uri(//p)", "");
@@ -279,7 +282,7 @@ fn node_and_boolean_functions() {
 }
 
 #[test]
-fn words_can_be_names_and_operators() {
+fn a_word_is_a_name_or_an_operator_by_position() {
     let html = "<div id=o><div>6</div><mod>4</mod></div>";
     let show = |expression| evaluated(html, "//div[1]", expression).unwrap();
     assert_eq!(show("div div mod"), "1.5");
@@ -290,34 +293,34 @@ fn words_can_be_names_and_operators() {
 }
 
 #[test]
-fn wrong_expressions_are_refused_in_plain_words() {
-    check_refused("", "the expression is empty (at character 1)");
-    check_refused("//p[1", "expected `]` to close `[`, found the end (at character 6)");
-    check_refused(
+fn errors_name_the_problem_and_its_position() {
+    check_error("", "the expression is empty (at character 1)");
+    check_error("//p[1", "expected `]` to close `[`, found the end (at character 6)");
+    check_error(
         "//p[contians(., 'x')]",
         "XPath 1.0 has no function `contians`; did you mean `contains`? (at character 5)",
     );
-    check_refused(
+    check_error(
         "//p[CONTAINS(., 'x')]",
         "XPath 1.0 has no function `CONTAINS`; did you mean `contains`? (at character 5)",
     );
-    check_refused("//p[matches(., 'x')]", "XPath 1.0 has no function `matches` (at character 5)");
-    check_refused(
+    check_error("//p[matches(., 'x')]", "XPath 1.0 has no function `matches` (at character 5)");
+    check_error(
         "folowing::p",
         "XPath 1.0 has no axis `folowing`; did you mean `following`? (at character 1)",
     );
-    check_refused("//p[$x]", "variables such as `$x` are not available (at character 5)");
-    check_refused(
+    check_error("//p[$x]", "variables such as `$x` are not supported (at character 5)");
+    check_error(
         "//p[.='it's']",
         "expected an operator such as `and` or `=`, found `s` (at character 11)",
     );
-    check_refused("count('a')", "`count()` takes nodes, and this is a string (at character 7)");
-    check_refused("//p | 1", "`|` joins nodes only, and this is a number (at character 7)");
-    check_refused(
+    check_error("count('a')", "`count()` takes nodes, but this is a string (at character 7)");
+    check_error("//p | 1", "`|` joins only nodes, but this is a number (at character 7)");
+    check_error(
         "'a'/b",
-        "`[ ]` and `/` can only follow nodes, and this is a string (at character 1)",
+        "`[ ]` and `/` can follow only nodes, but this is a string (at character 1)",
     );
-    check_refused("substring('a')", "`substring()` cannot take 1 argument(s) (at character 1)");
+    check_error("substring('a')", "`substring()` does not take 1 argument(s) (at character 1)");
     for wrong in [
         "//",
         "p/",
@@ -344,7 +347,7 @@ fn wrong_expressions_are_refused_in_plain_words() {
 }
 
 #[test]
-fn string_values_are_raw() {
+fn string_values_are_not_trimmed() {
     let document = page("<p title=' t '>  a<b> b </b>\n");
     let path = XPath::parse("//p | //p/@title").unwrap();
     let value = path.evaluate(&document, document.root(), XPathLimits::default());

@@ -1,4 +1,4 @@
-//! The axes: which nodes lie in a direction, nearest first, and which of them a test admits.
+//! The axes: the nodes in a direction, nearest first, and the node tests.
 
 use std::collections::HashSet;
 use std::iter::successors;
@@ -9,7 +9,8 @@ use crate::html::{Document, LocalName, NodeId, NodeKind};
 use super::XNode;
 use super::expression::{NodeTest, XPathAxis};
 
-/// Visits the nodes on `axis` but attributes, in the order of their positions, until told to break.
+/// Visits the nodes on `axis`, except attributes, in the order of their positions, until `visit`
+/// breaks.
 pub(super) fn walk<B>(
     document: &Document,
     axis: XPathAxis,
@@ -25,7 +26,7 @@ pub(super) fn walk<B>(
             ancestors(document, Some(id)).try_for_each(visit)
         }
         XPathAxis::Parent if is_attribute => visit(id),
-        // What comes after an attribute begins with the content of its element.
+        // The content of its element follows an attribute.
         XPathAxis::Following if is_attribute => {
             onwards(document, onward(document, id)).try_for_each(visit)
         }
@@ -67,7 +68,7 @@ fn onwards(document: &Document, first: Option<NodeId>) -> impl Iterator<Item = N
     successors(first, |at| onward(document, *at))
 }
 
-/// Backwards through the document, leaving out ancestors.
+/// Visits the nodes before `id` in reverse document order, without its ancestors.
 fn preceding<B>(
     document: &Document,
     id: NodeId,
@@ -87,9 +88,9 @@ fn preceding<B>(
     }
 }
 
-/// Leaves out contexts whose nodes on `axis` are all reached from another one.
+/// Drops contexts whose nodes on `axis` are all reached from another context.
 ///
-/// `contexts` are in document order. Without this, `//*//*` would take the square of the page.
+/// `contexts` are in document order. Without this, `//*//*` would take quadratic time.
 pub(super) fn drop_covered(
     document: &Document,
     axis: XPathAxis,
@@ -99,7 +100,7 @@ pub(super) fn drop_covered(
         XPathAxis::Descendant | XPathAxis::DescendantOrSelf => {
             let mut outer: Option<XNode> = None;
             contexts.retain(|context| {
-                // Attributes have nothing below them, but are themselves on the second axis.
+                // An attribute has no descendants, but is on the axis descendant-or-self itself.
                 if matches!(context, XNode::Attribute(..)) {
                     return axis == XPathAxis::DescendantOrSelf;
                 }
@@ -111,7 +112,7 @@ pub(super) fn drop_covered(
             });
         }
         XPathAxis::Following => {
-            // No end at all is later than any end.
+            // A context with nothing after it sorts last.
             let first = contexts.into_iter().min_by_key(|context| {
                 let next = match context {
                     XNode::Node(id) => document.after_subtree(*id),
@@ -123,7 +124,7 @@ pub(super) fn drop_covered(
         }
         XPathAxis::Preceding => contexts = contexts.pop().into_iter().collect(),
         XPathAxis::Ancestor | XPathAxis::AncestorOrSelf => {
-            // All that lies above a node lies above what is inside it as well.
+            // The ancestors of a node are also ancestors of everything inside it.
             let mut inner: Option<XNode> = None;
             contexts.reverse();
             contexts.retain(|context| {
@@ -147,7 +148,7 @@ pub(super) fn drop_covered(
     contexts
 }
 
-/// Whether `inner` is below `outer`, or an attribute of it.
+/// Whether `inner` is below `outer`, or one of its attributes.
 fn holds(document: &Document, outer: XNode, inner: XNode) -> bool {
     let is_attribute = matches!(inner, XNode::Attribute(..));
     match outer {
@@ -161,18 +162,18 @@ fn one_per_parent(document: &Document, axis: XPathAxis, contexts: &mut Vec<XNode
     contexts.retain(|context| seen.insert(parent(document, *context, axis)));
 }
 
-/// What contexts must share for the first of them to reach all that the others do.
+/// A key that contexts share if the first of them reaches everything that the rest reach.
 fn parent(document: &Document, context: XNode, axis: XPathAxis) -> (Option<NodeId>, bool) {
     match context {
         XNode::Node(id) => (document.parent(id), false),
-        // An attribute has a parent, but is no sibling of that parent's children.
+        // An attribute has a parent, but is no sibling of its parent's children.
         XNode::Attribute(owner, _) => {
             (Some(owner), matches!(axis, XPathAxis::FollowingSibling | XPathAxis::PrecedingSibling))
         }
     }
 }
 
-/// Whether a node that is no attribute passes the test.
+/// Whether a node of the tree passes the test.
 pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
     match test {
         NodeTest::Any => document.kind(id) != NodeKind::Doctype,
@@ -187,7 +188,7 @@ pub(super) fn admits(document: &Document, test: &NodeTest, id: NodeId) -> bool {
     }
 }
 
-/// Whether an element on most axes, or an attribute on its own, passes the test.
+/// Whether a name passes the test: of an element, or on the attribute axis of an attribute.
 pub(super) fn admits_name(test: &NodeTest, name: &LocalName) -> bool {
     match test {
         NodeTest::Any | NodeTest::AnyName => true,

@@ -2,7 +2,7 @@ use super::super::*;
 use super::{PAGE, check, page};
 
 #[test]
-fn nesting_is_bounded_in_every_shape() {
+fn nesting_is_limited_for_every_construct() {
     let deep = |open: &str, core: &str, close: &str, times: usize| {
         open.repeat(times) + core + &close.repeat(times)
     };
@@ -20,7 +20,8 @@ fn nesting_is_bounded_in_every_shape() {
         let error = XPath::parse(&deep(open, core, close, 3_000)).unwrap_err();
         let expect = "expression is nested more than 100 levels deep";
         assert_eq!(error.message, expect, "{open}");
-        // What is let in must also be evaluated on the small stack of this thread.
+        // The deepest expression that compiles must also be evaluated on the small stack of this
+        // thread.
         let most = (1..=110).rev().find_map(|times| {
             let path = XPath::parse(&deep(open, core, close, times)).ok()?;
             Some(path.evaluate(&document, document.root(), XPathLimits::default()))
@@ -36,7 +37,7 @@ fn nesting_is_bounded_in_every_shape() {
 }
 
 #[test]
-fn a_budget_ends_what_would_take_too_long() {
+fn an_expensive_evaluation_stops_at_its_budget() {
     let document = page(&"<div><p>x</p>".repeat(500));
     let limits = XPathLimits { steps_max: 150_000 };
     let run = |expression: &str| {
@@ -53,10 +54,10 @@ fn a_budget_ends_what_would_take_too_long() {
         let error = run(hostile).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "gave up after looking at 150000 nodes; the expression asks too much of this page"
+            "stopped after 150000 steps: the expression is too expensive for this page"
         );
     }
-    // Sets that overlap are thinned out beforehand.
+    // Contexts whose nodes are all reached from another one are dropped first.
     for harmless in [
         "//*//*//*//*",
         "//*/following::*/preceding::*",
@@ -69,7 +70,7 @@ fn a_budget_ends_what_would_take_too_long() {
 }
 
 #[test]
-fn doubles_are_dropped_before_they_fill_the_memory() {
+fn duplicates_are_dropped_before_they_fill_the_memory() {
     let document = page(&"<i>x</i>".repeat(1_100));
     let path = XPath::parse("//*/following-sibling::*[position() > 0]").unwrap();
     let value = path.evaluate(&document, document.root(), XPathLimits::default());
@@ -81,7 +82,7 @@ fn doubles_are_dropped_before_they_fill_the_memory() {
 }
 
 #[test]
-fn a_page_as_deep_as_allowed_is_walked_on_a_small_stack() {
+fn a_page_of_the_greatest_depth_is_walked_on_a_small_stack() {
     let document = page(&"<div>".repeat(4_990));
     for expression in [
         "count(//div)",
