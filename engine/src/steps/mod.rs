@@ -17,7 +17,7 @@ use spoonbill_plugins::css::Selector;
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::page::Page;
-use spoonbill_plugins::parser::Compiled;
+use spoonbill_plugins::parser::CompiledQueries;
 use spoonbill_plugins::script::Scripter;
 use spoonbill_plugins::xpath::XPath;
 
@@ -32,8 +32,8 @@ pub(crate) use preview::Preview;
 /// What a thread keeps from page to page.
 #[derive(Default)]
 pub(crate) struct Worker {
-    pub(crate) selectors: Compiled<Selector>,
-    pub(crate) xpaths: Compiled<XPath>,
+    pub(crate) selectors: CompiledQueries<Selector>,
+    pub(crate) xpaths: CompiledQueries<XPath>,
     scripters: HashMap<(u32, usize), Scripter>,
 }
 

@@ -6,7 +6,8 @@ use spoonbill_plugins::data::Data;
 use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::parser::{
-    Context, CssQueries, ExpandLimits, ParseError, Plan, Queries, Scripts, XpathQueries,
+    CssQueries, DataDefPlan, ExpandContext, ExpandLimits, ParseError, Queries, Scripts,
+    XpathQueries,
 };
 use spoonbill_plugins::records::{FieldScripts, is_xml};
 use spoonbill_plugins::script::{ItemScripts, Limits, ScriptError, ScriptFacts};
@@ -132,7 +133,7 @@ impl Workshop {
         &self,
         worker: &mut Worker,
         task: &ReadyTask,
-        (dialect, plan): (Dialect, &Plan),
+        (dialect, plan): (Dialect, &DataDefPlan),
         delivery: &Delivery,
         trees: &mut Trees,
         made: &mut TaskYield,
@@ -155,7 +156,7 @@ impl Workshop {
         };
         let mut scripts = LazyScripts::new(self, delivery);
         let page = &delivery.page;
-        let context = Context {
+        let context = ExpandContext {
             locator: page.name.clone(),
             group: page.group.clone(),
             label: format!("{}:{}:{}", page.name, task.name, task.data_def),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::template::{Property, Stretch, Variable, stretches};
+use super::template::{TemplateSegment, TemplateVariable, VariableProperty, segments};
 use crate::data::AxisKind;
 
 /// How many texts may be inserted into inserted texts, for one text in all; further variables stay
@@ -27,7 +27,7 @@ pub(super) struct AxisHead {
 
 /// Where one axis stands in the current row.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AxisNow {
+pub(super) struct AxisState {
     pub(super) index: u32,
     pub(super) value: Option<String>,
     /// Last index; open ranges get one when they break.
@@ -36,36 +36,38 @@ pub(super) struct AxisNow {
 
 /// A template within a row: what is left to fill in changes from row to row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct BoundTemplate {
     own: usize,
     /// Made from an inserted text.
     nested: bool,
-    pieces: Vec<BoundPiece>,
+    pieces: Vec<BoundTemplatePiece>,
     /// Variables that can never have a value, as written.
     unfilled: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum BoundPiece {
-    Words(String),
+enum BoundTemplatePiece {
+    Text(String),
     Index(usize),
     /// Axis and the variable as written, which stays when there is no value.
     Value(usize, String),
 }
 
-impl Bound {
+impl BoundTemplate {
     /// The text, if it is the same for every row.
     pub(super) fn constant(&self) -> Option<&str> {
         match &*self.pieces {
             [] => Some(""),
-            [BoundPiece::Words(words)] => Some(words),
+            [BoundTemplatePiece::Text(words)] => Some(words),
             _ => None,
         }
     }
 
     /// Whether the text changes with the index of an axis further right.
     pub(super) fn reaches_right(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, BoundPiece::Index(axis) if *axis > self.own))
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, BoundTemplatePiece::Index(axis) if *axis > self.own))
     }
 
     /// Variables that stay as written in every row.
@@ -77,7 +79,7 @@ impl Bound {
     pub(super) fn fill<'b>(
         &'b self,
         heads: &[AxisHead],
-        now: &[AxisNow],
+        now: &[AxisState],
         buffer: &'b mut String,
     ) -> &'b str {
         if let Some(text) = self.constant() {
@@ -91,24 +93,24 @@ impl Bound {
     fn fill_into(
         &self,
         heads: &[AxisHead],
-        now: &[AxisNow],
+        now: &[AxisState],
         insertions: &mut u32,
         out: &mut String,
     ) {
         for piece in &self.pieces {
             match piece {
-                BoundPiece::Words(words) => out.push_str(words),
-                BoundPiece::Index(axis) => push_number(now[*axis].index, out),
-                BoundPiece::Value(axis, whole) => match &now[*axis].value {
+                BoundTemplatePiece::Text(words) => out.push_str(words),
+                BoundTemplatePiece::Index(axis) => push_number(now[*axis].index, out),
+                BoundTemplatePiece::Value(axis, whole) => match &now[*axis].value {
                     None => out.push_str(whole),
-                    Some(value) if self.nested && !may_insert(value, insertions) => {
+                    Some(value) if self.nested && !count_insertion(value, insertions) => {
                         out.push_str(whole);
                     }
                     Some(value) if holds_variable(value) => {
-                        let mut binder = Binder {
+                        let mut binder = TemplateBinder {
                             nested: true,
                             insertions: *insertions,
-                            ..Binder::new(self.own, heads)
+                            ..TemplateBinder::new(self.own, heads)
                         };
                         binder.push_inserted(value);
                         *insertions = binder.insertions;
@@ -122,7 +124,7 @@ impl Bound {
 }
 
 /// Whether a text may go into an inserted text; counts it if so.
-fn may_insert(text: &str, insertions: &mut u32) -> bool {
+fn count_insertion(text: &str, insertions: &mut u32) -> bool {
     let may = *insertions > 0 && text.len() <= INSERTED_BYTES_MAX;
     *insertions -= u32::from(may);
     may
@@ -149,17 +151,17 @@ fn push_number(number: u32, out: &mut String) {
     out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
-pub(super) struct Binder<'h> {
+pub(super) struct TemplateBinder<'h> {
     own: usize,
     heads: &'h [AxisHead],
     /// Within an inserted text.
     nested: bool,
     insertions: u32,
-    pieces: Vec<BoundPiece>,
+    pieces: Vec<BoundTemplatePiece>,
     unfilled: Vec<String>,
 }
 
-impl<'h> Binder<'h> {
+impl<'h> TemplateBinder<'h> {
     pub(super) fn new(own: usize, heads: &'h [AxisHead]) -> Self {
         Self {
             own,
@@ -171,40 +173,45 @@ impl<'h> Binder<'h> {
         }
     }
 
-    pub(super) fn finish(self) -> Bound {
-        Bound { own: self.own, nested: self.nested, pieces: self.pieces, unfilled: self.unfilled }
-    }
-
-    pub(super) fn push_words(&mut self, words: &str) {
-        if let Some(BoundPiece::Words(before)) = self.pieces.last_mut() {
-            before.push_str(words);
-        } else if !words.is_empty() {
-            self.pieces.push(BoundPiece::Words(words.to_owned()));
+    pub(super) fn finish(self) -> BoundTemplate {
+        BoundTemplate {
+            own: self.own,
+            nested: self.nested,
+            pieces: self.pieces,
+            unfilled: self.unfilled,
         }
     }
 
-    pub(super) fn push_variable(&mut self, axis: usize, property: Property, whole: &str) {
+    pub(super) fn push_text(&mut self, words: &str) {
+        if let Some(BoundTemplatePiece::Text(before)) = self.pieces.last_mut() {
+            before.push_str(words);
+        } else if !words.is_empty() {
+            self.pieces.push(BoundTemplatePiece::Text(words.to_owned()));
+        }
+    }
+
+    pub(super) fn push_variable(&mut self, axis: usize, property: VariableProperty, whole: &str) {
         let head = &self.heads[axis];
         let known = match property {
-            Property::Index => return self.pieces.push(BoundPiece::Index(axis)),
-            Property::Match => head.match_text.clone(),
-            Property::Order => head.order.map(|order| order.to_string().into()),
-            Property::ItemName => Some(Arc::clone(&head.item_name)),
-            Property::AxisName => Some(head.kind.as_str().into()),
-            Property::Value => head.constant.clone(),
+            VariableProperty::Index => return self.pieces.push(BoundTemplatePiece::Index(axis)),
+            VariableProperty::Match => head.match_text.clone(),
+            VariableProperty::Order => head.order.map(|order| order.to_string().into()),
+            VariableProperty::ItemName => Some(Arc::clone(&head.item_name)),
+            VariableProperty::AxisName => Some(head.kind.as_str().into()),
+            VariableProperty::Value => head.constant.clone(),
         };
         match known {
-            Some(text) if self.nested && !may_insert(&text, &mut self.insertions) => {
-                self.push_words(whole);
+            Some(text) if self.nested && !count_insertion(&text, &mut self.insertions) => {
+                self.push_text(whole);
             }
             Some(text) => self.push_inserted(&text),
             // Axes are evaluated from left to right: only those before have a value by now.
-            None if property == Property::Value && axis < self.own => {
-                self.pieces.push(BoundPiece::Value(axis, whole.to_owned()));
+            None if property == VariableProperty::Value && axis < self.own => {
+                self.pieces.push(BoundTemplatePiece::Value(axis, whole.to_owned()));
             }
             None => {
                 self.unfilled.push(whole.to_owned());
-                self.push_words(whole);
+                self.push_text(whole);
             }
         }
     }
@@ -213,24 +220,24 @@ impl<'h> Binder<'h> {
     /// text may be a page's, which must not be able to fail the parse.
     fn push_inserted(&mut self, text: &str) {
         if !holds_variable(text) {
-            return self.push_words(text);
+            return self.push_text(text);
         }
         let outer = std::mem::replace(&mut self.nested, true);
-        for stretch in stretches(text) {
-            match stretch {
-                Stretch::Words(words) => self.push_words(words),
-                Stretch::Variable { whole, name, escaped, .. } => {
-                    let place = Variable::parse(name).and_then(|variable| {
+        for segment in segments(text) {
+            match segment {
+                TemplateSegment::Text(words) => self.push_text(words),
+                TemplateSegment::Variable { whole, name, escaped, .. } => {
+                    let place = TemplateVariable::parse(name).and_then(|variable| {
                         Ok((variable.place(self.own, self.heads)?, variable.property))
                     });
                     match place {
                         Ok((axis, property)) if !escaped => {
                             self.push_variable(axis, property, whole);
                         }
-                        Ok(_) => self.push_words(whole),
+                        Ok(_) => self.push_text(whole),
                         Err(_) => {
-                            self.push_words(if escaped { "%" } else { "" });
-                            self.push_words(whole);
+                            self.push_text(if escaped { "%" } else { "" });
+                            self.push_text(whole);
                         }
                     }
                 }

@@ -12,19 +12,19 @@ const QUERIES_MAX: usize = 4096;
 
 /// A bounded store of compiled queries; one for each thread that parses.
 #[derive(Debug)]
-pub struct Compiled<T> {
+pub struct CompiledQueries<T> {
     young: HashMap<Box<str>, Arc<T>>,
     old: HashMap<Box<str>, Arc<T>>,
     half: usize,
 }
 
-impl<T> Default for Compiled<T> {
+impl<T> Default for CompiledQueries<T> {
     fn default() -> Self {
         Self::new(QUERIES_MAX)
     }
 }
 
-impl<T> Compiled<T> {
+impl<T> CompiledQueries<T> {
     /// A store for so many queries, at least two.
     pub fn new(queries_max: usize) -> Self {
         Self { young: HashMap::new(), old: HashMap::new(), half: (queries_max / 2).max(1) }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn what_is_used_again_stays_and_the_rest_is_forgotten() {
         let mut made = Vec::new();
-        let mut compiled = Compiled::new(4);
+        let mut compiled = CompiledQueries::new(4);
         let mut get = |text: &str| {
             let query = compiled.get(text, |text| {
                 made.push(text.to_owned());
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn errors_are_not_kept() {
-        let mut compiled = Compiled::new(4);
+        let mut compiled = CompiledQueries::new(4);
         assert_eq!(compiled.get("a", |_| Err::<u8, _>("no")), Err("no"));
         assert_eq!(compiled.get("a", |_| Ok::<_, ()>(1)).as_deref(), Ok(&1));
     }

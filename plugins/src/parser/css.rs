@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::compiled::Compiled;
+use super::compiled::CompiledQueries;
 use super::{ParseError, Queries, is_blank};
 use crate::css::{Selector, TextCache, own_text};
 use crate::html::{Document, NodeId};
@@ -12,10 +12,10 @@ use crate::html::{Document, NodeId};
 ///
 /// ```
 /// use spoonbill_plugins::html::{Document, TreeLimits};
-/// use spoonbill_plugins::parser::{Compiled, CssQueries, Queries};
+/// use spoonbill_plugins::parser::{CompiledQueries, CssQueries, Queries};
 ///
 /// let page = Document::parse("<ul><li>one<li><b>two</b><li>three</ul>", TreeLimits::default())?;
-/// let mut compiled = Compiled::default();
+/// let mut compiled = CompiledQueries::default();
 /// let mut queries = CssQueries::new(&page, &mut compiled);
 /// assert_eq!(queries.query("ul", "li", None)?.as_deref(), Some("one three"));
 /// assert_eq!(queries.query("ul", "p", None)?, None);
@@ -23,7 +23,7 @@ use crate::html::{Document, NodeId};
 /// ```
 pub struct CssQueries<'a> {
     document: &'a Document,
-    compiled: &'a mut Compiled<Selector>,
+    compiled: &'a mut CompiledQueries<Selector>,
     /// Elements of each block query, since many cells share one.
     blocks: HashMap<Box<str>, Rc<[NodeId]>>,
     /// What the engine has learnt about the page.
@@ -32,7 +32,7 @@ pub struct CssQueries<'a> {
 
 impl<'a> CssQueries<'a> {
     /// Queries about `document`; `compiled` outlives the page.
-    pub fn new(document: &'a Document, compiled: &'a mut Compiled<Selector>) -> Self {
+    pub fn new(document: &'a Document, compiled: &'a mut CompiledQueries<Selector>) -> Self {
         Self { document, compiled, blocks: HashMap::new(), learnt: TextCache::default() }
     }
 

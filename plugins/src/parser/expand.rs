@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::bound::{AxisNow, holds_variable};
-use super::plan::{AxisPlan, Plan, RowPlan, Source};
-use super::seek::Seeker;
+use super::bound::{AxisState, holds_variable};
+use super::lookup::CellLookup;
+use super::plan::{AxisPlan, AxisSource, DataDefPlan, RowPlan};
 use super::{ParseError, Queries, Scripts, is_blank};
 use crate::data::{Axis, AxisKind, Data, Row};
 
@@ -17,7 +17,7 @@ const NOTES_MAX: usize = 20;
 
 /// Whose page is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Context {
+pub struct ExpandContext {
     /// Name of the locator.
     pub locator: Arc<str>,
     /// Group of the locator.
@@ -55,22 +55,22 @@ pub struct Expansion {
     pub notes: Vec<String>,
 }
 
-impl Plan {
+impl DataDefPlan {
     /// Takes the rows from one page.
     pub fn expand(
         &self,
-        context: &Context,
+        context: &ExpandContext,
         queries: &mut dyn Queries,
         scripts: &mut dyn Scripts,
         facts: &FactText,
         limits: &ExpandLimits,
     ) -> Result<Expansion, ParseError> {
-        let mut walk = Walk {
+        let mut walk = RowExpander {
             plan: self,
             context,
             limits,
             facts,
-            seeker: Seeker::new(queries, scripts),
+            lookup: CellLookup::new(queries, scripts),
             rows: Vec::new(),
             notes: Vec::new(),
             passes_ended: 0,
@@ -91,19 +91,19 @@ impl Plan {
     }
 }
 
-struct Walk<'w> {
-    plan: &'w Plan,
-    context: &'w Context,
+struct RowExpander<'w> {
+    plan: &'w DataDefPlan,
+    context: &'w ExpandContext,
     limits: &'w ExpandLimits,
     facts: &'w FactText,
-    seeker: Seeker<'w>,
+    lookup: CellLookup<'w>,
     rows: Vec<Row>,
     notes: Vec<String>,
     /// Times an open range ended without a row: those, too, must come to an end.
     passes_ended: usize,
 }
 
-impl Walk<'_> {
+impl RowExpander<'_> {
     fn row(&mut self, row: &RowPlan) -> Result<(), ParseError> {
         let mut now = row.start();
         let mut noted = vec![false; now.len()];
@@ -132,19 +132,19 @@ impl Walk<'_> {
     fn evaluate(
         &mut self,
         row: &RowPlan,
-        now: &mut [AxisNow],
+        now: &mut [AxisState],
         from: usize,
     ) -> Result<Option<usize>, ParseError> {
         for own in from..row.axes.len() {
             let axis = &row.axes[own];
             let (script, query) = match &axis.source {
-                Source::Constant(text) => {
+                AxisSource::Constant(text) => {
                     set(&mut now[own].value, text);
                     continue;
                 }
-                Source::Sought { script, query } => (script, query),
+                AxisSource::LookedUp { script, query } => (script, query),
             };
-            let found = self.seeker.seek(row, now, script.as_ref(), query.as_deref());
+            let found = self.lookup.look_up(row, now, script.as_ref(), query.as_deref());
             let found = found.map_err(|problem| ParseError::Item {
                 data_def: self.plan.name.as_ref().to_owned(),
                 item: row.heads[own].item_name.as_ref().to_owned(),
@@ -166,7 +166,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    fn emit(&mut self, row: &RowPlan, now: &[AxisNow]) -> Result<(), ParseError> {
+    fn emit(&mut self, row: &RowPlan, now: &[AxisState]) -> Result<(), ParseError> {
         if self.rows.len() >= self.limits.rows_max {
             return Err(self.too_many(row, now));
         }
@@ -189,7 +189,7 @@ impl Walk<'_> {
     fn end_pass(
         &mut self,
         row: &RowPlan,
-        now: &[AxisNow],
+        now: &[AxisState],
         own: usize,
         noted: &mut [bool],
     ) -> Result<(), ParseError> {
@@ -217,7 +217,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn check_time(&self, row: &RowPlan, now: &[AxisNow]) -> Result<(), ParseError> {
+    fn check_time(&self, row: &RowPlan, now: &[AxisState]) -> Result<(), ParseError> {
         let Some(deadline) = self.limits.deadline else {
             return Ok(());
         };
@@ -233,7 +233,7 @@ impl Walk<'_> {
         })
     }
 
-    fn too_many(&self, row: &RowPlan, now: &[AxisNow]) -> ParseError {
+    fn too_many(&self, row: &RowPlan, now: &[AxisState]) -> ParseError {
         ParseError::TooManyRows {
             data_def: self.plan.name.as_ref().to_owned(),
             item: row.heads[widest(row, now)].item_name.as_ref().to_owned(),
@@ -243,7 +243,7 @@ impl Walk<'_> {
 }
 
 /// The axis to blame for too many rows: an open one that has gone furthest, else the widest.
-fn widest(row: &RowPlan, now: &[AxisNow]) -> usize {
+fn widest(row: &RowPlan, now: &[AxisState]) -> usize {
     let width = |own: &usize| {
         let (axis, now) = (&row.axes[*own], &now[*own]);
         let end = now.last.unwrap_or(now.index);
@@ -254,9 +254,9 @@ fn widest(row: &RowPlan, now: &[AxisNow]) -> usize {
 }
 
 /// Turns the rightmost axis before `upto` that can turn, and sets all after it back to their start.
-fn advance(row: &RowPlan, now: &mut [AxisNow], upto: usize) -> Option<usize> {
+fn advance(row: &RowPlan, now: &mut [AxisState], upto: usize) -> Option<usize> {
     let turned = (0..upto).rev().find(|axis| {
-        let AxisNow { index, last, .. } = now[*axis];
+        let AxisState { index, last, .. } = now[*axis];
         index < last.unwrap_or(u32::MAX)
     })?;
     now[turned].index += 1;

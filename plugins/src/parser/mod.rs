@@ -7,17 +7,17 @@ mod bound;
 mod compiled;
 mod css;
 mod expand;
+mod lookup;
 mod plan;
-mod seek;
 mod template;
 mod xpath;
 
 use std::fmt;
 
-pub use compiled::Compiled;
+pub use compiled::CompiledQueries;
 pub use css::CssQueries;
-pub use expand::{Context, ExpandLimits, Expansion, FactText};
-pub use plan::{Plan, PlanProblem};
+pub use expand::{ExpandContext, ExpandLimits, Expansion, FactText};
+pub use plan::{DataDefPlan, PlanProblem};
 pub use template::{Template, TemplateError};
 pub use xpath::XpathQueries;
 

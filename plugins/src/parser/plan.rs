@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spoonbill_defs::{DataDef, IndexRange, Item, Span, Text};
 
-use super::bound::{AxisHead, AxisNow, Bound};
+use super::bound::{AxisHead, AxisState, BoundTemplate};
 use super::template::{Template, split_attribute};
 use crate::data::AxisKind;
 
@@ -28,10 +28,10 @@ pub struct PlanProblem {
 /// let name = Text::new("price");
 /// let item = Item { name, value: Some(Text::new("Price")), ..Item::default() };
 /// let def = DataDef { name: Text::new("quote"), items: vec![item], ..DataDef::default() };
-/// assert!(Plan::compile(&def).is_ok());
+/// assert!(DataDefPlan::compile(&def).is_ok());
 /// ```
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct DataDefPlan {
     pub(super) name: Arc<str>,
     pub(super) rows: Vec<RowPlan>,
     warnings: Vec<PlanProblem>,
@@ -51,7 +51,7 @@ pub(super) struct RowPlan {
 pub(super) struct AxisPlan {
     pub(super) first: u32,
     pub(super) last: Option<u32>,
-    pub(super) source: Source,
+    pub(super) source: AxisSource,
     /// Values that end an open range; none when the key is absent.
     pub(super) break_after: Option<Vec<String>>,
     /// All prefixes in the order in which they are printed.
@@ -59,26 +59,26 @@ pub(super) struct AxisPlan {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum AxisSource {
     /// `value`, or `match` without backslashes: nothing is done to it.
     Constant(String),
     /// Asked of the script first, then of the page.
-    Sought { script: Option<Bound>, query: Option<Box<QueryPlan>> },
+    LookedUp { script: Option<BoundTemplate>, query: Option<Box<CellQueryPlan>> },
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct QueryPlan {
-    pub(super) block: Bound,
-    pub(super) selector: Bound,
-    pub(super) attribute: Option<Bound>,
+pub(super) struct CellQueryPlan {
+    pub(super) block: BoundTemplate,
+    pub(super) selector: BoundTemplate,
+    pub(super) attribute: Option<BoundTemplate>,
 }
 
-impl Plan {
+impl DataDefPlan {
     /// Prepares a definition, or gives everything that is wrong with it.
     pub fn compile(def: &DataDef) -> Result<Self, Vec<PlanProblem>> {
         let default_fact = [Item { name: Text::new("fact"), ..Item::default() }];
         let facts = if def.facts.is_empty() { &default_fact[..] } else { &def.facts[..] };
-        let mut compiler = Compiler { def, errors: duplicates(def), warnings: Vec::new() };
+        let mut compiler = PlanCompiler { def, errors: duplicates(def), warnings: Vec::new() };
         let mut rows = Vec::with_capacity(def.items.len() * facts.len());
         for item in &def.items {
             for fact in facts {
@@ -99,9 +99,9 @@ impl Plan {
 
 impl RowPlan {
     /// Every axis at its first index, without a value.
-    pub(super) fn start(&self) -> Vec<AxisNow> {
+    pub(super) fn start(&self) -> Vec<AxisState> {
         let axes = self.axes.iter().zip(&self.heads);
-        axes.map(|(axis, head)| AxisNow {
+        axes.map(|(axis, head)| AxisState {
             index: axis.first,
             value: head.constant.as_deref().map(str::to_owned),
             last: axis.last,
@@ -111,10 +111,10 @@ impl RowPlan {
 }
 
 impl AxisPlan {
-    fn bounds(&self) -> impl Iterator<Item = &Bound> {
+    fn bounds(&self) -> impl Iterator<Item = &BoundTemplate> {
         let (script, query) = match &self.source {
-            Source::Constant(_) => (None, None),
-            Source::Sought { script, query } => (script.as_ref(), query.as_deref()),
+            AxisSource::Constant(_) => (None, None),
+            AxisSource::LookedUp { script, query } => (script.as_ref(), query.as_deref()),
         };
         let query = query.into_iter();
         script.into_iter().chain(
@@ -142,13 +142,13 @@ fn duplicates(def: &DataDef) -> Vec<PlanProblem> {
         .collect()
 }
 
-struct Compiler<'d> {
+struct PlanCompiler<'d> {
     def: &'d DataDef,
     errors: Vec<PlanProblem>,
     warnings: Vec<PlanProblem>,
 }
 
-impl Compiler<'_> {
+impl PlanCompiler<'_> {
     fn row(&mut self, item: &Item, fact: &Item) -> RowPlan {
         let dims = self.def.dims.iter().map(|dim| (AxisKind::Dim, dim));
         let entries: Vec<(AxisKind, &Item)> = std::iter::once((AxisKind::Item, item))
@@ -160,7 +160,7 @@ impl Compiler<'_> {
             (0..entries.len()).map(|own| self.axis(own, entries[own].1, &heads)).collect();
         let reaches_right = axes
             .iter()
-            .position(|axis| axis.bounds().any(Bound::reaches_right))
+            .position(|axis| axis.bounds().any(BoundTemplate::reaches_right))
             .unwrap_or(axes.len());
         RowPlan { heads, axes, reaches_right }
     }
@@ -179,8 +179,8 @@ impl Compiler<'_> {
             first: last.map_or(first, |last| first.min(last)),
             last: last.map(|last| first.max(last)),
             source: match constant {
-                Some(text) => Source::Constant(text),
-                None => self.sought(own, entry, heads),
+                Some(text) => AxisSource::Constant(text),
+                None => self.looked_up(own, entry, heads),
             },
             break_after: entry.break_after.as_ref().map(|values| {
                 let values = values.iter();
@@ -190,7 +190,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn sought(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> Source {
+    fn looked_up(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisSource {
         let script = entry.script.as_ref();
         let script = script.and_then(|text| self.bind(&text.text, text.at, own, heads));
         let selector = match heads[own].kind {
@@ -204,7 +204,7 @@ impl Compiler<'_> {
             let block = self.bind(&block.text, block.at, own, heads);
             let selector = self.bind(selector, text.at, own, heads);
             let attribute = attribute.map(|name| self.bind(name, text.at, own, heads));
-            Some(Box::new(QueryPlan {
+            Some(Box::new(CellQueryPlan {
                 block: block?,
                 selector: selector?,
                 attribute: match attribute {
@@ -213,10 +213,16 @@ impl Compiler<'_> {
                 },
             }))
         });
-        Source::Sought { script, query }
+        AxisSource::LookedUp { script, query }
     }
 
-    fn bind(&mut self, text: &str, at: Span, own: usize, heads: &[AxisHead]) -> Option<Bound> {
+    fn bind(
+        &mut self,
+        text: &str,
+        at: Span,
+        own: usize,
+        heads: &[AxisHead],
+    ) -> Option<BoundTemplate> {
         let bound = Template::compile(text).and_then(|template| template.bind(own, heads));
         match bound {
             Ok(bound) => {

@@ -2,7 +2,7 @@
 
 use spoonbill_defs::suggest;
 
-use super::bound::{AxisHead, Binder, Bound};
+use super::bound::{AxisHead, BoundTemplate, TemplateBinder};
 use crate::data::AxisKind;
 
 const PROPERTIES: [&str; 7] =
@@ -31,14 +31,14 @@ pub struct TemplateError {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Words(String),
+enum TemplatePiece {
+    Text(String),
     Variable {
-        variable: Variable,
+        variable: TemplateVariable,
         /// As written, from `%{` to `}`.
         whole: String,
         at: usize,
@@ -48,9 +48,9 @@ enum Piece {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Variable {
+pub(super) struct TemplateVariable {
     axis: AxisRef,
-    pub(super) property: Property,
+    pub(super) property: VariableProperty,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ enum AxisRef {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Property {
+pub(super) enum VariableProperty {
     Index,
     Match,
     Value,
@@ -73,10 +73,10 @@ pub(super) enum Property {
 impl Template {
     /// Takes a text apart; every variable must have a known form, axis kind and property.
     pub fn compile(text: &str) -> Result<Self, TemplateError> {
-        let pieces = stretches(text).map(|stretch| match stretch {
-            Stretch::Words(words) => Ok(Piece::Words(words.to_owned())),
-            Stretch::Variable { whole, name, at, escaped } => Ok(Piece::Variable {
-                variable: Variable::parse(name).map_err(|why| TemplateError {
+        let pieces = segments(text).map(|segment| match segment {
+            TemplateSegment::Text(words) => Ok(TemplatePiece::Text(words.to_owned())),
+            TemplateSegment::Variable { whole, name, at, escaped } => Ok(TemplatePiece::Variable {
+                variable: TemplateVariable::parse(name).map_err(|why| TemplateError {
                     message: format!("variable `{whole}`: {why}"),
                     at,
                 })?,
@@ -91,26 +91,30 @@ impl Template {
     /// Whether the text is the same for every row.
     pub fn is_constant(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
-            Piece::Words(_) => true,
-            Piece::Variable { escaped, .. } => *escaped,
+            TemplatePiece::Text(_) => true,
+            TemplatePiece::Variable { escaped, .. } => *escaped,
         })
     }
 
     /// Puts the text into a row: `own` is the place of the axis it belongs to among `heads`.
     ///
     /// What the definition alone decides is filled in here already.
-    pub(super) fn bind(&self, own: usize, heads: &[AxisHead]) -> Result<Bound, TemplateError> {
-        let mut binder = Binder::new(own, heads);
+    pub(super) fn bind(
+        &self,
+        own: usize,
+        heads: &[AxisHead],
+    ) -> Result<BoundTemplate, TemplateError> {
+        let mut binder = TemplateBinder::new(own, heads);
         for piece in &self.pieces {
             match piece {
-                Piece::Words(words) => binder.push_words(words),
-                Piece::Variable { variable, whole, at, escaped } => {
+                TemplatePiece::Text(words) => binder.push_text(words),
+                TemplatePiece::Variable { variable, whole, at, escaped } => {
                     let axis = variable.place(own, heads).map_err(|why| TemplateError {
                         message: format!("variable `{whole}`: {why}"),
                         at: *at,
                     })?;
                     if *escaped {
-                        binder.push_words(whole);
+                        binder.push_text(whole);
                     } else {
                         binder.push_variable(axis, variable.property, whole);
                     }
@@ -121,7 +125,7 @@ impl Template {
     }
 }
 
-impl Variable {
+impl TemplateVariable {
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let parts: Vec<&str> = name.split('.').collect();
         let (axis, property) = match *parts {
@@ -168,14 +172,14 @@ fn parse_kind(word: &str) -> Result<AxisKind, String> {
         .ok_or_else(|| format!("`{word}` is not one of `item`, `dim` and `fact`"))
 }
 
-fn parse_property(word: &str) -> Result<Property, String> {
+fn parse_property(word: &str) -> Result<VariableProperty, String> {
     Ok(match word {
-        "index" => Property::Index,
-        "match" => Property::Match,
-        "value" => Property::Value,
-        "order" => Property::Order,
-        "itemName" => Property::ItemName,
-        "axisName" | "nameString" => Property::AxisName,
+        "index" => VariableProperty::Index,
+        "match" => VariableProperty::Match,
+        "value" => VariableProperty::Value,
+        "order" => VariableProperty::Order,
+        "itemName" => VariableProperty::ItemName,
+        "axisName" | "nameString" => VariableProperty::AxisName,
         _ => {
             let advice = suggest(word, PROPERTIES)
                 .map(|known| format!("; did you mean `{known}`?"))
@@ -185,13 +189,13 @@ fn parse_property(word: &str) -> Result<Property, String> {
     })
 }
 
-pub(super) enum Stretch<'t> {
-    Words(&'t str),
+pub(super) enum TemplateSegment<'t> {
+    Text(&'t str),
     Variable { whole: &'t str, name: &'t str, at: usize, escaped: bool },
 }
 
 /// Splits a text at its variables; `%{` without `}` is plain words.
-pub(super) fn stretches(text: &str) -> impl Iterator<Item = Stretch<'_>> {
+pub(super) fn segments(text: &str) -> impl Iterator<Item = TemplateSegment<'_>> {
     let mut done = 0;
     let mut variable = None;
     std::iter::from_fn(move || {
@@ -203,19 +207,23 @@ pub(super) fn stretches(text: &str) -> impl Iterator<Item = Stretch<'_>> {
         let close = open.and_then(|open| rest[open..].find('}'));
         let (Some(open), Some(length)) = (open, close) else {
             done = text.len();
-            return (!rest.is_empty()).then_some(Stretch::Words(rest));
+            return (!rest.is_empty()).then_some(TemplateSegment::Text(rest));
         };
         let whole = &rest[open..=open + length];
         let escaped = rest[..open].ends_with('%');
         let words = &rest[..open - usize::from(escaped)];
-        let found =
-            Stretch::Variable { whole, name: &whole[2..whole.len() - 1], at: done + open, escaped };
+        let found = TemplateSegment::Variable {
+            whole,
+            name: &whole[2..whole.len() - 1],
+            at: done + open,
+            escaped,
+        };
         done += open + length + 1;
         if words.is_empty() {
             return Some(found);
         }
         variable = Some(found);
-        Some(Stretch::Words(words))
+        Some(TemplateSegment::Text(words))
     })
 }
 

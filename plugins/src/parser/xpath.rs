@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::compiled::Compiled;
+use super::compiled::CompiledQueries;
 use super::{ParseError, Queries};
 use crate::html::Document;
 use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
@@ -11,11 +11,11 @@ use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 ///
 /// ```
 /// use spoonbill_plugins::html::{Document, TreeLimits};
-/// use spoonbill_plugins::parser::{Compiled, Queries, XpathQueries};
+/// use spoonbill_plugins::parser::{CompiledQueries, Queries, XpathQueries};
 /// use spoonbill_plugins::xpath::XPathLimits;
 ///
 /// let page = Document::parse("<p>one<p> <b>two</b> ", TreeLimits::default())?;
-/// let mut compiled = Compiled::default();
+/// let mut compiled = CompiledQueries::default();
 /// let mut queries = XpathQueries::new(&page, &mut compiled, XPathLimits::default());
 /// assert_eq!(queries.query("//body", "p", None)?.as_deref(), Some(" two "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -23,7 +23,7 @@ use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 #[derive(Debug)]
 pub struct XpathQueries<'a> {
     document: &'a Document,
-    compiled: &'a mut Compiled<XPath>,
+    compiled: &'a mut CompiledQueries<XPath>,
     limits: XPathLimits,
     /// The last node of each block query: no other one decides a value.
     blocks: HashMap<Box<str>, Option<XNode>>,
@@ -33,7 +33,7 @@ impl<'a> XpathQueries<'a> {
     /// Queries about `document`; `compiled` outlives the page.
     pub fn new(
         document: &'a Document,
-        compiled: &'a mut Compiled<XPath>,
+        compiled: &'a mut CompiledQueries<XPath>,
         limits: XPathLimits,
     ) -> Self {
         Self { document, compiled, limits, blocks: HashMap::new() }

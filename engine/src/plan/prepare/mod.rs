@@ -21,7 +21,7 @@ use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
 use spoonbill_plugins::options::OptionProblem;
-use spoonbill_plugins::parser::{FactText, Plan as ItemPlan};
+use spoonbill_plugins::parser::{DataDefPlan, FactText};
 use spoonbill_plugins::records::RecordPlan;
 use spoonbill_plugins::script::{self, RunFacts, ScriptChain};
 
@@ -107,7 +107,7 @@ pub(crate) struct ReadyTask {
 #[derive(Debug)]
 pub(crate) enum ReadyStep {
     /// Page to data.
-    Parse(Dialect, Arc<ItemPlan>),
+    Parse(Dialect, Arc<DataDefPlan>),
     /// Page to rows with named columns.
     Records(Arc<RecordPlan>),
     /// Sitemap to pages and further sitemaps.

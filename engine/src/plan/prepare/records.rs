@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spoonbill_defs::DataDef;
 use spoonbill_plugins::java_regex::{Regex, compile_whole};
-use spoonbill_plugins::parser::Plan;
+use spoonbill_plugins::parser::DataDefPlan;
 use spoonbill_plugins::records::RecordPlan;
 
 use crate::plan::prepare::PlanCompiler;
@@ -13,7 +13,7 @@ use crate::plan::prepare::PlanCompiler;
 #[derive(Debug, Clone)]
 pub(super) enum Takes {
     /// Items, dims and facts.
-    Items(Arc<Plan>),
+    Items(Arc<DataDefPlan>),
     /// Rows with named columns.
     Record(Arc<RecordPlan>),
 }
@@ -67,7 +67,7 @@ impl PlanCompiler<'_> {
             self.tried.insert(def.name.text.clone());
             return plan.map(|plan| Takes::Record(Arc::new(plan)));
         }
-        match Plan::compile(def) {
+        match DataDefPlan::compile(def) {
             Ok(plan) => Some(Takes::Items(Arc::new(plan))),
             Err(problems) => {
                 for problem in problems {

@@ -3,7 +3,7 @@ use crate::html::TreeLimits;
 
 fn check(page: &str, block: &str, selector: &str, attribute: Option<&str>, expect: Option<&str>) {
     let page = Document::parse(page, TreeLimits::default()).unwrap();
-    let mut compiled = Compiled::default();
+    let mut compiled = CompiledQueries::default();
     let mut queries = CssQueries::new(&page, &mut compiled);
     for _ in 0..2 {
         let found = queries.query(block, selector, attribute).unwrap();
@@ -55,7 +55,7 @@ fn attributes_are_raw_and_missing_ones_empty() {
 #[test]
 fn a_query_that_cannot_be_understood_is_named() {
     let page = Document::parse("<p>", TreeLimits::default()).unwrap();
-    let mut compiled = Compiled::default();
+    let mut compiled = CompiledQueries::default();
     let mut queries = CssQueries::new(&page, &mut compiled);
     let error = queries.query("p", "td:nth-child(", None).unwrap_err();
     assert!(error.to_string().starts_with("query `td:nth-child(`: "), "{error}");

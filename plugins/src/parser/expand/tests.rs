@@ -5,12 +5,12 @@ use spoonbill_defs::{DataDef, IndexRange, Item, ItemQuery, Text};
 use super::*;
 
 /// A page as a function from `block|selector|attribute` to text, counting what it is asked.
-struct Fake<F> {
+struct FakePage<F> {
     answer: F,
     asked: Vec<String>,
 }
 
-impl<F: FnMut(&str) -> Option<String>> Fake<F> {
+impl<F: FnMut(&str) -> Option<String>> FakePage<F> {
     fn new(answer: F) -> Self {
         Self { answer, asked: Vec::new() }
     }
@@ -26,7 +26,7 @@ impl<F: FnMut(&str) -> Option<String>> Fake<F> {
     }
 }
 
-impl<F: FnMut(&str) -> Option<String>> Queries for Fake<F> {
+impl<F: FnMut(&str) -> Option<String>> Queries for FakePage<F> {
     fn query(
         &mut self,
         block: &str,
@@ -38,7 +38,7 @@ impl<F: FnMut(&str) -> Option<String>> Queries for Fake<F> {
     }
 }
 
-impl<F: FnMut(&str) -> Option<String>> Scripts for Fake<F> {
+impl<F: FnMut(&str) -> Option<String>> Scripts for FakePage<F> {
     fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError> {
         self.ask(expression.to_owned())
     }
@@ -79,8 +79,12 @@ fn def(items: Vec<Item>, dims: Vec<Item>) -> DataDef {
 
 const LIMITS: ExpandLimits = ExpandLimits { rows_max: 1000, deadline: None };
 
-fn context() -> Context {
-    Context { locator: "acme".into(), group: "bsGroup".into(), label: "acme:bsTask:bs".to_owned() }
+fn context() -> ExpandContext {
+    ExpandContext {
+        locator: "acme".into(),
+        group: "bsGroup".into(),
+        label: "acme:bsTask:bs".to_owned(),
+    }
 }
 
 fn fact_text() -> FactText {
@@ -96,7 +100,7 @@ fn run(
     queries: &mut dyn Queries,
     scripts: &mut dyn Scripts,
 ) -> Result<Expansion, ParseError> {
-    let plan = Plan::compile(def).unwrap();
+    let plan = DataDefPlan::compile(def).unwrap();
     plan.expand(&context(), queries, scripts, &fact_text(), &LIMITS)
 }
 
@@ -111,8 +115,8 @@ fn lines(expansion: &Expansion) -> Vec<String> {
 }
 
 fn check(def: &DataDef, page: impl FnMut(&str) -> Option<String>, expect: &[&str]) -> Expansion {
-    let mut scripts = Fake::new(|_: &str| None);
-    let expansion = run(def, &mut Fake::new(page), &mut scripts).unwrap();
+    let mut scripts = FakePage::new(|_: &str| None);
+    let expansion = run(def, &mut FakePage::new(page), &mut scripts).unwrap();
     assert_eq!(lines(&expansion), expect);
     expansion
 }
@@ -214,11 +218,11 @@ fn facts_not_found_or_blank_are_replaced_but_labels_never() {
 
 #[test]
 fn blank_facts_stay_unless_they_are_to_be_replaced() {
-    let plan = Plan::compile(&def(vec![seek("a", "a", 1, 1)], vec![])).unwrap();
+    let plan = DataDefPlan::compile(&def(vec![seek("a", "a", 1, 1)], vec![])).unwrap();
     let mut facts = fact_text();
     facts.blank_replace = false;
-    let mut page = Fake::new(|_: &str| Some(" ".to_owned()));
-    let mut scripts = Fake::new(|_: &str| None);
+    let mut page = FakePage::new(|_: &str| Some(" ".to_owned()));
+    let mut scripts = FakePage::new(|_: &str| None);
     let expansion = plan.expand(&context(), &mut page, &mut scripts, &facts, &LIMITS).unwrap();
     assert_eq!(lines(&expansion), [" | "]);
 }
@@ -230,13 +234,13 @@ fn scripts_come_first_and_null_falls_through() {
     scripted.prefix = texts(&["p-"]);
     let mut def = def(vec![scripted], vec![]);
     def.facts[0].script = text("g()");
-    let mut scripts = Fake::new(|script: &str| match script {
+    let mut scripts = FakePage::new(|script: &str| match script {
         "f(1)" => None,
         "f(2)" => Some(String::new()),
         "g()" => Some("null".to_owned()),
         _ => Some(script.to_owned()),
     });
-    let mut page = Fake::new(echo);
+    let mut page = FakePage::new(echo);
     let expansion = run(&def, &mut page, &mut scripts).unwrap();
     assert_eq!(lines(&expansion), ["p-q1|(none)", "p-|(none)", "p-f(3)|(none)"]);
     assert_eq!(page.asked, ["B|q1"]);
@@ -248,8 +252,9 @@ fn a_cell_is_looked_up_once_and_an_absent_one_too() {
     let mut def = def(vec![seek("a", "%{index}", 1, 3)], vec![seek("x", "x%{index}", 1, 2)]);
     def.dims.push(seek("href", "x1 attribute: href", 1, 1));
     def.query.selector = text("none");
-    let mut page = Fake::new(|question: &str| (question != "B|none").then(|| echo(question))?);
-    let mut scripts = Fake::new(|_: &str| None);
+    let mut page =
+        FakePage::new(|question: &str| (question != "B|none").then(|| echo(question))?);
+    let mut scripts = FakePage::new(|_: &str| None);
     run(&def, &mut page, &mut scripts).unwrap();
     assert_eq!(page.asked, ["B|1", "B|x1", "B|x1|href", "B|none", "B|x2", "B|2", "B|3"]);
 }
@@ -268,7 +273,7 @@ fn an_axis_sees_no_value_of_one_further_right() {
     let mut def = def(items, vec![seek("x", "x%{index}", 8, 8)]);
     def.query.selector = text("f");
     check(&def, echo, &["a1%{dim.value}|x8|f", "a2%{dim.value}|x8|f"]);
-    let plan = Plan::compile(&def).unwrap();
+    let plan = DataDefPlan::compile(&def).unwrap();
     let warning = &plan.warnings()[0].message;
     assert!(warning.contains("`%{dim.value}` has no value"), "{warning}");
 }
@@ -324,8 +329,8 @@ fn without_a_selector_there_is_no_value() {
 #[test]
 fn errors_name_definition_and_item() {
     let def = def(vec![seek("a", "a", 1, 1)], vec![]);
-    let mut page = Fake::new(|_: &str| Some("!".to_owned()));
-    let error = run(&def, &mut page, &mut Fake::new(|_: &str| None)).unwrap_err();
+    let mut page = FakePage::new(|_: &str| Some("!".to_owned()));
+    let error = run(&def, &mut page, &mut FakePage::new(|_: &str| None)).unwrap_err();
     assert_eq!(error.to_string(), "dataDef `bs`, item `a`: query `B|a`: broken");
 }
 
@@ -336,7 +341,7 @@ fn a_plan_tells_everything_that_is_wrong() {
     items[1].script = text("%{a.b.c.d}");
     let mut def = def(items, vec![]);
     def.query.block = Text::new("%{fact.value.x}");
-    let problems = Plan::compile(&def).unwrap_err();
+    let problems = DataDefPlan::compile(&def).unwrap_err();
     let all: Vec<&str> = problems.iter().map(|problem| &*problem.message).collect();
     assert_eq!(
         all,
@@ -354,5 +359,5 @@ fn a_plan_tells_everything_that_is_wrong() {
 #[test]
 fn plans_are_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
-    shared::<Plan>();
+    shared::<DataDefPlan>();
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::parser::bound::AxisNow;
+use crate::parser::bound::AxisState;
 
 fn head(kind: AxisKind, name: &str) -> AxisHead {
     AxisHead { kind, item_name: name.into(), match_text: None, order: None, constant: None }
@@ -7,7 +7,7 @@ fn head(kind: AxisKind, name: &str) -> AxisHead {
 
 /// Item `MC` (match `EPS \(TTM\)`, order 7, index 5, value `five`), dim `year` (index 2, value
 /// `two`), dim `unit` (constant `Rs`, index 9), fact.
-fn row() -> (Vec<AxisHead>, Vec<AxisNow>) {
+fn row() -> (Vec<AxisHead>, Vec<AxisState>) {
     let mut heads = vec![
         head(AxisKind::Item, "MC"),
         head(AxisKind::Dim, "year"),
@@ -19,7 +19,7 @@ fn row() -> (Vec<AxisHead>, Vec<AxisNow>) {
     heads[2].constant = Some("Rs".into());
     let now = [(5, Some("five")), (2, Some("two")), (9, None), (1, None)];
     let now =
-        now.map(|(index, value)| AxisNow { index, value: value.map(str::to_owned), last: None });
+        now.map(|(index, value)| AxisState { index, value: value.map(str::to_owned), last: None });
     (heads, now.to_vec())
 }
 

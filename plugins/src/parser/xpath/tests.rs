@@ -3,7 +3,7 @@ use crate::html::TreeLimits;
 
 fn ask(page: &str, block: &str, selector: &str) -> Result<Option<String>, ParseError> {
     let page = Document::parse(page, TreeLimits::default()).unwrap();
-    let mut compiled = Compiled::default();
+    let mut compiled = CompiledQueries::default();
     let mut queries = XpathQueries::new(&page, &mut compiled, XPathLimits::default());
     let first = queries.query(block, selector, None);
     assert_eq!(queries.query(block, selector, Some("href")), first, "attribute");

@@ -76,8 +76,8 @@ fn ragged_rows_end_each_at_its_own_end() {
 #[test]
 fn endless_ranges_fail_with_a_reason() {
     let mut endless = def(vec![seek("a", "a", 1, None)], vec![seek("x", "x", 1, 2)]);
-    let mut none = Fake::new(|_: &str| None);
-    let error = run(&endless, &mut Fake::new(echo), &mut none).unwrap_err();
+    let mut none = FakePage::new(|_: &str| None);
+    let error = run(&endless, &mut FakePage::new(echo), &mut none).unwrap_err();
     let expect = "dataDef `bs`: more than 1000 rows, item `a` does not end \
                   (setting `parser.rows.max`)";
     assert_eq!(error.to_string(), expect);
@@ -85,13 +85,13 @@ fn endless_ranges_fail_with_a_reason() {
     // No row at all, and still no end.
     endless.items[0].value = text("a");
     endless.dims = vec![seek("x", "x", 1, None)];
-    let error = run(&endless, &mut Fake::new(|_: &str| None), &mut none).unwrap_err();
+    let error = run(&endless, &mut FakePage::new(|_: &str| None), &mut none).unwrap_err();
     assert_eq!(error.to_string(), expect);
-    let plan = Plan::compile(&endless).unwrap();
+    let plan = DataDefPlan::compile(&endless).unwrap();
     assert!(plan.warnings()[0].message.contains("cannot end"));
 
     let wide = def(vec![seek("a", "a", 1, 2)], vec![seek("x", "x", 1, 4_000_000_000)]);
-    let error = run(&wide, &mut Fake::new(echo), &mut none).unwrap_err();
+    let error = run(&wide, &mut FakePage::new(echo), &mut none).unwrap_err();
     assert!(error.to_string().contains("item `x`"), "{error}");
 }
 
@@ -106,14 +106,14 @@ fn as_many_rows_as_allowed_are_fine() {
 
 #[test]
 fn a_deadline_ends_the_page_with_a_reason() {
-    let plan = Plan::compile(&def(vec![seek("a", "a", 3, None)], vec![])).unwrap();
+    let plan = DataDefPlan::compile(&def(vec![seek("a", "a", 3, None)], vec![])).unwrap();
     let limits = ExpandLimits {
         rows_max: usize::MAX,
         deadline: Some(Instant::now() + Duration::from_millis(5)),
     };
-    let mut scripts = Fake::new(|_: &str| None);
+    let mut scripts = FakePage::new(|_: &str| None);
     let error = plan
-        .expand(&context(), &mut Fake::new(echo), &mut scripts, &fact_text(), &limits)
+        .expand(&context(), &mut FakePage::new(echo), &mut scripts, &fact_text(), &limits)
         .unwrap_err();
     let message = error.to_string();
     assert!(message.contains("dataDef `bs`: out of time"), "{message}");
@@ -125,8 +125,8 @@ fn a_scripted_value_can_break_an_open_range() {
     let mut open = breaking(item("a"), &["3"]);
     open.range.last = None;
     open.script = text("%{index}");
-    let mut scripts = Fake::new(echo);
-    let expansion = run(&def(vec![open], vec![]), &mut Fake::new(echo), &mut scripts).unwrap();
+    let mut scripts = FakePage::new(echo);
+    let expansion = run(&def(vec![open], vec![]), &mut FakePage::new(echo), &mut scripts).unwrap();
     assert_eq!(lines(&expansion), ["1|1,1", "2|2,1", "3|3,1"]);
 }
 

@@ -6,30 +6,30 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::bound::{AxisNow, Bound};
-use super::plan::{QueryPlan, RowPlan};
+use super::bound::{AxisState, BoundTemplate};
+use super::plan::{CellQueryPlan, RowPlan};
 use super::{ParseError, Queries, Scripts};
 
 /// An answer; absent when nothing was found.
-pub(super) type Found = Option<Rc<str>>;
+pub(super) type CellText = Option<Rc<str>>;
 
-pub(super) struct Seeker<'s> {
+pub(super) struct CellLookup<'s> {
     queries: &'s mut dyn Queries,
     scripts: &'s mut dyn Scripts,
     /// By block, then by selector; few ask one selector for more than one attribute.
-    cells: HashMap<Box<str>, HashMap<Box<str>, Vec<Cell>>>,
-    scripted: HashMap<Box<str>, Found>,
+    cells: HashMap<Box<str>, HashMap<Box<str>, Vec<CachedCell>>>,
+    scripted: HashMap<Box<str>, CellText>,
     block: String,
     selector: String,
     attribute: String,
 }
 
-struct Cell {
+struct CachedCell {
     attribute: Option<Box<str>>,
-    found: Found,
+    found: CellText,
 }
 
-impl<'s> Seeker<'s> {
+impl<'s> CellLookup<'s> {
     pub(super) fn new(queries: &'s mut dyn Queries, scripts: &'s mut dyn Scripts) -> Self {
         Self {
             queries,
@@ -43,13 +43,13 @@ impl<'s> Seeker<'s> {
     }
 
     /// The value before anything is done to it: the script's, else the query's.
-    pub(super) fn seek(
+    pub(super) fn look_up(
         &mut self,
         row: &RowPlan,
-        now: &[AxisNow],
-        script: Option<&Bound>,
-        query: Option<&QueryPlan>,
-    ) -> Result<Found, ParseError> {
+        now: &[AxisState],
+        script: Option<&BoundTemplate>,
+        query: Option<&CellQueryPlan>,
+    ) -> Result<CellText, ParseError> {
         if let Some(script) = script
             && let Some(value) = self.eval(row, now, script)?
         {
@@ -64,14 +64,14 @@ impl<'s> Seeker<'s> {
     fn eval(
         &mut self,
         row: &RowPlan,
-        now: &[AxisNow],
-        script: &Bound,
-    ) -> Result<Found, ParseError> {
+        now: &[AxisState],
+        script: &BoundTemplate,
+    ) -> Result<CellText, ParseError> {
         let expression = script.fill(&row.heads, now, &mut self.selector);
         if let Some(found) = self.scripted.get(expression) {
             return Ok(found.clone());
         }
-        let found: Found = self.scripts.eval(expression)?.map(Rc::from);
+        let found: CellText = self.scripts.eval(expression)?.map(Rc::from);
         self.scripted.insert(expression.into(), found.clone());
         Ok(found)
     }
@@ -79,22 +79,22 @@ impl<'s> Seeker<'s> {
     fn query(
         &mut self,
         row: &RowPlan,
-        now: &[AxisNow],
-        query: &QueryPlan,
-    ) -> Result<Found, ParseError> {
+        now: &[AxisState],
+        query: &CellQueryPlan,
+    ) -> Result<CellText, ParseError> {
         let block = query.block.fill(&row.heads, now, &mut self.block);
         let selector = query.selector.fill(&row.heads, now, &mut self.selector);
         let attribute = query.attribute.as_ref();
         let attribute = attribute.map(|name| name.fill(&row.heads, now, &mut self.attribute));
         let known =
             self.cells.get(block).and_then(|selectors| selectors.get(selector)).and_then(|cells| {
-                let same = |cell: &&Cell| cell.attribute.as_deref() == attribute;
+                let same = |cell: &&CachedCell| cell.attribute.as_deref() == attribute;
                 cells.iter().find(same)
             });
         if let Some(cell) = known {
             return Ok(cell.found.clone());
         }
-        let found: Found = self.queries.query(block, selector, attribute)?.map(Rc::from);
+        let found: CellText = self.queries.query(block, selector, attribute)?.map(Rc::from);
         if !self.cells.contains_key(block) {
             self.cells.insert(block.into(), HashMap::new());
         }
@@ -102,7 +102,7 @@ impl<'s> Seeker<'s> {
             selectors
                 .entry(selector.into())
                 .or_default()
-                .push(Cell { attribute: attribute.map(Box::from), found: found.clone() });
+                .push(CachedCell { attribute: attribute.map(Box::from), found: found.clone() });
         }
         Ok(found)
     }
