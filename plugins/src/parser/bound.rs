@@ -1,47 +1,50 @@
-//! A template within a row: what the definition decides is filled in once, the rest for every row.
+//! A template bound to an axis of a row. Values from the definition are inserted when it is bound,
+//! and values from the page for each row.
 //!
-//! What a page says can never make filling in fail or grow without end.
+//! Values from a page can contain variables. They can neither make an insertion fail nor let it
+//! grow without limit.
 
 use std::sync::Arc;
 
 use super::template::{TemplateSegment, TemplateVariable, VariableProperty, segments};
 use crate::data::AxisKind;
 
-/// How many texts may be inserted into inserted texts, for one text in all; further variables stay
-/// as written. Without it two values that name each other would grow for ever.
+/// Most texts that are inserted into inserted texts, for one template. Further variables stay as
+/// written. Without it, two values that name each other would grow forever.
 const INSERTIONS_MAX: u32 = 64;
 
-/// Longest inserted text that is scanned for variables, and longest one put into another.
+/// Longest inserted text, in bytes, that is searched for variables. Also the longest text inserted
+/// into an inserted text.
 const INSERTED_BYTES_MAX: usize = 4096;
 
-/// What the definition says of one axis of a row, whatever the page.
+/// The part of an axis that the definition decides.
 #[derive(Debug, Clone)]
 pub(super) struct AxisHead {
     pub(super) kind: AxisKind,
     pub(super) item_name: Arc<str>,
     pub(super) match_text: Option<Arc<str>>,
     pub(super) order: Option<u32>,
-    /// The item's `value`.
+    /// The item's `value`, or its `match` without backslashes.
     pub(super) constant: Option<Arc<str>>,
 }
 
-/// Where one axis stands in the current row.
+/// The current state of one axis.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AxisState {
     pub(super) index: u32,
     pub(super) value: Option<String>,
-    /// Last index; open ranges get one when they break.
+    /// Last index. `None` for an open range until it ends.
     pub(super) last: Option<u32>,
 }
 
-/// A template within a row: what is left to fill in changes from row to row.
+/// A template bound to an axis of a row. The pieces that are left change from row to row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoundTemplate {
     own: usize,
-    /// Made from an inserted text.
+    /// Whether it was made from an inserted text.
     nested: bool,
     pieces: Vec<BoundTemplatePiece>,
-    /// Variables that can never have a value, as written.
+    /// Variables without a value in any row, as written.
     unfilled: Vec<String>,
 }
 
@@ -49,7 +52,7 @@ pub(super) struct BoundTemplate {
 enum BoundTemplatePiece {
     Text(String),
     Index(usize),
-    /// Axis and the variable as written, which stays when there is no value.
+    /// The axis, and the variable as written, which stays if the axis has no value.
     Value(usize, String),
 }
 
@@ -58,12 +61,12 @@ impl BoundTemplate {
     pub(super) fn constant(&self) -> Option<&str> {
         match &*self.pieces {
             [] => Some(""),
-            [BoundTemplatePiece::Text(words)] => Some(words),
+            [BoundTemplatePiece::Text(text)] => Some(text),
             _ => None,
         }
     }
 
-    /// Whether the text changes with the index of an axis further right.
+    /// Whether the text depends on the index of an axis further right.
     pub(super) fn reaches_right(&self) -> bool {
         self.pieces
             .iter()
@@ -75,7 +78,7 @@ impl BoundTemplate {
         &self.unfilled
     }
 
-    /// The text for the current row; `buffer` is only used when it changes from row to row.
+    /// The text for the current row. It is written to `buffer` if it changes from row to row.
     pub(super) fn fill<'b>(
         &'b self,
         heads: &[AxisHead],
@@ -99,14 +102,14 @@ impl BoundTemplate {
     ) {
         for piece in &self.pieces {
             match piece {
-                BoundTemplatePiece::Text(words) => out.push_str(words),
+                BoundTemplatePiece::Text(text) => out.push_str(text),
                 BoundTemplatePiece::Index(axis) => push_number(now[*axis].index, out),
                 BoundTemplatePiece::Value(axis, whole) => match &now[*axis].value {
                     None => out.push_str(whole),
                     Some(value) if self.nested && !count_insertion(value, insertions) => {
                         out.push_str(whole);
                     }
-                    Some(value) if holds_variable(value) => {
+                    Some(value) if has_variable(value) => {
                         let mut binder = TemplateBinder {
                             nested: true,
                             insertions: *insertions,
@@ -123,19 +126,19 @@ impl BoundTemplate {
     }
 }
 
-/// Whether a text may go into an inserted text; counts it if so.
+/// Whether a text may be inserted into an inserted text. Counts it if so.
 fn count_insertion(text: &str, insertions: &mut u32) -> bool {
     let may = *insertions > 0 && text.len() <= INSERTED_BYTES_MAX;
     *insertions -= u32::from(may);
     may
 }
 
-/// Whether a text would be scanned again when it is inserted.
-pub(super) fn holds_variable(text: &str) -> bool {
+/// Whether an inserted text is searched for variables.
+pub(super) fn has_variable(text: &str) -> bool {
     text.len() <= INSERTED_BYTES_MAX && text.contains("%{")
 }
 
-/// Appends without the allocation of `to_string`.
+/// Appends a number without allocating.
 fn push_number(number: u32, out: &mut String) {
     let mut digits = [0u8; 10];
     let mut at = digits.len();
@@ -154,7 +157,7 @@ fn push_number(number: u32, out: &mut String) {
 pub(super) struct TemplateBinder<'h> {
     own: usize,
     heads: &'h [AxisHead],
-    /// Within an inserted text.
+    /// Whether an inserted text is being bound.
     nested: bool,
     insertions: u32,
     pieces: Vec<BoundTemplatePiece>,
@@ -182,11 +185,11 @@ impl<'h> TemplateBinder<'h> {
         }
     }
 
-    pub(super) fn push_text(&mut self, words: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         if let Some(BoundTemplatePiece::Text(before)) = self.pieces.last_mut() {
-            before.push_str(words);
-        } else if !words.is_empty() {
-            self.pieces.push(BoundTemplatePiece::Text(words.to_owned()));
+            before.push_str(text);
+        } else if !text.is_empty() {
+            self.pieces.push(BoundTemplatePiece::Text(text.to_owned()));
         }
     }
 
@@ -205,7 +208,7 @@ impl<'h> TemplateBinder<'h> {
                 self.push_text(whole);
             }
             Some(text) => self.push_inserted(&text),
-            // Axes are evaluated from left to right: only those before have a value by now.
+            // Axes are evaluated from left to right, so only the axes before this one have a value.
             None if property == VariableProperty::Value && axis < self.own => {
                 self.pieces.push(BoundTemplatePiece::Value(axis, whole.to_owned()));
             }
@@ -216,19 +219,19 @@ impl<'h> TemplateBinder<'h> {
         }
     }
 
-    /// Adds a text that may hold variables itself. Those that name nothing stay as they are: the
-    /// text may be a page's, which must not be able to fail the parse.
+    /// Inserts a text and the variables in it. Variables that name nothing stay as written: the
+    /// text can come from a page, and a page must not make the parse fail.
     fn push_inserted(&mut self, text: &str) {
-        if !holds_variable(text) {
+        if !has_variable(text) {
             return self.push_text(text);
         }
         let outer = std::mem::replace(&mut self.nested, true);
         for segment in segments(text) {
             match segment {
-                TemplateSegment::Text(words) => self.push_text(words),
+                TemplateSegment::Text(text) => self.push_text(text),
                 TemplateSegment::Variable { whole, name, escaped, .. } => {
                     let place = TemplateVariable::parse(name).and_then(|variable| {
-                        Ok((variable.place(self.own, self.heads)?, variable.property))
+                        Ok((variable.axis_index(self.own, self.heads)?, variable.property))
                     });
                     match place {
                         Ok((axis, property)) if !escaped => {

@@ -1,7 +1,7 @@
-//! Compiled queries by their text, kept from page to page.
+//! Compiled queries by text, kept from page to page.
 //!
-//! `%{index}` makes many texts of one query, so the number kept is bounded: when the young half is
-//! full the old half is forgotten, and whatever is used again stays.
+//! `%{index}` makes one query many texts, so the number kept is limited. When the young half is
+//! full, it replaces the old half. A query that is used again moves to the young half.
 
 use std::collections::HashMap;
 use std::mem;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Queries kept by default.
 const QUERIES_MAX: usize = 4096;
 
-/// A bounded store of compiled queries; one for each thread that parses.
+/// A cache of compiled queries with a limit. Each parsing thread has its own.
 #[derive(Debug)]
 pub struct CompiledQueries<T> {
     young: HashMap<Box<str>, Arc<T>>,
@@ -25,12 +25,13 @@ impl<T> Default for CompiledQueries<T> {
 }
 
 impl<T> CompiledQueries<T> {
-    /// A store for so many queries, at least two.
+    /// A cache for `queries_max` queries, but at least two.
     pub fn new(queries_max: usize) -> Self {
         Self { young: HashMap::new(), old: HashMap::new(), half: (queries_max / 2).max(1) }
     }
 
-    /// The compiled form of `text`; made now if it is not known. Errors are not kept.
+    /// The compiled query of this text. It is compiled if the cache does not have it. Errors are
+    /// not cached.
     pub(super) fn get<E>(
         &mut self,
         text: &str,
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_again_stays_and_the_rest_is_forgotten() {
+    fn queries_in_use_stay_and_the_rest_is_dropped() {
         let mut made = Vec::new();
         let mut compiled = CompiledQueries::new(4);
         let mut get = |text: &str| {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_not_kept() {
+    fn errors_are_not_cached() {
         let mut compiled = CompiledQueries::new(4);
         assert_eq!(compiled.get("a", |_| Err::<u8, _>("no")), Err("no"));
         assert_eq!(compiled.get("a", |_| Ok::<_, ()>(1)).as_deref(), Ok(&1));

@@ -1,4 +1,5 @@
-//! Queries in CSS, after jsoup's manner: own texts of everything selected, joined.
+//! CSS queries as existing definitions expect them from jsoup: the own texts of all matches, joined
+//! by spaces.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -24,14 +25,14 @@ use crate::html::{Document, NodeId};
 pub struct CssQueries<'a> {
     document: &'a Document,
     compiled: &'a mut CompiledQueries<Selector>,
-    /// Elements of each block query, since many cells share one.
+    /// The matches of each block query, because many cells share one.
     blocks: HashMap<Box<str>, Rc<[NodeId]>>,
-    /// What the engine has learnt about the page.
+    /// Texts and positions of the page, shared by all selectors.
     learnt: TextCache,
 }
 
 impl<'a> CssQueries<'a> {
-    /// Queries about `document`; `compiled` outlives the page.
+    /// Queries about `document`. `compiled` is kept from page to page.
     pub fn new(document: &'a Document, compiled: &'a mut CompiledQueries<Selector>) -> Self {
         Self { document, compiled, blocks: HashMap::new(), learnt: TextCache::default() }
     }
@@ -45,7 +46,7 @@ impl<'a> CssQueries<'a> {
         Ok(found)
     }
 
-    /// What a selector finds from each root, one after the other, each element once.
+    /// The matches of a selector for each root in turn, without duplicates.
     fn select(&mut self, text: &str, roots: &[NodeId]) -> Result<Vec<NodeId>, ParseError> {
         let selector = self
             .compiled
@@ -56,7 +57,7 @@ impl<'a> CssQueries<'a> {
             let found = selector.select(self.document, *root, &mut self.learnt);
             all.append(&mut found.map_err(|error| ParseError::query(text, &error))?);
         }
-        // Blocks may lie within each other; from a single root nothing comes twice.
+        // Blocks can be nested. With a single root there are no duplicates.
         if roots.len() > 1 {
             let mut seen = HashSet::with_capacity(all.len());
             all.retain(|element| seen.insert(*element));
@@ -80,7 +81,7 @@ impl Queries for CssQueries<'_> {
         });
         Ok(texts.reduce(|mut joined, text| {
             if is_blank(&joined) {
-                // A blank before the first words is not kept; blanks alone stay what the first was.
+                // Blank texts are dropped, unless all are blank: then the first one is the result.
                 return if is_blank(&text) { joined } else { text };
             }
             if !is_blank(&text) {

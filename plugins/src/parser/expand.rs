@@ -1,21 +1,22 @@
-//! The odometer: every index of every axis, the rightmost turning fastest, one row each.
+//! Expands a data definition to rows: nested loops over the indexes of all axes, the rightmost
+//! innermost, with one row per combination.
 //!
-//! What a page does not hold ends an open range or leaves a hole, but never costs the rows that it
-//! does hold.
+//! A value that is missing on the page ends an open range or leaves the cell empty. It never
+//! discards other rows.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::bound::{AxisState, holds_variable};
+use super::bound::{AxisState, has_variable};
 use super::lookup::CellLookup;
 use super::plan::{AxisPlan, AxisSource, DataDefPlan, RowPlan};
 use super::{ParseError, Queries, Scripts, is_blank};
 use crate::data::{Axis, AxisKind, Data, Row};
 
-/// Notes kept of one page; more of them say nothing new.
+/// Most notes about one page; further ones repeat the same kind of problem.
 const NOTES_MAX: usize = 20;
 
-/// Whose page is parsed.
+/// Where the data of a page belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpandContext {
     /// Name of the locator.
@@ -26,7 +27,7 @@ pub struct ExpandContext {
     pub label: String,
 }
 
-/// What stands for facts that a page does not hold.
+/// The replacements for missing and blank facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactText {
     /// Whether a blank fact is replaced.
@@ -37,26 +38,26 @@ pub struct FactText {
     pub not_found_with: String,
 }
 
-/// Bounds on one page.
+/// Limits on one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpandLimits {
-    /// Rows of one page.
+    /// Most rows of one page.
     pub rows_max: usize,
-    /// When to give up.
+    /// Expansion stops at this time with [`ParseError::OutOfTime`]; `None` means no deadline.
     pub deadline: Option<Instant>,
 }
 
-/// The rows of a page, and what its author may want to know about them.
+/// The rows of a page, and notes for the author of the definition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expansion {
     /// The rows.
     pub data: Data,
-    /// Ranges that ended where nothing was found.
+    /// Open ranges that ended at a missing value.
     pub notes: Vec<String>,
 }
 
 impl DataDefPlan {
-    /// Takes the rows from one page.
+    /// Expands the definition on one page.
     pub fn expand(
         &self,
         context: &ExpandContext,
@@ -99,7 +100,8 @@ struct RowExpander<'w> {
     lookup: CellLookup<'w>,
     rows: Vec<Row>,
     notes: Vec<String>,
-    /// Times an open range ended without a row: those, too, must come to an end.
+    /// Passes that an open range ended without a row. They count towards `rows_max`, so that the
+    /// loop ends.
     passes_ended: usize,
 }
 
@@ -107,28 +109,30 @@ impl RowExpander<'_> {
     fn row(&mut self, row: &RowPlan) -> Result<(), ParseError> {
         let mut now = row.start();
         let mut noted = vec![false; now.len()];
-        let mut turned = 0;
-        // Once a value holds a variable itself, no one can tell what its users depend on.
-        let mut entangled = false;
+        let mut advanced = 0;
+        // After a value contains a variable, every cell may depend on every axis. Then all are
+        // evaluated for each row.
+        let mut values_have_variables = false;
         loop {
             self.check_time(row, &now)?;
-            let from = if entangled { 0 } else { turned.min(row.reaches_right) };
+            let from = if values_have_variables { 0 } else { advanced.min(row.reaches_right) };
             let ended = self.evaluate(row, &mut now, from)?;
             let still = &now[from..ended.unwrap_or(now.len())];
-            entangled |= still.iter().filter_map(|axis| axis.value.as_deref()).any(holds_variable);
+            values_have_variables |=
+                still.iter().filter_map(|axis| axis.value.as_deref()).any(has_variable);
             match ended {
                 None => self.emit(row, &now)?,
                 Some(axis) => self.end_pass(row, &now, axis, &mut noted)?,
             }
             match advance(row, &mut now, ended.unwrap_or(row.axes.len())) {
-                Some(axis) => turned = axis,
+                Some(axis) => advanced = axis,
                 None => return Ok(()),
             }
         }
     }
 
-    /// Gives the axes from `from` on their values, from left to right. The axis whose open range
-    /// ends here because nothing was found, if any; those after it are left alone.
+    /// Evaluates the axes from `from` on, from left to right. Returns the axis whose open range
+    /// ends here because its value is missing; the axes after it are not evaluated.
     fn evaluate(
         &mut self,
         row: &RowPlan,
@@ -139,7 +143,7 @@ impl RowExpander<'_> {
             let axis = &row.axes[own];
             let (script, query) = match &axis.source {
                 AxisSource::Constant(text) => {
-                    set(&mut now[own].value, text);
+                    set_text(&mut now[own].value, text);
                     continue;
                 }
                 AxisSource::LookedUp { script, query } => (script, query),
@@ -199,18 +203,18 @@ impl RowExpander<'_> {
         }
         let axis = &row.axes[own];
         let index = now[own].index;
-        // Without `breakAfter`, the first index that is not there is where such a range should end.
+        // Without `breakAfter`, an open range is expected to end at the first missing index.
         let expected = axis.break_after.is_none() && index > axis.first;
         if expected || std::mem::replace(&mut noted[own], true) || self.notes.len() >= NOTES_MAX {
             return Ok(());
         }
         let (plan, item) = (&self.plan.name, &row.heads[own].item_name);
         let why = if index == axis.first {
-            format!("gives no rows, nothing was found at its first index {index}")
+            format!("gives no rows: nothing was found at its first index {index}")
         } else {
             format!(
                 "ends before index {index}, where nothing was found; none of its breakAfter values \
-                 came up"
+                 was found"
             )
         };
         self.notes.push(format!("dataDef `{plan}`: item `{item}` {why}"));
@@ -242,31 +246,33 @@ impl RowExpander<'_> {
     }
 }
 
-/// The axis to blame for too many rows: an open one that has gone furthest, else the widest.
+/// The axis named in errors about too many rows: the open axis with the most indexes, else the
+/// widest.
 fn widest(row: &RowPlan, now: &[AxisState]) -> usize {
     let width = |own: &usize| {
         let (axis, now) = (&row.axes[*own], &now[*own]);
         let end = now.last.unwrap_or(now.index);
         (now.last.is_none(), end.saturating_sub(axis.first))
     };
-    // `max_by_key` takes the last of equals; the leftmost is the one people look at first.
+    // `max_by_key` takes the last of equal elements; the order is reversed to take the leftmost.
     (0..now.len()).rev().max_by_key(width).unwrap_or_default()
 }
 
-/// Turns the rightmost axis before `upto` that can turn, and sets all after it back to their start.
+/// Increments the rightmost axis before `upto` that has a next index, and resets all axes after it.
+/// Returns that axis.
 fn advance(row: &RowPlan, now: &mut [AxisState], upto: usize) -> Option<usize> {
-    let turned = (0..upto).rev().find(|axis| {
+    let advanced = (0..upto).rev().find(|axis| {
         let AxisState { index, last, .. } = now[*axis];
         index < last.unwrap_or(u32::MAX)
     })?;
-    now[turned].index += 1;
-    for (after, axis) in now.iter_mut().zip(&row.axes).skip(turned + 1) {
+    now[advanced].index += 1;
+    for (after, axis) in now.iter_mut().zip(&row.axes).skip(advanced + 1) {
         after.index = axis.first;
     }
-    Some(turned)
+    Some(advanced)
 }
 
-/// From what was found to what is printed.
+/// Sets the printed value from the raw one: adds prefixes, and replaces missing and blank facts.
 fn finish(
     axis: &AxisPlan,
     kind: AxisKind,
@@ -277,7 +283,7 @@ fn finish(
     match raw {
         None => *value = None,
         Some(raw) => {
-            let value = set(value, &axis.prefix);
+            let value = set_text(value, &axis.prefix);
             value.push_str(raw);
         }
     }
@@ -299,8 +305,8 @@ fn is_null_word(text: &str) -> bool {
     word.eq_ignore_ascii_case("null")
 }
 
-/// Puts a text where one may be already, keeping its memory.
-fn set<'v>(value: &'v mut Option<String>, text: &str) -> &'v mut String {
+/// Sets the text of an optional string, reusing its memory.
+fn set_text<'v>(value: &'v mut Option<String>, text: &str) -> &'v mut String {
     let value = value.get_or_insert_default();
     value.clear();
     value.push_str(text);

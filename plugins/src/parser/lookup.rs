@@ -1,7 +1,7 @@
-//! Asks scripts and queries, each question once a page.
+//! Evaluates scripts and queries, each only once per page.
 //!
-//! Answers are kept under the whole text of the question: a hash alone would one day give a cell
-//! the value of another.
+//! Results are stored by the whole text of the query. With hashes alone, a collision would give a
+//! cell the value of another.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,13 +10,14 @@ use super::bound::{AxisState, BoundTemplate};
 use super::plan::{CellQueryPlan, RowPlan};
 use super::{ParseError, Queries, Scripts};
 
-/// An answer; absent when nothing was found.
+/// A value, or `None` if nothing was found.
 pub(super) type CellText = Option<Rc<str>>;
 
 pub(super) struct CellLookup<'s> {
     queries: &'s mut dyn Queries,
     scripts: &'s mut dyn Scripts,
-    /// By block, then by selector; few ask one selector for more than one attribute.
+    /// By block, then by selector. A list is enough for attributes, because few selectors read more
+    /// than one.
     cells: HashMap<Box<str>, HashMap<Box<str>, Vec<CachedCell>>>,
     scripted: HashMap<Box<str>, CellText>,
     block: String,
@@ -42,7 +43,7 @@ impl<'s> CellLookup<'s> {
         }
     }
 
-    /// The value before anything is done to it: the script's, else the query's.
+    /// The raw value of a cell: the script's, or the query's if the script has none.
     pub(super) fn look_up(
         &mut self,
         row: &RowPlan,

@@ -1,7 +1,11 @@
-//! From a page to rows: a data definition, prepared once, is expanded over each page.
+//! From a page to rows: a data definition is compiled once and expanded on each page.
 //!
-//! [`Plan`] knows items, dims and facts; what a query means is left to a dialect, [`CssQueries`]
-//! or [`XpathQueries`]. Nothing here does I/O.
+//! [`DataDefPlan`] handles items, dims and facts. [`CssQueries`] and [`XpathQueries`] answer its
+//! queries, each in its own dialect. Nothing here does I/O.
+//!
+//! `template` parses texts with variables, `bound` binds them to an axis, and `plan` compiles a
+//! definition from them. `expand` loops over the indexes, and `lookup` asks each query only once
+//! per page.
 
 mod bound;
 mod compiled;
@@ -21,10 +25,10 @@ pub use plan::{DataDefPlan, PlanProblem};
 pub use template::{Template, TemplateError};
 pub use xpath::XpathQueries;
 
-/// Answers queries about one page, in one dialect.
+/// Answers queries about one page in one dialect.
 pub trait Queries {
-    /// The text that `selector` finds below `block`, or that of the named attribute; none when
-    /// nothing is there.
+    /// The text that `selector` finds below `block`, or the named attribute of its matches. `None`
+    /// if nothing matches.
     fn query(
         &mut self,
         block: &str,
@@ -33,53 +37,53 @@ pub trait Queries {
     ) -> Result<Option<String>, ParseError>;
 }
 
-/// Evaluates the scripts of items against one page.
+/// Evaluates the scripts of items on one page.
 pub trait Scripts {
-    /// The value of an expression as text; none when it is null or undefined.
+    /// The value of an expression as text; `None` if it is null or undefined.
     fn eval(&mut self, expression: &str) -> Result<Option<String>, ParseError>;
 }
 
-/// Why a page gave no rows.
+/// Why a page could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// A query that cannot be understood or answered.
+    /// A query that is invalid, or fails on the page.
     #[error("query `{query}`: {message}")]
     Query {
-        /// The query, variables filled in.
+        /// The query, with its variables replaced.
         query: String,
-        /// What is wrong with it.
+        /// The message shown to users.
         message: String,
     },
     /// A script that failed.
     #[error("script `{script}`: {message}")]
     Script {
-        /// The expression, variables filled in.
+        /// The expression, with its variables replaced.
         script: String,
-        /// What went wrong.
+        /// The message shown to users.
         message: String,
     },
-    /// An error and the item it befell.
+    /// An error and the item that caused it.
     #[error("dataDef `{data_def}`, item `{item}`: {problem}")]
     Item {
         /// Name of the data definition.
         data_def: String,
         /// Name of the item.
         item: String,
-        /// What went wrong.
+        /// The error itself.
         problem: Box<ParseError>,
     },
-    /// A range without a reachable end, or ranges that are too wide.
+    /// More rows than [`ExpandLimits::rows_max`].
     #[error(
-        "dataDef `{data_def}`: more than {rows_max} rows, item `{item}` does not end \
+        "dataDef `{data_def}`: more than {rows_max} rows, the range of item `{item}` does not end \
          (setting `parser.rows.max`)"
     )]
     TooManyRows {
         /// Name of the data definition.
         data_def: String,
-        /// The item whose range made them.
+        /// The item whose range caused them.
         item: String,
-        /// The bound.
+        /// The limit.
         rows_max: usize,
     },
     /// The deadline passed.
@@ -92,23 +96,24 @@ pub enum ParseError {
         data_def: String,
         /// The item whose range takes the time.
         item: String,
-        /// Where on it.
+        /// Current index of that item.
         index: u32,
-        /// Rows by then.
+        /// Number of rows found before that.
         rows: usize,
     },
 }
 
-/// Characters of a query or script that an error shows; a cell's whole text may be part of it.
+/// Characters of a query or script that an error shows. A query can contain the whole text of a
+/// cell.
 const SHOWN_MAX: usize = 300;
 
 impl ParseError {
-    /// An error about a query, shown shortened if it is long.
+    /// An error about a query, which is shortened if it is long.
     pub fn query(query: &str, message: &dyn fmt::Display) -> Self {
         Self::Query { query: shorten(query), message: message.to_string() }
     }
 
-    /// An error about a script, shown shortened if it is long.
+    /// An error about a script, which is shortened if it is long.
     pub fn script(script: &str, message: &dyn fmt::Display) -> Self {
         Self::Script { script: shorten(script), message: message.to_string() }
     }
@@ -121,12 +126,12 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Whether a text has nothing to see. A no-break space counts as something: it is what the cell of
-/// the page really holds.
+/// Whether a text is only white space. A no-break space is not: pages use it as the content of a
+/// cell.
 fn is_blank(text: &str) -> bool {
     text.chars().all(|letter| {
-        let unbreakable = matches!(letter, '\u{a0}' | '\u{2007}' | '\u{202f}');
-        letter.is_whitespace() && !unbreakable || matches!(letter, '\u{1c}'..='\u{1f}')
+        let is_no_break_space = matches!(letter, '\u{a0}' | '\u{2007}' | '\u{202f}');
+        letter.is_whitespace() && !is_no_break_space || matches!(letter, '\u{1c}'..='\u{1f}')
     })
 }
 

@@ -1,6 +1,7 @@
-//! A data definition made ready for pages: variables taken apart, names looked up, axes laid out.
+//! Compiles a data definition: parses its templates, resolves names and lays out the axes of each
+//! row.
 //!
-//! Made once a run and shared by all threads; a page only reads it.
+//! A plan is compiled once per run, and all threads share it.
 
 use std::sync::Arc;
 
@@ -10,16 +11,16 @@ use super::bound::{AxisHead, AxisState, BoundTemplate};
 use super::template::{Template, split_attribute};
 use crate::data::AxisKind;
 
-/// Something wrong with a data definition.
+/// A problem in a data definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanProblem {
-    /// Where it is written.
+    /// Where it is in the definition.
     pub at: Span,
-    /// What is wrong.
+    /// The message shown to users.
     pub message: String,
 }
 
-/// A data definition prepared for expansion.
+/// A compiled data definition.
 ///
 /// ```
 /// use spoonbill_defs::{DataDef, Item, Text};
@@ -37,32 +38,33 @@ pub struct DataDefPlan {
     warnings: Vec<PlanProblem>,
 }
 
-/// One item and one fact with all dims between them.
+/// The axes of the rows of one item and one fact, with all dims between them.
 #[derive(Debug, Clone)]
 pub(super) struct RowPlan {
     pub(super) heads: Vec<AxisHead>,
     pub(super) axes: Vec<AxisPlan>,
-    /// First axis that looks at an index further right: it changes whenever any axis turns.
+    /// The first axis that depends on an index further right. It must be evaluated again whenever
+    /// any axis changes.
     pub(super) reaches_right: usize,
 }
 
-/// How one axis gets its values.
+/// How an axis gets its values.
 #[derive(Debug, Clone)]
 pub(super) struct AxisPlan {
     pub(super) first: u32,
     pub(super) last: Option<u32>,
     pub(super) source: AxisSource,
-    /// Values that end an open range; none when the key is absent.
+    /// Values that end an open range; `None` if the definition has no `breakAfter`.
     pub(super) break_after: Option<Vec<String>>,
-    /// All prefixes in the order in which they are printed.
+    /// All prefixes, joined in the order in which they are printed.
     pub(super) prefix: String,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum AxisSource {
-    /// `value`, or `match` without backslashes: nothing is done to it.
+    /// `value`, or `match` without backslashes. It is printed without a prefix.
     Constant(String),
-    /// Asked of the script first, then of the page.
+    /// The value of the script, or the match of the query if the script has none.
     LookedUp { script: Option<BoundTemplate>, query: Option<Box<CellQueryPlan>> },
 }
 
@@ -74,7 +76,7 @@ pub(super) struct CellQueryPlan {
 }
 
 impl DataDefPlan {
-    /// Prepares a definition, or gives everything that is wrong with it.
+    /// Compiles a definition, or returns all its problems.
     pub fn compile(def: &DataDef) -> Result<Self, Vec<PlanProblem>> {
         let default_fact = [Item { name: Text::new("fact"), ..Item::default() }];
         let facts = if def.facts.is_empty() { &default_fact[..] } else { &def.facts[..] };
@@ -91,14 +93,14 @@ impl DataDefPlan {
         Ok(Self { name: def.name.as_str().into(), rows, warnings: compiler.warnings })
     }
 
-    /// What works, but hardly as its author meant it.
+    /// Parts that are valid but probably a mistake.
     pub fn warnings(&self) -> &[PlanProblem] {
         &self.warnings
     }
 }
 
 impl RowPlan {
-    /// Every axis at its first index, without a value.
+    /// The state of the first row: every axis at its first index.
     pub(super) fn start(&self) -> Vec<AxisState> {
         let axes = self.axes.iter().zip(&self.heads);
         axes.map(|(axis, head)| AxisState {
@@ -125,7 +127,7 @@ impl AxisPlan {
     }
 }
 
-/// Entries that bear the name of one before them: variables could not tell them apart.
+/// Items whose name another item before them has, so that variables could not tell them apart.
 fn duplicates(def: &DataDef) -> Vec<PlanProblem> {
     let names: Vec<&Text> =
         def.items.iter().chain(&def.dims).chain(&def.facts).map(|item| &item.name).collect();
@@ -167,10 +169,10 @@ impl PlanCompiler<'_> {
 
     fn axis(&mut self, own: usize, entry: &Item, heads: &[AxisHead]) -> AxisPlan {
         let IndexRange { first, last } = entry.range;
-        let constant = constant(entry);
+        let constant = constant_of(entry);
         if constant.is_some() && last.is_none() {
             let message = format!(
-                "the range of item `{}` is open and its value never changes: it cannot end",
+                "the range of item `{}` never ends: it is open, and the value never changes",
                 entry.name.as_str()
             );
             push_once(&mut self.warnings, entry.name.at, message);
@@ -200,7 +202,7 @@ impl PlanCompiler<'_> {
         let query = selector.and_then(|text| {
             let (selector, attribute) = split_attribute(&text.text);
             let block = &self.def.query.block;
-            // All three before any `?`, so that all their problems are found.
+            // All three are bound before the first `?`, so that all problems are reported.
             let block = self.bind(&block.text, block.at, own, heads);
             let selector = self.bind(selector, text.at, own, heads);
             let attribute = attribute.map(|name| self.bind(name, text.at, own, heads));
@@ -228,7 +230,7 @@ impl PlanCompiler<'_> {
             Ok(bound) => {
                 for whole in bound.unfilled() {
                     let message = format!(
-                        "variable `{whole}` has no value where item `{}` is looked up, so it stays \
+                        "variable `{whole}` has no value when item `{}` is looked up, so it stays \
                          as written",
                         heads[own].item_name
                     );
@@ -244,7 +246,7 @@ impl PlanCompiler<'_> {
     }
 }
 
-/// The same text stands in many rows, but is one mistake.
+/// Adds a problem once: the same text occurs in many rows.
 fn push_once(problems: &mut Vec<PlanProblem>, at: Span, message: String) {
     let problem = PlanProblem { at, message };
     if !problems.contains(&problem) {
@@ -252,8 +254,8 @@ fn push_once(problems: &mut Vec<PlanProblem>, at: Span, message: String) {
     }
 }
 
-/// The value an entry has whatever the page says: `value`, or `match` without backslashes.
-fn constant(entry: &Item) -> Option<String> {
+/// The value of an item that does not depend on the page: `value`, or `match` without backslashes.
+fn constant_of(entry: &Item) -> Option<String> {
     let given = entry.value.as_ref().map(|value| value.text.clone());
     given.or_else(|| Some(entry.match_text.as_ref()?.text.replace('\\', "")))
 }
@@ -265,6 +267,6 @@ fn head(kind: AxisKind, entry: &Item) -> AxisHead {
         item_name: arc(&entry.name),
         match_text: entry.match_text.as_ref().map(arc),
         order: entry.order,
-        constant: constant(entry).map(Arc::from),
+        constant: constant_of(entry).map(Arc::from),
     }
 }

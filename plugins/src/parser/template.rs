@@ -1,4 +1,4 @@
-//! Texts with variables `%{...}`: taken apart once, when the definition is read.
+//! Parses texts with variables `%{...}`, once, when the definition is compiled.
 
 use spoonbill_defs::suggest;
 
@@ -10,17 +10,17 @@ const PROPERTIES: [&str; 7] =
 
 const SEPARATOR: &str = " attribute: ";
 
-/// A text whose variables cannot be understood.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
-    /// What is wrong.
+    /// The message shown to users.
     pub message: String,
-    /// Byte of the text at which the variable starts.
+    /// Position of the variable, in bytes from 0.
     pub at: usize,
 }
 
-/// A text taken apart into words and variables.
+/// A text split at its variables.
 ///
 /// ```
 /// use spoonbill_plugins::parser::Template;
@@ -39,10 +39,10 @@ enum TemplatePiece {
     Text(String),
     Variable {
         variable: TemplateVariable,
-        /// As written, from `%{` to `}`.
+        /// The variable as written, from `%{` to `}`.
         whole: String,
         at: usize,
-        /// Printed instead of filled in; it must name something all the same.
+        /// Written `%%{...}`: printed as is. It must still be a valid variable.
         escaped: bool,
     },
 }
@@ -71,7 +71,7 @@ pub(super) enum VariableProperty {
 }
 
 impl Template {
-    /// Takes a text apart; every variable must have a known form, axis kind and property.
+    /// Parses a template. Every variable must have a valid form, kind of axis and property.
     pub fn compile(text: &str) -> Result<Self, TemplateError> {
         let pieces = segments(text).map(|segment| match segment {
             TemplateSegment::Text(words) => Ok(TemplatePiece::Text(words.to_owned())),
@@ -88,7 +88,7 @@ impl Template {
         Ok(Self { pieces: pieces.collect::<Result<_, _>>()? })
     }
 
-    /// Whether the text is the same for every row.
+    /// Whether the text is the same in all rows.
     pub fn is_constant(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             TemplatePiece::Text(_) => true,
@@ -96,9 +96,8 @@ impl Template {
         })
     }
 
-    /// Puts the text into a row: `own` is the place of the axis it belongs to among `heads`.
-    ///
-    /// What the definition alone decides is filled in here already.
+    /// Binds the template to axis number `own` of a row, and inserts everything that the definition
+    /// decides.
     pub(super) fn bind(
         &self,
         own: usize,
@@ -109,7 +108,7 @@ impl Template {
             match piece {
                 TemplatePiece::Text(words) => binder.push_text(words),
                 TemplatePiece::Variable { variable, whole, at, escaped } => {
-                    let axis = variable.place(own, heads).map_err(|why| TemplateError {
+                    let axis = variable.axis_index(own, heads).map_err(|why| TemplateError {
                         message: format!("variable `{whole}`: {why}"),
                         at: *at,
                     })?;
@@ -136,7 +135,7 @@ impl TemplateVariable {
             }
             _ => {
                 return Err(format!(
-                    "it has {} parts where three are the most: kind, item name, property",
+                    "it has {} parts, but the most are three: kind, item name, property",
                     parts.len()
                 ));
             }
@@ -144,8 +143,8 @@ impl TemplateVariable {
         Ok(Self { axis, property: parse_property(property)? })
     }
 
-    /// The axis of the row that is meant.
-    pub(super) fn place(&self, own: usize, heads: &[AxisHead]) -> Result<usize, String> {
+    /// The index of the axis that the variable refers to.
+    pub(super) fn axis_index(&self, own: usize, heads: &[AxisHead]) -> Result<usize, String> {
         match &self.axis {
             AxisRef::Own => Ok(own),
             AxisRef::First(kind) => heads
@@ -194,7 +193,7 @@ pub(super) enum TemplateSegment<'t> {
     Variable { whole: &'t str, name: &'t str, at: usize, escaped: bool },
 }
 
-/// Splits a text at its variables; `%{` without `}` is plain words.
+/// Splits a text at its variables. A `%{` without `}` is plain text.
 pub(super) fn segments(text: &str) -> impl Iterator<Item = TemplateSegment<'_>> {
     let mut done = 0;
     let mut variable = None;
@@ -227,7 +226,7 @@ pub(super) fn segments(text: &str) -> impl Iterator<Item = TemplateSegment<'_>> 
     })
 }
 
-/// Splits `css attribute: name` into its query and the attribute's name.
+/// Splits `css attribute: name` into the query and the name of the attribute.
 pub(super) fn split_attribute(selector: &str) -> (&str, Option<&str>) {
     let mut parts = selector.split(SEPARATOR);
     (parts.next().unwrap_or_default(), parts.next())

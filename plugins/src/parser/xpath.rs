@@ -1,4 +1,5 @@
-//! Queries in XPath, after HtmlUnit's manner: the raw text of the last node of the last block.
+//! XPath queries as existing definitions expect them from HtmlUnit: the text of the last match in
+//! the last block, not trimmed.
 
 use std::collections::HashMap;
 
@@ -25,12 +26,12 @@ pub struct XpathQueries<'a> {
     document: &'a Document,
     compiled: &'a mut CompiledQueries<XPath>,
     limits: XPathLimits,
-    /// The last node of each block query: no other one decides a value.
+    /// The last match of each block query. The other matches never decide a value.
     blocks: HashMap<Box<str>, Option<XNode>>,
 }
 
 impl<'a> XpathQueries<'a> {
-    /// Queries about `document`; `compiled` outlives the page.
+    /// Queries about `document`. `compiled` is kept from page to page.
     pub fn new(
         document: &'a Document,
         compiled: &'a mut CompiledQueries<XPath>,
@@ -47,7 +48,7 @@ impl<'a> XpathQueries<'a> {
         let last = match self.evaluate(block, root)? {
             XPathValue::Nodes(nodes) => nodes.last().copied(),
             XPathValue::Text(_) | XPathValue::Number(_) | XPathValue::Boolean(_) => {
-                let message = "a block must give nodes, not a string, number or boolean";
+                let message = "a block must select nodes, not a string, number or boolean";
                 return Err(ParseError::query(block, &message));
             }
         };
@@ -68,7 +69,7 @@ impl Queries for XpathQueries<'_> {
         &mut self,
         block: &str,
         selector: &str,
-        // Attributes are nodes here (`@href`); the definition's ` attribute: ` means nothing.
+        // XPath selects attributes with `@href`, so ` attribute: ` is ignored.
         _attribute: Option<&str>,
     ) -> Result<Option<String>, ParseError> {
         let Some(block) = self.block(block)? else {

@@ -19,7 +19,7 @@ fn own_texts_are_joined_by_one_space() {
 }
 
 #[test]
-fn blank_and_absent_are_two_things() {
+fn a_blank_text_differs_from_a_missing_one() {
     let page = "<div><p> <p></div>";
     check(page, "div", "p", None, Some(""));
     check(page, "div", "i", None, None);
@@ -35,7 +35,7 @@ fn every_block_is_searched_and_an_element_counts_once() {
 }
 
 #[test]
-fn blocks_come_one_after_the_other_in_their_order() {
+fn blocks_are_searched_in_document_order() {
     let page = "<section><ul><li>1</ul><p>x<li>2</section><ul><li>3</ul>";
     check(page, "section, ul", "li", None, Some("1 2 3"));
     let nested = "<div id=a><b>1</b><div id=b><b>2</b></div><b>3</b></div>";
@@ -44,7 +44,7 @@ fn blocks_come_one_after_the_other_in_their_order() {
 }
 
 #[test]
-fn attributes_are_raw_and_missing_ones_empty() {
+fn attributes_are_not_trimmed_and_empty_if_missing() {
     let page = "<p><a href=' x '>1</a><a>2</a><a HREF='y'>3</a><i>4</i></p>";
     check(page, "p", "a", Some("href"), Some(" x  y"));
     check(page, "p", "a", Some("HREF"), Some(" x  y"));
@@ -53,7 +53,7 @@ fn attributes_are_raw_and_missing_ones_empty() {
 }
 
 #[test]
-fn a_query_that_cannot_be_understood_is_named() {
+fn an_error_names_the_invalid_query() {
     let page = Document::parse("<p>", TreeLimits::default()).unwrap();
     let mut compiled = CompiledQueries::default();
     let mut queries = CssQueries::new(&page, &mut compiled);

@@ -4,7 +4,7 @@ use spoonbill_defs::{DataDef, IndexRange, Item, ItemQuery, Text};
 
 use super::*;
 
-/// A page as a function from `block|selector|attribute` to text, counting what it is asked.
+/// A page as a function from `block|selector|attribute` to text. It records the questions.
 struct FakePage<F> {
     answer: F,
     asked: Vec<String>,
@@ -121,14 +121,14 @@ fn check(def: &DataDef, page: impl FnMut(&str) -> Option<String>, expect: &[&str
     expansion
 }
 
-/// Answers with the question itself.
+/// Answers each question with the question itself.
 #[expect(clippy::unnecessary_wraps, reason = "a page may hold nothing")]
 fn echo(question: &str) -> Option<String> {
     Some(question.replace("B|", ""))
 }
 
 #[test]
-fn the_rightmost_axis_turns_fastest_and_items_come_one_after_the_other() {
+fn the_rightmost_axis_is_the_innermost_loop() {
     let items = vec![seek("a", "a%{index}", 1, 2), seek("b", "b%{index}", 7, 7)];
     let mut def = def(items, vec![seek("x", "x%{index}", 1, 2), seek("y", "y%{index}", 4, 5)]);
     def.query.selector = text("%{item.index}.%{dim.x.index}.%{dim.y.index}");
@@ -161,7 +161,7 @@ fn the_rightmost_axis_turns_fastest_and_items_come_one_after_the_other() {
 }
 
 #[test]
-fn constants_take_part_in_nothing() {
+fn constants_are_printed_without_prefix_break_or_script() {
     let constant = Item {
         value: text(r"a\b"),
         match_text: text("not this"),
@@ -178,13 +178,14 @@ fn constants_take_part_in_nothing() {
     };
     let mut def = def(vec![constant, matching], vec![]);
     def.facts[0].value = text(" ");
-    let expansion = check(&def, |_| panic!("nothing to ask"), &["a\\b| ", "a\\b| ", "EPS (TTM)| "]);
+    let expansion =
+        check(&def, |_| panic!("a constant needs no query"), &["a\\b| ", "a\\b| ", "EPS (TTM)| "]);
     let eps = &expansion.data.rows[2].axes[0];
     assert_eq!(eps.match_text.as_deref(), Some(r"EPS \(TTM\)"));
 }
 
 #[test]
-fn prefixes_are_put_in_front_one_after_the_other() {
+fn each_prefix_is_put_before_the_last() {
     let mut prefixed = seek("a", "a", 1, 1);
     prefixed.prefix = texts(&["p1 ", "p2 ", "p3 "]);
     let mut missing = prefixed.clone();
@@ -201,7 +202,7 @@ fn prefixes_are_put_in_front_one_after_the_other() {
 }
 
 #[test]
-fn facts_not_found_or_blank_are_replaced_but_labels_never() {
+fn missing_and_blank_facts_are_replaced_but_items_never() {
     let def = def(vec![seek("a", "%{index}", 1, 6)], vec![]);
     let page = |question: &str| match question {
         "B|1" | "B|1,1" => None,
@@ -217,7 +218,7 @@ fn facts_not_found_or_blank_are_replaced_but_labels_never() {
 }
 
 #[test]
-fn blank_facts_stay_unless_they_are_to_be_replaced() {
+fn blank_facts_stay_if_the_setting_says_so() {
     let plan = DataDefPlan::compile(&def(vec![seek("a", "a", 1, 1)], vec![])).unwrap();
     let mut facts = fact_text();
     facts.blank_replace = false;
@@ -228,7 +229,7 @@ fn blank_facts_stay_unless_they_are_to_be_replaced() {
 }
 
 #[test]
-fn scripts_come_first_and_null_falls_through() {
+fn a_query_runs_only_if_the_script_gives_null() {
     let mut scripted = seek("a", "q%{index}", 1, 3);
     scripted.script = text("f(%{index})");
     scripted.prefix = texts(&["p-"]);
@@ -244,11 +245,11 @@ fn scripts_come_first_and_null_falls_through() {
     let expansion = run(&def, &mut page, &mut scripts).unwrap();
     assert_eq!(lines(&expansion), ["p-q1|(none)", "p-|(none)", "p-f(3)|(none)"]);
     assert_eq!(page.asked, ["B|q1"]);
-    assert_eq!(scripts.asked, ["f(1)", "g()", "f(2)", "f(3)"], "g() once a page");
+    assert_eq!(scripts.asked, ["f(1)", "g()", "f(2)", "f(3)"], "g() runs once per page");
 }
 
 #[test]
-fn a_cell_is_looked_up_once_and_an_absent_one_too() {
+fn each_cell_is_queried_once_even_if_missing() {
     let mut def = def(vec![seek("a", "%{index}", 1, 3)], vec![seek("x", "x%{index}", 1, 2)]);
     def.dims.push(seek("href", "x1 attribute: href", 1, 1));
     def.query.selector = text("none");
@@ -260,7 +261,7 @@ fn a_cell_is_looked_up_once_and_an_absent_one_too() {
 }
 
 #[test]
-fn an_axis_may_look_at_the_index_of_one_further_right() {
+fn an_axis_can_use_an_index_further_right() {
     let items = vec![seek("a", "a%{dim.index}", 1, 2)];
     let mut def = def(items, vec![seek("x", "x", 8, 9)]);
     def.query.selector = text("%{item.value}");
@@ -268,7 +269,7 @@ fn an_axis_may_look_at_the_index_of_one_further_right() {
 }
 
 #[test]
-fn an_axis_sees_no_value_of_one_further_right() {
+fn an_axis_cannot_use_a_value_further_right() {
     let items = vec![seek("a", "a%{index}%{dim.value}", 1, 2)];
     let mut def = def(items, vec![seek("x", "x%{index}", 8, 8)]);
     def.query.selector = text("f");
@@ -305,7 +306,7 @@ fn three_part_variables_on_items_and_variables_in_the_block() {
 }
 
 #[test]
-fn facts_of_ones_own() {
+fn a_definition_can_name_its_facts() {
     let mut def = def(vec![seek("a", "a", 1, 1)], vec![]);
     def.query.selector = text("%{itemName}%{index}%{order}");
     let mut first = seek("open", "ignored", 1, 2);
@@ -323,7 +324,7 @@ fn facts_of_ones_own() {
 fn without_a_selector_there_is_no_value() {
     let mut def = def(vec![item("a")], vec![]);
     def.query.selector = None;
-    check(&def, |_| panic!("nothing to ask"), &["null|(none)"]);
+    check(&def, |_| panic!("a constant needs no query"), &["null|(none)"]);
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn errors_name_definition_and_item() {
 }
 
 #[test]
-fn a_plan_tells_everything_that_is_wrong() {
+fn compiling_reports_all_problems() {
     let mut items = vec![seek("a", "%{idex}", 1, 1), seek("b", "%{item.a.index}", 1, 1)];
     items.push(seek("b", "%{dim.index}", 1, 1));
     items[1].script = text("%{a.b.c.d}");
@@ -349,7 +350,7 @@ fn a_plan_tells_everything_that_is_wrong() {
             "dataDef `bs` has more than one item named `b`",
             "variable `%{fact.value.x}`: there is no property `x`",
             "variable `%{idex}`: there is no property `idex`; did you mean `index`?",
-            "variable `%{a.b.c.d}`: it has 4 parts where three are the most: kind, item name, property",
+            "variable `%{a.b.c.d}`: it has 4 parts, but the most are three: kind, item name, property",
             "variable `%{item.a.index}`: the rows of item `b` have no item named `a`",
             "variable `%{dim.index}`: the definition has no dim",
         ]
@@ -357,7 +358,7 @@ fn a_plan_tells_everything_that_is_wrong() {
 }
 
 #[test]
-fn plans_are_shared_by_threads() {
+fn plans_can_be_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<DataDefPlan>();
 }

@@ -6,7 +6,7 @@ fn head(kind: AxisKind, name: &str) -> AxisHead {
 }
 
 /// Item `MC` (match `EPS \(TTM\)`, order 7, index 5, value `five`), dim `year` (index 2, value
-/// `two`), dim `unit` (constant `Rs`, index 9), fact.
+/// `two`), dim `unit` (constant `Rs`, index 9), and a fact.
 fn row() -> (Vec<AxisHead>, Vec<AxisState>) {
     let mut heads = vec![
         head(AxisKind::Item, "MC"),
@@ -57,15 +57,15 @@ fn match_keeps_its_backslashes() {
 }
 
 #[test]
-fn a_property_without_a_value_leaves_the_variable() {
+fn a_variable_without_value_stays_as_written() {
     check("a %{dim.match} b %{order}", "a %{dim.match} b %{order}");
-    assert_eq!(fill(0, "%{dim.value}"), "%{dim.value}", "further right");
-    assert_eq!(fill(1, "%{value}"), "%{value}", "its own");
-    assert_eq!(fill(0, "%{dim.unit.value}"), "Rs", "a constant is known anywhere");
+    assert_eq!(fill(0, "%{dim.value}"), "%{dim.value}", "an axis further right");
+    assert_eq!(fill(1, "%{value}"), "%{value}", "its own axis");
+    assert_eq!(fill(0, "%{dim.unit.value}"), "Rs", "a constant of a later axis");
 }
 
 #[test]
-fn the_escape_prints_the_variable() {
+fn an_escaped_variable_is_printed() {
     check("%%{item.index}", "%{item.index}");
     check("100%%%{index} %{index}%%{index}", "100%%{index} 1%{index}");
     check_error("%%{item.colour}", "no property `colour`", 1);
@@ -73,13 +73,13 @@ fn the_escape_prints_the_variable() {
 }
 
 #[test]
-fn what_looks_like_a_variable_but_is_none() {
+fn an_incomplete_variable_is_plain_text() {
     check("50% {x} %{index", "50% {x} %{index");
     check("%}{index}", "%}{index}");
 }
 
 #[test]
-fn what_cannot_be_understood_is_an_error_with_its_place() {
+fn errors_have_the_position_of_the_variable() {
     check_error("tr %{idex}", "did you mean `index`?", 3);
     check_error("%{}", "no property ``", 0);
     check_error("%{index:-1}", "no property `index:-1`", 0);
@@ -93,7 +93,7 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
 }
 
 #[test]
-fn inserted_text_is_scanned_again() {
+fn variables_in_inserted_text_are_replaced() {
     let (mut heads, mut now) = row();
     heads[0].match_text = Some("<%{dim.index} %%{index} %{nothing}>".into());
     now[1].value = Some("two of %{item.value} %{no.such.thing}".into());
@@ -104,7 +104,7 @@ fn inserted_text_is_scanned_again() {
 }
 
 #[test]
-fn texts_that_insert_each_other_come_to_an_end() {
+fn texts_that_insert_each_other_end() {
     let (mut heads, mut now) = row();
     heads[0].match_text = Some("%{item.match}%{item.match}".into());
     now[0].value = Some("%{item.value}%{dim.value}".into());
@@ -116,7 +116,7 @@ fn texts_that_insert_each_other_come_to_an_end() {
 }
 
 #[test]
-fn only_an_index_further_right_reaches_right() {
+fn only_an_index_of_a_later_axis_reaches_right() {
     let (heads, _) = row();
     let reaches = |own, text| {
         let template = Template::compile(text).unwrap();

@@ -16,7 +16,7 @@ fn check(page: &str, block: &str, selector: &str, expect: Option<&str>) {
 }
 
 #[test]
-fn the_last_node_wins_and_its_text_is_raw() {
+fn the_last_node_decides_and_its_text_is_not_trimmed() {
     let page = "<div><p>one</p><p> two\n <b> three</b> </p></div>";
     check(page, "//div", "p", Some(" two\n  three "));
     check(page, "//div", "p[1]", Some("one"));
@@ -25,7 +25,7 @@ fn the_last_node_wins_and_its_text_is_raw() {
 }
 
 #[test]
-fn the_last_block_wins_even_if_it_has_nothing() {
+fn the_last_block_decides_even_without_a_match() {
     let page = "<div><p>1</p></div><div><p>2</p><i>x</i></div>";
     check(page, "//div", "p", Some("2"));
     check(page, "//div", "i", Some("x"));
@@ -46,13 +46,13 @@ fn attributes_and_strings_are_values_but_numbers_and_booleans_are_not() {
 }
 
 #[test]
-fn a_block_must_be_nodes() {
+fn a_block_must_select_nodes() {
     let error = ask("<p>", "string(//p)", "p").unwrap_err();
-    assert!(error.to_string().contains("a block must give nodes"), "{error}");
+    assert!(error.to_string().contains("a block must select nodes"), "{error}");
 }
 
 #[test]
-fn a_query_that_cannot_be_understood_is_named() {
+fn an_error_names_the_invalid_query() {
     let error = ask("<p>", "//p", "p['it's']").unwrap_err();
     assert!(error.to_string().starts_with("query `p['it's']`: "), "{error}");
 }

@@ -1,11 +1,11 @@
-//! Where ranges end: bounds, breaks, nothing found, limits.
+//! The ends of ranges: bounds, `breakAfter`, missing values, limits.
 
 use std::time::Duration;
 
 use super::*;
 
 #[test]
-fn a_break_keeps_its_own_index_and_ends_there() {
+fn a_break_value_is_the_last_index() {
     let open = breaking(seek("a", "%{index}", 5, None), &["nope", "7"]);
     let single = def(vec![open.clone()], vec![]);
     check(&single, echo, &["5|5,1", "6|6,1", "7|7,1"]);
@@ -18,14 +18,14 @@ fn a_break_keeps_its_own_index_and_ends_there() {
 }
 
 #[test]
-fn a_break_looks_at_the_value_before_its_prefix_and_exactly() {
+fn a_break_value_must_equal_the_value_without_prefix() {
     let mut open = breaking(seek("a", "v%{index}", 1, None), &["V1", " v1", "v2"]);
     open.prefix = texts(&["p"]);
     check(&def(vec![open], vec![]), echo, &["pv1|1,1", "pv2|2,1"]);
 }
 
 #[test]
-fn a_break_on_a_bounded_range_does_nothing() {
+fn a_break_value_does_not_end_a_bounded_range() {
     let bounded = breaking(seek("a", "%{index}", 1, 3), &["2"]);
     let page = |question: &str| (question != "B|1").then(|| echo(question))?;
     let expansion = check(&def(vec![bounded], vec![]), page, &["null|1,1", "2|2,1", "3|3,1"]);
@@ -33,7 +33,7 @@ fn a_break_on_a_bounded_range_does_nothing() {
 }
 
 #[test]
-fn a_break_of_a_dim_holds_for_the_rest_of_its_item_only() {
+fn a_break_of_a_dim_applies_to_its_item_only() {
     let dim = breaking(seek("x", "%{item.index}%{index}", 1, None), &["12", "73"]);
     let items = vec![seek("a", "a%{index}", 1, 2), seek("b", "b%{index}", 7, 7)];
     let mut def = def(items, vec![dim]);
@@ -43,7 +43,7 @@ fn a_break_of_a_dim_holds_for_the_rest_of_its_item_only() {
 }
 
 #[test]
-fn an_open_range_ends_where_nothing_is_found_and_keeps_its_rows() {
+fn an_open_range_ends_at_a_missing_value_and_keeps_its_rows() {
     let open = breaking(seek("a", "%{index}", 1, None), &["end"]);
     let other = seek("b", "b%{index}", 1, 1);
     let page = |question: &str| (question != "B|3").then(|| echo(question))?;
@@ -53,12 +53,12 @@ fn an_open_range_ends_where_nothing_is_found_and_keeps_its_rows() {
     assert_eq!(
         expansion.notes,
         ["dataDef `bs`: item `a` ends before index 3, where nothing was found; \
-          none of its breakAfter values came up"]
+          none of its breakAfter values was found"]
     );
 }
 
 #[test]
-fn ragged_rows_end_each_at_its_own_end() {
+fn a_dim_can_end_at_another_index_for_each_item() {
     let dim = seek("x", "%{item.index}/%{index}", 1, None);
     let mut def = def(vec![seek("a", "a%{index}", 1, 3)], vec![dim]);
     def.query.selector = text("f");
@@ -69,26 +69,26 @@ fn ragged_rows_end_each_at_its_own_end() {
     let expansion = check(&def, page, &["a1|1/1|f", "a3|3/1|f", "a3|3/2|f"]);
     assert_eq!(
         expansion.notes,
-        ["dataDef `bs`: item `x` gives no rows, nothing was found at its first index 1"]
+        ["dataDef `bs`: item `x` gives no rows: nothing was found at its first index 1"]
     );
 }
 
 #[test]
-fn endless_ranges_fail_with_a_reason() {
+fn endless_ranges_fail_and_name_the_item() {
     let mut endless = def(vec![seek("a", "a", 1, None)], vec![seek("x", "x", 1, 2)]);
     let mut none = FakePage::new(|_: &str| None);
     let error = run(&endless, &mut FakePage::new(echo), &mut none).unwrap_err();
-    let expect = "dataDef `bs`: more than 1000 rows, item `a` does not end \
+    let expect = "dataDef `bs`: more than 1000 rows, the range of item `a` does not end \
                   (setting `parser.rows.max`)";
     assert_eq!(error.to_string(), expect);
 
-    // No row at all, and still no end.
+    // Also for a range that never gives a row.
     endless.items[0].value = text("a");
     endless.dims = vec![seek("x", "x", 1, None)];
     let error = run(&endless, &mut FakePage::new(|_: &str| None), &mut none).unwrap_err();
     assert_eq!(error.to_string(), expect);
     let plan = DataDefPlan::compile(&endless).unwrap();
-    assert!(plan.warnings()[0].message.contains("cannot end"));
+    assert!(plan.warnings()[0].message.contains("never ends"));
 
     let wide = def(vec![seek("a", "a", 1, 2)], vec![seek("x", "x", 1, 4_000_000_000)]);
     let error = run(&wide, &mut FakePage::new(echo), &mut none).unwrap_err();
@@ -96,7 +96,7 @@ fn endless_ranges_fail_with_a_reason() {
 }
 
 #[test]
-fn as_many_rows_as_allowed_are_fine() {
+fn the_greatest_number_of_rows_is_accepted() {
     check(
         &def(vec![seek("a", "a", 1, 1000)], vec![]),
         |_| Some(String::new()),
@@ -105,7 +105,7 @@ fn as_many_rows_as_allowed_are_fine() {
 }
 
 #[test]
-fn a_deadline_ends_the_page_with_a_reason() {
+fn a_deadline_stops_the_page_and_names_the_item() {
     let plan = DataDefPlan::compile(&def(vec![seek("a", "a", 3, None)], vec![])).unwrap();
     let limits = ExpandLimits {
         rows_max: usize::MAX,
@@ -131,7 +131,7 @@ fn a_scripted_value_can_break_an_open_range() {
 }
 
 #[test]
-fn the_range_0_and_reversed_bounds() {
+fn ranges_can_start_at_0_and_have_reversed_bounds() {
     check(&def(vec![seek("a", "%{index}", 0, 0)], vec![]), echo, &["0|0,1"]);
     let expect = ["2|2,1", "3|3,1", "4|4,1"];
     check(&def(vec![seek("a", "%{index}", 4, 2)], vec![]), echo, &expect);
