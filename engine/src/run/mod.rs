@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spoonbill_plugins::dates::Pattern;
+use spoonbill_plugins::dates::DatePattern;
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
 use tokio::sync::watch;
@@ -484,7 +484,7 @@ fn task_mediator(
         pace,
         date_text: date.0.to_string(),
         date,
-        pattern: Pattern::compile(&config.dates.pattern)
+        pattern: DatePattern::compile(&config.dates.pattern)
             .map_err(|error| RunError::Internal(error.to_string()))?,
     })
 }

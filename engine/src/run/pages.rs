@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Zoned;
-use spoonbill_plugins::dates::{Pattern, live_until};
+use spoonbill_plugins::dates::{DatePattern, live_until};
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::{HttpLoader, Loaded, Way};
 use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target};
@@ -68,7 +68,7 @@ pub(crate) struct TaskMediator {
     pub date: RunDate,
     pub date_text: String,
     /// The pattern of absolute dates in `live`.
-    pub pattern: Pattern,
+    pub pattern: DatePattern,
 }
 
 /// What came of a job.

@@ -2,7 +2,7 @@
 
 use super::roll::{self, Roll};
 use super::{ConvertError, Converter};
-use crate::dates::{DateSetup, Dialect, Moment, Pattern};
+use crate::dates::{DateDialect, DatePattern, DateSetup, Moment};
 use crate::options::{OptionProblem, Options};
 use spoonbill_defs::Text;
 
@@ -13,7 +13,7 @@ use spoonbill_defs::Text;
 #[derive(Debug, Clone)]
 pub struct DateRoller {
     input: Alternatives,
-    output: Pattern,
+    output: DatePattern,
     rolls: Vec<Roll>,
 }
 
@@ -21,7 +21,7 @@ pub struct DateRoller {
 #[derive(Debug, Clone)]
 pub struct DateFormatter {
     input: Alternatives,
-    output: Pattern,
+    output: DatePattern,
 }
 
 impl DateRoller {
@@ -29,8 +29,8 @@ impl DateRoller {
     pub const OPTIONS: &'static [&'static str] = &["item", "inPattern", "outPattern", "roll"];
 
     pub(super) fn read(options: &mut Options, setup: &DateSetup) -> Option<Self> {
-        let input = Alternatives::read(options, Dialect::Calendar, setup);
-        let output = output(options, Dialect::Calendar);
+        let input = Alternatives::read(options, DateDialect::Calendar, setup);
+        let output = output(options, DateDialect::Calendar);
         let rolls = match options.required("roll").map(Roll::read_all) {
             Some(Ok(rolls)) => Some(rolls),
             Some(Err(problems)) => {
@@ -50,8 +50,11 @@ impl Converter for DateRoller {
         let rolled = roll::apply(&self.rolls, date.at)
             .ok_or_else(|| ConvertError::OutOfRange { value: text.to_owned() })?;
         // Kept as it is when nothing moved: an hour that the clocks show twice would jump.
-        let moment =
-            if rolled == date.at { date } else { Moment::settle(rolled, zone, Dialect::Calendar) };
+        let moment = if rolled == date.at {
+            date
+        } else {
+            Moment::settle(rolled, zone, DateDialect::Calendar)
+        };
         Ok(self.output.print(&moment))
     }
 }
@@ -61,8 +64,8 @@ impl DateFormatter {
     pub const OPTIONS: &'static [&'static str] = &["item", "inPattern", "outPattern"];
 
     pub(super) fn read(options: &mut Options, setup: &DateSetup) -> Option<Self> {
-        let input = Alternatives::read(options, Dialect::Time, setup);
-        let output = output(options, Dialect::Time);
+        let input = Alternatives::read(options, DateDialect::Time, setup);
+        let output = output(options, DateDialect::Time);
         Some(Self { input: input?, output: output? })
     }
 }
@@ -77,14 +80,14 @@ impl Converter for DateFormatter {
 #[derive(Debug, Clone)]
 struct Alternatives {
     source: String,
-    patterns: Vec<Pattern>,
+    patterns: Vec<DatePattern>,
     setup: DateSetup,
 }
 
 impl Alternatives {
-    fn read(options: &mut Options, dialect: Dialect, setup: &DateSetup) -> Option<Self> {
+    fn read(options: &mut Options, dialect: DateDialect, setup: &DateSetup) -> Option<Self> {
         let text = options.required("inPattern")?;
-        let patterns: Vec<Option<Pattern>> =
+        let patterns: Vec<Option<DatePattern>> =
             text.text.split('|').map(|pattern| compile(options, text, dialect, pattern)).collect();
         Some(Self {
             source: text.text.clone(),
@@ -100,17 +103,22 @@ impl Alternatives {
     }
 }
 
-fn output(options: &mut Options, dialect: Dialect) -> Option<Pattern> {
+fn output(options: &mut Options, dialect: DateDialect) -> Option<DatePattern> {
     let text = options.required("outPattern")?;
     compile(options, text, dialect, &text.text)
 }
 
-fn compile(options: &mut Options, text: &Text, dialect: Dialect, pattern: &str) -> Option<Pattern> {
+fn compile(
+    options: &mut Options,
+    text: &Text,
+    dialect: DateDialect,
+    pattern: &str,
+) -> Option<DatePattern> {
     if pattern.is_empty() {
         options.problem(text, format!("`{}` has an empty alternative", text.text));
         return None;
     }
-    match Pattern::compile_as(dialect, pattern) {
+    match DatePattern::compile_as(dialect, pattern) {
         Ok(pattern) => Some(pattern),
         Err(error) => {
             let problem = OptionProblem::new(text.at, format!("date pattern `{pattern}`: {error}"));

@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 use spoonbill_defs::Text;
 
-use crate::dates::{DayRule, Lenient, week_of_month, week_of_year, weekday};
+use crate::dates::{DayRule, LenientDateTime, week_of_month, week_of_year, weekday};
 use crate::options::{OptionProblem, advice};
 
 /// One `FIELD=how`.
@@ -108,7 +108,7 @@ impl Roll {
 /// Year, month and day are carried over only in the end. So `MONTH=1 DAY_OF_MONTH=ceil` gives the
 /// last day of February from any date, the 31st of January included.
 pub(super) fn apply(rolls: &[Roll], at: DateTime) -> Option<DateTime> {
-    let mut pending = Lenient::of(at);
+    let mut pending = LenientDateTime::of(at);
     for roll in rolls {
         let value = match roll.how {
             How::Set(value) => i64::from(value),
@@ -151,7 +151,7 @@ impl CalendarField {
     }
 
     /// The largest value in the year and month at hand.
-    fn maximum(self, at: Lenient) -> Option<i64> {
+    fn maximum(self, at: LenientDateTime) -> Option<i64> {
         let month = DayRule::OfMonth(1).find(at.year, at.month)?;
         Some(match self {
             Self::Era | Self::AmPm => 1,
@@ -173,7 +173,7 @@ impl CalendarField {
         })
     }
 
-    fn value(self, at: Lenient) -> Option<i64> {
+    fn value(self, at: LenientDateTime) -> Option<i64> {
         let now = at.resolve()?;
         let date = now.date();
         Some(match self {
@@ -195,22 +195,22 @@ impl CalendarField {
         })
     }
 
-    fn set(self, at: Lenient, value: i64) -> Option<Lenient> {
+    fn set(self, at: LenientDateTime, value: i64) -> Option<LenientDateTime> {
         let on = |rule: DayRule| {
             let now = at.resolve()?;
             let date = rule.find(i64::from(now.year()), i64::from(now.month()) - 1)?;
-            Some(Lenient::of(now).on(date))
+            Some(LenientDateTime::of(now).on(date))
         };
         let day = weekday(at.resolve()?.date());
         match self {
             Self::Era => {
                 let of_era = if at.year > 0 { at.year } else { 1 - at.year };
                 let year = if value == 0 { 1 - of_era } else { of_era };
-                Some(Lenient { year, ..at })
+                Some(LenientDateTime { year, ..at })
             }
-            Self::Year => Some(Lenient { year: value, ..at }),
-            Self::Month => Some(Lenient { month: value, ..at }),
-            Self::DayOfMonth => Some(Lenient { day: value, ..at }),
+            Self::Year => Some(LenientDateTime { year: value, ..at }),
+            Self::Month => Some(LenientDateTime { month: value, ..at }),
+            Self::DayOfMonth => Some(LenientDateTime { day: value, ..at }),
             Self::DayOfYear => on(DayRule::OfYear(value)),
             Self::DayOfWeek => {
                 let week = week_of_month(at.resolve()?.date());
@@ -219,12 +219,12 @@ impl CalendarField {
             Self::DayOfWeekInMonth => on(DayRule::WeekdayInMonth(value, day)),
             Self::WeekOfYear => on(DayRule::WeekOfYear(value, day)),
             Self::WeekOfMonth => on(DayRule::WeekOfMonth(value, day)),
-            Self::AmPm => Some(Lenient { hour: at.hour.rem_euclid(12) + 12 * value, ..at }),
-            Self::Hour => Some(Lenient { hour: at.hour.div_euclid(12) * 12 + value, ..at }),
-            Self::HourOfDay => Some(Lenient { hour: value, ..at }),
-            Self::Minute => Some(Lenient { minute: value, ..at }),
-            Self::Second => Some(Lenient { second: value, ..at }),
-            Self::Millisecond => Some(Lenient { nano: value * 1_000_000, ..at }),
+            Self::AmPm => Some(LenientDateTime { hour: at.hour.rem_euclid(12) + 12 * value, ..at }),
+            Self::Hour => Some(LenientDateTime { hour: at.hour.div_euclid(12) * 12 + value, ..at }),
+            Self::HourOfDay => Some(LenientDateTime { hour: value, ..at }),
+            Self::Minute => Some(LenientDateTime { minute: value, ..at }),
+            Self::Second => Some(LenientDateTime { second: value, ..at }),
+            Self::Millisecond => Some(LenientDateTime { nano: value * 1_000_000, ..at }),
         }
     }
 }

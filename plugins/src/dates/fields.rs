@@ -5,11 +5,11 @@
 
 use jiff::civil::DateTime;
 
-use super::weeks::{DayRule, Lenient};
+use super::weeks::{DayRule, LenientDateTime};
 
 /// A field as the calendar keeps it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum CalendarField {
     /// 0 before the year 1, else 1.
     Era,
     Year,
@@ -31,75 +31,76 @@ pub(super) enum Slot {
     Nano,
 }
 
-const SLOTS: usize = Slot::Nano as usize + 1;
+const SLOTS: usize = CalendarField::Nano as usize + 1;
 
 /// A value and when it was set: a later one has a greater stamp.
 #[derive(Debug, Clone, Copy)]
-struct Stamped {
+struct StampedValue {
     value: i64,
     stamp: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Fields {
-    slots: [Option<Stamped>; SLOTS],
+pub(super) struct ParsedFields {
+    slots: [Option<StampedValue>; SLOTS],
     last: u32,
 }
 
-impl Fields {
-    pub(super) fn set(&mut self, slot: Slot, value: i64) {
+impl ParsedFields {
+    pub(super) fn set(&mut self, slot: CalendarField, value: i64) {
         self.last += 1;
-        self.slots[slot as usize] = Some(Stamped { value, stamp: self.last });
+        self.slots[slot as usize] = Some(StampedValue { value, stamp: self.last });
     }
 
-    fn slot(&self, slot: Slot) -> Option<Stamped> {
+    fn slot(&self, slot: CalendarField) -> Option<StampedValue> {
         self.slots[slot as usize]
     }
 
-    fn get(&self, slot: Slot) -> Option<i64> {
+    fn get(&self, slot: CalendarField) -> Option<i64> {
         self.slot(slot).map(|stamped| stamped.value)
     }
 
-    fn stamp(&self, slot: Slot) -> Option<u32> {
+    fn stamp(&self, slot: CalendarField) -> Option<u32> {
         self.slot(slot).map(|stamped| stamped.stamp)
     }
 
     /// The date-time that the fields mean; what is missing is that of 1970-01-01T00:00.
     pub(super) fn resolve(&self) -> Option<DateTime> {
-        let year = match (self.get(Slot::Year), self.get(Slot::Era)) {
+        let year = match (self.get(CalendarField::Year), self.get(CalendarField::Era)) {
             (Some(year), Some(0)) => 1 - year,
             (Some(year), _) => year,
             (None, Some(0)) => -1969,
             (None, _) => 1970,
         };
-        let quarter = self.get(Slot::Quarter).map_or(0, |quarter| (quarter - 1) * 3);
-        let month = self.get(Slot::Month).unwrap_or(quarter);
-        let time = Lenient {
+        let quarter = self.get(CalendarField::Quarter).map_or(0, |quarter| (quarter - 1) * 3);
+        let month = self.get(CalendarField::Month).unwrap_or(quarter);
+        let time = LenientDateTime {
             year: 0,
             month: 0,
             day: 0,
             hour: self.hour(),
-            minute: self.get(Slot::Minute).unwrap_or(0),
-            second: self.get(Slot::Second).unwrap_or(0),
-            nano: self.get(Slot::Nano).unwrap_or(0),
+            minute: self.get(CalendarField::Minute).unwrap_or(0),
+            second: self.get(CalendarField::Second).unwrap_or(0),
+            nano: self.get(CalendarField::Nano).unwrap_or(0),
         };
         time.on(self.day_rule().find(year, month)?).resolve()
     }
 
     fn day_rule(&self) -> DayRule {
-        let weekday = self.get(Slot::Weekday).unwrap_or(1);
+        let weekday = self.get(CalendarField::Weekday).unwrap_or(1);
         let rule = |slot, value| match slot {
-            Slot::DayOfYear => DayRule::OfYear(value),
-            Slot::WeekOfYear => DayRule::WeekOfYear(value, weekday),
-            Slot::WeekOfMonth => DayRule::WeekOfMonth(value, weekday),
-            Slot::WeekdayInMonth => DayRule::WeekdayInMonth(value, weekday),
+            CalendarField::DayOfYear => DayRule::OfYear(value),
+            CalendarField::WeekOfYear => DayRule::WeekOfYear(value, weekday),
+            CalendarField::WeekOfMonth => DayRule::WeekOfMonth(value, weekday),
+            CalendarField::WeekdayInMonth => DayRule::WeekdayInMonth(value, weekday),
             _ => DayRule::OfMonth(value),
         };
-        let named = self.stamp(Slot::Weekday);
-        let whole = [Slot::Day, Slot::DayOfYear]
+        let named = self.stamp(CalendarField::Weekday);
+        let whole = [CalendarField::Day, CalendarField::DayOfYear]
             .into_iter()
             .filter_map(|slot| self.slot(slot).map(|it| ((it.stamp, it.stamp), slot, it.value)));
-        let weekly = [Slot::WeekOfMonth, Slot::WeekdayInMonth, Slot::WeekOfYear];
+        let weekly =
+            [CalendarField::WeekOfMonth, CalendarField::WeekdayInMonth, CalendarField::WeekOfYear];
         let by_week = weekly.into_iter().filter_map(|slot| {
             let it = self.slot(slot)?;
             Some(((it.stamp.max(named?), it.stamp), slot, it.value))
@@ -116,13 +117,14 @@ impl Fields {
     }
 
     fn hour(&self) -> i64 {
-        let twelve = self.get(Slot::Hour12);
-        let half = self.get(Slot::AmPm);
-        let pair_stamp = match (self.stamp(Slot::Hour12), self.stamp(Slot::AmPm)) {
+        let twelve = self.get(CalendarField::Hour12);
+        let half = self.get(CalendarField::AmPm);
+        let pair_stamp = match (self.stamp(CalendarField::Hour12), self.stamp(CalendarField::AmPm))
+        {
             (Some(hour), Some(half)) => Some(hour.max(half)),
             _ => None,
         };
-        match self.slot(Slot::Hour24) {
+        match self.slot(CalendarField::Hour24) {
             Some(day) if pair_stamp.is_none_or(|pair| pair < day.stamp) => day.value,
             _ => twelve.unwrap_or(0) + 12 * half.unwrap_or(0),
         }

@@ -5,64 +5,72 @@ use std::fmt::Write as _;
 use jiff::civil::DateTime;
 
 use super::names::{ERAS, HALVES, MONTHS, SHORT, WEEKDAYS};
-use super::{Dialect, Field, Moment, Part, Pattern, weeks, zones};
+use super::{DateDialect, DatePattern, Moment, PatternField, PatternPart, weeks, zones};
 
-pub(super) fn format(pattern: &Pattern, moment: &Moment) -> String {
+pub(super) fn format(pattern: &DatePattern, moment: &Moment) -> String {
     let mut out = String::new();
     for part in &pattern.parts {
         match part {
-            Part::Literal(text) => out.push_str(text),
-            Part::Field { field, count } => write_field(&mut out, pattern, *field, *count, moment),
+            PatternPart::Literal(text) => out.push_str(text),
+            PatternPart::Field { field, count } => {
+                write_field(&mut out, pattern, *field, *count, moment);
+            }
         }
     }
     out
 }
 
-fn write_field(out: &mut String, pattern: &Pattern, field: Field, count: usize, moment: &Moment) {
+fn write_field(
+    out: &mut String,
+    pattern: &DatePattern,
+    field: PatternField,
+    count: usize,
+    moment: &Moment,
+) {
     let at = moment.at;
     let day = at.date();
     let hour = i64::from(at.hour());
     let nano = at.subsec_nanosecond();
     match field {
-        Field::Era => out.push_str(era(pattern.dialect, count, at.year())),
-        Field::Year => year(out, count, i64::from(at.year())),
-        Field::WeekYear => year(out, count, week_year(at)),
-        Field::Quarter => quarter(out, count, (i64::from(at.month()) - 1) / 3),
-        Field::Month if count >= SHORT => {
+        PatternField::Era => out.push_str(era(pattern.dialect, count, at.year())),
+        PatternField::Year => year(out, count, i64::from(at.year())),
+        PatternField::WeekYear => year(out, count, week_year(at)),
+        PatternField::Quarter => quarter(out, count, (i64::from(at.month()) - 1) / 3),
+        PatternField::Month if count >= SHORT => {
             out.push_str(name(&MONTHS, at.month() as usize - 1, count, pattern.dialect));
         }
-        Field::Month => pad(out, count, i64::from(at.month())),
-        Field::Day => pad(out, count, i64::from(at.day())),
-        Field::DayOfYear => pad(out, count, i64::from(at.day_of_year())),
-        Field::WeekdayName => {
+        PatternField::Month => pad(out, count, i64::from(at.month())),
+        PatternField::Day => pad(out, count, i64::from(at.day())),
+        PatternField::DayOfYear => pad(out, count, i64::from(at.day_of_year())),
+        PatternField::WeekdayName => {
             let index = weeks::weekday(day) as usize - 1;
             out.push_str(name(&WEEKDAYS, index, count, pattern.dialect));
         }
-        Field::WeekdayIso => pad(out, count, (weeks::weekday(day) + 5) % 7 + 1),
-        Field::WeekdayLocal => pad(out, count, weeks::weekday(day)),
-        Field::WeekdayInMonth => pad(out, count, (i64::from(at.day()) - 1) / 7 + 1),
-        Field::WeekOfYear => pad(out, count, weeks::week_of_year(day).map_or(1, |it| it.1)),
-        Field::WeekOfMonth => pad(out, count, weeks::week_of_month(day)),
-        Field::AmPm => out.push_str(HALVES[usize::from(hour >= 12)]),
-        Field::Hour23 => pad(out, count, hour),
-        Field::Hour24 => pad(out, count, if hour == 0 { 24 } else { hour }),
-        Field::Hour11 => pad(out, count, hour % 12),
-        Field::Hour12 => pad(out, count, (hour + 11) % 12 + 1),
-        Field::Minute => pad(out, count, i64::from(at.minute())),
-        Field::Second => pad(out, count, i64::from(at.second())),
-        Field::Milli => pad(out, count, i64::from(nano) / 1_000_000),
-        Field::Fraction => fraction(out, count, nano),
-        Field::Nano => pad(out, count, i64::from(nano)),
-        Field::ZoneName => out.push_str(&zones::name(moment, count >= 4)),
-        Field::ZoneRfc => out.push_str(&zones::rfc(moment, pattern.dialect, count)),
+        PatternField::WeekdayIso => pad(out, count, (weeks::weekday(day) + 5) % 7 + 1),
+        PatternField::WeekdayLocal => pad(out, count, weeks::weekday(day)),
+        PatternField::WeekdayInMonth => pad(out, count, (i64::from(at.day()) - 1) / 7 + 1),
+        PatternField::WeekOfYear => pad(out, count, weeks::week_of_year(day).map_or(1, |it| it.1)),
+        PatternField::WeekOfMonth => pad(out, count, weeks::week_of_month(day)),
+        PatternField::AmPm => out.push_str(HALVES[usize::from(hour >= 12)]),
+        PatternField::Hour23 => pad(out, count, hour),
+        PatternField::Hour24 => pad(out, count, if hour == 0 { 24 } else { hour }),
+        PatternField::Hour11 => pad(out, count, hour % 12),
+        PatternField::Hour12 => pad(out, count, (hour + 11) % 12 + 1),
+        PatternField::Minute => pad(out, count, i64::from(at.minute())),
+        PatternField::Second => pad(out, count, i64::from(at.second())),
+        PatternField::Milli => pad(out, count, i64::from(nano) / 1_000_000),
+        PatternField::Fraction => fraction(out, count, nano),
+        PatternField::Nano => pad(out, count, i64::from(nano)),
+        PatternField::ZoneName => out.push_str(&zones::name(moment, count >= 4)),
+        PatternField::ZoneRfc => out.push_str(&zones::rfc(moment, pattern.dialect, count)),
         // Java's calendar drops the minutes here; java.time does not.
-        Field::ZoneIso if count == 1 && pattern.dialect == Dialect::Calendar => {
+        PatternField::ZoneIso if count == 1 && pattern.dialect == DateDialect::Calendar => {
             out.push_str(&zones::iso_hours(moment));
         }
-        Field::ZoneIso => out.push_str(&zones::iso(moment, count, true)),
-        Field::ZoneIsoDigits => out.push_str(&zones::iso(moment, count, false)),
-        Field::ZoneGmt => out.push_str(&zones::gmt(moment, count >= 4)),
-        Field::ZoneId => out.push_str(&zones::id(moment)),
+        PatternField::ZoneIso => out.push_str(&zones::iso(moment, count, true)),
+        PatternField::ZoneIsoDigits => out.push_str(&zones::iso(moment, count, false)),
+        PatternField::ZoneGmt => out.push_str(&zones::gmt(moment, count >= 4)),
+        PatternField::ZoneId => out.push_str(&zones::id(moment)),
     }
 }
 
@@ -80,11 +88,11 @@ fn week_year(at: DateTime) -> i64 {
     weeks::week_of_year(at.date()).map_or_else(|| i64::from(at.year()), |it| it.0)
 }
 
-fn era(dialect: Dialect, count: usize, year: i16) -> &'static str {
+fn era(dialect: DateDialect, count: usize, year: i16) -> &'static str {
     let forms = ERAS[usize::from(year > 0)];
     match (dialect, count) {
-        (Dialect::Time, 4) => forms[2],
-        (Dialect::Time, 5..) => forms[0],
+        (DateDialect::Time, 4) => forms[2],
+        (DateDialect::Time, 5..) => forms[0],
         _ => forms[1],
     }
 }
@@ -103,10 +111,10 @@ fn quarter(out: &mut String, count: usize, index: i64) {
     pad(out, if count == 2 { 2 } else { 1 }, index + 1);
 }
 
-fn name(names: &'static [&str], index: usize, count: usize, dialect: Dialect) -> &'static str {
+fn name(names: &'static [&str], index: usize, count: usize, dialect: DateDialect) -> &'static str {
     let full = names[index];
     match (dialect, count) {
-        (Dialect::Time, 5..) => &full[..1],
+        (DateDialect::Time, 5..) => &full[..1],
         (_, 4..) => full,
         _ => &full[..SHORT],
     }

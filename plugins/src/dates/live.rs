@@ -2,11 +2,11 @@
 
 use jiff::{Span, Zoned};
 
-use super::{DateSetup, Pattern};
+use super::{DatePattern, DateSetup};
 
 /// Until when a page is good.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Live {
+pub struct LiveUntil {
     /// The page is good while this lies strictly after the date-time of the run.
     pub until: Zoned,
     /// Words for the user when `live` was not understood and so means no time at all.
@@ -17,10 +17,10 @@ pub struct Live {
 ///
 /// Tried in this order: nothing or `0`, an ISO duration (`PT6H`, `P1DT2H`; a day is 24 hours), an
 /// ISO period (`P1W`, `P1Y2M`), a date-time in `pattern`. Anything else is zero, with a warning.
-pub fn live_until(from: &Zoned, live: &str, pattern: &Pattern) -> Live {
+pub fn live_until(from: &Zoned, live: &str, pattern: &DatePattern) -> LiveUntil {
     let text = live.trim();
     if text.is_empty() || text == "0" {
-        return Live { until: from.clone(), warning: None };
+        return LiveUntil { until: from.clone(), warning: None };
     }
     let setup = DateSetup { zone: from.time_zone().clone(), run_year: from.year() };
     let end = match iso_duration(text).or_else(|| iso_period(text)) {
@@ -28,8 +28,8 @@ pub fn live_until(from: &Zoned, live: &str, pattern: &Pattern) -> Live {
         None => pattern.parse(text, &setup),
     };
     match end {
-        Some(until) => Live { until, warning: None },
-        None => Live {
+        Some(until) => LiveUntil { until, warning: None },
+        None => LiveUntil {
             until: from.clone(),
             warning: Some(format!(
                 "live `{live}` is neither an ISO duration such as `PT6H` or `P1W` \

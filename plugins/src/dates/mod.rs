@@ -20,10 +20,10 @@ mod tests;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-pub use live::{Live, live_until};
+pub use live::{LiveUntil, live_until};
 pub(crate) use moment::Moment;
 pub use system::{now, read_zoned, system_zone};
-pub(crate) use weeks::{DayRule, Lenient, week_of_month, week_of_year, weekday};
+pub(crate) use weeks::{DayRule, LenientDateTime, week_of_month, week_of_year, weekday};
 
 /// What a pattern cannot know by itself.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct DateSetup {
 
 /// Which of Java's two readings of a pattern is meant. They differ in few letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum DateDialect {
     /// `SimpleDateFormat`: `u` is the day of the week (Monday is 1), `S` counts milliseconds.
     Calendar,
     /// `DateTimeFormatter`: `u` is the year, `S` is a decimal fraction, five letters are narrow.
@@ -85,27 +85,27 @@ const COUNT_MAX: usize = 64;
 /// A compiled pattern.
 ///
 /// ```
-/// use spoonbill_plugins::dates::{DateSetup, Pattern};
+/// use spoonbill_plugins::dates::{DateSetup, DatePattern};
 /// let setup = DateSetup { zone: jiff::tz::TimeZone::UTC, run_year: 2026 };
-/// let date = Pattern::compile("MMM ''YY")?.parse("Dec '16", &setup).unwrap();
-/// assert_eq!(Pattern::compile("yyyy-MM-dd")?.format(&date), "2016-12-01");
+/// let date = DatePattern::compile("MMM ''YY")?.parse("Dec '16", &setup).unwrap();
+/// assert_eq!(DatePattern::compile("yyyy-MM-dd")?.format(&date), "2016-12-01");
 /// # Ok::<(), spoonbill_plugins::dates::PatternError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct DatePattern {
     source: String,
-    dialect: Dialect,
-    parts: Vec<Part>,
+    dialect: DateDialect,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Literal(String),
-    Field { field: Field, count: usize },
+    Field { field: PatternField, count: usize },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum PatternField {
     Era,
     Year,
     WeekYear,
@@ -138,20 +138,20 @@ enum Field {
     ZoneName,
     ZoneRfc,
     ZoneIso,
-    /// Like [`Field::ZoneIso`], but zero is digits and not `Z`.
+    /// Like [`PatternField::ZoneIso`], but zero is digits and not `Z`.
     ZoneIsoDigits,
     ZoneGmt,
     ZoneId,
 }
 
-impl Pattern {
+impl DatePattern {
     /// Compiles a pattern in the `SimpleDateFormat` reading.
     pub fn compile(pattern: &str) -> Result<Self, PatternError> {
-        Self::compile_as(Dialect::Calendar, pattern)
+        Self::compile_as(DateDialect::Calendar, pattern)
     }
 
     /// Compiles a pattern in the given reading.
-    pub fn compile_as(dialect: Dialect, pattern: &str) -> Result<Self, PatternError> {
+    pub fn compile_as(dialect: DateDialect, pattern: &str) -> Result<Self, PatternError> {
         let chars: Vec<char> = pattern.chars().collect();
         let mut parts = Vec::new();
         let mut offset = 0;
@@ -167,9 +167,9 @@ impl Pattern {
                 }
                 let field = field(dialect, first, count)
                     .ok_or(PatternError::UnknownLetter { letter: first, offset })?;
-                parts.push(Part::Field { field, count });
+                parts.push(PatternPart::Field { field, count });
                 offset += count;
-            } else if dialect == Dialect::Time && "[]{}#".contains(first) {
+            } else if dialect == DateDialect::Time && "[]{}#".contains(first) {
                 return Err(PatternError::Reserved { mark: first, offset });
             } else {
                 push_literal(&mut parts, first.encode_utf8(&mut [0; 4]));
@@ -198,12 +198,12 @@ impl Pattern {
         self.read(text, setup)?.zoned()
     }
 
-    /// Like [`Pattern::format`], to the end of the year 9999.
+    /// Like [`DatePattern::format`], to the end of the year 9999.
     pub(crate) fn print(&self, moment: &Moment) -> String {
         format::format(self, moment)
     }
 
-    /// Like [`Pattern::parse`], to the end of the year 9999.
+    /// Like [`DatePattern::parse`], to the end of the year 9999.
     pub(crate) fn read(&self, text: &str, setup: &DateSetup) -> Option<Moment> {
         parse::parse(self, text, setup)
     }
@@ -233,46 +233,46 @@ fn quoted(chars: &[char], open: usize) -> Result<(String, usize), PatternError> 
 }
 
 /// Neighbouring literals become one, so that a number knows what follows it.
-fn push_literal(parts: &mut Vec<Part>, text: &str) {
-    if let Some(Part::Literal(last)) = parts.last_mut() {
+fn push_literal(parts: &mut Vec<PatternPart>, text: &str) {
+    if let Some(PatternPart::Literal(last)) = parts.last_mut() {
         last.push_str(text);
     } else if !text.is_empty() {
-        parts.push(Part::Literal(text.to_owned()));
+        parts.push(PatternPart::Literal(text.to_owned()));
     }
 }
 
-fn field(dialect: Dialect, letter: char, count: usize) -> Option<Field> {
+fn field(dialect: DateDialect, letter: char, count: usize) -> Option<PatternField> {
     Some(match (letter, dialect) {
-        ('G', _) => Field::Era,
-        ('y', _) | ('u', Dialect::Time) => Field::Year,
-        ('u', Dialect::Calendar) => Field::WeekdayIso,
-        ('Y', _) => Field::WeekYear,
-        ('Q' | 'q', _) => Field::Quarter,
-        ('M' | 'L', _) => Field::Month,
-        ('d', _) => Field::Day,
-        ('D', _) => Field::DayOfYear,
-        ('E', _) => Field::WeekdayName,
-        ('e' | 'c', _) if count >= 3 => Field::WeekdayName,
-        ('e' | 'c', _) => Field::WeekdayLocal,
-        ('F', _) => Field::WeekdayInMonth,
-        ('w', _) => Field::WeekOfYear,
-        ('W', _) => Field::WeekOfMonth,
-        ('a', _) => Field::AmPm,
-        ('H', _) => Field::Hour23,
-        ('k', _) => Field::Hour24,
-        ('K', _) => Field::Hour11,
-        ('h', _) => Field::Hour12,
-        ('m', _) => Field::Minute,
-        ('s', _) => Field::Second,
-        ('S', Dialect::Calendar) => Field::Milli,
-        ('S', Dialect::Time) => Field::Fraction,
-        ('n', _) => Field::Nano,
-        ('z', _) => Field::ZoneName,
-        ('Z', _) => Field::ZoneRfc,
-        ('X', _) => Field::ZoneIso,
-        ('x', _) => Field::ZoneIsoDigits,
-        ('O', _) => Field::ZoneGmt,
-        ('V', _) => Field::ZoneId,
+        ('G', _) => PatternField::Era,
+        ('y', _) | ('u', DateDialect::Time) => PatternField::Year,
+        ('u', DateDialect::Calendar) => PatternField::WeekdayIso,
+        ('Y', _) => PatternField::WeekYear,
+        ('Q' | 'q', _) => PatternField::Quarter,
+        ('M' | 'L', _) => PatternField::Month,
+        ('d', _) => PatternField::Day,
+        ('D', _) => PatternField::DayOfYear,
+        ('E', _) => PatternField::WeekdayName,
+        ('e' | 'c', _) if count >= 3 => PatternField::WeekdayName,
+        ('e' | 'c', _) => PatternField::WeekdayLocal,
+        ('F', _) => PatternField::WeekdayInMonth,
+        ('w', _) => PatternField::WeekOfYear,
+        ('W', _) => PatternField::WeekOfMonth,
+        ('a', _) => PatternField::AmPm,
+        ('H', _) => PatternField::Hour23,
+        ('k', _) => PatternField::Hour24,
+        ('K', _) => PatternField::Hour11,
+        ('h', _) => PatternField::Hour12,
+        ('m', _) => PatternField::Minute,
+        ('s', _) => PatternField::Second,
+        ('S', DateDialect::Calendar) => PatternField::Milli,
+        ('S', DateDialect::Time) => PatternField::Fraction,
+        ('n', _) => PatternField::Nano,
+        ('z', _) => PatternField::ZoneName,
+        ('Z', _) => PatternField::ZoneRfc,
+        ('X', _) => PatternField::ZoneIso,
+        ('x', _) => PatternField::ZoneIsoDigits,
+        ('O', _) => PatternField::ZoneGmt,
+        ('V', _) => PatternField::ZoneId,
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
-use super::Dialect;
+use super::DateDialect;
 
 /// Like [`Zoned`], but it also holds the last day of the year 9999, which many pages print for
 /// "no end" and which a timestamp cannot reach in every zone.
@@ -22,11 +22,11 @@ impl Moment {
 
     /// Puts a wall-clock time into a zone. A time that the clocks skip moves on by the gap; one
     /// that they show twice is the second to Java's calendar and the first to java.time.
-    pub(crate) fn settle(at: DateTime, zone: &TimeZone, dialect: Dialect) -> Self {
+    pub(crate) fn settle(at: DateTime, zone: &TimeZone, dialect: DateDialect) -> Self {
         let ambiguous = zone.to_ambiguous_zoned(at);
         let zoned = match dialect {
-            Dialect::Calendar => ambiguous.later(),
-            Dialect::Time => ambiguous.compatible(),
+            DateDialect::Calendar => ambiguous.later(),
+            DateDialect::Time => ambiguous.compatible(),
         };
         match zoned {
             Ok(zoned) => Self::of(&zoned),

@@ -2,19 +2,21 @@
 
 use jiff::tz::TimeZone;
 
-use super::fields::{Fields, Slot};
+use super::fields::{CalendarField, ParsedFields};
 use super::names::{ERAS, HALVES, MONTHS, WEEKDAYS, strip_long_or_short, strip_name};
-use super::{DateSetup, Field, Moment, Part, Pattern, zones};
+use super::{DatePattern, DateSetup, Moment, PatternField, PatternPart, zones};
 
 /// Largest number a field holds; Java reads an `int`.
 const NUMBER_MAX: i64 = i32::MAX as i64;
 
-pub(super) fn parse(pattern: &Pattern, text: &str, setup: &DateSetup) -> Option<Moment> {
-    let mut reader = Reader { rest: text, fields: Fields::default(), zone: None, setup };
+pub(super) fn parse(pattern: &DatePattern, text: &str, setup: &DateSetup) -> Option<Moment> {
+    let mut reader = DateReader { rest: text, fields: ParsedFields::default(), zone: None, setup };
     for (index, part) in pattern.parts.iter().enumerate() {
         match part {
-            Part::Literal(literal) => reader.rest = reader.rest.strip_prefix(literal.as_str())?,
-            Part::Field { field, count } => {
+            PatternPart::Literal(literal) => {
+                reader.rest = reader.rest.strip_prefix(literal.as_str())?;
+            }
+            PatternPart::Field { field, count } => {
                 let abuts = pattern.parts.get(index + 1).is_some_and(is_number);
                 reader.field(*field, *count, abuts)?;
             }
@@ -27,30 +29,30 @@ pub(super) fn parse(pattern: &Pattern, text: &str, setup: &DateSetup) -> Option<
     Some(Moment::settle(reader.fields.resolve()?, &zone, pattern.dialect))
 }
 
-struct Reader<'t> {
+struct DateReader<'t> {
     rest: &'t str,
-    fields: Fields,
+    fields: ParsedFields,
     zone: Option<TimeZone>,
     setup: &'t DateSetup,
 }
 
-impl Reader<'_> {
-    fn field(&mut self, field: Field, count: usize, abuts: bool) -> Option<()> {
+impl DateReader<'_> {
+    fn field(&mut self, field: PatternField, count: usize, abuts: bool) -> Option<()> {
         if !abuts {
             self.rest = self.rest.trim_start();
         }
         match field {
-            Field::Month if count >= 3 => self.name(Slot::Month, &MONTHS, 0),
-            Field::WeekdayName => self.name(Slot::Weekday, &WEEKDAYS, 1),
-            Field::AmPm => self.name(Slot::AmPm, &HALVES, 0),
-            Field::Era => self.era(),
-            Field::Fraction => self.fraction(count, abuts),
-            Field::ZoneName
-            | Field::ZoneRfc
-            | Field::ZoneIso
-            | Field::ZoneIsoDigits
-            | Field::ZoneGmt
-            | Field::ZoneId => {
+            PatternField::Month if count >= 3 => self.name(CalendarField::Month, &MONTHS, 0),
+            PatternField::WeekdayName => self.name(CalendarField::Weekday, &WEEKDAYS, 1),
+            PatternField::AmPm => self.name(CalendarField::AmPm, &HALVES, 0),
+            PatternField::Era => self.era(),
+            PatternField::Fraction => self.fraction(count, abuts),
+            PatternField::ZoneName
+            | PatternField::ZoneRfc
+            | PatternField::ZoneIso
+            | PatternField::ZoneIsoDigits
+            | PatternField::ZoneGmt
+            | PatternField::ZoneId => {
                 let (zone, rest) = zones::strip_zone(self.rest, &self.setup.zone)?;
                 self.zone = Some(zone);
                 self.rest = rest;
@@ -64,38 +66,38 @@ impl Reader<'_> {
         }
     }
 
-    fn numeric(&mut self, field: Field, count: usize, value: i64) {
+    fn numeric(&mut self, field: PatternField, count: usize, value: i64) {
         let (slot, value) = match field {
-            Field::Year | Field::WeekYear if count <= 2 && value < 100 => {
-                (Slot::Year, full_year(value, self.setup.run_year))
+            PatternField::Year | PatternField::WeekYear if count <= 2 && value < 100 => {
+                (CalendarField::Year, full_year(value, self.setup.run_year))
             }
-            Field::Year | Field::WeekYear => (Slot::Year, value),
-            Field::Quarter => (Slot::Quarter, value),
-            Field::Month => (Slot::Month, value - 1),
-            Field::DayOfYear => (Slot::DayOfYear, value),
-            Field::WeekdayIso => (Slot::Weekday, value % 7 + 1),
-            Field::WeekdayLocal => (Slot::Weekday, value),
-            Field::WeekdayInMonth => (Slot::WeekdayInMonth, value),
-            Field::WeekOfYear => (Slot::WeekOfYear, value),
-            Field::WeekOfMonth => (Slot::WeekOfMonth, value),
-            Field::Hour23 => (Slot::Hour24, value),
-            Field::Hour24 => (Slot::Hour24, if value == 24 { 0 } else { value }),
-            Field::Hour11 => (Slot::Hour12, value),
-            Field::Hour12 => (Slot::Hour12, if value == 12 { 0 } else { value }),
-            Field::Minute => (Slot::Minute, value),
-            Field::Second => (Slot::Second, value),
-            Field::Milli => (Slot::Nano, value * 1_000_000),
-            Field::Nano | Field::Fraction => (Slot::Nano, value),
-            Field::Day => (Slot::Day, value),
-            Field::Era
-            | Field::WeekdayName
-            | Field::AmPm
-            | Field::ZoneName
-            | Field::ZoneRfc
-            | Field::ZoneIso
-            | Field::ZoneIsoDigits
-            | Field::ZoneGmt
-            | Field::ZoneId => return,
+            PatternField::Year | PatternField::WeekYear => (CalendarField::Year, value),
+            PatternField::Quarter => (CalendarField::Quarter, value),
+            PatternField::Month => (CalendarField::Month, value - 1),
+            PatternField::DayOfYear => (CalendarField::DayOfYear, value),
+            PatternField::WeekdayIso => (CalendarField::Weekday, value % 7 + 1),
+            PatternField::WeekdayLocal => (CalendarField::Weekday, value),
+            PatternField::WeekdayInMonth => (CalendarField::WeekdayInMonth, value),
+            PatternField::WeekOfYear => (CalendarField::WeekOfYear, value),
+            PatternField::WeekOfMonth => (CalendarField::WeekOfMonth, value),
+            PatternField::Hour23 => (CalendarField::Hour24, value),
+            PatternField::Hour24 => (CalendarField::Hour24, if value == 24 { 0 } else { value }),
+            PatternField::Hour11 => (CalendarField::Hour12, value),
+            PatternField::Hour12 => (CalendarField::Hour12, if value == 12 { 0 } else { value }),
+            PatternField::Minute => (CalendarField::Minute, value),
+            PatternField::Second => (CalendarField::Second, value),
+            PatternField::Milli => (CalendarField::Nano, value * 1_000_000),
+            PatternField::Nano | PatternField::Fraction => (CalendarField::Nano, value),
+            PatternField::Day => (CalendarField::Day, value),
+            PatternField::Era
+            | PatternField::WeekdayName
+            | PatternField::AmPm
+            | PatternField::ZoneName
+            | PatternField::ZoneRfc
+            | PatternField::ZoneIso
+            | PatternField::ZoneIsoDigits
+            | PatternField::ZoneGmt
+            | PatternField::ZoneId => return,
         };
         self.fields.set(slot, value);
     }
@@ -118,11 +120,11 @@ impl Reader<'_> {
         let digits = self.digits(if abuts { count } else { usize::MAX });
         let nanos = format!("{digits:0<9}");
         let nanos = (!digits.is_empty()).then(|| nanos[..9].parse().ok())??;
-        self.fields.set(Slot::Nano, nanos);
+        self.fields.set(CalendarField::Nano, nanos);
         Some(())
     }
 
-    fn name(&mut self, slot: Slot, names: &[&str], base: i64) -> Option<()> {
+    fn name(&mut self, slot: CalendarField, names: &[&str], base: i64) -> Option<()> {
         let (index, rest) = if names.len() == HALVES.len() {
             (0..names.len()).find_map(|it| Some((it, strip_name(self.rest, names[it])?)))?
         } else {
@@ -139,7 +141,7 @@ impl Reader<'_> {
             Some((era, rest?))
         })?;
         self.rest = rest;
-        self.fields.set(Slot::Era, era as i64);
+        self.fields.set(CalendarField::Era, era as i64);
         Some(())
     }
 }
@@ -151,20 +153,20 @@ fn full_year(two_digits: i64, run_year: i16) -> i64 {
 }
 
 /// Whether a part begins with digits, so that a number before it must stop at its width.
-fn is_number(part: &Part) -> bool {
+fn is_number(part: &PatternPart) -> bool {
     match part {
-        Part::Literal(text) => text.starts_with(|c: char| c.is_ascii_digit()),
-        Part::Field { field, count } => match field {
-            Field::Month => *count < 3,
-            Field::Era
-            | Field::WeekdayName
-            | Field::AmPm
-            | Field::ZoneName
-            | Field::ZoneRfc
-            | Field::ZoneIso
-            | Field::ZoneIsoDigits
-            | Field::ZoneGmt
-            | Field::ZoneId => false,
+        PatternPart::Literal(text) => text.starts_with(|c: char| c.is_ascii_digit()),
+        PatternPart::Field { field, count } => match field {
+            PatternField::Month => *count < 3,
+            PatternField::Era
+            | PatternField::WeekdayName
+            | PatternField::AmPm
+            | PatternField::ZoneName
+            | PatternField::ZoneRfc
+            | PatternField::ZoneIso
+            | PatternField::ZoneIsoDigits
+            | PatternField::ZoneGmt
+            | PatternField::ZoneId => false,
             _ => true,
         },
     }

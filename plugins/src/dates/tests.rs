@@ -11,11 +11,11 @@ fn setup(zone: &str) -> DateSetup {
 }
 
 #[track_caller]
-fn formats(dialect: Dialect, zone: &str, expects: &[(&str, &str)]) {
+fn formats(dialect: DateDialect, zone: &str, expects: &[(&str, &str)]) {
     let at =
         date(2019, 12, 31).at(0, 5, 9, 7_089_000).to_zoned(TimeZone::get(zone).unwrap()).unwrap();
     for (pattern, expect) in expects {
-        let pattern = Pattern::compile_as(dialect, pattern).unwrap();
+        let pattern = DatePattern::compile_as(dialect, pattern).unwrap();
         assert_eq!(pattern.format(&at), *expect, "pattern `{}`", pattern.as_str());
     }
 }
@@ -23,9 +23,9 @@ fn formats(dialect: Dialect, zone: &str, expects: &[(&str, &str)]) {
 /// Parses in New York; `expect` is `uuuu-MM-dd HH:mm:ss.SSS`, its tail left out when zero.
 #[track_caller]
 fn parses(pattern: &str, expects: &[(&str, &str)]) {
-    let pattern = Pattern::compile(pattern).unwrap();
+    let pattern = DatePattern::compile(pattern).unwrap();
     let setup = setup("America/New_York");
-    let shown = Pattern::compile("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
+    let shown = DatePattern::compile("yyyy-MM-dd HH:mm:ss.SSS").unwrap();
     for (text, expect) in expects {
         let got = pattern.read(text, &setup).map(|it| shown.print(&it.in_zone(&setup.zone)));
         let got = got.as_deref().unwrap_or("no");
@@ -38,7 +38,7 @@ fn parses(pattern: &str, expects: &[(&str, &str)]) {
 #[test]
 fn formats_as_simple_date_format() {
     formats(
-        Dialect::Calendar,
+        DateDialect::Calendar,
         "Asia/Kolkata",
         &[
             ("yyyy-MM-dd'T'HH:mm:ss.SSSZ", "2019-12-31T00:05:09.007+0530"),
@@ -59,7 +59,7 @@ fn formats_as_simple_date_format() {
 #[test]
 fn formats_as_date_time_formatter() {
     formats(
-        Dialect::Time,
+        DateDialect::Time,
         "Europe/Paris",
         &[
             ("uuuu-MM-dd'T'HH:mm:ss.SSSSSS", "2019-12-31T00:05:09.007089"),
@@ -72,7 +72,7 @@ fn formats_as_date_time_formatter() {
             ("n", "7089000"),
         ],
     );
-    formats(Dialect::Time, "UTC", &[("X x Z z", "Z +00 +0000 UTC")]);
+    formats(DateDialect::Time, "UTC", &[("X x Z z", "Z +00 +0000 UTC")]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn zones_in_a_text_are_kept() {
             ("2020-01-01 12:00", "no"),
         ],
     );
-    let pattern = Pattern::compile_as(Dialect::Time, "yyyy-MM-dd'T'HH:mm:ss.SSSZ").unwrap();
+    let pattern = DatePattern::compile_as(DateDialect::Time, "yyyy-MM-dd'T'HH:mm:ss.SSSZ").unwrap();
     let text = "2020-01-30T10:20:05.123+0530";
     let read = pattern.parse(text, &setup("UTC")).unwrap();
     assert_eq!(pattern.format(&read), text);
@@ -168,7 +168,7 @@ fn zones_in_a_text_are_kept() {
 
 #[test]
 fn an_abbreviation_means_home_first() {
-    let pattern = Pattern::compile("HH z").unwrap();
+    let pattern = DatePattern::compile("HH z").unwrap();
     let hour = |zone: &str| {
         let read = pattern.parse("12 IST", &setup(zone)).unwrap();
         read.offset().seconds() / 60
@@ -182,22 +182,22 @@ fn hours_skipped_or_shown_twice() {
     parses("yyyy-MM-dd HH:mm", &[("2020-03-08 02:30", "2020-03-08 03:30:00")]);
     let text = "2020-11-01 01:30";
     let offset = |dialect| {
-        let pattern = Pattern::compile_as(dialect, "yyyy-MM-dd HH:mm").unwrap();
+        let pattern = DatePattern::compile_as(dialect, "yyyy-MM-dd HH:mm").unwrap();
         let read = pattern.parse(text, &setup("America/New_York")).unwrap();
         read.offset().seconds() / 3600
     };
-    assert_eq!(offset(Dialect::Calendar), -5);
-    assert_eq!(offset(Dialect::Time), -4);
+    assert_eq!(offset(DateDialect::Calendar), -5);
+    assert_eq!(offset(DateDialect::Time), -4);
 }
 
 #[test]
 fn a_bad_pattern_tells_what_and_where() {
-    let error = |pattern: &str| Pattern::compile(pattern).unwrap_err();
+    let error = |pattern: &str| DatePattern::compile(pattern).unwrap_err();
     assert_eq!(error("yyyy-bb"), PatternError::UnknownLetter { letter: 'b', offset: 5 });
     assert_eq!(error("dd 'of"), PatternError::OpenQuote { offset: 3 });
     assert_eq!(error("dd 'of''"), PatternError::OpenQuote { offset: 3 });
     assert!(matches!(error(&"y".repeat(65)), PatternError::TooLong { letter: 'y', offset: 0 }));
-    let optional = Pattern::compile_as(Dialect::Time, "dd[ HH]").unwrap_err();
+    let optional = DatePattern::compile_as(DateDialect::Time, "dd[ HH]").unwrap_err();
     assert_eq!(optional, PatternError::Reserved { mark: '[', offset: 2 });
     assert!(error("yyyy-bb").to_string().contains("`b` at offset 5"));
 }
@@ -208,7 +208,7 @@ fn lives(live: &str, expect: &str) {
         .at(10, 0, 0, 0)
         .to_zoned(TimeZone::get("America/New_York").unwrap())
         .unwrap();
-    let pattern = Pattern::compile_as(Dialect::Time, "yyyy-MM-dd'T'HH:mm:ss.SSSZ").unwrap();
+    let pattern = DatePattern::compile_as(DateDialect::Time, "yyyy-MM-dd'T'HH:mm:ss.SSSZ").unwrap();
     let got = live_until(&from, live, &pattern);
     if expect == "zero" {
         assert_eq!(got.until, from, "`{live}`");

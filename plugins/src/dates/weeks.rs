@@ -39,9 +39,9 @@ pub(super) fn days_after(date: Date, days: i64) -> Option<Date> {
     date.checked_add(Span::new().try_days(days).ok()?).ok()
 }
 
-/// A date-time whose parts may be out of range until [`Lenient::resolve`] carries them over.
+/// A date-time whose parts may be out of range until [`LenientDateTime::resolve`] carries them over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lenient {
+pub(crate) struct LenientDateTime {
     pub(crate) year: i64,
     /// From 0.
     pub(crate) month: i64,
@@ -55,7 +55,7 @@ pub(crate) struct Lenient {
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-impl Lenient {
+impl LenientDateTime {
     /// Carries what is out of range; nothing when the date leaves the years -9999 to 9999.
     pub(crate) fn resolve(self) -> Option<DateTime> {
         let date = days_after(month_start(self.year, self.month)?, self.day.checked_sub(1)?)?;

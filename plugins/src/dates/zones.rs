@@ -3,22 +3,22 @@
 use jiff::tz::{Offset, TimeZone};
 
 use super::names::strip_name;
-use super::{Dialect, Moment};
+use super::{DateDialect, Moment};
 
 /// A name that people print instead of an offset.
-struct Known {
+struct KnownZone {
     short: &'static str,
     minutes: i32,
     long: &'static str,
 }
 
-const fn known(short: &'static str, minutes: i32, long: &'static str) -> Known {
-    Known { short, minutes, long }
+const fn known(short: &'static str, minutes: i32, long: &'static str) -> KnownZone {
+    KnownZone { short, minutes, long }
 }
 
 /// Several zones share an abbreviation; a text means the first of them, unless the zone of the
 /// setup uses the abbreviation itself.
-const KNOWN: &[Known] = &[
+const KNOWN: &[KnownZone] = &[
     known("UTC", 0, "Coordinated Universal Time"),
     known("GMT", 0, "Greenwich Mean Time"),
     known("EST", -300, "Eastern Standard Time"),
@@ -159,11 +159,11 @@ pub(super) fn name(at: &Moment, long: bool) -> String {
 }
 
 /// Letter `Z`.
-pub(super) fn rfc(at: &Moment, dialect: Dialect, count: usize) -> String {
+pub(super) fn rfc(at: &Moment, dialect: DateDialect, count: usize) -> String {
     match (dialect, count) {
-        (Dialect::Calendar, 2) => iso(at, 3, false),
-        (Dialect::Time, 4) => gmt(at, true),
-        (Dialect::Time, 5..) => iso(at, 5, true),
+        (DateDialect::Calendar, 2) => iso(at, 3, false),
+        (DateDialect::Time, 4) => gmt(at, true),
+        (DateDialect::Time, 5..) => iso(at, 5, true),
         _ => iso(at, 2, false),
     }
 }

@@ -4,19 +4,23 @@ use jiff::Zoned;
 use jiff::fmt::temporal::{DateTimeParser, PiecesOffset};
 use jiff::tz::TimeZone;
 
-use crate::dates::{DateSetup, Pattern};
+use crate::dates::{DatePattern, DateSetup};
 
 /// How a date is read and written.
 #[derive(Debug, Clone)]
 pub(super) struct DateForm {
-    input: Vec<Pattern>,
+    input: Vec<DatePattern>,
     /// `yyyy-MM-dd` when absent.
-    output: Option<Pattern>,
+    output: Option<DatePattern>,
     setup: DateSetup,
 }
 
 impl DateForm {
-    pub(super) fn new(input: Vec<Pattern>, output: Option<Pattern>, setup: &DateSetup) -> Self {
+    pub(super) fn new(
+        input: Vec<DatePattern>,
+        output: Option<DatePattern>,
+        setup: &DateSetup,
+    ) -> Self {
         Self { input, output, setup: setup.clone() }
     }
 

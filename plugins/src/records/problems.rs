@@ -10,7 +10,7 @@ use super::number::{Grouping, NumberForm};
 use super::plan::{Form, Place};
 use super::value::{Base, Misfits, fit, shown};
 use crate::css::Selector;
-use crate::dates::{DateSetup, Pattern, PatternError};
+use crate::dates::{DatePattern, DateSetup, PatternError};
 use crate::options::OptionProblem;
 use crate::script::{ScriptError, check_expression};
 use crate::xpath::XPath;
@@ -277,13 +277,13 @@ impl Problems {
         DateForm::new(patterns, output, dates)
     }
 
-    fn pattern(&mut self, place: &str, text: &Text, reads: bool) -> Option<Pattern> {
+    fn pattern(&mut self, place: &str, text: &Text, reads: bool) -> Option<DatePattern> {
         if let Some((offset, words, help)) = slip(&text.text, reads) {
             let message = format!("{place}: bad date pattern: {words}");
             self.add_inside(text, offset, message).help = Some(help.to_owned());
             return None;
         }
-        match Pattern::compile(&text.text) {
+        match DatePattern::compile(&text.text) {
             Ok(pattern) if !text.text.trim().is_empty() => Some(pattern),
             Ok(_) => {
                 let message = format!("{place}: the date pattern is blank");

@@ -16,7 +16,7 @@ use spoonbill_defs::{
     DataDef, Follow, PluginDef, Problem, Problems, Sources, Span, Step, StepKind, Task,
 };
 use spoonbill_plugins::converter::{self, ItemConverter};
-use spoonbill_plugins::dates::{self, DateSetup, Pattern};
+use spoonbill_plugins::dates::{self, DatePattern, DateSetup};
 use spoonbill_plugins::filter::Filters;
 use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
 use spoonbill_plugins::loader::Target;
@@ -148,7 +148,7 @@ impl RunDate {
     pub(crate) fn of(config: &Config) -> Result<Self, Problem> {
         let nowhere = Sources::default();
         let problem = |message: String| Problem::error(&nowhere, Span::default(), message);
-        let pattern = Pattern::compile(&config.dates.pattern)
+        let pattern = DatePattern::compile(&config.dates.pattern)
             .map_err(|error| problem(format!("setting `dateTimePattern`: {error}")))?;
         let now = dates::now();
         let Some(text) = &config.dates.run_date_time_text else {
@@ -167,7 +167,7 @@ impl RunDate {
 
     /// The date in the form of a pattern; in ISO form if the pattern is invalid, which loading excludes.
     pub(crate) fn text(&self, pattern: &str) -> String {
-        Pattern::compile(pattern)
+        DatePattern::compile(pattern)
             .map_or_else(|_| self.0.to_string(), |pattern| pattern.format(&self.0))
     }
 
@@ -237,7 +237,7 @@ pub(crate) fn prepare(
 
 fn run_facts(config: &Config, date: &RunDate) -> RunFacts {
     let settings = config.to_map();
-    let pattern = Pattern::compile(&config.dates.pattern).ok();
+    let pattern = DatePattern::compile(&config.dates.pattern).ok();
     RunFacts {
         run_date_time: date.0.clone(),
         config: Arc::new(move |key| settings.get(key).cloned()),
@@ -432,7 +432,7 @@ impl PlanCompiler<'_> {
 
     fn check_settings(&mut self) {
         let setting = "setting `outputDirTimestampPattern`";
-        match Pattern::compile(&self.config.output.dir_timestamp_pattern) {
+        match DatePattern::compile(&self.config.output.dir_timestamp_pattern) {
             Err(error) => self.error(Span::default(), format!("{setting}: {error}"), None),
             Ok(pattern) => {
                 let name = pattern.format(&self.date.0);
