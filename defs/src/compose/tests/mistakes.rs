@@ -63,8 +63,8 @@ fn a_forgotten_group() {
     );
     assert_eq!(
         problems_of("groups:\n  a:\n    fields: { t: h1 }\n"),
-        "2:3 the group `a` has no `urls`, and no link leads to it [add `urls:` with an address to \
-         start from, or let a `follow` rule say `group: a`]\n"
+        "2:3 the group `a` has no `urls`, and no link leads to it [add `urls:` with a start address, \
+         or add `group: a` to a `follow` rule]\n"
     );
     assert_eq!(
         problems_of("groups:\n  a:\n    url: https://a.example/\n    fields: { t: h1 }\n"),
