@@ -23,7 +23,7 @@ mod takeover;
 
 use std::time::Duration;
 
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled};
 
 /// Settings of most tests here: quick, and nobody waits long for a node that stays away.
 const QUICK: [&str; 5] = [
@@ -34,11 +34,20 @@ const QUICK: [&str; 5] = [
     "job.takeLimit=6",
 ];
 
+/// For runs in which no node dies: a node that gets no processor for a while keeps its jobs.
+const PATIENT: &str = "cluster.session.ttl=60s";
+
 /// A site of so many pages that each take a while, and definitions of them all.
 fn slow_site(pages: usize, delay: Duration) -> (Site, String) {
-    let site = Site::start();
+    gated_site(pages, delay, &Gate::at(usize::MAX))
+}
+
+/// The same, with pages that a gate holds back.
+fn gated_site(pages: usize, delay: Duration, gate: &Gate) -> (Site, String) {
+    let (site, gate) = (Site::start(), gate.clone());
     site.otherwise(move |request, _| {
-        Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+        let page = Response::html(titled(&request.path.replace('/', "page "))).delay(delay);
+        page.held_by(&gate, request.path[1..].parse().unwrap_or(0))
     });
     let locators: Vec<(String, String)> =
         (0..pages).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
@@ -52,6 +61,14 @@ fn three(pages: usize, delay: Duration, settings: &[&str]) -> (Site, Cluster) {
     let (site, defs) = slow_site(pages, delay);
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
     (site, Cluster::of(3, &defs, &settings))
+}
+
+/// Three nodes for a site whose pages from number `free` on wait for the gate.
+fn three_at_gate(pages: usize, free: usize, settings: &[&str]) -> (Site, Cluster, Gate) {
+    let gate = Gate::at(free);
+    let (site, defs) = gated_site(pages, Duration::from_millis(20), &gate);
+    let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
+    (site, Cluster::of(3, &defs, &settings), gate)
 }
 
 /// The rows of [`slow_site`], sorted.

@@ -6,23 +6,31 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
+use crate::harness::workdir::DEADLINE;
 use crate::harness::{Response, Running, Site, Workdir, wait_until};
 
 const PAGES: usize = 24;
 const AT_ONCE: &str = "loader.fetch.parallelism=4";
 
-/// A site of slow pages, and definitions of them all.
-fn slow_site(delay: Duration) -> (Site, Workdir) {
+/// A site whose pages from number `quick` on take a second, and definitions of them all. So there is
+/// time for a signal in the middle of the run, on a busy machine too.
+fn slow_site(quick: usize) -> (Site, Workdir) {
     let site = Site::start();
-    site.otherwise(move |request, _| {
-        Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
-    });
+    pages_take(&site, quick, Duration::from_secs(1));
     let locators: Vec<(String, String)> =
         (0..PAGES).map(|n| (format!("n{n:02}"), site.url(&format!("/{n:02}")))).collect();
     let locators: Vec<(&str, &str)> =
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let work = Workdir::with_defs(&job(&locators, TITLE));
     (site, work)
+}
+
+fn pages_take(site: &Site, quick: usize, slow: Duration) {
+    site.otherwise(move |request, _| {
+        let number: usize = request.path[1..].parse().unwrap_or(0);
+        let delay = if number < quick { Duration::from_millis(20) } else { slow };
+        Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+    });
 }
 
 fn all_rows() -> Vec<String> {
@@ -60,7 +68,7 @@ fn started(work: &Workdir, site: &Site, settings: &[&str], pages: usize) -> Runn
 
 /// One signal in the middle, then a run to the end.
 fn drained_by(signal: &str, code: i32) {
-    let (site, work) = slow_site(Duration::from_millis(150));
+    let (site, work) = slow_site(5);
     let running = started(&work, &site, &[AT_ONCE], 7);
     running.signal(signal);
     let ending = running.end();
@@ -75,6 +83,7 @@ fn drained_by(signal: &str, code: i32) {
     assert_eq!(report["jobs"]["pending"], PAGES - rows);
     assert!(rows < PAGES, "the run was over before the signal");
 
+    pages_take(&site, PAGES, Duration::ZERO);
     let ending = work.run(&[AT_ONCE]);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert!(ending.stderr.contains("continued"), "{}", ending.stderr);
@@ -130,7 +139,7 @@ fn a_drain_that_takes_too_long_is_cut_off() {
 
 #[test]
 fn killed_again_and_again_nothing_is_lost_and_nothing_written_twice() {
-    let (site, work) = slow_site(Duration::from_millis(40));
+    let (site, work) = slow_site(PAGES);
     let mut written: BTreeMap<String, usize> = BTreeMap::new();
     for round in 0..4 {
         let running = started(&work, &site, &[AT_ONCE], 4 + round);
@@ -159,11 +168,12 @@ fn killed_again_and_again_nothing_is_lost_and_nothing_written_twice() {
 
 #[test]
 fn killed_after_rows_reached_the_file_the_file_is_mended() {
-    let (site, work) = slow_site(Duration::from_millis(50));
+    let (site, work) = slow_site(5);
     let running = started(&work, &site, &[], 1);
     wait_until("rows are in the file", || !work.read("output/latest/data.txt").is_empty());
     running.signal("KILL");
-    running.end();
+    assert_eq!(running.end().code, 137);
+    pages_take(&site, PAGES, Duration::ZERO);
     // As if the machine had written half a row more than the ledger knows.
     let path = work.path("output/latest/data.txt");
     let torn = fs::read_to_string(&path).unwrap() + "n23|g|ti";
@@ -175,12 +185,13 @@ fn killed_after_rows_reached_the_file_the_file_is_mended() {
 
 #[test]
 fn canonical_order_survives_a_cancel() {
-    let (site, work) = slow_site(Duration::from_millis(60));
+    let (site, work) = slow_site(5);
     let settings = [AT_ONCE, "output.order=canonical"];
     let running = started(&work, &site, &settings, 8);
     running.signal("INT");
     assert_eq!(running.end().code, 130);
     assert_whole_rows(&work);
+    pages_take(&site, PAGES, Duration::ZERO);
     assert_eq!(work.run(&settings).code, 0);
     let rows = work.lines("output/latest/data.txt");
     assert_eq!(rows, all_rows());
@@ -188,10 +199,11 @@ fn canonical_order_survives_a_cancel() {
 
 #[test]
 fn a_deleted_output_is_written_again_when_the_run_goes_on() {
-    let (site, work) = slow_site(Duration::from_millis(60));
+    let (site, work) = slow_site(5);
     let running = started(&work, &site, &[AT_ONCE], 8);
     running.signal("INT");
     assert_eq!(running.end().code, 130);
+    pages_take(&site, PAGES, Duration::ZERO);
     fs::remove_dir_all(work.path("output")).unwrap();
     assert_eq!(work.run(&[AT_ONCE]).code, 0);
     assert_eq!(work.latest(), all_rows());
@@ -214,7 +226,7 @@ fn a_host_that_has_to_be_waited_for_does_not_delay_the_end() {
 
 #[test]
 fn progress_is_told_while_the_run_goes_on() {
-    let (_site, work) = slow_site(Duration::from_millis(100));
+    let (_site, work) = slow_site(0);
     let running = work.start_run(&["progress.interval=50ms"]);
     wait_until("two lines of progress", || running.stderr().matches("progress: ").count() >= 2);
     running.signal("INT");
@@ -243,14 +255,14 @@ fn a_signal_after_the_last_page_changes_nothing() {
 #[test]
 fn a_signal_while_settings_and_definitions_are_read_has_its_exit_code() {
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
-        let (site, work) = slow_site(Duration::ZERO);
+        let (site, work) = slow_site(PAGES);
         // Settings that come from a pipe to which nobody writes take for ever to be read.
         let made = Command::new("mkfifo").arg(work.path("settings.yml")).status().unwrap();
         assert!(made.success());
         let mut running = work.start(&["run", "defs", "--config", "settings.yml"]);
         wait_until("signals are heard", || running.hears_term());
         running.signal(signal);
-        assert!(running.ends_within(Duration::from_secs(10)), "it reads on");
+        assert!(running.ends_within(DEADLINE), "it reads on");
         assert_eq!((running.code(), running.was_killed()), (Some(code), false));
         assert!(site.log().is_empty() && !work.exists("data"), "nothing was begun");
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
-use crate::harness::{Response, Running, Site, Workdir, wait_until};
+use crate::harness::{Gate, Response, Running, Site, Workdir, wait_until};
 
 /// A run that hangs on a silent page.
 fn hanging(work: &Workdir, site: &Site) -> Running {
@@ -267,12 +267,13 @@ fn a_damaged_ledger_is_told_and_not_overwritten() {
 fn output_that_is_removed_meanwhile_is_written_again() {
     let site = Site::start();
     site.page("/", titled("first"));
-    let late = Response::html(titled("late")).delay(std::time::Duration::from_millis(1500));
-    site.answer("/late", late);
+    let gate = Gate::at(0);
+    site.answer("/late", Response::html(titled("late")).held_by(&gate, 0));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/")), ("b", &site.url("/late"))], TITLE));
     let running = work.start_run(&["loader.fetch.parallelism=2"]);
     wait_until("a row is written", || work.lines("output/latest/data.txt").len() == 1);
     fs::remove_dir_all(work.path("output")).unwrap();
+    gate.open();
     let ending = running.end();
     assert_eq!(ending.code, 0, "{ending:?}");
     assert!(ending.stderr.contains("was removed or changed meanwhile"), "{}", ending.stderr);

@@ -32,8 +32,7 @@ fn the_report_as_json() {
     assert_eq!(work.run(&[]).code, 0);
     let mut report = work.report();
     let number = |value: &Value| value.as_f64().unwrap();
-    let elapsed = number(&report["elapsedSeconds"]);
-    assert!(elapsed > 0.0 && elapsed < 90.0);
+    assert!(number(&report["elapsedSeconds"]) > 0.0);
     assert!(number(&report["peakMemoryBytes"]) > 1e6);
     assert!(report["start"].as_str().unwrap() < report["end"].as_str().unwrap());
     for key in ["elapsedSeconds", "peakMemoryBytes", "start", "end"] {

@@ -7,41 +7,43 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{QUICK, all_rows, rows_of, same_everywhere, three};
+use super::{QUICK, all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::nodes::files_below;
-use crate::harness::{Cluster, Ending, Files, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{
+    Cluster, Ending, Files, Gate, Response, Site, TITLE, job, titled, wait_until,
+};
 
 const PAGES: usize = 50;
 /// Pages that cannot be had before the site is mended.
 const BROKEN: [usize; 4] = [2, 5, 11, 17];
 
-/// What a site waits for.
-#[derive(Clone, Default)]
-struct Words {
-    /// Pages that could not be had can be.
+/// What the tests change while the site runs.
+#[derive(Clone)]
+struct BrokenSite {
+    /// Whether the broken pages answer.
     mended: Arc<AtomicBool>,
-    /// The last pages may come.
-    go_on: Arc<AtomicBool>,
+    /// Holds the last two pages back: two nodes may wait for them, the third one does all others.
+    gate: Gate,
 }
 
-fn say(word: &AtomicBool) {
-    word.store(true, Ordering::SeqCst);
+impl BrokenSite {
+    fn mend(&self) {
+        self.mended.store(true, Ordering::SeqCst);
+    }
 }
 
-/// A site of which some pages are not there until it is told so, whose last ones are held back until
-/// it is told so, and three nodes for it.
-fn broken_site() -> (Site, Cluster, Words) {
-    let (site, words) = (Site::start(), Words::default());
-    let Words { mended, go_on } = words.clone();
+/// A site with broken pages and a gate before its last pages, and three nodes for it.
+fn broken_site() -> (Site, Cluster, BrokenSite) {
+    let site = Site::start();
+    let broken = BrokenSite { mended: Arc::default(), gate: Gate::at(PAGES - 2) };
+    let theirs = broken.clone();
     site.otherwise(move |request, _| {
         let number = request.path[1..].parse().unwrap_or(0);
-        if BROKEN.contains(&number) && !mended.load(Ordering::SeqCst) {
+        if BROKEN.contains(&number) && !theirs.mended.load(Ordering::SeqCst) {
             return Response::status(if number % 2 == 0 { 404 } else { 500 });
         }
         let page = Response::html(titled(&request.path.replace('/', "page ")));
-        let page = page.delay(Duration::from_millis(60));
-        // Two nodes may wait for them; the third one does all the others.
-        if number < PAGES - 2 { page } else { page.held_until(&go_on) }
+        page.delay(Duration::from_millis(60)).held_by(&theirs.gate, number)
     });
     let locators: Vec<(String, String)> =
         (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
@@ -49,7 +51,7 @@ fn broken_site() -> (Site, Cluster, Words) {
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let own = ["job.takeLimit=2", "cluster.end.wait=1s", "cluster.quorum.timeout=20s"];
     let settings: Vec<&str> = QUICK.iter().chain(&own).copied().collect();
-    (site, Cluster::of(3, &job(&locators, TITLE), &settings), words)
+    (site, Cluster::of(3, &job(&locators, TITLE), &settings), broken)
 }
 
 /// The rows of all pages that can be had.
@@ -117,7 +119,7 @@ fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
 }
 
 /// Kills a node that knows of all failed jobs, in the second half of the run; the others end it.
-fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
+fn one_killed_near_the_end(cluster: &mut Cluster, broken: &BrokenSite) -> usize {
     cluster.start_all();
     cluster.done(5);
     let victim = 1 + cluster.led() % 3;
@@ -129,7 +131,7 @@ fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
     });
     noted(cluster, victim, BROKEN.len());
     assert!(cluster.kill(victim), "it had ended");
-    say(&words.go_on);
+    broken.gate.open();
     for node in cluster.seats() {
         let code = if node == victim { 137 } else { 4 };
         let ending = cluster.end(node);
@@ -140,8 +142,8 @@ fn one_killed_near_the_end(cluster: &mut Cluster, words: &Words) -> usize {
 
 #[test]
 fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
-    let (site, mut cluster, words) = broken_site();
-    let victim = one_killed_near_the_end(&mut cluster, &words);
+    let (site, mut cluster, broken) = broken_site();
+    let victim = one_killed_near_the_end(&mut cluster, &broken);
     assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables were to be behind its log");
     let before: Vec<Files> = cluster.seats().map(|node| disk(&cluster, node)).collect();
     let lines = failed(&cluster, 1);
@@ -159,7 +161,7 @@ fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
     }
     assert_eq!(failed_in_tables(&cluster, victim), 0, "and nothing went to its tables");
     let asked = site.log().len();
-    say(&words.mended);
+    broken.mend();
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
@@ -192,8 +194,8 @@ fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
 
 #[test]
 fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
-    let (site, mut cluster, words) = broken_site();
-    say(&words.go_on);
+    let (site, mut cluster, broken) = broken_site();
+    broken.gate.open();
     cluster.start_all();
     cluster.all_end_with(4);
     assert_eq!(rows_of(&cluster, 1), rows_without_broken());
@@ -214,7 +216,7 @@ fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
     std::fs::create_dir_all(cluster.work.path("d2/replay")).unwrap();
     cluster.work.write("d2/replay/state.db", "half of a ledger");
     cluster.fsck();
-    say(&words.mended);
+    broken.mend();
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
@@ -227,7 +229,7 @@ fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
 
 #[test]
 fn what_is_looked_at_is_at_rest() {
-    let (_site, mut cluster, words) = broken_site();
+    let (_site, mut cluster, broken) = broken_site();
     cluster.start_all();
     cluster.start(9);
     cluster.done(5);
@@ -259,7 +261,7 @@ fn what_is_looked_at_is_at_rest() {
     let worker = look(&cluster, "failed", 9);
     assert_eq!((worker.code, worker.stdout.as_str()), (1, ""), "{worker:?}");
     assert!(worker.stderr.contains("a node without a vote has none"), "{worker:?}");
-    say(&words.go_on);
+    broken.gate.open();
     cluster.start_all();
     cluster.all_end_with(4);
     same_everywhere(&cluster);
@@ -271,10 +273,11 @@ fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
     for order in ["arrival", "canonical"] {
         let order = format!("output.order={order}");
         let own = ["cluster.end.wait=0s", "job.takeLimit=2", order.as_str()];
-        let (site, mut cluster) = three(40, Duration::from_millis(60), &own);
+        let (site, mut cluster, gate) = three_at_gate(40, 5, &own);
         cluster.start_all();
         cluster.done(5);
         assert!(cluster.kill(1), "it had ended");
+        gate.open();
         for node in [2, 3] {
             assert_eq!(cluster.end(node).code, 0);
         }
@@ -298,18 +301,22 @@ fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
 #[test]
 fn who_comes_when_the_next_run_has_begun_says_that_its_files_are_not_complete() {
     let own = ["cluster.end.wait=0s", "job.takeLimit=2"];
-    let (site, mut cluster) = three(60, Duration::from_millis(60), &own);
+    let (site, mut cluster, gate) = three_at_gate(60, 5, &own);
     cluster.start_all();
     cluster.done(5);
     assert!(cluster.kill(1), "it had ended");
+    gate.open();
     for node in [2, 3] {
         assert_eq!(cluster.end(node).code, 0);
     }
+    gate.let_through(5);
     let asked = site.log().len();
     cluster.start(2);
     cluster.start(3);
     wait_until("the next run is under way", || site.log().len() > asked + 5);
     cluster.start(1);
+    cluster.wait_for_state(1, "running");
+    gate.open();
     let ends = cluster.all_end_with(0);
     assert!(ends[0].stderr.contains("ended without this node, and another has begun"), "{ends:?}");
     same_everywhere(&cluster);

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{all_rows, rows_of, same_everywhere, slow_site, three};
+use super::{PATIENT, QUICK, all_rows, rows_of, same_everywhere, slow_site, three, three_at_gate};
 use crate::harness::{Cluster, wait_until};
 use crate::kill::sets;
 
@@ -11,7 +11,7 @@ use crate::kill::sets;
 fn three_nodes_write_what_one_writes_byte_for_byte() {
     for set in sets::all() {
         let mut settings = set.settings.clone();
-        settings.extend(["output.order=canonical", "job.takeLimit=8"]);
+        settings.extend(["output.order=canonical", "job.takeLimit=8", PATIENT]);
         let mut cluster = Cluster::of(3, &set.defs, &settings);
         let code = if set.lost > 0 { 4 } else { 0 };
         let golden = cluster.solo(code);
@@ -33,15 +33,17 @@ fn three_nodes_write_what_one_writes_byte_for_byte() {
 
 #[test]
 fn in_order_of_arrival_all_voters_files_are_equal() {
-    let (site, mut cluster) = three(60, Duration::from_millis(30), &[]);
+    let (site, mut cluster, gate) = three_at_gate(60, 0, &[PATIENT]);
     cluster.start_all();
+    wait_until("each node has asked for a page", || site.log().len() == 3);
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
     assert_eq!(site.log().len(), 60, "every page is loaded once");
     let shares: Vec<u64> = cluster.seats().map(|node| share_of(&cluster, node)).collect();
     assert_eq!(shares.iter().sum::<u64>(), 60, "{shares:?}");
-    assert!(shares.iter().filter(|jobs| **jobs > 0).count() > 1, "one did it all: {shares:?}");
+    assert!(shares.iter().all(|jobs| *jobs > 0), "a node did nothing: {shares:?}");
 }
 
 fn share_of(cluster: &Cluster, node: usize) -> u64 {
@@ -51,9 +53,11 @@ fn share_of(cluster: &Cluster, node: usize) -> u64 {
 
 #[test]
 fn slow_pages_are_shared_by_nodes_that_have_nothing_else_to_do() {
-    let settings = ["loader.fetch.parallelism=2", "cluster.quorum.size=3"];
-    let (site, mut cluster) = three(6, Duration::from_millis(2500), &settings);
+    let settings = ["loader.fetch.parallelism=2", PATIENT];
+    let (site, mut cluster, gate) = three_at_gate(6, 0, &settings);
     cluster.start_all();
+    wait_until("all pages are asked for at the same time", || site.max_parallel() == 6);
+    gate.open();
     cluster.all_end_with(0);
     assert_eq!([1, 2, 3].map(|node| share_of(&cluster, node)), [2, 2, 2]);
     assert_eq!(site.log().len(), 6);
@@ -63,7 +67,7 @@ fn slow_pages_are_shared_by_nodes_that_have_nothing_else_to_do() {
 fn five_nodes_work_as_one() {
     let (site, defs) = slow_site(80, Duration::from_millis(20));
     let settings: Vec<&str> =
-        super::QUICK.iter().copied().chain(["output.order=canonical"]).collect();
+        QUICK.iter().copied().chain(["output.order=canonical", PATIENT]).collect();
     let mut cluster = Cluster::of(5, &defs, &settings);
     let golden = cluster.solo(0);
     cluster.start_all();
@@ -74,19 +78,15 @@ fn five_nodes_work_as_one() {
 
 #[test]
 fn a_worker_without_a_vote_comes_works_and_goes() {
-    let (site, mut cluster) = three(90, Duration::from_millis(150), &["job.takeLimit=2"]);
+    let (site, mut cluster, gate) = three_at_gate(90, 3, &["job.takeLimit=2", PATIENT]);
     cluster.start_all();
     cluster.done(3);
     cluster.start(9);
-    wait_until("the worker has jobs", || {
-        cluster.status(1).is_some_and(|status| {
-            let nodes = status["nodes"].as_array().unwrap().clone();
-            nodes.iter().any(|node| node["role"] == "worker" && node["jobs"].as_u64() > Some(0))
-        })
-    });
-    // What it has not begun yet it gives back.
-    std::thread::sleep(Duration::from_millis(50));
+    wait_until("all four wait for a page", || site.log().len() == 3 + 4);
     cluster.signal(9, "TERM");
+    // It gives back the job that it has not begun.
+    wait_until("it gives back a job", || cluster.seen(9)["jobs"] == 1);
+    gate.open();
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");
     assert!(!ending.stderr.contains("of this data directory"), "it has no run: {ending:?}");
@@ -99,9 +99,11 @@ fn a_worker_without_a_vote_comes_works_and_goes() {
 
 #[test]
 fn a_worker_stays_to_the_end_and_ends_with_the_others() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(50), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);
+    cluster.wait_for_jobs(9);
+    gate.open();
     cluster.all_end_with(0);
     let ending = cluster.end(9);
     assert_eq!(ending.code, 0, "{ending:?}");
@@ -110,13 +112,15 @@ fn a_worker_stays_to_the_end_and_ends_with_the_others() {
 
 #[test]
 fn a_worker_that_knows_one_node_works_whoever_leads() {
-    let (_site, mut cluster) = three(120, Duration::from_millis(100), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(120, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
     let follower = 1 + cluster.led() % 3;
     let known = format!("{follower}={}", cluster.address(follower));
     cluster.give(9, &["--peers", &known]);
     cluster.start(9);
+    cluster.wait_for_jobs(9);
+    gate.open();
     cluster.all_end_with(0);
     let ending = cluster.end(9);
     assert_eq!(ending.code, 0, "{ending:?}");
@@ -133,7 +137,7 @@ fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
         println!("skipped: this machine does not let a test make process namespaces");
         return;
     }
-    let (_site, mut cluster) = three(80, Duration::from_millis(150), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(1);
     for worker in [8, 9] {
@@ -145,7 +149,8 @@ fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
         let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
         nodes.iter().filter(|node| node["role"] == "worker" && node["jobs"] != 0).count()
     };
-    wait_until("both have jobs", || at_work(&cluster) == 2);
+    wait_until("both workers hold jobs", || at_work(&cluster) == 2);
+    gate.open();
     cluster.all_end_with(0);
     for worker in [8, 9] {
         let ending = cluster.end(worker);
@@ -181,7 +186,7 @@ fn nodes_that_share_an_output_directory_do_not_hurt_each_other() {
 
 #[test]
 fn a_second_run_after_the_first_begins_anew() {
-    let (site, mut cluster) = three(20, Duration::from_millis(5), &[]);
+    let (site, mut cluster) = three(20, Duration::from_millis(5), &[PATIENT]);
     for runs in 1..=3 {
         cluster.start_all();
         cluster.all_end_with(0);
@@ -194,11 +199,13 @@ fn a_second_run_after_the_first_begins_anew() {
 
 #[test]
 fn a_node_that_comes_late_takes_part_and_has_all_rows() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(150), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start(1);
     cluster.start(3);
     cluster.done(5);
     cluster.start(2);
+    cluster.wait_for_jobs(2);
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(60));
@@ -208,12 +215,14 @@ fn a_node_that_comes_late_takes_part_and_has_all_rows() {
 #[test]
 fn a_disk_lost_right_after_the_founding_is_replaced() {
     for victim in [1, 2, 3] {
-        let (_site, mut cluster) = three(20, Duration::from_millis(60), &[]);
+        let (_site, mut cluster, gate) = three_at_gate(20, 0, &[]);
         cluster.start_all();
         cluster.led();
         cluster.kill(victim);
         std::fs::remove_dir_all(cluster.work.path(&format!("d{victim}"))).unwrap();
         cluster.start(victim);
+        cluster.wait_for_state(victim, "running");
+        gate.open();
         cluster.all_end_with(0);
         same_everywhere(&cluster);
         assert_eq!(rows_of(&cluster, victim), all_rows(20));

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{all_rows, rows_of, same_everywhere, three};
-use crate::harness::{Cluster, Site};
+use super::{QUICK, all_rows, gated_site, rows_of, same_everywhere, three};
+use crate::harness::{Cluster, Gate, Site};
 use crate::kill::shop::Dice;
 
 const PAGES: usize = 90;
@@ -13,12 +13,16 @@ const PAGES: usize = 90;
 /// Nodes in the middle of their work, one of them killed.
 fn one_killed() -> (Site, Cluster, usize) {
     let settings = ["job.takeLimit=2", "cluster.quorum.timeout=20s"];
-    let (site, mut cluster) = three(PAGES, Duration::from_millis(150), &settings);
+    let gate = Gate::at(12);
+    let (site, defs) = gated_site(PAGES, Duration::from_millis(150), &gate);
+    let settings: Vec<&str> = QUICK.iter().copied().chain(settings).collect();
+    let mut cluster = Cluster::of(3, &defs, &settings);
     cluster.start_all();
     cluster.done(12);
     let leader = cluster.led();
     let victim = cluster.seats().find(|node| *node != leader).unwrap();
     assert!(cluster.kill(victim));
+    gate.open();
     (site, cluster, victim)
 }
 

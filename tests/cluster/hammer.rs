@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use super::schedule::{Fault, Planned, Whom, draw};
-use crate::harness::site::Hit;
-use crate::harness::{Cluster, Files, haste};
+use crate::harness::site::{Hit, pauses_missed, pauses_missed_max};
+use crate::harness::workdir::DEADLINE;
+use crate::harness::{Cluster, Files};
 use crate::kill::sets::{self, Set};
 use crate::kill::shop::{Dice, sorted};
 
@@ -19,14 +20,8 @@ const WORKER: usize = 9;
 const LASTS: Duration = Duration::from_secs(7);
 /// Pause of hosts that want one, for the same reason.
 const PAUSE: Duration = Duration::from_millis(400);
-/// After the last fault everything is over within this time.
-const HEALS: Duration = Duration::from_secs(80);
-/// Whoever is asked to leave has left within this time.
-const LEAVES: Duration = Duration::from_secs(25);
 /// A process that was stopped may send what it had begun when it wakes.
 const WAKES: Duration = Duration::from_millis(1500);
-/// What a request may be on its way longer than the next one, on a busy machine.
-const NOISE: Duration = Duration::from_millis(100);
 
 /// What the faults came to.
 #[derive(Debug, Default)]
@@ -50,10 +45,8 @@ struct Figures {
     closed: usize,
     /// Pages that were loaded again.
     again: usize,
-    /// Requests to hosts that want a pause; by how much they came too soon, at worst; those that came
-    /// while another had no answer yet.
+    /// Requests to hosts that want a pause, and those that came while another had no answer yet.
     asked: usize,
-    hastiest: Duration,
     overlaps: usize,
 }
 
@@ -64,8 +57,8 @@ enum State {
     Down(Instant),
     /// Stopped at the first, woken at the second.
     Asleep(Instant, Instant),
-    /// Asked to leave at that time; away for so long when it has.
-    Leaving(Instant, Duration),
+    /// Asked to leave; away for so long when it has.
+    Leaving(Duration),
     Done,
 }
 
@@ -189,7 +182,7 @@ impl Round<'_> {
             }),
             Fault::Leave(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
                 self.cluster.signal(node, "TERM");
-                self.states.insert(node, State::Leaving(Instant::now(), away));
+                self.states.insert(node, State::Leaving(away));
                 self.figures.leaves += 1;
                 let role = if leads { "leader" } else { "node" };
                 self.note(format!("asked {role} {node} to leave"));
@@ -222,7 +215,7 @@ impl Round<'_> {
                     self.note(format!("woke {node}"));
                 }
                 State::Up if self.cluster.has_ended(node) => self.ended(node),
-                State::Leaving(asked, away) if self.cluster.has_ended(node) => {
+                State::Leaving(away) if self.cluster.has_ended(node) => {
                     let code = self.cluster.node(node).code();
                     if code == Some(143) {
                         self.note(format!("{node} has left"));
@@ -231,12 +224,6 @@ impl Round<'_> {
                         // It was over before it could leave.
                         self.ended(node);
                     }
-                    if asked.elapsed() > LEAVES {
-                        self.fail(&format!("{node} took {:?} to leave", asked.elapsed()));
-                    }
-                }
-                State::Leaving(asked, _) if asked.elapsed() > 2 * LEAVES => {
-                    self.fail(&format!("{node} does not leave"));
                 }
                 _ => {}
             }
@@ -297,7 +284,7 @@ impl Round<'_> {
                 self.figures.late += self.figures.faults - before;
                 quiet = Instant::now();
             }
-            if quiet.elapsed() > HEALS {
+            if quiet.elapsed() > DEADLINE {
                 self.fail("it does not come to an end");
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -361,7 +348,6 @@ impl Round<'_> {
         if self.set.delay == Duration::ZERO {
             return;
         }
-        let mut gaps = Vec::new();
         for log in self.set.logs(self.began) {
             let excused = |hit: &Hit| {
                 let woken = |woke: Instant| hit.at >= woke && hit.at < woke + WAKES + PAUSE;
@@ -369,8 +355,14 @@ impl Round<'_> {
             };
             for stretch in log.split(excused) {
                 let starts: Vec<Instant> = stretch.iter().map(|hit| hit.at).collect();
-                gaps.extend(starts.windows(2).map(|pair| pair[1] - pair[0]));
-                self.figures.hastiest = self.figures.hastiest.max(haste(&starts, PAUSE));
+                self.figures.asked += starts.len();
+                let missed = pauses_missed(&starts, PAUSE);
+                if missed > pauses_missed_max(starts.len()) {
+                    self.fail(&format!(
+                        "{missed:.1} pauses between {} requests missed",
+                        starts.len()
+                    ));
+                }
             }
             for pair in log.windows(2).filter(|pair| !excused(&pair[1]) && pair[1].in_flight > 1) {
                 // A site does not see that whoever asked has been killed.
@@ -378,12 +370,9 @@ impl Round<'_> {
                 self.figures.overlaps += usize::from(!self.killed.iter().any(killed));
             }
         }
-        self.figures.asked += gaps.len();
-        gaps.sort();
-        self.note(format!("shortest gaps: {:.0?}", &gaps[..gaps.len().min(5)]));
-        println!("{}", self.story.last().unwrap());
-        if self.figures.hastiest > NOISE || self.figures.overlaps > 0 {
-            self.fail(&format!("requests came too soon: {:?}", self.figures));
+        // A node that got no processor for a while may have lost its session in the middle of a page.
+        if self.figures.overlaps > self.figures.expiries {
+            self.fail(&format!("requests came at the same time: {:?}", self.figures));
         }
     }
 }
@@ -486,7 +475,6 @@ impl Figures {
         ] {
             *own += more;
         }
-        self.hastiest = self.hastiest.max(other.hastiest);
     }
 }
 

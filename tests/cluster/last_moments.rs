@@ -13,8 +13,9 @@ fn was_too_late(cluster: &mut Cluster, node: usize) -> bool {
     if cluster.work.exists(&format!("d{node}/ended")) {
         return false;
     }
-    std::thread::sleep(Duration::from_millis(300));
-    (1..=3).filter(|other| *other != node).all(|other| cluster.has_ended(other))
+    let others: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
+    wait_until("the others end", || others.iter().all(|other| cluster.has_ended(*other)));
+    true
 }
 
 /// Kills so many nodes in the last moments of a run; gives how many were still there.

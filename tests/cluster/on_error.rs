@@ -1,10 +1,9 @@
 //! What a failed page means for the others, on several nodes: `job.onError`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use super::{QUICK, rows_of, same_everywhere};
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+use super::{PATIENT, QUICK, rows_of, same_everywhere};
+use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_until};
 
 const PAGES: usize = 8;
 
@@ -25,7 +24,12 @@ fn broken(sites: usize, on_error: &str) -> (Vec<Site>, Cluster) {
     let locators: Vec<(&str, &str)> =
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let on_error = format!("job.onError={on_error}");
-    let own = ["loader.fetch.delay=60ms", "loader.fetch.parallelism=1", "output.order=canonical"];
+    let own = [
+        "loader.fetch.delay=60ms",
+        "loader.fetch.parallelism=1",
+        "output.order=canonical",
+        PATIENT,
+    ];
     let settings: Vec<&str> =
         QUICK.iter().chain(&own).copied().chain([on_error.as_str()]).collect();
     let cluster = Cluster::of(3, &job(&locators, TITLE), &settings);
@@ -74,11 +78,20 @@ fn in_quarantine_a_host_is_left_alone_by_all_nodes() {
 #[test]
 fn halt_stops_all_nodes_and_the_same_command_continues() {
     let (sites, mut cluster) = broken(2, "halt");
-    sites[1].otherwise(|request, _| {
+    let gate = Gate::at(2);
+    let theirs = gate.clone();
+    sites[1].otherwise(move |request, _| {
         let page = titled(&request.path.replace('/', "page "));
-        Response::html(page).delay(Duration::from_millis(300))
+        Response::html(page).held_by(&theirs, request.path[1..].parse().unwrap_or(0))
     });
     cluster.start_all();
+    wait_until("the failed page is known", || {
+        cluster.seats().any(|node| {
+            let status = cluster.status(node).unwrap_or_default();
+            status["run"]["failed"].as_u64() > Some(0)
+        })
+    });
+    gate.open();
     let ends = cluster.all_end_with(4);
     assert!(
         ends.iter().all(|ending| ending.stderr.contains("since `s0p2` (g) failed: ")),

@@ -1,16 +1,13 @@
 //! What an operator asks and orders.
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use super::{all_rows, rows_of, same_everywhere, three};
-use crate::harness::nodes::within;
+use super::{all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::wait_until;
 
 #[test]
 fn status_tells_the_same_story_on_every_node() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(150), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
     let leader = cluster.led();
@@ -20,7 +17,7 @@ fn status_tells_the_same_story_on_every_node() {
         assert_eq!(status["mode"], "cluster");
         assert!(status["term"].as_u64() > Some(0), "{status}");
         assert!(status["index"].as_u64() > Some(0), "{status}");
-        assert!(status["heardMs"].as_u64().is_some_and(|ms| ms < 3000), "{status}");
+        assert!(status["heardMs"].is_u64(), "{status}");
         assert_eq!(status["nodes"].as_array().unwrap().len(), 3);
         let run = &status["run"];
         assert_eq!(run["state"], "running", "{status}");
@@ -44,6 +41,7 @@ fn status_tells_the_same_story_on_every_node() {
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d2", "--json"]);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert!(ending.stdout.contains("\"node\":2"), "{}", ending.stdout);
+    gate.open();
     cluster.all_end_with(0);
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d2"]);
     assert_eq!(ending.code, 1, "{ending:?}");
@@ -51,7 +49,7 @@ fn status_tells_the_same_story_on_every_node() {
 
 #[test]
 fn a_node_that_waits_for_others_tells_for_whom() {
-    let (_site, mut cluster) = three(20, Duration::from_millis(20), &[]);
+    let (_site, mut cluster, gate) = three_at_gate(20, 5, &[]);
     cluster.start(1);
     let states = |status: &Value| -> Vec<String> {
         let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
@@ -87,6 +85,7 @@ fn a_node_that_waits_for_others_tells_for_whom() {
     wait_until("it answers again", || cluster.status(3).is_some());
     let status = cluster.status(3).unwrap();
     assert_eq!(states(&status)[..3], ["silent", "silent", "checking"], "{status}");
+    gate.open();
     cluster.start(1);
     cluster.start(2);
     cluster.all_end_with(0);
@@ -96,7 +95,7 @@ fn a_node_that_waits_for_others_tells_for_whom() {
 #[test]
 fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
     let settings = ["job.takeLimit=2", "cluster.session.ttl=60s"];
-    let (_site, mut cluster) = three(100, Duration::from_millis(200), &settings);
+    let (_site, mut cluster, gate) = three_at_gate(100, 5, &settings);
     cluster.start_all();
     cluster.start(9);
     let ready = |cluster: &crate::harness::Cluster, node: usize| {
@@ -121,25 +120,22 @@ fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
         cluster.signal(node, "CONT");
     }
     wait_until("it is ready again", || ready(&cluster, 3).code == 0);
+    gate.open();
     cluster.all_end_with(0);
     assert_eq!(cluster.end(9).code, 0);
 }
 
 #[test]
 fn a_silent_node_is_shown_as_such_and_shown_back() {
-    let (_site, mut cluster) = three(80, Duration::from_millis(200), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
-    let leader = cluster.led();
-    let victim = 1 + leader % 3;
+    let victim = 1 + cluster.led() % 3;
     cluster.kill(victim);
-    let state = |cluster: &crate::harness::Cluster| {
-        let status = cluster.status(leader);
-        status.map(|status| status["nodes"][victim - 1]["state"].as_str().unwrap().to_owned())
-    };
-    wait_until("it is silent", || state(&cluster).as_deref() == Some("silent"));
+    cluster.wait_for_state(victim, "silent");
     cluster.start(victim);
-    wait_until("it is back", || state(&cluster).as_deref() == Some("running"));
+    cluster.wait_for_state(victim, "running");
+    gate.open();
     cluster.all_end_with(0);
     assert_eq!(rows_of(&cluster, victim), all_rows(80));
 }
@@ -147,28 +143,25 @@ fn a_silent_node_is_shown_as_such_and_shown_back() {
 #[test]
 fn a_fenced_node_stays_out_until_it_is_admitted() {
     let settings = ["job.takeLimit=2", "cluster.autoFence=true"];
-    let (_site, mut cluster) = three(100, Duration::from_millis(200), &settings);
+    let (_site, mut cluster, gate) = three_at_gate(100, 5, &settings);
     cluster.start_all();
     cluster.done(3);
     let leader = cluster.led();
     let victim = 1 + leader % 3;
-    let state = |cluster: &crate::harness::Cluster| {
-        let status = cluster.status(leader);
-        status.map(|status| status["nodes"][victim - 1]["state"].as_str().unwrap().to_owned())
-    };
     // Silent for too long, so it is fenced by itself.
     cluster.signal(victim, "STOP");
-    wait_until("it is fenced", || state(&cluster).as_deref() == Some("fenced"));
+    cluster.wait_for_state(victim, "fenced");
     cluster.signal(victim, "CONT");
     wait_until("it is told", || {
         let said = cluster.node(victim).stderr();
         said.contains(&format!("`spoonbill admit {victim}`"))
     });
-    assert_eq!(state(&cluster).as_deref(), Some("fenced"));
+    assert_eq!(cluster.seen(victim)["state"], "fenced");
     let (code, _, stderr) =
         cluster.ask(leader, &["admit", &victim.to_string()]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
-    wait_until("it is in again", || state(&cluster).as_deref() == Some("running"));
+    cluster.wait_for_state(victim, "running");
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, victim), all_rows(100));
@@ -177,20 +170,20 @@ fn a_fenced_node_stays_out_until_it_is_admitted() {
 #[test]
 fn a_leader_that_is_left_alone_does_not_call_itself_one() {
     let settings = ["job.takeLimit=2", "cluster.session.ttl=60s"];
-    let (_site, mut cluster) = three(100, Duration::from_millis(200), &settings);
+    let (_site, mut cluster, _gate) = three_at_gate(100, 5, &settings);
     cluster.start_all();
     cluster.done(3);
     let leader = cluster.led();
     for other in cluster.seats().filter(|node| *node != leader) {
         cluster.kill(other);
     }
-    let alone = within(Duration::from_secs(5), || {
+    let alone = wait_until("it knows that it is alone", || {
         let status = cluster.status(leader).expect("an answer");
         let nodes = status["nodes"].as_array().unwrap();
         let silent = nodes.iter().filter(|node| node["state"] == "silent").count();
         status["leader"].is_null() && silent == 2
     });
-    println!("it knows after {:?}", alone.expect("it thinks that it leads"));
+    println!("it knows after {alone:?}");
     let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
     assert_eq!((code, why.as_str()), (1, "not ready: it hears no leader\n"));
 }
@@ -198,7 +191,7 @@ fn a_leader_that_is_left_alone_does_not_call_itself_one() {
 #[test]
 fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
     let settings = ["job.takeLimit=2", "cluster.end.wait=60s"];
-    let (_site, mut cluster) = three(60, Duration::from_millis(150), &settings);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &settings);
     cluster.start_all();
     cluster.done(3);
     let leader = cluster.led();
@@ -209,13 +202,16 @@ fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
     // Started anew, it comes to a run that goes on without it.
     cluster.kill(victim);
     cluster.start(victim);
-    let start = Instant::now();
+    wait_until("it hears that it is fenced", || {
+        cluster.node(victim).stderr().contains("it stays out until")
+    });
+    gate.open();
     for node in cluster.seats().filter(|node| *node != victim) {
         let ending = cluster.end(node);
         assert_eq!(ending.code, 0, "node {node}: {ending:?}");
         assert_eq!(rows_of(&cluster, node), all_rows(60));
+        assert!(!ending.stderr.contains(&format!("waiting for node {victim}")), "{ending:?}");
     }
-    assert!(start.elapsed() < Duration::from_secs(40), "it took {:?}", start.elapsed());
     let ending = cluster.end(victim);
     println!("{}", ending.stderr);
     assert_eq!(ending.code, 75, "{ending:?}");
@@ -225,25 +221,24 @@ fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
 
 #[test]
 fn fence_by_command_takes_a_nodes_work_away() {
-    let (_site, mut cluster) = three(80, Duration::from_millis(200), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
     let leader = cluster.led();
     let victim = 1 + leader % 3;
     let victims = victim.to_string();
-    let shown = |cluster: &crate::harness::Cluster| {
-        cluster.status(leader).map(|status| status["nodes"][victim - 1].clone())
-    };
     let (code, _, stderr) = cluster.ask(leader, &["fence", &victims]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
     wait_until("it is out", || {
-        shown(&cluster).is_some_and(|node| node["state"] == "fenced" && node["jobs"] == 0)
+        let seen = cluster.seen(victim);
+        seen["state"] == "fenced" && seen["jobs"] == 0
     });
     let (code, _, stderr) = cluster.ask(leader, &["fence", "77"]).expect("an answer");
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("there is no node 77"), "{stderr}");
     cluster.ask(leader, &["admit", &victims]).expect("an answer");
-    wait_until("it is in again", || shown(&cluster).is_some_and(|node| node["state"] == "running"));
+    cluster.wait_for_state(victim, "running");
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
 }

@@ -1,16 +1,14 @@
 //! Nodes that die at every named point, then the same command again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spoonbill_engine::failpoint::{CLUSTER_POINTS, POINTS};
 
 use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site};
-use crate::harness::Cluster;
+use crate::harness::{Cluster, wait_until};
 use crate::kill::shop::Dice;
 
 const PAGES: usize = 30;
-/// From the first start to the end of the last node.
-const PATIENCE: Duration = Duration::from_secs(80);
 
 /// Beginnings of the points that a run comes to when it has lasted for a while.
 const LATE: [&str; 5] = ["replica.c", "replica.s", "raft.p", "raft.d", "snapshot"];
@@ -47,11 +45,9 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
         let env = [("FAILPOINT", order.as_str())];
         cluster.start_with_env(node, if nodes.contains(&node) { &env } else { &[] });
     }
-    let start = Instant::now();
     let mut met = Met::default();
     let mut open: Vec<usize> = cluster.seats().collect();
-    while !open.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "{order}: {open:?} do not come to an end");
+    let took = wait_until(&format!("{order}: all nodes end"), || {
         for node in open.clone() {
             if !cluster.has_ended(node) {
                 continue;
@@ -70,12 +66,12 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
             }
             open.retain(|other| *other != node);
         }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        open.is_empty()
+    });
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES), "{order}");
     same_everywhere(&cluster);
     cluster.fsck();
-    println!("{order}: {met:?}, {:.1?}", start.elapsed());
+    println!("{order}: {met:?}, {took:.1?}");
     met
 }
 

@@ -1,14 +1,13 @@
 //! A page that no parser survives: it costs its own rows, and some lives of its workers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{QUICK, same_everywhere};
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled};
+use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 
 const PAGES: usize = 40;
 /// Dies of the page with this text.
 const DEADLY: [(&str, &str); 1] = [("FAILPOINT_PAGE", "page 013")];
-const PATIENCE: Duration = Duration::from_secs(80);
 /// The exit of a process that was aborted.
 const ABORTED: i32 = 134;
 
@@ -35,10 +34,9 @@ fn a_page_that_kills_its_worker_fails_alone() {
     for node in cluster.seats() {
         cluster.start_with_env(node, &DEADLY);
     }
-    let (start, mut deaths) = (Instant::now(), 0);
+    let mut deaths = 0;
     let mut open: Vec<usize> = cluster.seats().collect();
-    while !open.is_empty() {
-        assert!(start.elapsed() < PATIENCE, "{deaths} deaths; {open:?} do not come to an end");
+    let took = wait_until("all nodes end", || {
         for node in
             open.clone().into_iter().filter(|node| cluster.has_ended(*node)).collect::<Vec<_>>()
         {
@@ -51,9 +49,9 @@ fn a_page_that_kills_its_worker_fails_alone() {
                 code => panic!("node {node}: {code:?}: {}", cluster.node(node).stderr()),
             }
         }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    println!("{deaths} deaths, {:.1?}", start.elapsed());
+        open.is_empty()
+    });
+    println!("{deaths} deaths, {took:.1?}");
     // Three in company, then five alone.
     assert_eq!(deaths, 8);
     assert!(same_everywhere(&cluster) == golden, "the others' rows are not as alone");

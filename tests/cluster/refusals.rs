@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three};
-use crate::harness::{Cluster, wait_until};
+use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three, three_at_gate};
+use crate::harness::Cluster;
 
 #[test]
 fn two_voters_are_refused() {
@@ -30,10 +30,14 @@ fn beyond_loopback_a_secret_is_needed() {
 fn nodes_that_do_without_a_secret_say_so_in_the_report() {
     let (_site, defs) = slow_site(10, Duration::ZERO);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["cluster.insecure=true"]).collect();
-    // On all addresses a port is free that no connection calls from: those have larger numbers.
-    let from = 20_000 + std::process::id() as u16 % 10_000;
-    let free = (from..).filter(|port| std::net::TcpListener::bind(("0.0.0.0", *port)).is_ok());
-    let peers = free.take(3).map(|port| format!("127.0.0.1:{port}")).collect();
+    // The test holds the first of four ports on all addresses, and the nodes take the others. The
+    // system gives larger ports to connections.
+    let held = (20_000..30_000).step_by(4).find_map(|port| {
+        let held = std::net::TcpListener::bind(("0.0.0.0", port)).ok()?;
+        Some((held, port))
+    });
+    let (_held, first) = held.expect("a free port");
+    let peers = (1..=3).map(|node| format!("127.0.0.1:{}", first + node)).collect();
     let mut cluster = Cluster::at(peers, &defs, &settings);
     // Two know that they can be reached from elsewhere; the third has loopback alone.
     for node in [1, 2] {
@@ -128,19 +132,20 @@ fn who_is_missing_is_named() {
 
 #[test]
 fn a_second_process_on_a_nodes_data_is_refused() {
-    let (_site, mut cluster) = three(40, Duration::from_millis(60), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(40, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(1);
     let ending = cluster.start_beside(2).end();
     assert_eq!(ending.code, 10, "{ending:?}");
     assert!(ending.stderr.contains("in use by another process"), "{}", ending.stderr);
+    gate.open();
     cluster.all_end_with(0);
     assert_eq!(rows_of(&cluster, 1), all_rows(40));
 }
 
 #[test]
 fn a_second_process_with_an_empty_disk_does_not_take_the_seat_of_a_living_one() {
-    let (_site, mut cluster) = three(160, Duration::from_millis(150), &["job.takeLimit=1"]);
+    let (_site, mut cluster, gate) = three_at_gate(160, 5, &["job.takeLimit=1"]);
     cluster.start_all();
     cluster.done(3);
     let own = |word: String| match word.as_str() {
@@ -155,7 +160,7 @@ fn a_second_process_with_an_empty_disk_does_not_take_the_seat_of_a_living_one() 
     let ending = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>()).end();
     assert_eq!(ending.code, 10, "{ending:?}");
     assert!(ending.stderr.contains("in use by a living process"), "{}", ending.stderr);
-    assert!(!cluster.has_ended(2), "it has come too late");
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(160));
@@ -229,19 +234,16 @@ fn a_node_whose_own_definitions_are_good_is_told_what_is_wrong_elsewhere() {
 
 #[test]
 fn definitions_changed_on_one_node_only_warn() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(100), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
-    let victim = cluster.seats().find(|node| Some(*node) != cluster.leader()).unwrap();
+    let victim = 1 + cluster.led() % 3;
     cluster.kill(victim);
     let text = cluster.work.read("defs/job.yml");
     cluster.work.write("defs/job.yml", text.replace("title", "heading"));
     cluster.start(victim);
-    wait_until("the node is back", || {
-        cluster
-            .status(victim)
-            .is_some_and(|status| status["nodes"][victim - 1]["state"] == "running")
-    });
+    cluster.wait_for_state(victim, "running");
+    gate.open();
     let ends = cluster.all_end_with(0);
     let warned = &ends[victim - 1].stderr;
     assert!(warned.contains("differ from those of the run"), "{warned}");

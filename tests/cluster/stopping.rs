@@ -1,24 +1,23 @@
 //! One node is asked to stop, or all are: what it held goes to others, and nothing is lost.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three};
-use crate::harness::nodes::within;
-use crate::harness::{Cluster, Site, wait_until};
+use super::{PATIENT, QUICK, all_rows, gated_site, rows_of, same_everywhere, three, three_at_gate};
+use crate::harness::{Cluster, Gate, Site, wait_until};
 
 /// A node is asked to go in the middle of the run; the others end it. Gives which one went.
 fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, Cluster, usize) {
-    let settings = ["job.takeLimit=3", "cluster.quorum.size=3"];
-    let (site, mut cluster) = three(80, Duration::from_millis(120), &settings);
+    let settings = ["job.takeLimit=3", "cluster.quorum.size=3", PATIENT];
+    let (site, mut cluster, gate) = three_at_gate(80, 5, &settings);
     cluster.start_all();
     cluster.done(5);
     let node = which(&cluster);
-    let asked = Instant::now();
     cluster.signal(node, signal);
+    cluster.wait_until_stopping(node);
+    gate.open();
     let ending = cluster.end(node);
     assert_eq!(ending.code, code, "{ending:?}");
     assert!(ending.stderr.contains("this node has left after"), "{ending:?}");
-    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
     let stayed: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
     for other in &stayed {
         let ending = cluster.end(*other);
@@ -57,31 +56,30 @@ fn the_leader_leaves_by_ctrl_c() {
 
 /// The others lead themselves while the leader that was asked to go still ends what it has in hand.
 fn hands_over(votes: usize) {
-    let (site, defs) = slow_site(60, Duration::from_millis(2500));
+    let gate = Gate::at(10);
+    let (_site, defs) = gated_site(60, Duration::from_millis(200), &gate);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();
     let mut cluster = Cluster::of(votes, &defs, &settings);
     cluster.start_all();
-    wait_until("pages are asked for", || site.log().len() >= votes);
-    // One that was elected a moment ago is not replaced at once.
-    std::thread::sleep(Duration::from_millis(800));
+    // One that was elected a moment ago is not replaced at once: by now it has led for some pages.
+    cluster.done(10);
     let leader = cluster.led();
     let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
-    let asked = Instant::now();
+    cluster.wait_for_jobs(leader);
     cluster.signal(leader, "TERM");
     let another = |status: serde_json::Value| {
         let leads = status["leader"].as_u64();
         leads.is_some() && leads != Some(leader as u64)
     };
-    let led = within(Duration::from_secs(10), || cluster.status(others[0]).is_some_and(another));
-    println!("{votes} votes: another leads after {:?}", led.expect("nobody leads"));
+    let took = wait_until("another node leads", || cluster.status(others[0]).is_some_and(another));
+    println!("{votes} votes: another leads after {took:?}");
     assert!(!cluster.has_ended(leader), "it was gone before");
-    let status = cluster.status(leader).expect("an answer");
-    assert!(another(status.clone()), "it has not heard of it: {status}");
+    wait_until("it hears that another node leads", || cluster.status(leader).is_some_and(another));
     let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
     assert_eq!((code, why.as_str()), (1, "not ready: it is stopping\n"));
+    gate.let_through(25);
     let ending = cluster.end(leader);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
     assert!(!others.iter().any(|node| cluster.has_ended(*node)), "the others went too");
 }
 
@@ -93,12 +91,16 @@ fn a_leader_that_is_stopped_hands_over_before_it_ends() {
 
 #[test]
 fn a_node_that_left_comes_back_and_has_all_rows() {
-    let (site, mut cluster) = three(90, Duration::from_millis(150), &["job.takeLimit=2"]);
+    let (site, mut cluster, gate) = three_at_gate(90, 5, &["job.takeLimit=2", PATIENT]);
     cluster.start_all();
     cluster.done(5);
     cluster.signal(2, "TERM");
+    cluster.wait_until_stopping(2);
+    gate.let_through(30);
     assert_eq!(cluster.end(2).code, 143);
     cluster.start(2);
+    cluster.wait_for_state(2, "running");
+    gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(90));
@@ -107,16 +109,17 @@ fn a_node_that_left_comes_back_and_has_all_rows() {
 
 #[test]
 fn all_are_stopped_one_after_the_other_and_go_on_later() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(5);
-    let asked = Instant::now();
     for node in cluster.seats() {
         cluster.signal(node, "TERM");
     }
+    for node in cluster.seats() {
+        cluster.wait_until_stopping(node);
+    }
+    gate.open();
     cluster.all_end_with(143);
-    // The last one needs another to agree that it leaves.
-    assert!(asked.elapsed() < Duration::from_secs(12), "it took {:?}", asked.elapsed());
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
@@ -140,11 +143,11 @@ fn who_is_stopped_when_it_has_written_everything_keeps_nobody_waiting() {
     cluster.signal(others[1], "TERM");
     assert_eq!(cluster.end(others[1]).code, 0, "it has done all of its work");
     cluster.signal(others[0], "CONT");
-    let woken = Instant::now();
     for node in [others[0], leader] {
-        assert_eq!(cluster.end(node).code, 0);
+        let ending = cluster.end(node);
+        assert_eq!(ending.code, 0, "{ending:?}");
+        assert!(!ending.stderr.contains(&format!("waiting for node {}", others[1])), "{ending:?}");
     }
-    assert!(woken.elapsed() < Duration::from_secs(20), "they took {:?}", woken.elapsed());
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(30));
 }
@@ -164,15 +167,18 @@ fn a_node_that_is_stopped_reports_what_its_file_holds() {
     for order in ["arrival", "canonical"] {
         let order = format!("output.order={order}");
         let settings = ["job.takeLimit=8", "loader.fetch.parallelism=8", order.as_str()];
-        let (_site, mut cluster) = three(900, Duration::from_millis(5), &settings);
+        let (_site, mut cluster, gate) = three_at_gate(900, 300, &settings);
         cluster.start_all();
         cluster.done(20);
         // The others go on meanwhile, and what they end is heard here to the last.
         cluster.signal(1, "TERM");
+        cluster.wait_until_stopping(1);
+        gate.let_through(600);
         assert_eq!(cluster.end(1).code, 143);
         reports_what_it_wrote(&cluster, 1);
         let (code, _, stderr) = cluster.ask(2, &["cancel"]).expect("an answer");
         assert_eq!(code, 0, "{stderr}");
+        gate.open();
         for node in [2, 3] {
             assert_eq!(cluster.end(node).code, 130);
             reports_what_it_wrote(&cluster, node);
@@ -182,11 +188,12 @@ fn a_node_that_is_stopped_reports_what_its_file_holds() {
 
 #[test]
 fn cancel_ends_all_nodes_and_the_same_command_continues() {
-    let (site, mut cluster) = three(60, Duration::from_millis(120), &["job.takeLimit=2"]);
+    let (site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2", PATIENT]);
     cluster.start_all();
     cluster.done(5);
     let (code, _, stderr) = cluster.ask(2, &["cancel"]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
+    gate.open();
     let ends = cluster.all_end_with(130);
     assert!(ends.iter().all(|ending| ending.stderr.contains("cancelled")), "{ends:?}");
     let before = site.log().len();
@@ -203,24 +210,23 @@ fn a_node_that_waits_for_the_others_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.start(1);
     wait_until("the node is there", || cluster.work.exists("d1/raft-000001.journal"));
-    let asked = Instant::now();
     cluster.signal(1, "TERM");
     let ending = cluster.end(1);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
 }
 
 #[test]
 fn a_worker_that_finds_nobody_can_be_stopped_and_gives_up() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
-    let start = Instant::now();
     cluster.start(9);
     let ending = cluster.end(9);
     assert_eq!(ending.code, 75, "{ending:?}");
     assert!(ending.stderr.contains("not formed within 4 s: no answer from node 1"), "{ending:?}");
-    assert!(start.elapsed() < Duration::from_secs(25), "it took {:?}", start.elapsed());
+    cluster.give(9, &["--set", "cluster.quorum.timeout=10m"]);
     cluster.start(9);
-    std::thread::sleep(Duration::from_secs(1));
+    wait_until("it tells its state", || {
+        cluster.work.spoonbill(&["status", "--data-dir", "d9"]).code == 0
+    });
     cluster.signal(9, "TERM");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");
@@ -228,16 +234,15 @@ fn a_worker_that_finds_nobody_can_be_stopped_and_gives_up() {
 
 #[test]
 fn a_node_that_is_left_alone_can_be_stopped() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
     cluster.kill(1);
     cluster.kill(2);
-    let asked = Instant::now();
     cluster.signal(3, "TERM");
+    gate.open();
     let ending = cluster.end(3);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
     cluster.start_all();
     cluster.all_end_with(0);
     assert_eq!(rows_of(&cluster, 3), all_rows(60));
@@ -245,7 +250,7 @@ fn a_node_that_is_left_alone_can_be_stopped() {
 
 #[test]
 fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
-    let (_site, mut cluster) = three(60, Duration::from_millis(200), &["job.takeLimit=2"]);
+    let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);
     cluster.done(3);
@@ -253,14 +258,13 @@ fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
     for node in cluster.seats() {
         cluster.kill(node);
     }
+    gate.open();
     std::fs::remove_dir_all(cluster.work.path("d3")).unwrap();
     cluster.start(3);
     wait_until("one answers", || cluster.status(3).is_some());
-    let asked = Instant::now();
     cluster.signal(9, "TERM");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(asked.elapsed() < Duration::from_secs(25), "it took {:?}", asked.elapsed());
     cluster.start(1);
     cluster.start(2);
     cluster.all_end_with(0);
@@ -271,12 +275,14 @@ fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
 #[test]
 fn nodes_that_are_left_alone_give_up_in_the_end() {
     let settings = ["job.takeLimit=2", "cluster.quorum.lossExit=6s"];
-    let (_site, mut cluster) = three(80, Duration::from_millis(200), &settings);
+    let (_site, mut cluster, gate) = three_at_gate(80, 5, &settings);
     cluster.start_all();
     cluster.start(9);
     cluster.done(3);
+    cluster.wait_for_state(9, "running");
     cluster.kill(1);
     cluster.kill(2);
+    gate.open();
     let ending = cluster.end(3);
     assert_eq!(ending.code, 75, "{ending:?}");
     assert!(ending.stderr.contains("too few nodes are there to agree on anything"), "{ending:?}");

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::{all_rows, rows_of, same_everywhere, three};
+use super::{PATIENT, all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::nodes::ask;
+use crate::harness::wait_until;
 use crate::kill::shop::Dice;
 
 /// What one visit of a stranger looks like.
@@ -37,7 +38,7 @@ fn visit(address: &str, dice: &mut Dice) {
 
 #[test]
 fn a_stranger_disturbs_nobody() {
-    let (site, mut cluster) = three(80, Duration::from_millis(60), &["job.takeLimit=3"]);
+    let (site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=3", PATIENT]);
     cluster.share_secret();
     cluster.start_all();
     let stop = Arc::new(AtomicBool::new(false));
@@ -65,8 +66,10 @@ fn a_stranger_disturbs_nobody() {
         })
         .collect();
     // An order without the secret.
-    let refused =
-        ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_secs(15));
+    let refused = ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_mins(1));
+    cluster.done(5);
+    wait_until("strangers come often", || visits.load(Ordering::Relaxed) > 50);
+    gate.open();
     let ends = cluster.ends();
     stop.store(true, Ordering::Relaxed);
     for stranger in strangers {
@@ -81,5 +84,4 @@ fn a_stranger_disturbs_nobody() {
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(80));
     assert_eq!(site.log().len(), 80, "no node lost its jobs");
-    assert!(visits.load(Ordering::Relaxed) > 50);
 }

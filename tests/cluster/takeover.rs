@@ -4,26 +4,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::{QUICK, slow_site, three};
-use crate::harness::nodes::within;
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
+use super::{QUICK, three, three_at_gate};
+use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_until};
 
-/// Bounds with room for a machine that does something else besides.
-const LEADER_MOST: Duration = Duration::from_secs(5);
-const JOBS_MOST: Duration = Duration::from_secs(12);
-/// Less than a session lives without a sign of life: the closed connections of a dead node are a hint.
-/// Without a leader no time passes, so its own death takes an election more.
-const SHARED_MOST: Duration = Duration::from_secs(3);
+/// A session that outlives every deadline of the tests. Jobs change hands all the same, because the
+/// closed connections of a dead node are a hint.
+const ENDLESS_SESSION: &str = "cluster.session.ttl=1h";
 
 fn rounds(otherwise: usize) -> usize {
     std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-fn tell(what: &str, mut times: Vec<Duration>) -> Duration {
+fn print_figures(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let at = |part: usize| times[(times.len() - 1) * part / 100];
     println!("{what}: {} rounds, p50 {:.2?}, p99 {:.2?}", times.len(), at(50), at(99));
-    *times.last().unwrap()
 }
 
 #[test]
@@ -32,14 +27,14 @@ fn another_node_leads_soon_after_the_leader_is_killed() {
     cluster.start_all();
     cluster.done(3);
     let (mut elections, mut jobs) = (Vec::new(), Vec::new());
-    for round in 0..rounds(5) {
+    for _ in 0..rounds(5) {
         let leader = cluster.led();
         let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
         assert!(cluster.kill(leader), "it had ended by itself");
         let killed = Instant::now();
         // In turn, and what each says of itself.
         let mut done = None;
-        let leads = within(Duration::from_secs(30), || {
+        let leads = wait_until("another node leads", || {
             others.iter().any(|node| {
                 let status = cluster.status(*node);
                 status.is_some_and(|status| {
@@ -48,12 +43,11 @@ fn another_node_leads_soon_after_the_leader_is_killed() {
                 })
             })
         });
-        elections.push(leads.unwrap_or_else(|| panic!("round {round}: nobody leads")));
-        let works = within(Duration::from_secs(30), || {
+        elections.push(leads);
+        wait_until("jobs are done", || {
             let status = cluster.status(others[0]);
             status.is_some_and(|status| status["run"]["done"].as_u64() > done)
         });
-        works.unwrap_or_else(|| panic!("round {round}: nobody works"));
         jobs.push(killed.elapsed());
         let shown = |cluster: &Cluster| {
             let status = cluster.status(others[0]);
@@ -67,19 +61,18 @@ fn another_node_leads_soon_after_the_leader_is_killed() {
             back["state"] == "running" && back["jobs"].as_u64() > Some(0)
         });
     }
-    let longest = tell("leader takeover", elections);
-    tell("a job finished after a leader was killed", jobs);
-    assert!(longest < LEADER_MOST, "{longest:?}");
+    print_figures("leader takeover", elections);
+    print_figures("a job finished after a leader was killed", jobs);
     cluster.ask(1, &["cancel"]).expect("an answer");
     cluster.all_end_with(130);
 }
 
-/// Pages that hang when they are asked for the first time.
-fn hanging_site(pages: usize) -> (Site, String) {
-    let site = Site::start();
-    site.otherwise(|request, nth| {
-        let hangs = Duration::from_secs(if nth == 1 { 9 } else { 0 });
-        Response::html(titled(&request.path.replace('/', "page "))).delay(hangs)
+/// Pages that hang until the gate opens when they are asked for the first time.
+fn hanging_site(pages: usize, gate: &Gate) -> (Site, String) {
+    let (site, gate) = (Site::start(), gate.clone());
+    site.otherwise(move |request, nth| {
+        let page = Response::html(titled(&request.path.replace('/', "page ")));
+        if nth == 1 { page.held_by(&gate, 0) } else { page }
     });
     let locators: Vec<(String, String)> =
         (0..pages).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
@@ -91,7 +84,8 @@ fn hanging_site(pages: usize) -> (Site, String) {
 /// A node that holds jobs dies; from then until others have asked for each of their pages, and whether
 /// it led.
 fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
-    let (site, defs) = hanging_site(pages);
+    let gate = Gate::at(0);
+    let (site, defs) = hanging_site(pages, &gate);
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
     let mut cluster = Cluster::of(3, &defs, &settings);
     cluster.start_all();
@@ -118,6 +112,7 @@ fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
     let killed = Instant::now();
     wait_until("others have its jobs", || again().len() >= held);
     let last = again().into_iter().max().unwrap();
+    gate.open();
     cluster.start(victim);
     cluster.all_end_with(0);
     (last - killed, victim == leader)
@@ -130,7 +125,7 @@ fn jobs_of_a_dead_node_are_taken_over() {
     // Until somebody has died who did not lead.
     while round < least || shared.is_empty() && round < least + 12 {
         if round.is_multiple_of(2) {
-            let settings = ["loader.fetch.parallelism=8", "job.takeLimit=12"];
+            let settings = ["loader.fetch.parallelism=8", "job.takeLimit=12", ENDLESS_SESSION];
             let (time, led) = jobs_change_hands(8, &settings);
             if led { &mut of_leaders } else { &mut shared }.push(time);
         } else {
@@ -140,34 +135,35 @@ fn jobs_of_a_dead_node_are_taken_over() {
         }
         round += 1;
     }
-    for (what, times, most) in [
-        ("job takeover, shared host", shared, SHARED_MOST),
-        ("job takeover, shared host, the leader died", of_leaders, JOBS_MOST),
-        ("job takeover, polite host", polite, JOBS_MOST),
+    for (what, times) in [
+        ("job takeover, shared host", shared),
+        ("job takeover, shared host, the leader died", of_leaders),
+        ("job takeover, polite host", polite),
     ] {
         if !times.is_empty() {
-            let longest = tell(what, times);
-            assert!(longest < most, "{what}: {longest:?}");
+            print_figures(what, times);
         }
     }
 }
 
 #[test]
 fn a_job_that_hangs_on_a_living_node_is_given_to_another() {
-    let (site, defs) = hanging_site(3);
+    let gate = Gate::at(0);
+    let (site, defs) = hanging_site(3, &gate);
     let more = ["loader.fetch.parallelism=8", "task.timeout=2s"];
     let settings: Vec<&str> = QUICK.iter().chain(&more).copied().collect();
     let mut cluster = Cluster::of(3, &defs, &settings);
     cluster.start_all();
-    wait_until("all pages are asked for twice", || site.log().len() >= 6);
-    for path in ["/000", "/001", "/002"] {
+    let paths = ["/000", "/001", "/002"];
+    wait_until("all pages are asked for twice", || paths.iter().all(|path| site.hits(path) > 1));
+    for path in paths {
         let log = site.log();
         let asked: Vec<Instant> =
             log.iter().filter(|hit| hit.path == path).map(|hit| hit.at).collect();
         let held = asked[1] - asked[0];
-        assert!(held > Duration::from_millis(1800), "{path}: {held:?}");
-        assert!(held < Duration::from_secs(8), "{path}: {held:?}");
+        assert!(held > Duration::from_secs(1), "{path} was given away after {held:?}");
     }
+    gate.open();
     cluster.all_end_with(0);
     super::same_everywhere(&cluster);
     assert_eq!(super::rows_of(&cluster, 1), super::all_rows(3));
@@ -175,18 +171,12 @@ fn a_job_that_hangs_on_a_living_node_is_given_to_another() {
 
 #[test]
 fn a_dead_worker_without_a_vote_is_replaced_as_soon() {
-    let (site, defs) = slow_site(40, Duration::from_millis(400));
-    let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let (site, mut cluster, gate) = three_at_gate(40, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);
-    wait_until("the worker has jobs", || {
-        cluster.status(1).is_some_and(|status| {
-            let nodes = status["nodes"].as_array().unwrap().clone();
-            nodes.iter().any(|node| node["role"] == "worker" && node["jobs"].as_u64() > Some(0))
-        })
-    });
+    cluster.wait_for_jobs(9);
     cluster.kill(9);
+    gate.open();
     cluster.all_end_with(0);
     super::same_everywhere(&cluster);
     assert_eq!(super::rows_of(&cluster, 1), super::all_rows(40));

@@ -8,5 +8,5 @@ pub mod workdir;
 
 pub use defs::{TITLE, indent, job, titled};
 pub use nodes::{Cluster, Files};
-pub use site::{Response, Site, haste};
+pub use site::{Gate, Response, Site};
 pub use workdir::{Ending, Running, Workdir, wait_until};

@@ -9,14 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::workdir::{Ending, Running, Workdir, wait_until};
+use super::workdir::{DEADLINE, Ending, Running, Workdir, wait_until};
 
-/// Patience with one question to a node; one that is stopped never answers.
-const ANSWER: Duration = Duration::from_secs(3);
+/// Longest wait for the answer of a node. A node stopped by SIGSTOP never answers.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A cluster holds this port of its address, so that no other cluster chooses the address.
+const CLAIM_PORT: u16 = 7399;
 
 /// Files of a run by their names.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -35,29 +37,33 @@ pub struct Cluster {
     behind: BTreeMap<usize, Vec<String>>,
     /// What an operator's commands need besides.
     operator: Vec<String>,
+    /// The held port that makes the address this cluster's own.
+    claim: Option<TcpListener>,
 }
 
-/// An address of this test's own. No client on this machine calls from there, so that the port of a
-/// node that is down is not taken by somebody's connection.
-fn own_host() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let process = std::process::id();
-    format!("127.{}.{}.{}", 16 + process % 200, process / 200 % 250, number % 250 + 1)
-}
-
-fn free_ports(host: &str, count: usize) -> Vec<u16> {
-    // All are held until all are found.
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind((host, 0)).unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+/// A loopback address that no other cluster on this machine uses while the listener lives. Clients
+/// call from 127.0.0.1, so their connections never take a port of this address either.
+fn own_host() -> (String, TcpListener) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() * 64);
+        let [_, a, b, c] = number.to_be_bytes();
+        let host = format!("127.{}.{b}.{}", 16 + a % 200, 1 + c % 250);
+        if let Ok(claim) = TcpListener::bind((host.as_str(), CLAIM_PORT)) {
+            return (host, claim);
+        }
+    }
 }
 
 impl Cluster {
     /// With so many votes; nothing runs yet.
     pub fn of(votes: usize, defs: &str, settings: &[&str]) -> Self {
-        let host = own_host();
-        let ports = free_ports(&host, votes);
-        Self::at(ports.iter().map(|port| format!("{host}:{port}")).collect(), defs, settings)
+        let (host, claim) = own_host();
+        // Below the ports that the system gives to connections.
+        let peers = (1..=votes as u16).map(|node| format!("{host}:{}", CLAIM_PORT + node));
+        let mut cluster = Self::at(peers.collect(), defs, settings);
+        cluster.claim = Some(claim);
+        cluster
     }
 
     /// At these addresses.
@@ -71,6 +77,7 @@ impl Cluster {
             running: BTreeMap::new(),
             behind: BTreeMap::new(),
             operator: Vec::new(),
+            claim: None,
         }
     }
 
@@ -183,7 +190,7 @@ impl Cluster {
             return false;
         }
         running.signal_if_there("KILL");
-        assert!(running.ends_within(Duration::from_secs(20)), "node {node} survived SIGKILL");
+        assert!(running.ends_within(DEADLINE), "node {node} survived SIGKILL");
         running.code() == Some(137)
     }
 
@@ -213,13 +220,44 @@ impl Cluster {
     pub fn ask(&self, node: usize, words: &[&str]) -> Option<(i32, String, String)> {
         let more = self.operator.iter().map(String::as_str);
         let words: Vec<&str> = words.iter().copied().chain(more).collect();
-        ask(self.address(node), &words, self.work.root(), ANSWER)
+        ask(self.address(node), &words, self.work.root(), ANSWER_TIMEOUT)
     }
 
     /// What a node says of itself and the others; none if it does not answer.
     pub fn status(&self, node: usize) -> Option<Value> {
         let (code, stdout, _) = self.ask(node, &["status", "--json"])?;
         if code == 0 { serde_json::from_str(&stdout).ok() } else { None }
+    }
+
+    /// What the nodes with a vote say of a node. Workers are known by numbers of their own: for them
+    /// it is the first worker.
+    pub fn seen(&self, node: usize) -> Value {
+        let is_meant = |seen: &&Value| match node {
+            node if node > self.votes() => seen["role"] == "worker",
+            seat => seen["id"].as_u64() == Some(seat as u64),
+        };
+        let mut others = self.seats().filter(|other| *other != node);
+        let status = others.find_map(|other| self.status(other)).unwrap_or_default();
+        status["nodes"].as_array().into_iter().flatten().find(is_meant).cloned().unwrap_or_default()
+    }
+
+    /// Waits until the other nodes see a node in a state such as `running`.
+    pub fn wait_for_state(&self, node: usize, state: &str) {
+        wait_until(&format!("node {node} is {state}"), || self.seen(node)["state"] == state);
+    }
+
+    /// Waits until the other nodes know that a node holds jobs.
+    pub fn wait_for_jobs(&self, node: usize) {
+        wait_until(&format!("node {node} holds jobs"), || {
+            self.seen(node)["jobs"].as_u64() > Some(0)
+        });
+    }
+
+    /// Waits until a node has heard the signal that asks it to stop: it is no longer ready.
+    pub fn wait_until_stopping(&self, node: usize) {
+        wait_until(&format!("node {node} stops"), || {
+            self.ask(node, &["status", "--ready"]).is_none_or(|(code, _, _)| code != 0)
+        });
     }
 
     /// The node that says of itself that it leads.
@@ -337,16 +375,4 @@ pub fn files_below(folder: &Path) -> Files {
         }
     }
     found
-}
-
-/// Waits for a fact no longer than that; how long it took.
-pub fn within(limit: Duration, mut fact: impl FnMut() -> bool) -> Option<Duration> {
-    let start = Instant::now();
-    while !fact() {
-        if start.elapsed() > limit {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Some(start.elapsed())
 }

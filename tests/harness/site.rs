@@ -13,12 +13,13 @@ mod response;
 mod wire;
 
 use std::collections::HashMap;
+use std::io::Read as _;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use response::{Request, Response, gzip};
+pub use response::{Gate, Request, Response, gzip};
 
 /// One request as the site saw it.
 #[derive(Debug, Clone)]
@@ -36,17 +37,22 @@ pub struct Hit {
 
 type Behaviour = Arc<dyn Fn(&Request, usize) -> Response + Send + Sync>;
 
-/// By how much requests came too soon for a pause between them, at worst. All stretches count, not
-/// only neighbours: one that was long on its way makes the next look early once, while a pause that is
-/// not kept adds up.
-pub fn haste(starts: &[Instant], pause: Duration) -> Duration {
+/// By how many pauses requests came too early, at worst. A request that was delayed on its way makes
+/// the ones behind it look early once. Pauses that are not kept add up instead, so this number grows
+/// with the log, however busy the machine is.
+pub fn pauses_missed(starts: &[Instant], pause: Duration) -> f64 {
     let mut worst = Duration::ZERO;
-    let Some(mut due) = starts.first().copied() else { return worst };
+    let Some(mut due) = starts.first().copied() else { return 0.0 };
     for start in starts {
         worst = worst.max(due.saturating_duration_since(*start));
         due = due.max(*start) + pause;
     }
-    worst
+    worst.as_secs_f64() / pause.as_secs_f64()
+}
+
+/// How many of the pauses between so many requests may look missed because of a busy machine.
+pub fn pauses_missed_max(requests: usize) -> f64 {
+    (requests as f64 / 8.0).max(2.0)
 }
 
 /// A request: what [`Hit`] tells of it, as far as it is known.
@@ -179,9 +185,30 @@ impl Site {
         state.hits.iter().map(|hit| hit.in_flight).max().unwrap_or(0)
     }
 
+    /// Waits until everything that ended clients had sent is in the log: until the site has accepted
+    /// all their connections and seen them closed.
+    pub fn settle(&self) {
+        // Connections are accepted in order: when this one is closed, those of the clients are open
+        // or have been closed.
+        let mut probe = TcpStream::connect(self.address).unwrap();
+        probe.shutdown(Shutdown::Write).unwrap();
+        probe.read_to_end(&mut Vec::new()).ok();
+        while !self.shared.state().open.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Connections taken so far, to see whether clients keep them.
     pub fn connections(&self) -> usize {
         self.shared.state().connections
+    }
+
+    /// Fails unless the requests kept a pause from start to start.
+    pub fn assert_paused(&self, pause: Duration) {
+        let starts: Vec<Instant> = self.log().iter().map(|hit| hit.at).collect();
+        let missed = pauses_missed(&starts, pause);
+        let gaps: Vec<Duration> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(missed <= pauses_missed_max(starts.len()), "{missed:.1} pauses missed: {gaps:?}");
     }
 
     /// Shortest time from the start of one request to the start of the next.
@@ -190,10 +217,9 @@ impl Site {
         log.windows(2).map(|pair| pair[1].at - pair[0].at).min()
     }
 
-    /// An address where nobody listens.
+    /// An address where nobody listens: the system never chooses port 1.
     pub fn dead_url(path: &str) -> String {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        format!("http://{}{path}", listener.local_addr().unwrap())
+        format!("http://127.0.0.1:1{path}")
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::shop::{self, Dice, Place, sorted, words};
 use super::site::Site;
+use crate::harness::wait_until;
 
 /// Bytes of a journal in which there is more than its head.
 const BEGUN: usize = 1024;
@@ -23,7 +24,8 @@ fn killed(site: &Site, dice: &mut Dice) -> Place {
     loop {
         let place = Place::new(site, true);
         let mut child: Child = place.start();
-        std::thread::sleep(Duration::from_millis(150 + dice.below(350)));
+        wait_until("a run begins", || has_begun(&place) || child.try_wait().unwrap().is_some());
+        std::thread::sleep(Duration::from_millis(dice.below(350)));
         let ended = child.try_wait().unwrap().is_some();
         child.kill().ok();
         child.wait().unwrap();

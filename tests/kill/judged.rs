@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::sets::{self, Answer, Set};
 use super::shop::{Dice, folders_in, sorted, words};
+use super::site::{pauses_missed, pauses_missed_max};
 
 /// `job.takeLimit` of these runs.
 const TAKE_LIMIT: usize = 32;
@@ -21,13 +22,8 @@ struct Figures {
     again: usize,
     /// The most of them after one kill.
     again_most: usize,
-    /// The longest time between the first of two such requests and the kill that came after it.
-    oldest: Duration,
     /// Kills after the run was closed.
     closed: usize,
-    /// Requests, and those that came to their host in less than half its pause.
-    asked: usize,
-    hasty: usize,
 }
 
 /// A directory with definitions, data and output.
@@ -115,24 +111,16 @@ fn finished(set: &Set, output: &Output) {
     assert_eq!(output.status.code(), Some(code), "{}: {}", set.name, words(output));
 }
 
-/// The pages that were had so far: when last, and in the life of which process.
-type Known = HashMap<String, (Instant, usize)>;
+/// The pages that were had so far: in the life of which process.
+type Known = HashMap<String, usize>;
 
 /// Reads what one process has asked for.
-fn read_life(
-    life: &[Answer],
-    (number, killed): (usize, &[Instant]),
-    known: &mut Known,
-    figures: &mut Figures,
-) {
+fn read_life(life: &[Answer], number: usize, known: &mut Known, figures: &mut Figures) {
     let mut again = 0;
     for answer in life.iter().filter(|answer| answer.good) {
-        if let Some((before, earlier)) = known.insert(answer.page.clone(), (answer.at, number)) {
+        if let Some(earlier) = known.insert(answer.page.clone(), number) {
             again += 1;
             assert!(earlier < number, "one process has a page once: {answer:?}");
-            // What was on the wire at the kill may have come to the site a moment later.
-            let age = killed[earlier].saturating_duration_since(before);
-            figures.oldest = figures.oldest.max(age);
         }
     }
     figures.again += again;
@@ -142,7 +130,7 @@ fn read_life(
 /// Kills until the binary ends by itself; then everything must be as if nothing had been.
 fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
     let place = Place::new(set, figures.rounds.is_multiple_of(2));
-    let (mut known, mut killed, mut read) = (Known::new(), Vec::new(), 0);
+    let (mut known, mut read) = (Known::new(), 0);
     let longest_ms = 80 + dice.below(500);
     let (mut folders, mut starts) = (0, 0);
     let output = loop {
@@ -153,13 +141,11 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
         let ended = child.try_wait().unwrap().is_some();
         if !ended {
             child.kill().unwrap();
-            killed.push(Instant::now());
             figures.kills += 1;
         }
         let output = child.wait_with_output().unwrap();
-        // What was on the wire at the kill reaches the site now, on a busy machine too; later it
-        // would be taken for a request of the next process.
-        std::thread::sleep(Duration::from_millis(60));
+        // Later, requests of this process would be taken for requests of the next one.
+        set.settle();
         let there = place.folders();
         if folders > 0 && there.len() > folders {
             // Another run has begun: the one before was closed, all of it, or killed before it was
@@ -175,7 +161,7 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
         }
         folders = there.len();
         let answers = set.answers();
-        read_life(&answers[read..], (starts as usize - 1, &killed), &mut known, figures);
+        read_life(&answers[read..], starts as usize - 1, &mut known, figures);
         read = answers.len();
         if ended {
             break output;
@@ -184,20 +170,27 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
     finished(set, &output);
     assert_eq!(known.len(), set.pages, "{}", set.name);
     assert!(same(&files(&place.folders()[folders - 1]), golden, place.canonical), "{}", set.name);
-    gaps(set, figures);
+    judge_pauses(set);
     assert_eq!(place.report()["jobs"]["failed"], set.lost);
     afterwards(&place);
     figures.rounds += 1;
 }
 
-fn gaps(set: &Set, figures: &mut Figures) {
-    let mut last: HashMap<String, Instant> = HashMap::new();
+/// Every host had its pauses, from the first process to the last.
+fn judge_pauses(set: &Set) {
+    if set.delay.is_zero() {
+        return;
+    }
+    let mut starts: HashMap<String, Vec<Instant>> = HashMap::new();
     for answer in set.answers() {
         let host = answer.page.split('/').next().unwrap_or_default().to_owned();
-        if let Some(before) = last.insert(host, answer.at) {
-            figures.asked += 1;
-            figures.hasty += usize::from(answer.at - before < set.delay / 2);
-        }
+        starts.entry(host).or_default().push(answer.at);
+    }
+    for (host, starts) in starts {
+        let missed = pauses_missed(&starts, set.delay);
+        let requests = starts.len();
+        let most = pauses_missed_max(requests);
+        assert!(missed <= most, "{host}: {missed:.1} pauses missed between {requests} requests");
     }
 }
 
@@ -231,11 +224,6 @@ fn hammer(kills_least: usize) {
         }
         println!("{}, seed {seed}: {figures:?}", set.name);
         assert!(figures.again <= figures.kills * TAKE_LIMIT);
-        // A page that had been answered long before the kill was committed long before it.
-        assert!(figures.oldest < Duration::from_secs(5), "{figures:?}");
-        // The site sees starts through the eyes of a scheduler that may be busy, so half the pause is
-        // what it can vouch for; that much every request has to keep.
-        assert_eq!(figures.hasty, 0, "{figures:?}");
         total += figures.kills;
     }
     println!("{total} kills: no row lost, no row twice");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::shop::{self, Dice, PAGES, Place, TAKE_LIMIT, rows_in, sorted, words};
 use super::site::Site;
+use crate::harness::wait_until;
 
 /// The pages that a run begins with.
 const ROOTS: [&str; 2] = ["/0/list/0", "/1/list/0"];
@@ -41,8 +42,7 @@ fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms:
             tally.kills += 1;
         }
         let output = child.wait_with_output().unwrap();
-        // What was on the wire at the kill reaches the site's log now.
-        std::thread::sleep(Duration::from_millis(15));
+        site.settle();
         let mut life: BTreeMap<String, usize> = BTreeMap::new();
         for hit in &site.log()[from..] {
             *life.entry(hit.path.clone()).or_default() += 1;
@@ -119,9 +119,7 @@ fn a_second_process_on_the_same_data_directory_is_refused() {
     let site = shop::open();
     let place = Place::new(&site, true);
     let mut first = place.start();
-    while !place.data().join("state.db").exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the run begins", || place.data().join("state.db").exists());
     let second = place.run();
     assert_eq!(second.status.code(), Some(10), "{}", words(&second));
     assert!(words(&second).contains("in use by another process"), "{}", words(&second));

@@ -53,6 +53,13 @@ impl Set {
         *book = Book { pace: book.pace, ..Book::default() };
     }
 
+    /// Waits until the sites have seen everything that ended clients had sent.
+    pub(crate) fn settle(&self) {
+        for site in &self.sites {
+            site.settle();
+        }
+    }
+
     /// What each site saw since then, in the order it came.
     pub(crate) fn logs(&self, since: Instant) -> Vec<Vec<Hit>> {
         let log = |site: &Site| site.log().into_iter().filter(|hit| hit.at >= since).collect();

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use super::site::{Response, Site};
+use crate::harness::workdir::DEADLINE;
 
 /// List pages of each of the two roots, and items on each list.
 const LISTS: usize = 12;
@@ -184,7 +185,7 @@ impl Place {
 
     pub(super) fn run_with(&self, env: &[(&str, &str)]) -> Output {
         let mut child = self.start_with(env);
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + DEADLINE;
         while child.try_wait().unwrap().is_none() {
             if Instant::now() > deadline {
                 child.kill().unwrap();

@@ -96,7 +96,7 @@ fn a_body_cut_off_is_never_taken_for_the_whole() {
 
 #[test]
 fn silence_is_not_waited_for_for_ever() {
-    let settings = ["loader.idle.timeout=300ms", "job.attempts.max=2"];
+    let settings = ["loader.idle.timeout=2s", "job.attempts.max=2"];
     let (reason, site, _) = given_up(Response::silence(), &settings);
     assert!(reason.contains("silence"), "{reason}");
     assert_eq!(site.hits("/bad"), 2);
@@ -105,7 +105,7 @@ fn silence_is_not_waited_for_for_ever() {
 #[test]
 fn a_body_that_drips_for_ever_ends_with_the_total_time() {
     let drip = Response::huge(1 << 20).drip(1, Duration::from_millis(50));
-    let settings = ["loader.total.timeout=700ms", "job.attempts.max=1"];
+    let settings = ["loader.total.timeout=3s", "job.attempts.max=1"];
     let (reason, _, _) = given_up(drip, &settings);
     assert!(reason.contains("timed out"), "{reason}");
 }

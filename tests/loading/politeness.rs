@@ -1,9 +1,9 @@
 //! Delay, parallelism and `Retry-After`, host by host.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Response, Site, Workdir, wait_until};
+use crate::harness::{Gate, Response, Site, Workdir, wait_until};
 
 /// Definitions with so many pages of each site, each site in its turn.
 fn pages_of(sites: &[(&Site, usize)]) -> String {
@@ -35,22 +35,7 @@ fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
     let work = Workdir::with_defs(&pages_of(&[(&site, 5)]));
     assert_eq!(work.rows(&["loader.fetch.delay=200"]).len(), 5);
     assert_eq!(site.max_parallel(), 1);
-    // Four pauses between five pages. A loaded machine may note one page late and the next in time,
-    // so the sum is looked at, and half of it is proof enough.
-    let log = site.log();
-    let all = log[4].at - log[0].at;
-    assert!(all >= Duration::from_millis(400), "{all:?}");
-}
-
-/// Every start is a pause after the one before, by the host's own log. The host is a process like any
-/// other: on a busy machine it may note one page late and the next in time, now and then.
-fn assert_paused(site: &Site, pause: Duration) {
-    let log = site.log();
-    let gaps: Vec<Duration> = log.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
-    let early = gaps.iter().filter(|gap| **gap < pause * 9 / 10).count();
-    assert!(early * 10 <= gaps.len(), "{early} of {} came early: {gaps:?}", gaps.len());
-    let least = gaps.iter().min().unwrap();
-    assert!(*least * 2 >= pause, "{least:?}");
+    site.assert_paused(Duration::from_millis(200));
 }
 
 #[test]
@@ -65,7 +50,7 @@ fn a_start_is_a_pause_after_the_one_before_however_quick_or_slow_the_pages_are()
         let work = Workdir::with_defs(&pages_of(&[(&site, 110)]));
         let parallelism = format!("loader.fetch.parallelism={parallelism}");
         assert_eq!(work.rows(&["loader.fetch.delay=60", &parallelism]).len(), 110);
-        assert_paused(&site, Duration::from_millis(60));
+        site.assert_paused(Duration::from_millis(60));
         assert_eq!(site.max_parallel() > 1, slow > 0);
     }
 }
@@ -79,17 +64,20 @@ fn redirects_from_host_to_host_keep_the_pauses_of_both() {
     let rows = work.rows(&["loader.fetch.delay=100", "loader.fetch.parallelism=3"]);
     assert_eq!(rows.len(), 30);
     assert_eq!((from.log().len(), to.log().len()), (15, 30));
-    assert_paused(&from, Duration::from_millis(100));
-    assert_paused(&to, Duration::from_millis(100));
+    from.assert_paused(Duration::from_millis(100));
+    to.assert_paused(Duration::from_millis(100));
 }
 
 #[test]
 fn a_host_may_be_asked_for_several_pages_at_once_but_not_more() {
-    let site = serving("127.0.0.1", page().delay(Duration::from_millis(100)));
+    let gate = Gate::at(0);
+    let site = serving("127.0.0.1", page().held_by(&gate, 0));
     let work = Workdir::with_defs(&pages_of(&[(&site, 12)]));
-    assert_eq!(work.rows(&["loader.fetch.parallelism=3"]).len(), 12);
-    let most = site.max_parallel();
-    assert!(most > 1 && most <= 3, "{most}");
+    let running = work.start_run(&["loader.fetch.parallelism=3"]);
+    wait_until("three pages are asked for", || site.log().len() == 3);
+    gate.open();
+    assert_eq!(running.end().code, 0);
+    assert_eq!((work.latest().len(), site.max_parallel()), (12, 3));
 }
 
 #[test]
@@ -127,7 +115,8 @@ fn retry_after_holds_the_whole_host_and_no_other() {
     let refused = log.iter().position(|hit| hit.path == "/0").unwrap();
     let (end, next) = (log[refused].end, &log[refused + 1]);
     assert!(next.at - end >= Duration::from_millis(1900), "{:?}", next.at - end);
-    assert!(calm.log().iter().all(|hit| hit.at < next.at), "the other host went on");
+    let meanwhile = calm.log().iter().filter(|hit| hit.at < next.at).count();
+    assert!(meanwhile > 3, "the other host waited: {meanwhile} of its pages were asked for");
     let report = work.report();
     assert_eq!(report["httpStatus"]["429"], 1);
     assert_eq!(report["retries"], 1);
@@ -138,10 +127,8 @@ fn retry_after_beyond_patience_is_cut() {
     let busy = Site::start();
     busy.recovers("/0", 1, Response::busy(503, "86400"), page());
     let work = Workdir::with_defs(&pages_of(&[(&busy, 1)]));
-    let start = Instant::now();
     let rows = work.rows(&["loader.retryAfter.max=300ms"]);
     assert_eq!(rows.len(), 1);
-    assert!(start.elapsed() < Duration::from_mins(1));
 }
 
 #[test]
@@ -154,7 +141,6 @@ fn local_files_wait_for_nobody() {
     for (_, file) in &locators {
         work.write(file, titled("x"));
     }
-    let start = Instant::now();
-    assert_eq!(work.rows(&["loader.fetch.delay=10s"]).len(), 30);
-    assert!(start.elapsed() < Duration::from_secs(60), "delayed like a host");
+    // With a pause between any two files, this would not end before the deadline of the tests.
+    assert_eq!(work.rows(&["loader.fetch.delay=1h"]).len(), 30);
 }

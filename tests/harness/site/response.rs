@@ -1,8 +1,35 @@
 //! What a site says: pages, statuses and faults.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// Holds answers back until a test lets them through. Pages are numbered in the order in which a run
+/// asks for them, and the gate is open for all numbers below its limit. So a test can act in the
+/// middle of a run, however fast or slow the machine is.
+#[derive(Debug, Clone)]
+pub struct Gate(Arc<AtomicUsize>);
+
+impl Gate {
+    /// Open for the first `limit` pages.
+    pub fn at(limit: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(limit)))
+    }
+
+    /// Moves the limit.
+    pub fn let_through(&self, limit: usize) {
+        self.0.store(limit, Ordering::SeqCst);
+    }
+
+    /// Lets all pages through.
+    pub fn open(&self) {
+        self.let_through(usize::MAX);
+    }
+
+    pub(super) fn holds(&self, number: usize) -> bool {
+        number >= self.0.load(Ordering::SeqCst)
+    }
+}
 
 /// What came in.
 #[derive(Debug, Clone)]
@@ -47,7 +74,7 @@ pub struct Response {
     body: Body,
     pub(super) framing: Framing,
     pub(super) delay: Duration,
-    pub(super) held_until: Option<Arc<AtomicBool>>,
+    pub(super) held: Option<(Gate, usize)>,
     pub(super) drip: Option<(usize, Duration)>,
     pub(super) cut_after: Option<u64>,
     pub(super) silent: bool,
@@ -62,7 +89,7 @@ impl Response {
             body: Body::Bytes(body.into()),
             framing: Framing::Length,
             delay: Duration::ZERO,
-            held_until: None,
+            held: None,
             drip: None,
             cut_after: None,
             silent: false,
@@ -143,9 +170,9 @@ impl Response {
         self
     }
 
-    /// Waits before the head until a test says so.
-    pub fn held_until(mut self, word: &Arc<AtomicBool>) -> Self {
-        self.held_until = Some(Arc::clone(word));
+    /// Waits before the head until the gate lets this number through.
+    pub fn held_by(mut self, gate: &Gate, number: usize) -> Self {
+        self.held = Some((gate.clone(), number));
         self
     }
 

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::response::{Framing, Request, Response};
@@ -19,7 +18,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
             // Until the client gives up or the site stops; both end the read.
             return io::copy(&mut reader, &mut io::sink()).map(drop);
         }
-        if !shared.pause(response.delay) || !wait_for_word(shared, &response) {
+        if !shared.pause(response.delay) || !wait_at_gate(shared, &response) {
             return Ok(());
         }
         let head_only = request.method == "HEAD";
@@ -32,11 +31,10 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// False if the site stopped meanwhile.
-fn wait_for_word(shared: &Shared, response: &Response) -> bool {
-    const LOOK: Duration = Duration::from_millis(10);
-    let held = || response.held_until.as_ref().is_some_and(|word| !word.load(Ordering::SeqCst));
-    while held() {
-        if !shared.pause(LOOK) {
+fn wait_at_gate(shared: &Shared, response: &Response) -> bool {
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
+    while response.held.as_ref().is_some_and(|(gate, number)| gate.holds(*number)) {
+        if !shared.pause(POLL_INTERVAL) {
             return false;
         }
     }
