@@ -1,9 +1,9 @@
 //! Undisturbed nodes: their rows are those of a run alone.
 
-use std::process::Command;
 use std::time::Duration;
 
 use super::{PATIENT, QUICK, all_rows, rows_of, same_everywhere, slow_site, three, three_at_gate};
+use crate::harness::needs::PROCESS_NAMESPACES;
 use crate::harness::{Cluster, wait_until};
 use crate::kill::sets;
 
@@ -131,12 +131,10 @@ fn a_worker_that_knows_one_node_works_whoever_leads() {
 
 #[test]
 fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
-    let own = ["unshare", "--pid", "--fork", "--kill-child"];
-    let allowed = Command::new(own[0]).args(&own[1..]).arg("true").status();
-    if !allowed.is_ok_and(|status| status.success()) {
-        println!("skipped: this machine does not let a test make process namespaces");
+    if !PROCESS_NAMESPACES.are_there() {
         return;
     }
+    let own = ["unshare", "--pid", "--fork", "--kill-child"];
     let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(1);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{QUICK, all_rows, rows_of, same_everywhere};
+use crate::harness::needs::NETWORK_NAMESPACES;
 use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 use crate::kill::shop::Dice;
 
@@ -29,15 +30,11 @@ fn ip(words: &str) {
 
 #[test]
 fn nodes_that_cannot_hear_each_other_heal() {
-    let prepare = "mount --make-rprivate / && mkdir -p /run/netns && mount -t tmpfs none /run/netns \
-                   && ip link set lo up && ip link add hub type bridge && ip netns add probe";
-    let unshare =
-        |words: &[&str]| Command::new("unshare").args(["--net", "--mount"]).args(words).output();
-    let allowed = unshare(&["sh", "-c", prepare]);
-    if !allowed.as_ref().is_ok_and(|output| output.status.success()) {
-        println!("skipped: this machine does not let a test make network namespaces ({allowed:?})");
+    if !NETWORK_NAMESPACES.are_there() {
         return;
     }
+    let prepare = "mount --make-rprivate / && mkdir -p /run/netns && mount -t tmpfs none /run/netns \
+                   && ip link set lo up && ip link add hub type bridge";
     let own = std::env::current_exe().unwrap();
     let then = format!("{prepare} && exec \"$0\" \"$@\"");
     let output = Command::new("unshare")

@@ -1,6 +1,7 @@
 //! What end-to-end tests stand on: a site to scrape, a directory to work in, a binary to run.
 
 pub mod defs;
+pub mod needs;
 pub mod nodes;
 pub mod shown;
 pub mod site;

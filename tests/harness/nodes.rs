@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::workdir::{DEADLINE, Ending, Running, Workdir, wait_until};
+use super::workdir::{DEADLINE, Ending, Running, Workdir, send_signal, wait_until};
 
 /// Longest wait for the answer of a node. A node stopped by SIGSTOP never answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -351,7 +351,7 @@ pub fn ask(
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(child.wait_with_output().unwrap()).ok());
     let Ok(output) = told.recv_timeout(patience) else {
-        Command::new("kill").args(["-9", &pid.to_string()]).output().ok();
+        send_signal("KILL", pid);
         return None;
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

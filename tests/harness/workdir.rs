@@ -205,8 +205,7 @@ fn arguments_of(command: &str, more: &[&str]) -> Vec<String> {
 impl Running {
     /// Sends a signal by its short name, `INT`.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name, &self.pid.to_string()]).status().unwrap();
-        assert!(sent.success(), "signal {name} could not be sent");
+        assert!(send_signal(name, self.pid), "signal {name} could not be sent");
     }
 
     /// Waits for the end; past the deadline the process is killed and the test fails.
@@ -222,8 +221,7 @@ impl Running {
         if self.has_ended() {
             return;
         }
-        let kill = Command::new("kill").args(["-s", name, &self.pid.to_string()]).output();
-        drop(kill.unwrap());
+        send_signal(name, self.pid);
     }
 
     /// Waits no longer than that for the end.
@@ -271,11 +269,18 @@ impl Running {
     }
 }
 
+/// Sends a signal by its short name; false if the process is gone. The shell has the command built in.
+pub fn send_signal(name: &str, pid: u32) -> bool {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", &format!("kill -s {name} {pid}")]).stderr(Stdio::null());
+    kill.status().unwrap().success()
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.has_ended() {
             // Gone already is as good.
-            Command::new("kill").args(["-9", &self.pid.to_string()]).status().ok();
+            send_signal("KILL", self.pid);
         }
     }
 }
