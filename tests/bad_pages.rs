@@ -30,7 +30,7 @@ fn check(words: &[&str], reason: &str) {
 const GOOD: &str = "good|g|title|good";
 
 #[test]
-fn millions_of_nodes() {
+fn too_many_nodes_fail_the_page() {
     let page = "<p>x".repeat(2_100_000);
     check(&["4000000"], &reason(&page, TITLE, "", &[], GOOD));
     let xpath =
@@ -42,13 +42,13 @@ fn millions_of_nodes() {
 }
 
 #[test]
-fn a_hundred_thousand_elements_inside_each_other() {
+fn elements_nested_too_deeply_fail_the_page() {
     let page = "<div>".repeat(100_000);
     check(&["5000"], &reason(&page, TITLE, "", &[], GOOD));
 }
 
 #[test]
-fn nesting_below_the_limit_is_no_trouble_in_either_dialect() {
+fn deep_nesting_below_the_limit_works_in_css_and_xpath() {
     let page = "<div>".repeat(4_000) + "<h1>deep</h1>";
     for (task, data_def) in [
         ("", "query: { block: body, selector: h1 }\nitems: [ item: { name: i, value: i } ]"),
@@ -72,14 +72,14 @@ fn scripted(body: &str) -> String {
 }
 
 #[test]
-fn an_item_script_that_never_ends() {
+fn an_endless_item_script_fails_the_page() {
     let data_def = scripted("for (;;) {}");
     let reason = reason("<h1>x</h1>", &data_def, "", &["script.time.max=1s"], GOOD);
     check(&["ran longer than", "script.time.max"], &reason);
 }
 
 #[test]
-fn an_item_script_that_eats_memory() {
+fn an_item_script_that_uses_too_much_memory_fails_the_page() {
     let data_def =
         scripted("var all = []; for (;;) all.push(new Array(1000).join('x') + all.length);");
     let settings = ["script.memory.max=8MiB", "script.time.max=60s"];
@@ -87,7 +87,7 @@ fn an_item_script_that_eats_memory() {
 }
 
 #[test]
-fn an_item_script_that_recurses_without_end() {
+fn an_item_script_that_recurses_endlessly_fails_the_page() {
     let data_def = scripted("function f() { return f() + 1; } f();");
     check(&["stack"], &reason("<h1>x</h1>", &data_def, "", &[], GOOD).to_lowercase());
 }
@@ -100,7 +100,7 @@ function execute(data) {
 }";
 
 #[test]
-fn a_script_step_that_never_ends() {
+fn an_endless_script_step_fails_its_page() {
     let task = "
         steps:
           jsoupDefault:
@@ -115,7 +115,7 @@ fn a_script_step_that_never_ends() {
 }
 
 #[test]
-fn an_endless_range_of_values_that_are_there() {
+fn an_endless_range_of_present_values_fails_the_page() {
     let data_def = r#"
         query: { block: body, selector: h1 }
         items: [ item: { name: i, selector: "h1", index: 1, breakAfter: [ good ] } ]
@@ -125,7 +125,7 @@ fn an_endless_range_of_values_that_are_there() {
 }
 
 #[test]
-fn an_open_range_without_a_break_is_found_before_the_run_or_ends() {
+fn an_open_range_without_a_break_is_an_error() {
     let data_def = r#"
         query: { block: body, selector: h1 }
         items: [ item: { name: i, selector: "h1", indexRange: 1- } ]
@@ -138,7 +138,7 @@ fn an_open_range_without_a_break_is_found_before_the_run_or_ends() {
 }
 
 #[test]
-fn a_range_that_takes_too_long() {
+fn a_range_that_takes_too_long_fails_the_page() {
     let data_def = r#"
         query: { block: body, selector: h1 }
         items:
@@ -162,7 +162,7 @@ fn a_range_whose_values_run_out_keeps_the_rows_it_has() {
 }
 
 #[test]
-fn bytes_that_are_no_page_at_all() {
+fn random_bytes_are_parsed_without_a_failure() {
     let rubbish: Vec<u8> =
         (0..50_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let work = Workdir::with_defs(&job(&[("bad", "bad.html"), ("good", "good.html")], TITLE));

@@ -103,7 +103,7 @@ fn sigterm_drains_and_the_run_can_be_continued() {
 }
 
 #[test]
-fn a_second_signal_does_not_wait_for_what_is_in_flight() {
+fn a_second_signal_does_not_wait_for_jobs_in_flight() {
     let site = Site::start();
     site.page("/0", titled("zero"));
     site.recovers("/1", 1, Response::silence(), Response::html(titled("one")));
@@ -127,7 +127,7 @@ fn a_second_signal_does_not_wait_for_what_is_in_flight() {
 }
 
 #[test]
-fn a_drain_that_takes_too_long_is_cut_off() {
+fn a_drain_ends_at_the_shutdown_timeout() {
     let site = Site::start();
     site.recovers("/", 1, Response::silence(), Response::html(titled("x")));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
@@ -138,7 +138,7 @@ fn a_drain_that_takes_too_long_is_cut_off() {
 }
 
 #[test]
-fn killed_again_and_again_nothing_is_lost_and_nothing_written_twice() {
+fn repeated_kills_lose_no_row_and_write_no_row_twice() {
     let (site, work) = slow_site(PAGES);
     let mut written: BTreeMap<String, usize> = BTreeMap::new();
     for round in 0..4 {
@@ -167,7 +167,7 @@ fn killed_again_and_again_nothing_is_lost_and_nothing_written_twice() {
 }
 
 #[test]
-fn killed_after_rows_reached_the_file_the_file_is_mended() {
+fn a_half_row_after_a_kill_is_removed() {
     let (site, work) = slow_site(5);
     let running = started(&work, &site, &[], 1);
     wait_until("rows are in the file", || !work.read("output/latest/data.txt").is_empty());
@@ -198,7 +198,7 @@ fn canonical_order_survives_a_cancel() {
 }
 
 #[test]
-fn a_deleted_output_is_written_again_when_the_run_goes_on() {
+fn a_deleted_output_is_written_again_when_the_run_continues() {
     let (site, work) = slow_site(5);
     let running = started(&work, &site, &[AT_ONCE], 8);
     running.signal("INT");
@@ -211,7 +211,7 @@ fn a_deleted_output_is_written_again_when_the_run_goes_on() {
 }
 
 #[test]
-fn a_host_that_has_to_be_waited_for_does_not_delay_the_end() {
+fn a_pending_retry_after_does_not_delay_the_shutdown() {
     let site = Site::start();
     site.recovers("/", 1, Response::busy(503, "3000"), Response::html(titled("x")));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
@@ -225,7 +225,7 @@ fn a_host_that_has_to_be_waited_for_does_not_delay_the_end() {
 }
 
 #[test]
-fn progress_is_told_while_the_run_goes_on() {
+fn progress_is_printed_during_a_run() {
     let (_site, work) = slow_site(0);
     let running = work.start_run(&["progress.interval=50ms"]);
     wait_until("two lines of progress", || running.stderr().matches("progress: ").count() >= 2);
@@ -253,7 +253,7 @@ fn a_signal_after_the_last_page_changes_nothing() {
 }
 
 #[test]
-fn a_signal_while_settings_and_definitions_are_read_has_its_exit_code() {
+fn a_signal_during_startup_ends_with_its_exit_code() {
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
         let (site, work) = slow_site(PAGES);
         // Settings that come from a pipe to which nobody writes take for ever to be read.

@@ -4,7 +4,7 @@ use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, titled};
 
 #[test]
-fn sound_definitions() {
+fn check_accepts_sound_definitions() {
     let work = Workdir::with_defs(&job(&[("a", "a.html"), ("b", "b.html")], TITLE));
     let ending = work.spoonbill(&["check", "defs"]);
     insta::assert_snapshot!(ending.shown(&work), @r#"
@@ -16,7 +16,7 @@ fn sound_definitions() {
 }
 
 #[test]
-fn how_pages_are_read() {
+fn check_explains_how_pages_are_read() {
     let work = Workdir::with_defs(
         "groups:
   list:
@@ -87,7 +87,7 @@ const SECOND: &str = r#"dataDefs:
 "#;
 
 #[test]
-fn all_problems_of_two_files_at_once() {
+fn check_reports_all_problems_of_two_files() {
     let work = Workdir::new();
     work.write("defs/first.yml", FIRST);
     work.write("defs/second.yml", SECOND);
@@ -231,7 +231,7 @@ dataDefs:
 "#;
 
 #[test]
-fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
+fn check_compiles_queries_scripts_patterns_and_plugins() {
     let work = Workdir::with_defs(DEEPER);
     work.write("defs/broken.js", "function execute(data) {\n  return data;\n");
     let ending = work.spoonbill(&["check", "defs"]);
@@ -328,7 +328,7 @@ fn queries_scripts_patterns_and_plugins_are_tried_before_any_page_is_there() {
 }
 
 #[test]
-fn broken_yaml() {
+fn broken_yaml_is_shown_with_its_line() {
     let work = Workdir::with_defs("locatorGroups:\n  g: [ 1,\ntaskGroups: }\n");
     let ending = work.spoonbill(&["check", "defs"]);
     insta::assert_snapshot!(ending.shown(&work), @r#"
@@ -344,7 +344,7 @@ fn broken_yaml() {
 }
 
 #[test]
-fn duplicate_names_and_wrong_types() {
+fn check_reports_duplicate_names_and_wrong_types() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write(
         "defs/more.yml",
@@ -396,7 +396,7 @@ fn duplicate_names_and_wrong_types() {
 }
 
 #[test]
-fn a_run_finds_the_same_problems_and_touches_nothing() {
+fn a_run_prints_the_problems_of_check_and_writes_nothing() {
     let work = Workdir::new();
     work.write("defs/first.yml", FIRST);
     work.write("defs/second.yml", SECOND);
@@ -407,7 +407,7 @@ fn a_run_finds_the_same_problems_and_touches_nothing() {
 }
 
 #[test]
-fn directories_that_hold_nothing() {
+fn a_directory_without_definitions_is_refused() {
     let work = Workdir::new();
     let missing = work.run(&[]);
     insta::assert_snapshot!(missing.shown(&work), @r#"

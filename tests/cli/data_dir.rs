@@ -69,7 +69,7 @@ fn an_unfinished_run_of_other_definitions_is_refused_until_it_is_discarded() {
 }
 
 #[test]
-fn a_comment_or_another_delay_does_not_make_other_definitions() {
+fn a_comment_or_another_delay_still_continues_the_run() {
     let site = Site::start();
     site.recovers("/", 1, Response::silence(), Response::html(titled("x")));
     let defs = job(&[("a", &site.url("/"))], TITLE);
@@ -151,7 +151,7 @@ fn two_appenders(second: &Path) -> String {
 }
 
 #[test]
-fn one_appender_that_fails_does_not_cost_the_other_its_rows() {
+fn a_failing_appender_does_not_affect_another_one() {
     let work = Workdir::new();
     work.write("blocked", "a file");
     work.write("page.html", titled("x"));
@@ -166,7 +166,7 @@ fn one_appender_that_fails_does_not_cost_the_other_its_rows() {
 }
 
 #[test]
-fn a_disk_that_fills_up_below_the_output() {
+fn a_full_disk_below_one_output_file_ends_with_8() {
     let work = Workdir::new();
     work.write("page.html", titled("x"));
     work.write("defs/job.yml", {
@@ -185,7 +185,7 @@ fn a_disk_that_fills_up_below_the_output() {
 }
 
 #[test]
-fn a_ledger_that_cannot_grow_ends_the_run_with_its_reason_and_loses_nothing() {
+fn a_ledger_that_cannot_grow_fails_the_run_and_loses_no_row() {
     let data_def = r#"
         query: { block: body, selector: h1 }
         items: [ item: { name: i, script: "new Array(200).join('x')", indexRange: 1-1000 } ]
@@ -237,7 +237,7 @@ fn a_directory_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_made() {
+fn a_data_directory_that_cannot_be_created_ends_with_1() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("data", "a file");
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
@@ -248,7 +248,7 @@ fn a_data_directory_that_cannot_be_made() {
 }
 
 #[test]
-fn a_damaged_ledger_is_told_and_not_overwritten() {
+fn a_damaged_ledger_is_reported_and_not_overwritten() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("a.html", titled("a"));
     assert_eq!(work.run(&["store.journal.max=1"]).code, 0);
@@ -264,7 +264,7 @@ fn a_damaged_ledger_is_told_and_not_overwritten() {
 }
 
 #[test]
-fn output_that_is_removed_meanwhile_is_written_again() {
+fn output_removed_during_a_run_is_written_again() {
     let site = Site::start();
     site.page("/", titled("first"));
     let gate = Gate::at(0);

@@ -17,7 +17,7 @@ fn finished() -> Workdir {
 }
 
 #[test]
-fn what_was_written_is_whole() {
+fn fsck_finds_a_finished_run_whole() {
     let work = finished();
     insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
     exit 0
@@ -40,7 +40,7 @@ fn every_damaged_record_and_wrong_count_is_named() {
 }
 
 #[test]
-fn a_directory_without_a_run_is_not_made_one() {
+fn fsck_does_not_create_a_data_directory() {
     let work = Workdir::new();
     assert_eq!(work.spoonbill(&["fsck"]).code, 1);
     assert!(!work.exists("data"));

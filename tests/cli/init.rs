@@ -51,7 +51,7 @@ fn the_starter_passes_check_and_runs_offline() {
 }
 
 #[test]
-fn nothing_is_overwritten() {
+fn init_never_overwrites_a_file() {
     let work = Workdir::new();
     work.write("mine/pages/rye.html", "my own");
     let ending = work.spoonbill(&["init", "mine"]);
@@ -128,7 +128,7 @@ fn one_record_is_proposed_by_labels_and_embedded_data() {
 }
 
 #[test]
-fn addresses_are_resolved_and_one_page_is_loaded() {
+fn init_resolves_links_and_loads_one_page() {
     let site = Site::start();
     let work = Workdir::new();
     site.page("/shop/list.html", SHOP);
@@ -146,7 +146,7 @@ fn addresses_are_resolved_and_one_page_is_loaded() {
 }
 
 #[test]
-fn a_sample_that_is_not_there_is_told_and_nothing_written() {
+fn init_names_a_sample_that_is_not_on_the_page_and_writes_nothing() {
     let work = Workdir::new();
     work.write("shop.html", SHOP);
     let arguments =
@@ -167,7 +167,7 @@ fn a_sample_that_is_not_there_is_told_and_nothing_written() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_told() {
+fn init_refuses_arguments_that_make_no_sense() {
     let work = Workdir::new();
     work.write("shop.html", SHOP);
     work.write("file", "");
@@ -188,7 +188,7 @@ fn what_cannot_be_meant_is_told() {
 }
 
 #[test]
-fn rare_columns_left_adverts_and_blanks_are_told() {
+fn init_notes_rare_columns_and_skipped_advertisements() {
     let work = Workdir::new();
     let item = |class: &str, name: &str, more: &str| {
         format!("<li class=\"item {class}\"><h2>{name}</h2>{more}</li>")

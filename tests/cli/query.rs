@@ -12,7 +12,7 @@ fn with_page() -> Workdir {
 }
 
 #[test]
-fn matches_in_document_order() {
+fn query_prints_matches_in_document_order() {
     let work = with_page();
     let css = work.spoonbill(&["query", "page.html", "--css", "li, b"]);
     insta::assert_snapshot!(css.shown(&work), @r#"
@@ -27,7 +27,7 @@ fn matches_in_document_order() {
 }
 
 #[test]
-fn attributes_and_values() {
+fn query_prints_attributes_and_xpath_values() {
     let work = with_page();
     let css = work.spoonbill(&["query", "page.html", "--css", "li", "--attr", "class"]);
     insta::assert_snapshot!(css.shown(&work), @r#"
@@ -57,14 +57,14 @@ fn attributes_and_values() {
 }
 
 #[test]
-fn no_match_is_no_line() {
+fn query_prints_nothing_without_a_match() {
     let work = with_page();
     let none = work.spoonbill(&["query", "page.html", "--css", "table"]);
     insta::assert_snapshot!(none.shown(&work), @"exit 0");
 }
 
 #[test]
-fn queries_that_cannot_be_read() {
+fn query_shows_where_a_query_is_wrong() {
     let work = with_page();
     let css = work.spoonbill(&["query", "page.html", "--css", "li["]);
     insta::assert_snapshot!(css.shown(&work), @r#"
@@ -81,7 +81,7 @@ fn queries_that_cannot_be_read() {
 }
 
 #[test]
-fn pages_that_cannot_be_loaded() {
+fn query_ends_with_4_if_a_page_cannot_be_loaded() {
     let work = Workdir::new();
     let file = work.spoonbill(&["query", "none.html", "--css", "li"]);
     insta::assert_snapshot!(file.shown(&work), @r#"
@@ -99,7 +99,7 @@ fn pages_that_cannot_be_loaded() {
 }
 
 #[test]
-fn a_page_over_the_web() {
+fn query_loads_a_page_over_http() {
     let work = Workdir::new();
     let site = Site::start();
     site.page("/", PAGE);
@@ -108,7 +108,7 @@ fn a_page_over_the_web() {
 }
 
 #[test]
-fn a_silent_site_is_not_waited_for_longer_than_set() {
+fn query_gives_up_after_the_idle_timeout() {
     let work = Workdir::new();
     let site = Site::start();
     site.answer("/", Response::silence());
@@ -123,7 +123,7 @@ fn a_silent_site_is_not_waited_for_longer_than_set() {
 }
 
 #[test]
-fn one_dialect_has_to_be_chosen() {
+fn query_needs_css_or_xpath() {
     let work = with_page();
     let none = work.spoonbill(&["query", "page.html"]);
     insta::assert_snapshot!(none.shown(&work), @r#"

@@ -27,7 +27,7 @@ fn plain(site: &Site) -> String {
 }
 
 #[test]
-fn a_changed_setting_is_named_with_both_values() {
+fn a_refusal_names_the_changed_setting_with_both_values() {
     let (site, work) = unfinished(plain, &[]);
     let changed = ["links.depth.max=5", "loader.body.max=1MiB", "fact.notFound.replaceWith=none"];
     insta::assert_snapshot!(work.run(&changed).shown(&work), @r#"
@@ -44,7 +44,7 @@ fn a_changed_setting_is_named_with_both_values() {
 }
 
 #[test]
-fn a_changed_list_is_named() {
+fn a_refusal_names_the_changed_list() {
     let defs = |site: &Site| {
         let group = "groups:\n  g:\n    urls:\n      - SITE/silent\n      - { file: more.txt }\n";
         let fields = "    fields:\n      title: h1\n";
@@ -60,7 +60,7 @@ fn a_changed_list_is_named() {
 }
 
 #[test]
-fn a_changed_script_is_named() {
+fn a_refusal_names_the_changed_script() {
     let steps = r"
         steps:
           mine:
@@ -107,7 +107,7 @@ fn a_run_that_is_continued_says_so_at_the_start_and_at_the_end() {
 }
 
 #[test]
-fn fresh_makes_no_sense_without_a_run_of_ones_own() {
+fn retry_and_replay_refuse_fresh() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("a.html", titled("a"));
     assert_eq!(work.run(&[]).code, 0);

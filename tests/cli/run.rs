@@ -6,7 +6,7 @@ use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Response, Site, Workdir};
 
 #[test]
-fn the_report_of_a_run_without_failures() {
+fn a_run_without_failures_prints_its_report() {
     let site = Site::start();
     site.page("/", titled("x"));
     let work = Workdir::with_defs(&job(&[("acme", &site.url("/")), ("file", "page.html")], TITLE));
@@ -26,7 +26,7 @@ fn the_report_of_a_run_without_failures() {
 }
 
 #[test]
-fn the_report_as_json() {
+fn the_json_report_has_all_keys() {
     let work = Workdir::with_defs(&job(&[("file", "page.html")], TITLE));
     work.write("page.html", titled("y"));
     assert_eq!(work.run(&[]).code, 0);
@@ -80,7 +80,7 @@ fn the_report_as_json() {
 }
 
 #[test]
-fn failed_jobs_are_listed_and_tried_again_alone() {
+fn failed_jobs_are_listed_and_only_they_are_retried() {
     let site = Site::start();
     site.page("/good", titled("good"));
     site.answer("/gone", Response::status(404));
@@ -159,7 +159,7 @@ fn there_is_nothing_to_list_or_retry_without_a_run() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_told() {
+fn an_unwritable_report_path_is_refused_before_the_run() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("a.html", titled("a"));
     let ending = work.spoonbill(&["run", "defs", "--report", "no/such/dir/report.json"]);

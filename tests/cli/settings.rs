@@ -4,7 +4,7 @@ use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, titled};
 
 #[test]
-fn unknown_settings_and_bad_values() {
+fn unknown_settings_and_bad_values_are_refused_together() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     let ending = work.spoonbill(&[
         "run",
@@ -35,7 +35,7 @@ fn unknown_settings_and_bad_values() {
 }
 
 #[test]
-fn every_source_outranks_the_next() {
+fn every_source_of_settings_outranks_the_next() {
     let work = Workdir::new();
     work.write(
         "spoonbill.yml",
@@ -63,7 +63,7 @@ fn every_source_outranks_the_next() {
 }
 
 #[test]
-fn a_settings_file_with_mistakes() {
+fn mistakes_in_a_settings_file_are_shown_with_their_lines() {
     let work = Workdir::with_defs(&job(&[("a", "a.html")], TITLE));
     work.write("my.yml", "loader:\n  fetch:\n    delay: soon\n    paralelism: 2\n");
     let ending = work.spoonbill(&["check", "defs", "--config", "my.yml"]);
@@ -100,7 +100,7 @@ fn the_settings_file_beside_the_definitions_is_read() {
 }
 
 #[test]
-fn a_run_date_that_fits_no_pattern() {
+fn a_run_date_that_fits_no_pattern_is_refused() {
     let work = Workdir::with_defs(&job(&[("acme", "page.html")], TITLE));
     let ending = work.run(&["runDateTimeText=tomorrow"]);
     insta::assert_snapshot!(ending.shown(&work), @r#"
@@ -112,7 +112,7 @@ fn a_run_date_that_fits_no_pattern() {
 }
 
 #[test]
-fn mistakes_in_usage() {
+fn usage_errors_end_with_2() {
     let work = Workdir::new();
     insta::assert_snapshot!(work.spoonbill(&["rnu"]).shown(&work), @r#"
     exit 2

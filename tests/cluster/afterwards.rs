@@ -141,7 +141,7 @@ fn one_killed_near_the_end(cluster: &mut Cluster, broken: &BrokenSite) -> usize 
 }
 
 #[test]
-fn failed_jobs_are_told_alike_by_all_nodes_that_are_down_and_retried_by_all() {
+fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
     let (site, mut cluster, broken) = broken_site();
     let victim = one_killed_near_the_end(&mut cluster, &broken);
     assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables were to be behind its log");
@@ -193,7 +193,7 @@ fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
 }
 
 #[test]
-fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
+fn a_node_replays_its_own_pages_and_its_data_stays_usable() {
     let (site, mut cluster, broken) = broken_site();
     broken.gate.open();
     cluster.start_all();
@@ -228,7 +228,7 @@ fn a_node_replays_the_pages_it_has_and_is_as_good_as_before() {
 }
 
 #[test]
-fn what_is_looked_at_is_at_rest() {
+fn failed_and_fsck_refuse_a_running_node() {
     let (_site, mut cluster, broken) = broken_site();
     cluster.start_all();
     cluster.start(9);
@@ -269,7 +269,7 @@ fn what_is_looked_at_is_at_rest() {
 }
 
 #[test]
-fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
+fn a_node_that_missed_the_end_completes_its_files_before_the_next_run() {
     for order in ["arrival", "canonical"] {
         let order = format!("output.order={order}");
         let own = ["cluster.end.wait=0s", "job.takeLimit=2", order.as_str()];
@@ -299,7 +299,7 @@ fn who_was_away_at_the_end_has_its_files_before_the_next_run_begins() {
 }
 
 #[test]
-fn who_comes_when_the_next_run_has_begun_says_that_its_files_are_not_complete() {
+fn a_node_that_joins_in_the_next_run_reports_its_incomplete_files() {
     let own = ["cluster.end.wait=0s", "job.takeLimit=2"];
     let (site, mut cluster, gate) = three_at_gate(60, 5, &own);
     cluster.start_all();

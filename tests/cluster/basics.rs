@@ -52,7 +52,7 @@ fn share_of(cluster: &Cluster, node: usize) -> u64 {
 }
 
 #[test]
-fn slow_pages_are_shared_by_nodes_that_have_nothing_else_to_do() {
+fn slow_pages_are_shared_by_idle_nodes() {
     let settings = ["loader.fetch.parallelism=2", PATIENT];
     let (site, mut cluster, gate) = three_at_gate(6, 0, &settings);
     cluster.start_all();
@@ -77,7 +77,7 @@ fn five_nodes_work_as_one() {
 }
 
 #[test]
-fn a_worker_without_a_vote_comes_works_and_goes() {
+fn a_worker_joins_takes_jobs_and_leaves() {
     let (site, mut cluster, gate) = three_at_gate(90, 3, &["job.takeLimit=2", PATIENT]);
     cluster.start_all();
     cluster.done(3);
@@ -98,7 +98,7 @@ fn a_worker_without_a_vote_comes_works_and_goes() {
 }
 
 #[test]
-fn a_worker_stays_to_the_end_and_ends_with_the_others() {
+fn a_worker_ends_with_the_run() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);
@@ -111,7 +111,7 @@ fn a_worker_stays_to_the_end_and_ends_with_the_others() {
 }
 
 #[test]
-fn a_worker_that_knows_one_node_works_whoever_leads() {
+fn a_worker_that_knows_one_follower_gets_jobs() {
     let (_site, mut cluster, gate) = three_at_gate(120, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
@@ -130,7 +130,7 @@ fn a_worker_that_knows_one_node_works_whoever_leads() {
 }
 
 #[test]
-fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
+fn workers_with_equal_process_ids_keep_separate_sessions() {
     if !PROCESS_NAMESPACES.are_there() {
         return;
     }
@@ -159,7 +159,7 @@ fn workers_in_containers_are_all_process_1_and_do_not_push_each_other_out() {
 }
 
 #[test]
-fn nodes_that_share_an_output_directory_do_not_hurt_each_other() {
+fn nodes_may_share_an_output_directory() {
     let (_site, mut cluster) = three(40, Duration::from_millis(20), &[]);
     for node in cluster.seats() {
         cluster.give(node, &["--output", "together"]);
@@ -183,7 +183,7 @@ fn nodes_that_share_an_output_directory_do_not_hurt_each_other() {
 }
 
 #[test]
-fn a_second_run_after_the_first_begins_anew() {
+fn a_second_run_loads_all_pages_again() {
     let (site, mut cluster) = three(20, Duration::from_millis(5), &[PATIENT]);
     for runs in 1..=3 {
         cluster.start_all();
@@ -196,7 +196,7 @@ fn a_second_run_after_the_first_begins_anew() {
 }
 
 #[test]
-fn a_node_that_comes_late_takes_part_and_has_all_rows() {
+fn a_node_that_joins_late_takes_jobs_and_has_all_rows() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start(1);
     cluster.start(3);
@@ -211,7 +211,7 @@ fn a_node_that_comes_late_takes_part_and_has_all_rows() {
 }
 
 #[test]
-fn a_disk_lost_right_after_the_founding_is_replaced() {
+fn a_node_that_loses_its_disk_right_after_the_start_is_rebuilt() {
     for victim in [1, 2, 3] {
         let (_site, mut cluster, gate) = three_at_gate(20, 0, &[]);
         cluster.start_all();

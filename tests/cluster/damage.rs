@@ -77,17 +77,17 @@ fn is_rebuilt_after(damage: impl Fn(&Cluster, usize), named: &str) {
 }
 
 #[test]
-fn a_node_whose_tables_are_damaged_is_rebuilt_from_the_others() {
+fn a_node_with_damaged_tables_is_rebuilt() {
     is_rebuilt_after(damage_tables, "state.db");
 }
 
 #[test]
-fn a_node_whose_log_is_damaged_is_rebuilt_from_the_others() {
+fn a_node_with_a_damaged_log_is_rebuilt() {
     is_rebuilt_after(damage_log, "raft-");
 }
 
 #[test]
-fn a_damaged_node_that_is_alone_is_refused_by_name_and_nothing_is_moved() {
+fn a_damaged_node_that_is_alone_names_the_file_and_moves_nothing() {
     let (_site, mut cluster, victim) = one_killed();
     for node in cluster.seats().filter(|node| *node != victim) {
         cluster.kill(node);
@@ -109,7 +109,7 @@ fn a_damaged_node_that_is_alone_is_refused_by_name_and_nothing_is_moved() {
 }
 
 #[test]
-fn a_node_whose_ledger_is_not_the_clusters_stops_and_keeps_its_files() {
+fn a_node_whose_ledger_diverges_stops_and_keeps_its_files() {
     let (_site, mut cluster) = three(240, Duration::from_millis(150), &["job.takeLimit=1"]);
     cluster.start_all();
     cluster.done(3);

@@ -11,7 +11,7 @@ use crate::kill::full_disk::Tmpfs;
 const PAGES: usize = 400;
 
 #[test]
-fn a_node_without_space_ends_with_9_and_comes_back_with_space() {
+fn a_node_with_a_full_disk_ends_with_9_and_joins_again_with_space() {
     if !SMALL_DISKS.are_there() {
         return;
     }
@@ -34,7 +34,7 @@ fn a_node_without_space_ends_with_9_and_comes_back_with_space() {
 }
 
 #[test]
-fn a_node_whose_output_was_full_has_its_files_when_all_are_run_again() {
+fn a_node_whose_output_disk_was_full_completes_its_files_in_the_next_run() {
     if !SMALL_DISKS.are_there() {
         return;
     }

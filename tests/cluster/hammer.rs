@@ -518,7 +518,7 @@ fn hammered_nodes_write_what_one_writes_alone() {
 
 #[test]
 #[ignore = "takes many minutes: run it by name, with FAULTS"]
-fn hammered_by_the_hundred() {
+fn hammered_nodes_survive_hundreds_of_faults() {
     let faults = std::env::var("FAULTS").ok().and_then(|text| text.parse().ok());
     hammer(faults.unwrap_or(500));
 }

@@ -50,7 +50,7 @@ fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
 }
 
 #[test]
-fn killed_in_its_last_moments_a_node_ends_as_it_would_have() {
+fn a_node_killed_at_the_end_of_a_run_completes_it() {
     let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seed, rounds) = (given("SEED").unwrap_or(40), given("ROUNDS").unwrap_or(8));
     println!("seed {seed}");

@@ -45,7 +45,7 @@ fn asked(site: &Site) -> usize {
 }
 
 #[test]
-fn a_failed_page_holds_up_no_node() {
+fn a_failed_page_does_not_stop_other_pages_of_a_cluster() {
     let (sites, mut cluster) = broken(1, "fail");
     cluster.start_all();
     cluster.all_end_with(4);
@@ -57,7 +57,7 @@ fn a_failed_page_holds_up_no_node() {
 }
 
 #[test]
-fn in_quarantine_a_host_is_left_alone_by_all_nodes() {
+fn no_node_asks_a_host_in_quarantine() {
     let (sites, mut cluster) = broken(3, "quarantine");
     cluster.start_all();
     cluster.all_end_with(4);

@@ -6,7 +6,7 @@ use super::{all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::wait_until;
 
 #[test]
-fn status_tells_the_same_story_on_every_node() {
+fn status_is_the_same_on_every_node() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
@@ -48,7 +48,7 @@ fn status_tells_the_same_story_on_every_node() {
 }
 
 #[test]
-fn a_node_that_waits_for_others_tells_for_whom() {
+fn a_waiting_node_reports_which_nodes_are_missing() {
     let (_site, mut cluster, gate) = three_at_gate(20, 5, &[]);
     cluster.start(1);
     let states = |status: &Value| -> Vec<String> {
@@ -126,7 +126,7 @@ fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
 }
 
 #[test]
-fn a_silent_node_is_shown_as_such_and_shown_back() {
+fn status_shows_when_a_node_is_silent_and_when_it_is_back() {
     let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);
@@ -168,7 +168,7 @@ fn a_fenced_node_stays_out_until_it_is_admitted() {
 }
 
 #[test]
-fn a_leader_that_is_left_alone_does_not_call_itself_one() {
+fn a_leader_without_followers_does_not_report_itself_as_leader() {
     let settings = ["job.takeLimit=2", "cluster.session.ttl=60s"];
     let (_site, mut cluster, _gate) = three_at_gate(100, 5, &settings);
     cluster.start_all();
@@ -189,7 +189,7 @@ fn a_leader_that_is_left_alone_does_not_call_itself_one() {
 }
 
 #[test]
-fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
+fn the_end_does_not_wait_for_a_fenced_node() {
     let settings = ["job.takeLimit=2", "cluster.end.wait=60s"];
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &settings);
     cluster.start_all();
@@ -220,7 +220,7 @@ fn nobody_waits_at_the_end_for_a_node_that_is_fenced() {
 }
 
 #[test]
-fn fence_by_command_takes_a_nodes_work_away() {
+fn the_fence_command_takes_the_jobs_of_a_node() {
     let (_site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);

@@ -29,7 +29,7 @@ fn ip(words: &str) {
 }
 
 #[test]
-fn nodes_that_cannot_hear_each_other_heal() {
+fn a_cluster_recovers_from_network_partitions() {
     if !NETWORK_NAMESPACES.are_there() {
         return;
     }

@@ -6,7 +6,7 @@ use super::{PATIENT, QUICK, all_rows, rows_of, same_everywhere, three};
 use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 
 #[test]
-fn nobody_starts_before_as_many_are_there_as_were_asked_for() {
+fn no_page_is_loaded_before_the_quorum_has_joined() {
     let (site, mut cluster) = three(20, Duration::from_millis(20), &[]);
     for node in cluster.seats() {
         cluster.give(node, &["--quorum", "3"]);
@@ -28,7 +28,7 @@ fn nobody_starts_before_as_many_are_there_as_were_asked_for() {
 }
 
 #[test]
-fn without_the_last_one_nodes_give_up_and_say_who_is_missing() {
+fn nodes_below_the_quorum_give_up_and_name_the_missing_node() {
     let (site, mut cluster) = three(20, Duration::from_millis(20), &["cluster.quorum.timeout=6s"]);
     for node in cluster.seats() {
         cluster.give(node, &["--quorum", "3"]);
@@ -53,7 +53,7 @@ fn without_the_last_one_nodes_give_up_and_say_who_is_missing() {
 }
 
 #[test]
-fn two_of_three_are_enough_however_short_the_patience() {
+fn two_of_three_nodes_are_enough_with_a_short_quorum_timeout() {
     let own = ["cluster.quorum.timeout=2s", "cluster.end.wait=0s"];
     let (_site, mut cluster) = three(20, Duration::from_millis(20), &own);
     cluster.start(1);
@@ -113,11 +113,11 @@ fn in_one_of_some_runs(expected: impl Fn(&[u64]) -> bool, run: impl Fn() -> Vec<
 }
 
 #[test]
-fn the_first_among_the_peers_gets_a_trickle_of_jobs() {
+fn placement_listed_prefers_the_first_peer() {
     in_one_of_some_runs(|jobs| jobs[0] >= 15, || shares(1, 20, "listed"));
 }
 
 #[test]
-fn the_least_loaded_share_the_hosts() {
+fn placement_least_loaded_shares_the_hosts() {
     in_one_of_some_runs(|jobs| jobs.iter().all(|jobs| *jobs >= 8), || shares(6, 8, "leastLoaded"));
 }

@@ -104,7 +104,7 @@ fn all() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn nodes_die_at_the_points_that_matter_most_and_nothing_is_lost() {
+fn kills_at_the_main_points_of_a_cluster_lose_no_row() {
     let points = [
         "raft.vote.after",
         "raft.commit.before",
@@ -120,7 +120,7 @@ fn nodes_die_at_the_points_that_matter_most_and_nothing_is_lost() {
 
 #[test]
 #[ignore = "takes minutes: run it by name, with SEED"]
-fn nodes_die_at_every_named_point_and_nothing_is_lost() {
+fn kills_at_every_named_point_of_a_cluster_lose_no_row() {
     let reached = die_everywhere(all(), seed());
     println!("{reached} of {} points were reached", all().count());
     assert!(reached * 2 > all().count());

@@ -133,7 +133,7 @@ fn power_goes(seed: u64) -> usize {
 }
 
 #[test]
-fn when_the_power_goes_for_all_nodes_nothing_is_lost() {
+fn a_power_cut_of_all_nodes_loses_no_row() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (first, rounds) = (number("SEED").unwrap_or(7000), number("ROUNDS").unwrap_or(2));
     let doubt: usize = (first..first + rounds).map(power_goes).sum();

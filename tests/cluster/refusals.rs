@@ -16,7 +16,7 @@ fn two_voters_are_refused() {
 }
 
 #[test]
-fn beyond_loopback_a_secret_is_needed() {
+fn listening_beyond_loopback_needs_a_secret() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.give(1, &["--listen", "0.0.0.0:0"]);
     cluster.start(1);
@@ -27,7 +27,7 @@ fn beyond_loopback_a_secret_is_needed() {
 }
 
 #[test]
-fn nodes_that_do_without_a_secret_say_so_in_the_report() {
+fn nodes_without_a_secret_report_it() {
     let (_site, defs) = slow_site(10, Duration::ZERO);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["cluster.insecure=true"]).collect();
     // The test holds the first of four ports on all addresses, and the nodes take the others. The
@@ -64,7 +64,7 @@ fn a_secret_that_is_too_short_is_refused() {
 }
 
 #[test]
-fn a_node_with_another_secret_stays_outside() {
+fn a_node_with_another_secret_cannot_join() {
     let (_site, mut cluster) = three(40, Duration::from_millis(20), &[]);
     cluster.work.write("secret", [b'a'; 40]);
     cluster.work.write("other", [b'b'; 40]);
@@ -86,7 +86,7 @@ fn a_node_with_another_secret_stays_outside() {
 }
 
 #[test]
-fn a_node_with_another_list_of_peers_is_told_how_it_differs() {
+fn a_node_with_another_list_of_peers_prints_the_difference() {
     let (_site, mut cluster) = three(30, Duration::from_millis(40), &["cluster.quorum.timeout=6s"]);
     let own = cluster.peers();
     let other = own.replace(cluster.address(2), "127.0.0.1:9");
@@ -118,7 +118,7 @@ fn a_node_with_another_list_of_peers_is_told_how_it_differs() {
 }
 
 #[test]
-fn who_is_missing_is_named() {
+fn a_node_without_a_quorum_names_the_missing_nodes() {
     let (site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
     cluster.start(2);
     let ending = cluster.end(2);
@@ -167,7 +167,7 @@ fn a_second_process_with_an_empty_disk_does_not_take_the_seat_of_a_living_one() 
 }
 
 #[test]
-fn a_node_with_anothers_data_is_refused() {
+fn a_node_refuses_the_data_directory_of_another_node() {
     let (_site, mut cluster) = three(10, Duration::ZERO, &[]);
     cluster.start_all();
     cluster.all_end_with(0);
@@ -179,7 +179,7 @@ fn a_node_with_anothers_data_is_refused() {
 }
 
 #[test]
-fn data_of_a_solo_run_and_of_a_cluster_are_not_mixed() {
+fn data_directories_of_solo_runs_and_clusters_are_not_mixed() {
     let (_site, mut cluster) = three(10, Duration::ZERO, &[]);
     cluster.solo(0);
     cluster.give(1, &["--data-dir", "solo"]);
@@ -199,7 +199,7 @@ fn data_of_a_solo_run_and_of_a_cluster_are_not_mixed() {
 }
 
 #[test]
-fn broken_definitions_end_all_nodes_with_the_list() {
+fn broken_definitions_end_all_nodes_with_the_list_of_errors() {
     let defs = "locatorGroups:\n  g:\n    locators: [ { name: a, url: \"http://127.0.0.1:1/\" } ]\n\
                 taskGroups: { g: { t: { dataDef: missing } } }\n";
     let mut cluster = Cluster::of(3, defs, &QUICK);
@@ -210,7 +210,7 @@ fn broken_definitions_end_all_nodes_with_the_list() {
 }
 
 #[test]
-fn a_node_whose_own_definitions_are_good_is_told_what_is_wrong_elsewhere() {
+fn a_node_with_good_definitions_prints_the_errors_of_another_node() {
     let (site, mut cluster) = three(20, Duration::from_millis(5), &[]);
     cluster.work.write("bad/job.yml", "taskGroups: { g: { t: { dataDef: missing } } }\n");
     // Node 3 is there first and sets up, or another does: then the run is as good as ever.
@@ -233,7 +233,7 @@ fn a_node_whose_own_definitions_are_good_is_told_what_is_wrong_elsewhere() {
 }
 
 #[test]
-fn definitions_changed_on_one_node_only_warn() {
+fn definitions_changed_on_one_node_give_a_warning() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(3);

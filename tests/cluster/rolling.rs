@@ -8,7 +8,7 @@ const PAGES: usize = 120;
 const PAGES_PER_RESTART: usize = 30;
 
 #[test]
-fn nodes_are_restarted_one_after_the_other_and_no_page_is_asked_for_twice() {
+fn a_rolling_restart_loads_no_page_twice() {
     let own = ["job.takeLimit=2", "loader.fetch.parallelism=2", "output.order=canonical", PATIENT];
     let (site, mut cluster, gate) = three_at_gate(PAGES, 5, &own);
     cluster.start_all();

@@ -32,7 +32,7 @@ fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, 
 }
 
 #[test]
-fn a_follower_leaves_and_the_others_finish() {
+fn a_follower_leaves_and_other_nodes_finish() {
     let (_site, mut cluster, node) = leaves(|cluster| 1 + cluster.led() % 3, "TERM", 143);
     // Later it has the files of that run, and says that it does nothing else. One of the others alone
     // begins no other run.
@@ -45,12 +45,12 @@ fn a_follower_leaves_and_the_others_finish() {
 }
 
 #[test]
-fn the_leader_leaves_and_the_others_finish() {
+fn the_leader_leaves_and_other_nodes_finish() {
     leaves(Cluster::led, "TERM", 143);
 }
 
 #[test]
-fn the_leader_leaves_by_ctrl_c() {
+fn the_leader_leaves_on_ctrl_c() {
     leaves(Cluster::led, "INT", 130);
 }
 
@@ -84,13 +84,13 @@ fn hands_over(votes: usize) {
 }
 
 #[test]
-fn a_leader_that_is_stopped_hands_over_before_it_ends() {
+fn a_stopping_leader_hands_over_before_it_ends() {
     hands_over(3);
     hands_over(5);
 }
 
 #[test]
-fn a_node_that_left_comes_back_and_has_all_rows() {
+fn a_node_that_left_joins_again_and_has_all_rows() {
     let (site, mut cluster, gate) = three_at_gate(90, 5, &["job.takeLimit=2", PATIENT]);
     cluster.start_all();
     cluster.done(5);
@@ -108,7 +108,7 @@ fn a_node_that_left_comes_back_and_has_all_rows() {
 }
 
 #[test]
-fn all_are_stopped_one_after_the_other_and_go_on_later() {
+fn all_nodes_are_stopped_and_continue_the_run_later() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.done(5);
@@ -127,7 +127,7 @@ fn all_are_stopped_one_after_the_other_and_go_on_later() {
 }
 
 #[test]
-fn who_is_stopped_when_it_has_written_everything_keeps_nobody_waiting() {
+fn the_end_does_not_wait_for_a_node_that_stopped_after_writing_everything() {
     let (_site, mut cluster) = three(30, Duration::from_millis(60), &["cluster.end.wait=60s"]);
     cluster.start_all();
     cluster.done(5);
@@ -206,7 +206,7 @@ fn cancel_ends_all_nodes_and_the_same_command_continues() {
 }
 
 #[test]
-fn a_node_that_waits_for_the_others_can_be_stopped() {
+fn a_node_that_waits_for_a_quorum_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.start(1);
     wait_until("the node is there", || cluster.work.exists("d1/raft-000001.journal"));
@@ -216,7 +216,7 @@ fn a_node_that_waits_for_the_others_can_be_stopped() {
 }
 
 #[test]
-fn a_worker_that_finds_nobody_can_be_stopped_and_gives_up() {
+fn a_worker_that_finds_no_node_gives_up_and_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &["cluster.quorum.timeout=4s"]);
     cluster.start(9);
     let ending = cluster.end(9);
@@ -249,7 +249,7 @@ fn a_node_that_is_left_alone_can_be_stopped() {
 }
 
 #[test]
-fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
+fn a_worker_can_be_stopped_when_the_only_node_has_lost_its_data() {
     let (_site, mut cluster, gate) = three_at_gate(60, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);
@@ -273,7 +273,7 @@ fn a_worker_that_is_left_with_one_that_knows_nothing_can_be_stopped() {
 }
 
 #[test]
-fn nodes_that_are_left_alone_give_up_in_the_end() {
+fn nodes_without_a_quorum_give_up_after_the_loss_exit() {
     let settings = ["job.takeLimit=2", "cluster.quorum.lossExit=6s"];
     let (_site, mut cluster, gate) = three_at_gate(80, 5, &settings);
     cluster.start_all();

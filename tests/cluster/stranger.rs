@@ -37,7 +37,7 @@ fn visit(address: &str, dice: &mut Dice) {
 }
 
 #[test]
-fn a_stranger_disturbs_nobody() {
+fn connections_without_the_secret_do_not_disturb_the_run() {
     let (site, mut cluster, gate) = three_at_gate(80, 5, &["job.takeLimit=3", PATIENT]);
     cluster.share_secret();
     cluster.start_all();

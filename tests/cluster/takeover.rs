@@ -22,7 +22,7 @@ fn print_figures(what: &str, mut times: Vec<Duration>) {
 }
 
 #[test]
-fn another_node_leads_soon_after_the_leader_is_killed() {
+fn another_node_leads_after_the_leader_is_killed() {
     let (_site, mut cluster) = three(4000, Duration::from_millis(300), &["job.takeLimit=3"]);
     cluster.start_all();
     cluster.done(3);
@@ -147,7 +147,7 @@ fn jobs_of_a_dead_node_are_taken_over() {
 }
 
 #[test]
-fn a_job_that_hangs_on_a_living_node_is_given_to_another() {
+fn a_job_that_hangs_on_a_live_node_goes_to_another_node() {
     let gate = Gate::at(0);
     let (site, defs) = hanging_site(3, &gate);
     let more = ["loader.fetch.parallelism=8", "task.timeout=2s"];
@@ -170,7 +170,7 @@ fn a_job_that_hangs_on_a_living_node_is_given_to_another() {
 }
 
 #[test]
-fn a_dead_worker_without_a_vote_is_replaced_as_soon() {
+fn jobs_of_a_dead_worker_go_to_other_nodes() {
     let (site, mut cluster, gate) = three_at_gate(40, 5, &["job.takeLimit=2"]);
     cluster.start_all();
     cluster.start(9);

@@ -28,7 +28,7 @@ fn two_ways(site: &Site, slow: Duration) {
 }
 
 #[test]
-fn depth_is_that_of_the_shortest_way_whatever_is_found_first() {
+fn the_depth_of_a_page_is_that_of_its_shortest_path() {
     for slow in [0, 400] {
         let site = Site::start();
         two_ways(&site, Duration::from_millis(slow));
@@ -44,7 +44,7 @@ fn depth_is_that_of_the_shortest_way_whatever_is_found_first() {
 }
 
 #[test]
-fn a_retry_on_the_short_way_is_waited_for() {
+fn a_link_at_max_depth_waits_for_a_retry_on_a_shorter_path() {
     let site = Site::start();
     two_ways(&site, Duration::ZERO);
     let short = Response::html(page("short", &["/x"]));
@@ -55,7 +55,7 @@ fn a_retry_on_the_short_way_is_waited_for() {
 }
 
 #[test]
-fn a_depth_of_zero_is_the_start_pages_alone() {
+fn a_max_depth_of_one_follows_links_of_start_pages_only() {
     let site = Site::start();
     two_ways(&site, Duration::ZERO);
     let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 1"));
@@ -64,7 +64,7 @@ fn a_depth_of_zero_is_the_start_pages_alone() {
 }
 
 #[test]
-fn a_rule_adds_so_many_pages_and_the_rest_is_counted() {
+fn links_beyond_max_pages_are_counted() {
     let site = Site::start();
     site.page("/", page("start", &["/1", "/2", "/3", "/1", "/4", "/5"]));
     site.otherwise(|request, _| Response::html(page(&request.path, &["/"])));
@@ -74,7 +74,7 @@ fn a_rule_adds_so_many_pages_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_column_of_depths_is_right_whatever_is_found_first() {
+fn a_column_of_depths_does_not_depend_on_which_link_is_found_first() {
     for slow in [0, 400] {
         let site = Site::start();
         two_ways(&site, Duration::from_millis(slow));
@@ -112,7 +112,7 @@ fn mesh(site: &Site) {
 }
 
 #[test]
-fn kills_in_the_middle_change_no_byte() {
+fn kills_do_not_change_which_links_are_followed() {
     let site = Site::start();
     mesh(&site);
     for rule in ["", ", maxDepth: 4", ", maxDepth: 20, maxPages: 1000"] {

@@ -6,7 +6,7 @@ use super::{TITLES, page, skipped, titles};
 use crate::harness::{Response, Site, Workdir};
 
 #[test]
-fn pages_of_a_list_and_their_details_each_once() {
+fn pages_of_a_list_and_their_details_are_loaded_once() {
     let site = Site::start();
     site.page("/list/1", page("list 1", &["/item/a?utm_source=x", "/item/b#top", "/list/2"]));
     site.page("/list/2", page("list 2", &["../item/b", "/item/c?gclid=1", "/list/1?utm_id=7"]));
@@ -41,7 +41,7 @@ groups:
 }
 
 #[test]
-fn a_circle_ends_and_a_link_to_the_start_page_is_known() {
+fn pages_that_link_in_a_circle_are_followed_once() {
     let site = Site::start();
     site.page("/", page("home", &["/a", "/", "#x", ""]));
     site.page("/a", page("a", &["/b", "/?utm_medium=mail"]));
@@ -56,7 +56,7 @@ fn a_circle_ends_and_a_link_to_the_start_page_is_known() {
 }
 
 #[test]
-fn scopes() {
+fn the_scope_limits_which_links_are_followed() {
     let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
     let links = ["/docs/a", "/b", &other.url("/c")];
     site.page("/docs/", page("start", &links));
@@ -138,7 +138,7 @@ fn links_are_resolved_against_base_and_the_address_after_redirects() {
 }
 
 #[test]
-fn files_lead_to_files_beside_them() {
+fn links_of_local_files_lead_to_local_files() {
     let work = Workdir::with_defs(&format!(
         "groups: {{ all: {{ urls: pages/list-1.html, dataDef: page, follow: a }} }}\n{TITLES}"
     ));
@@ -151,7 +151,7 @@ fn files_lead_to_files_beside_them() {
 }
 
 #[test]
-fn xpath_attributes_and_classic_links_side_by_side() {
+fn xpath_attributes_and_classic_links_are_both_followed() {
     let site = Site::start();
     site.page("/", "<h1>home</h1><div data-next=/a></div><a class=n href=/b>b</a>");
     site.page("/a", page("a", &[]));
@@ -176,7 +176,7 @@ taskGroups:
 }
 
 #[test]
-fn what_is_wrong_with_a_rule_is_told_with_its_place() {
+fn check_shows_where_a_follow_rule_is_wrong() {
     let work = Workdir::with_defs(
         "groups:\n  all:\n    urls: http://h/\n    fields: { t: h1 }\n    follow:\n      - 'a['\n      \
          - { xpath: '//a[', allow: '(', deny: [ x, '[' ] }\n",
@@ -189,7 +189,7 @@ fn what_is_wrong_with_a_rule_is_told_with_its_place() {
 }
 
 #[test]
-fn a_redirect_opens_no_other_host() {
+fn a_redirect_does_not_widen_the_scope_of_links() {
     let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
     site.answer("/", Response::redirect(&other.url("/home")));
     other.page("/home", page("home", &["/out", "/in"]));

@@ -16,7 +16,7 @@ fn echo() -> Site {
 }
 
 #[test]
-fn ranges_give_a_page_each() {
+fn ranges_in_addresses_give_one_page_per_value() {
     let site = echo();
     let work = Workdir::with_defs(&defs(&format!(
         "urls: [ \"{}\", \"{}\" ]",
@@ -41,7 +41,7 @@ fn ranges_give_a_page_each() {
 }
 
 #[test]
-fn files_of_addresses() {
+fn addresses_are_read_from_text_and_csv_files() {
     let site = echo();
     let work = Workdir::with_defs(&defs(
         "urls: [ { file: list.txt }, { file: list.csv, column: link, name: title } ]",
@@ -58,7 +58,7 @@ fn files_of_addresses() {
 }
 
 #[test]
-fn a_changed_file_is_another_run() {
+fn a_changed_list_of_addresses_does_not_continue_the_run() {
     let site = Site::start();
     site.answer("/slow", Response::silence());
     site.page("/b", page("b", &[]));
@@ -81,7 +81,7 @@ fn a_changed_file_is_another_run() {
 }
 
 #[test]
-fn what_is_wrong_with_a_source_is_told_with_its_place() {
+fn check_shows_where_a_source_is_wrong() {
     let work = Workdir::with_defs(
         "groups:\n  all:\n    fields: { t: h1 }\n    urls:\n      - http://h/[9-1]\n      \
          - { file: none.txt }\n      - { file: a.csv, column: ulr }\n      \
@@ -115,7 +115,7 @@ fn urlset(urls: &[String]) -> String {
 }
 
 #[test]
-fn sitemaps_and_indexes_of_them_packed_or_not() {
+fn sitemaps_and_their_indexes_may_be_compressed() {
     let site = echo();
     let index = ["/maps/a.xml.gz", "/maps/b.xml", "/index.xml"]
         .map(|path| format!("<sitemap><loc> {} </loc></sitemap>", site.url(path)));
@@ -160,7 +160,7 @@ fn pages_of_a_sitemap_are_start_pages() {
 }
 
 #[test]
-fn what_is_no_sitemap_fails_and_says_so() {
+fn a_page_that_is_no_sitemap_fails_with_the_reason() {
     let site = Site::start();
     site.page("/map.xml", "<!doctype html><html><body>Not found</body></html>");
     let work = Workdir::with_defs(&defs(&format!("sitemap: \"{}\"", site.url("/map.xml"))));
@@ -171,7 +171,7 @@ fn what_is_no_sitemap_fails_and_says_so() {
 }
 
 #[test]
-fn two_locators_of_one_page_are_told_where_pages_go_by_their_address() {
+fn two_locators_of_one_page_give_a_warning_if_links_are_followed() {
     let site = Site::start();
     site.page("/a", page("a", &[]));
     let (one, other) = (site.url("/a"), site.url("/a?utm_source=x#top"));

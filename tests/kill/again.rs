@@ -61,7 +61,7 @@ fn whole() -> Vec<String> {
 }
 
 #[test]
-fn a_retry_that_is_killed_is_gone_on_with() {
+fn a_killed_retry_continues() {
     let mut killed = 0;
     for point in POINTS {
         for nth in [1, 3] {
@@ -84,7 +84,7 @@ fn a_retry_that_is_killed_is_gone_on_with() {
 }
 
 #[test]
-fn a_replay_that_is_killed_is_begun_again_and_touches_nothing() {
+fn a_killed_replay_starts_again_and_changes_no_output() {
     let (site, work) = failed_at_first();
     assert_eq!(with(&work, "retry", None).code, 0);
     let (asked, run) = (site.log().len(), work.path("output/latest").canonicalize().unwrap());

@@ -46,14 +46,14 @@ fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'st
 }
 
 #[test]
-fn killed_at_every_named_point_the_bytes_are_those_of_an_undisturbed_run() {
+fn after_a_kill_at_any_named_point_the_bytes_are_those_of_an_undisturbed_run() {
     let reached = at_every_point(true, |_| 1);
     let missed: Vec<_> = POINTS.iter().filter(|point| !reached.contains(point)).collect();
     assert!(missed.is_empty(), "never passed: {missed:?}");
 }
 
 #[test]
-fn killed_at_every_named_point_the_rows_are_the_same_in_order_of_arrival() {
+fn after_a_kill_at_any_named_point_the_rows_in_order_of_arrival_are_the_same() {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(900);
     println!("seed {seed}");
     let mut dice = Dice(seed);

@@ -79,13 +79,13 @@ fn fill(sizes: &[u64], code: i32, on_tmpfs: fn(&Path, &Path) -> (PathBuf, PathBu
 }
 
 #[test]
-fn a_full_data_directory_ends_with_9_and_goes_on_with_space() {
+fn a_full_data_directory_ends_with_9_and_the_run_continues_with_space() {
     let place = |small: &Path, other: &Path| (small.join("data"), other.join("output"));
     fill(&[40, 200, 600, 1200, 1800], 9, place);
 }
 
 #[test]
-fn a_full_output_directory_ends_with_8_and_goes_on_with_space() {
+fn a_full_output_directory_ends_with_8_and_the_run_continues_with_space() {
     let place = |small: &Path, other: &Path| (other.join("data"), small.join("output"));
     fill(&[4, 8, 16], 8, place);
 }

@@ -230,13 +230,13 @@ fn hammer(kills_least: usize) {
 }
 
 #[test]
-fn a_kill_or_two_for_every_kind_of_definitions() {
+fn a_few_kills_for_every_kind_of_definitions_lose_no_row() {
     hammer(10);
 }
 
 #[test]
 #[ignore = "takes minutes: run it by name, with KILLS"]
-fn judged_by_hundreds_of_kills() {
+fn hundreds_of_kills_lose_no_row() {
     let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok());
     hammer(kills.unwrap_or(500));
 }

@@ -104,13 +104,13 @@ fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
 }
 
 #[test]
-fn killed_again_and_again_the_bytes_are_those_of_an_undisturbed_run() {
+fn after_repeated_kills_the_bytes_are_those_of_an_undisturbed_run() {
     let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     hammer(true, kills, 100);
 }
 
 #[test]
-fn killed_again_and_again_the_rows_are_the_same_in_order_of_arrival() {
+fn after_repeated_kills_the_rows_in_order_of_arrival_are_the_same() {
     hammer(false, 15, 500);
 }
 

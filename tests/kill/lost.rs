@@ -63,7 +63,7 @@ fn refused_by_all(work: &Workdir, wanted: &str) {
 }
 
 #[test]
-fn a_ledger_that_is_gone_is_missed() {
+fn a_missing_ledger_is_refused() {
     let (site, work) = settled();
     let asked = site.log().len();
     for ending in ["", "-wal"] {
@@ -82,14 +82,14 @@ fn a_ledger_that_is_gone_is_missed() {
 }
 
 #[test]
-fn a_ledger_that_was_emptied_is_missed() {
+fn an_emptied_ledger_is_refused() {
     let (_site, work) = settled();
     fs::write(work.path("data/state.db"), "").unwrap();
     refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
 }
 
 #[test]
-fn tables_that_a_journal_has_from_the_first_are_made_anew() {
+fn lost_tables_are_rebuilt_from_a_complete_journal() {
     for endings in [&["", "-wal"][..], &["-wal"], &[""]] {
         let (site, work) = killed();
         for ending in endings {
@@ -105,7 +105,7 @@ fn tables_that_a_journal_has_from_the_first_are_made_anew() {
 }
 
 #[test]
-fn a_journal_or_a_log_that_is_gone_is_missed() {
+fn a_missing_journal_or_log_is_refused() {
     let (_site, work) = killed();
     fs::remove_file(work.path("data/state.journal")).unwrap();
     refused_by_all(&work, "ends at commit 0, but ");
@@ -115,7 +115,7 @@ fn a_journal_or_a_log_that_is_gone_is_missed() {
 }
 
 #[test]
-fn tables_older_than_their_journal_are_told() {
+fn tables_older_than_their_journal_are_refused() {
     let (_site, work) = settled();
     // Cut behind its first commits: SQLite takes what comes before for all.
     let log = fs::read(work.path("data/state.db-wal")).unwrap();
@@ -129,7 +129,7 @@ fn tables_older_than_their_journal_are_told() {
 }
 
 #[test]
-fn a_journal_of_another_directory_is_told() {
+fn a_journal_of_another_directory_is_refused() {
     let (_site, work) = settled();
     let (_other_site, other) = settled();
     let own = fs::read(work.path("data/state.journal")).unwrap();
@@ -146,7 +146,7 @@ fn length(journal: &[u8]) -> usize {
 }
 
 #[test]
-fn a_journal_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
+fn a_journal_that_ends_early_is_refused_until_the_user_accepts_the_loss() {
     let (site, work) = killed();
     let journal = fs::read(work.path("data/state.journal")).unwrap();
     let (asked, end) = (site.log().len(), length(&journal));
@@ -174,7 +174,7 @@ fn a_journal_that_ends_early_is_missed_and_a_person_may_go_on_from_there() {
 }
 
 #[test]
-fn a_journal_that_is_put_back_is_good_again() {
+fn a_journal_that_is_put_back_continues_the_run() {
     let (site, work) = killed();
     let journal = fs::read(work.path("data/state.journal")).unwrap();
     fs::remove_file(work.path("data/state.journal")).unwrap();
@@ -212,7 +212,7 @@ fn told_and_fetched_again(work: &Workdir, file: &str) {
 }
 
 #[test]
-fn damaged_pages_are_told_when_they_are_met_and_cost_no_row() {
+fn damaged_stored_pages_are_reported_and_fetched_again() {
     let (site, work) = saved();
     let pack = "data/pages-000001.pack";
     let length = fs::metadata(work.path(pack)).unwrap().len() as usize;
@@ -234,7 +234,7 @@ fn damaged_pages_are_told_when_they_are_met_and_cost_no_row() {
 }
 
 #[test]
-fn a_file_of_pages_that_is_none_is_told_and_no_replay_is_made_of_it() {
+fn a_run_goes_without_a_pages_file_that_is_no_database_and_a_replay_refuses_it() {
     let (site, work) = saved();
     for name in work.list("data").iter().filter(|name| name.starts_with("pages.db")) {
         fs::write(work.path(&format!("data/{name}")), "no pages at all ".repeat(500)).unwrap();
@@ -251,7 +251,7 @@ fn a_file_of_pages_that_is_none_is_told_and_no_replay_is_made_of_it() {
 }
 
 #[test]
-fn pages_of_another_version_are_left_alone_and_told() {
+fn stored_pages_of_another_version_are_reported_and_kept() {
     let (_site, work) = saved();
     let pages = rusqlite::Connection::open(work.path("data/pages.db")).unwrap();
     pages.execute_batch("PRAGMA user_version=1").unwrap();

@@ -50,7 +50,7 @@ fn recovers(times: usize, fault: Response, settings: &[&str]) -> (usize, Value) 
 }
 
 #[test]
-fn not_found_is_not_asked_for_again() {
+fn a_status_404_is_not_retried() {
     let (reason, site, report) = given_up(Response::status(404), &[]);
     assert!(reason.contains("404"), "{reason}");
     assert_eq!(site.hits("/bad"), 1);
@@ -59,14 +59,14 @@ fn not_found_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_server_error_that_passes_costs_nothing() {
+fn a_temporary_server_error_is_retried() {
     let (hits, report) = recovers(2, Response::status(500), &[]);
     assert_eq!(hits, 3);
     assert_eq!(report["httpStatus"], json!({ "200": 2, "500": 2 }));
 }
 
 #[test]
-fn a_server_error_that_stays_is_given_up_and_the_reason_says_after_how_many_tries() {
+fn a_lasting_server_error_fails_the_page_with_the_number_of_attempts() {
     let (reason, site, report) = given_up(Response::status(503), &["job.attempts.max=3"]);
     assert_eq!(site.hits("/bad"), 3);
     assert!(reason.contains("503") && reason.contains('3'), "{reason}");
@@ -76,14 +76,14 @@ fn a_server_error_that_stays_is_given_up_and_the_reason_says_after_how_many_trie
 }
 
 #[test]
-fn connections_that_break_are_tried_again() {
+fn broken_connections_are_retried() {
     assert_eq!(recovers(1, Response::hang_up(), &[]).0, 2);
     assert_eq!(recovers(1, Response::html(titled("half")).cut_after(9), &[]).0, 2);
     assert_eq!(recovers(1, Response::naked("SSH-2.0-OpenSSH\r\n"), &["job.attempts.max=9"]).0, 2);
 }
 
 #[test]
-fn a_body_cut_off_is_never_taken_for_the_whole() {
+fn a_truncated_body_is_never_parsed() {
     let page = titled("half") + &"<p>x</p>".repeat(100);
     let (reason, site, _) =
         given_up(Response::html(page.clone()).cut_after(60), &["job.attempts.max=2"]);
@@ -95,7 +95,7 @@ fn a_body_cut_off_is_never_taken_for_the_whole() {
 }
 
 #[test]
-fn silence_is_not_waited_for_for_ever() {
+fn a_page_that_never_answers_fails_after_the_idle_timeout() {
     let settings = ["loader.idle.timeout=2s", "job.attempts.max=2"];
     let (reason, site, _) = given_up(Response::silence(), &settings);
     assert!(reason.contains("silence"), "{reason}");
@@ -103,7 +103,7 @@ fn silence_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_body_that_drips_for_ever_ends_with_the_total_time() {
+fn a_body_that_never_completes_fails_after_the_total_timeout() {
     let drip = Response::huge(1 << 20).drip(1, Duration::from_millis(50));
     let settings = ["loader.total.timeout=3s", "job.attempts.max=1"];
     let (reason, _, _) = given_up(drip, &settings);
@@ -121,7 +121,7 @@ fn a_slow_page_within_its_time_is_loaded() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_fails_the_page() {
     let work = Workdir::with_defs(&job(&[("dead", &Site::dead_url("/x"))], TITLE));
     let ending = work.run(&["job.attempts.max=2"]);
     assert_eq!(ending.code, 4, "{ending:?}");
@@ -130,7 +130,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn redirects_are_followed_and_the_row_is_that_of_the_end() {
+fn redirects_are_followed_to_the_final_page() {
     let (report, site) = run(
         |site| {
             site.answer("/bad", Response::redirect("/one"));
@@ -146,7 +146,7 @@ fn redirects_are_followed_and_the_row_is_that_of_the_end() {
 }
 
 #[test]
-fn redirects_in_a_circle_are_given_up_at_once() {
+fn redirects_in_a_circle_are_not_retried() {
     let (reason, site, report) = given_up(Response::redirect("/bad"), &["loader.redirects.max=4"]);
     assert!(reason.contains("more than 4 redirects"), "{reason}");
     assert_eq!(site.hits("/bad"), 5);
@@ -169,7 +169,7 @@ fn a_huge_body_is_refused_without_being_kept() {
 }
 
 #[test]
-fn a_compressed_page_is_unpacked_and_its_size_is_that_of_the_page() {
+fn a_compressed_page_counts_with_its_unpacked_size() {
     let page = titled("packed") + &"<p>filler</p>".repeat(10_000);
     let packed = Response::gzip(page.as_bytes());
     let (report, _) = run(
@@ -182,14 +182,14 @@ fn a_compressed_page_is_unpacked_and_its_size_is_that_of_the_page() {
 }
 
 #[test]
-fn a_body_that_grows_when_unpacked_is_refused_too() {
+fn a_body_that_is_too_large_when_unpacked_is_refused() {
     let packed = Response::gzip(&vec![b'x'; 200_000]);
     let (reason, _, _) = given_up(packed, &["loader.body.max=100000"]);
     assert!(reason.contains("100000") || reason.contains("97"), "{reason}");
 }
 
 #[test]
-fn damaged_compression_fails_the_page_alone() {
+fn damaged_compression_fails_only_its_page() {
     let damaged = Response::raw(&[("Content-Encoding", "gzip")], "no gzip at all");
     let (reason, _, _) = given_up(damaged, &["job.attempts.max=2"]);
     assert!(reason.contains("/bad"), "{reason}");
@@ -203,7 +203,7 @@ fn an_empty_body_is_a_failure() {
 }
 
 #[test]
-fn a_scheme_nobody_loads_and_a_file_that_is_not_there() {
+fn unknown_schemes_and_missing_files_fail_their_jobs() {
     let locators = [("a", "gopher://host/"), ("b", "nowhere.html"), ("c", "here.html"), ("d", ".")];
     let work = Workdir::with_defs(&job(&locators, TITLE));
     work.write("here.html", titled("here"));

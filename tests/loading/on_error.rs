@@ -27,7 +27,7 @@ fn pages_of(sites: &[&Site]) -> Workdir {
 const QUICK: &str = "loader.fetch.delay=20";
 
 #[test]
-fn a_failed_page_holds_up_nobody() {
+fn a_failed_page_does_not_stop_other_pages() {
     let site = broken("127.0.0.2");
     let work = pages_of(&[&site]);
     assert_eq!(work.run(&[QUICK]).code, 4);
@@ -35,7 +35,7 @@ fn a_failed_page_holds_up_nobody() {
 }
 
 #[test]
-fn quarantine_leaves_a_host_alone_and_goes_on_with_the_others() {
+fn quarantine_skips_the_host_and_continues_with_other_hosts() {
     let (bad, good) = (broken("127.0.0.2"), Site::start_on("127.0.0.3"));
     good.otherwise(|_, _| Response::html(titled("x")));
     let work = pages_of(&[&bad, &good]);
@@ -53,7 +53,7 @@ fn quarantine_leaves_a_host_alone_and_goes_on_with_the_others() {
 }
 
 #[test]
-fn halt_stops_the_run_and_the_next_one_continues_it() {
+fn halt_stops_the_run_and_the_next_command_continues_it() {
     let site = broken("127.0.0.2");
     let work = pages_of(&[&site]);
     let ending = work.run(&[QUICK, "job.onError=halt"]);

@@ -30,7 +30,7 @@ fn page() -> Response {
 }
 
 #[test]
-fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
+fn a_host_gets_one_request_at_a_time_with_a_pause() {
     let site = serving("127.0.0.1", page());
     let work = Workdir::with_defs(&pages_of(&[(&site, 5)]));
     assert_eq!(work.rows(&["loader.fetch.delay=200"]).len(), 5);
@@ -39,7 +39,7 @@ fn one_host_is_asked_one_page_at_a_time_with_a_pause() {
 }
 
 #[test]
-fn a_start_is_a_pause_after_the_one_before_however_quick_or_slow_the_pages_are() {
+fn requests_keep_their_pause_whether_pages_are_fast_or_slow() {
     for (parallelism, slow) in [("1", 0), ("3", 140)] {
         let site = Site::start();
         site.otherwise(move |request, _| {
@@ -69,7 +69,7 @@ fn redirects_from_host_to_host_keep_the_pauses_of_both() {
 }
 
 #[test]
-fn a_host_may_be_asked_for_several_pages_at_once_but_not_more() {
+fn a_host_never_gets_more_requests_at_once_than_its_parallelism() {
     let gate = Gate::at(0);
     let site = serving("127.0.0.1", page().held_by(&gate, 0));
     let work = Workdir::with_defs(&pages_of(&[(&site, 12)]));
@@ -81,7 +81,7 @@ fn a_host_may_be_asked_for_several_pages_at_once_but_not_more() {
 }
 
 #[test]
-fn connections_are_kept() {
+fn connections_are_reused() {
     let site = serving("127.0.0.1", page());
     let work = Workdir::with_defs(&pages_of(&[(&site, 10)]));
     assert_eq!(work.rows(&[]).len(), 10);
@@ -89,7 +89,7 @@ fn connections_are_kept() {
 }
 
 #[test]
-fn a_silent_host_does_not_hold_up_another_one() {
+fn a_host_that_never_answers_does_not_delay_another_host() {
     let silent = serving("127.0.0.2", Response::silence());
     let quick = serving("127.0.0.3", page());
     // More jobs of the silent host than the node holds at a time.
@@ -103,7 +103,7 @@ fn a_silent_host_does_not_hold_up_another_one() {
 }
 
 #[test]
-fn retry_after_holds_the_whole_host_and_no_other() {
+fn retry_after_pauses_the_whole_host_and_no_other() {
     let busy = Site::start_on("127.0.0.2");
     busy.otherwise(|_, _| page());
     busy.recovers("/0", 1, Response::busy(429, "2"), page());
@@ -123,7 +123,7 @@ fn retry_after_holds_the_whole_host_and_no_other() {
 }
 
 #[test]
-fn retry_after_beyond_patience_is_cut() {
+fn a_long_retry_after_is_cut_to_the_maximum() {
     let busy = Site::start();
     busy.recovers("/0", 1, Response::busy(503, "86400"), page());
     let work = Workdir::with_defs(&pages_of(&[(&busy, 1)]));
@@ -132,7 +132,7 @@ fn retry_after_beyond_patience_is_cut() {
 }
 
 #[test]
-fn local_files_wait_for_nobody() {
+fn local_files_have_no_pause() {
     let locators: Vec<(String, String)> =
         (0..30).map(|n| (format!("n{n}"), format!("p{n}.html"))).collect();
     let locators: Vec<(&str, &str)> =

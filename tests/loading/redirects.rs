@@ -20,7 +20,7 @@ fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
 }
 
 #[test]
-fn a_host_has_its_pause_also_for_pages_that_others_send_there() {
+fn a_host_keeps_its_pause_for_pages_that_redirects_lead_to() {
     let (from, to) = two_sites();
     // All redirects are answered at once, so that the pause of one host does not space them for the
     // other.
@@ -46,7 +46,7 @@ fn a_host_has_its_pause_also_for_pages_that_others_send_there() {
 }
 
 #[test]
-fn a_host_is_not_asked_for_more_at_once_by_way_of_others() {
+fn redirects_do_not_raise_the_parallelism_of_a_host() {
     let (from, to) = two_sites();
     let there = to.url("/x");
     from.otherwise(move |_, _| Response::redirect(&there));
@@ -61,7 +61,7 @@ fn a_host_is_not_asked_for_more_at_once_by_way_of_others() {
 }
 
 #[test]
-fn retry_after_holds_the_host_that_said_it() {
+fn retry_after_pauses_the_host_that_sent_it() {
     let (from, to) = two_sites();
     from.answer("/r", Response::redirect(&to.url("/lim")));
     from.answer("/s", Response::redirect(&to.url("/ok")));
@@ -89,7 +89,7 @@ fn retry_after_holds_the_host_that_said_it() {
 }
 
 #[test]
-fn hosts_that_send_a_page_to_and_fro_are_given_up() {
+fn hosts_that_redirect_to_each_other_fail_the_page() {
     let (from, to) = two_sites();
     from.answer("/x", Response::redirect(&to.url("/x")));
     to.answer("/x", Response::redirect(&from.url("/x")));

@@ -5,7 +5,7 @@ use super::with_page;
 const PAGE: &str = "<p><b>ab</b></p><p><b>cd</b><i>1</i></p><p><b>E!</b></p>";
 
 #[test]
-fn what_is_met_is_not_told() {
+fn met_expectations_are_not_reported() {
     let work = with_page(
         "block: p\nfields: { b: b, i: i }\n\
          expect: { minRows: 3, maxRows: 3, fill: { i: 33% }, pattern: { b: '[a-z]+|E!' } }\n",
@@ -16,7 +16,7 @@ fn what_is_met_is_not_told() {
 }
 
 #[test]
-fn what_is_not_met_is_named_with_its_selector_and_the_run_ends_with_5() {
+fn unmet_expectations_are_named_and_the_run_ends_with_5() {
     let work = with_page(
         "block: p\nfields: { b: b, i: i.value }\n\
          expect: { minRows: 4, fill: { i: 50% }, pattern: { b: '[a-z]+' } }\n",
@@ -37,7 +37,7 @@ fn what_is_not_met_is_named_with_its_selector_and_the_run_ends_with_5() {
 }
 
 #[test]
-fn without_rows_nothing_is_filled_and_the_field_at_fault_is_named() {
+fn an_expectation_without_rows_names_the_required_field() {
     let work = with_page(
         "block: p\nfields: { b: { selector: u, required: true }, i: i }\n\
          expect: { minRows: 1, fill: { i: 10% } }\n",

@@ -7,7 +7,7 @@ const SHELF: &str = "<ul><li data-id=1><b>One</b> 1,50</li><li data-id=2><b>Two<
                      <b>Three, \"3\"</b> 3,00</li></ul>";
 
 #[test]
-fn a_row_for_each_block_below_a_header() {
+fn each_block_gives_one_row_below_the_header() {
     let work = with_page(
         r#"
 block: li
@@ -45,7 +45,7 @@ fn a_row_without_a_required_value_is_dropped_and_counted() {
 }
 
 #[test]
-fn other_formats_by_the_ending_of_the_file() {
+fn the_extension_of_a_file_chooses_its_format() {
     let work = with_page(
         r#"
 tasks:
@@ -75,7 +75,7 @@ fn a_file_cannot_have_two_headers() {
 }
 
 #[test]
-fn json_pages_and_json_in_pages() {
+fn json_pages_are_read_by_json_paths() {
     let site = Site::start();
     let body = r#"{"results":[{"id":7,"price":{"amount":"1.5"}},{"id":8}],"next":null}"#;
     site.page("/api", body);
@@ -104,7 +104,7 @@ steps:
 }
 
 #[test]
-fn feeds_are_read_as_xml() {
+fn a_feed_is_read_as_xml() {
     let site = Site::start();
     let feed = "<?xml version='1.0'?><rss><item><title><![CDATA[One & two]]></title>\
         <link>/a?x=1&amp;y=2</link><pubDate>2026-01-02</pubDate><dc:creator>me</dc:creator>\

@@ -38,7 +38,7 @@ fn a_missing_variable_is_a_problem_with_its_place() {
 }
 
 #[test]
-fn a_secret_that_was_changed_is_hidden_as_it_was_and_as_it_is() {
+fn both_values_of_a_changed_secret_are_hidden() {
     let site = Site::start();
     site.otherwise(|_, _| Response::status(404));
     let work = Workdir::with_defs(&defs(&site));

@@ -6,7 +6,7 @@ use super::with_page;
 use crate::harness::{Workdir, job, titled};
 
 #[test]
-fn the_rows_of_one_page_as_json_lines() {
+fn try_prints_the_rows_of_one_page_as_json_lines() {
     let work = with_page("block: p\nfields: { b: b, i: { selector: i, type: integer } }\n", "");
     work.write("other.html", "<p><b>x</b><i>many</i></p><p><b>y</b><i>2</i></p>");
     let ending = work.spoonbill(&["try", "other.html", "--defs", "defs"]);
@@ -17,7 +17,7 @@ fn the_rows_of_one_page_as_json_lines() {
 }
 
 #[test]
-fn where_values_come_from() {
+fn try_explains_where_values_come_from() {
     let work = with_page("block: p\nfields: { b: [ em, b ], i: i }\n", "<p><b>x</b></p>");
     let ending = work.spoonbill(&["try", "page.html", "--defs", "defs", "--explain"]);
     let line: Value = serde_json::from_str(&ending.stdout).unwrap();
@@ -40,7 +40,7 @@ fn a_classic_definition_can_be_tried_too() {
 }
 
 #[test]
-fn a_group_that_is_not_there() {
+fn an_unknown_group_is_a_usage_error() {
     let work = with_page("fields: { b: b }\n", "");
     let ending = work.spoonbill(&["try", "page.html", "--defs", "defs", "--group", "G"]);
     assert_eq!(
@@ -59,7 +59,7 @@ fn the_schema_is_json() {
 }
 
 #[test]
-fn what_was_tried_what_was_dropped_and_a_block_that_is_not_there() {
+fn try_explains_dropped_rows_and_missing_blocks() {
     let defs = "block: p\nfields: { b: { selector: [ em, b ], required: true } }\n";
     let work = with_page(defs, "<p>x</p><p><b>1</b></p>");
     let explain = |page: &str| work.spoonbill(&["try", page, "--defs", "defs", "--explain"]);

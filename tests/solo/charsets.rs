@@ -40,7 +40,7 @@ fn a_byte_order_mark_outranks_the_header() {
 }
 
 #[test]
-fn without_a_word_utf8_is_recognised() {
+fn a_page_without_a_charset_is_recognised_as_utf8() {
     check(Response::raw(&[], "<h1>Käse £5 ✓</h1>"), "Käse £5 ✓");
 }
 
@@ -51,7 +51,7 @@ fn a_wrong_charset_costs_letters_but_not_the_row() {
 }
 
 #[test]
-fn local_files_are_read_by_mark_and_meta() {
+fn local_files_are_decoded_by_byte_order_mark_and_meta() {
     let work = Workdir::with_defs(&job(&[("a", "a.html"), ("b", "b.html")], TITLE));
     work.write("a.html", latin1("<meta charset=windows-1252><h1>K\u{e4}se</h1>"));
     let text = "\u{feff}<h1>Käse</h1>";

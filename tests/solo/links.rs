@@ -39,7 +39,7 @@ fn listing(books: &[&str], next: &str) -> String {
 }
 
 #[test]
-fn every_link_of_a_group_becomes_a_job_and_paging_ends_by_itself() {
+fn every_link_becomes_a_job_and_paging_ends_at_the_last_page() {
     let site = Site::start();
     site.page("/1", listing(&["/a", "/b", "/c", "/d"], "/2"));
     site.page("/2", listing(&["/e", "/f"], ""));
@@ -59,7 +59,7 @@ fn every_link_of_a_group_becomes_a_job_and_paging_ends_by_itself() {
 }
 
 #[test]
-fn links_are_not_followed_where_the_definition_says_stop() {
+fn link_break_on_stops_at_its_link() {
     let site = Site::start();
     site.page("/1", listing(&["/a", "/b"], ""));
     site.page("/a", titled("a"));
@@ -73,7 +73,7 @@ fn links_are_not_followed_where_the_definition_says_stop() {
 }
 
 #[test]
-fn endless_paging_ends_at_the_depth_that_is_set() {
+fn endless_paging_ends_at_the_maximum_depth() {
     let site = Site::start();
     site.otherwise(|request, _| {
         let number: u32 = request.path[1..].parse().unwrap();
@@ -98,7 +98,7 @@ fn pages_that_link_in_a_circle_are_loaded_once_each() {
 }
 
 #[test]
-fn a_page_full_of_links_is_bounded_and_says_so() {
+fn links_beyond_the_limit_of_a_page_are_counted() {
     let site = Site::start();
     site.page("/1", listing(&["/a", "/b", "/c", "/d"], ""));
     site.otherwise(|request, _| Response::html(titled(&request.path)));

@@ -37,7 +37,7 @@ lines"></p><p title=' plain, '></p>"#;
 }
 
 #[test]
-fn several_appenders_each_get_all_rows_in_their_own_form() {
+fn every_appender_gets_all_rows_in_its_format() {
     let task = appenders(
         r#"
         - plugin: { name: a, class: file, file: output/a.csv,

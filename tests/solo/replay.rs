@@ -70,7 +70,7 @@ fn replayed(work: &Workdir) -> Vec<String> {
 }
 
 #[test]
-fn the_same_definitions_give_the_same_rows_with_the_site_gone() {
+fn a_replay_gives_the_same_rows_without_the_site() {
     let site = shop();
     let work = Workdir::with_defs(&defs(&site));
     assert_eq!(work.run(&[]).code, 0);
@@ -122,7 +122,7 @@ fn changed_definitions_tell_what_is_added_removed_and_changed() {
 }
 
 #[test]
-fn a_page_that_was_never_loaded_is_counted_not_fetched() {
+fn a_replay_counts_missing_pages_and_fetches_none() {
     let site = shop();
     site.page("/item/3", titled("Item 3"));
     let work = Workdir::with_defs(&defs(&site));
@@ -142,7 +142,7 @@ fn a_page_that_was_never_loaded_is_counted_not_fetched() {
 }
 
 #[test]
-fn failed_retry_and_the_next_run_are_as_if_nothing_had_been() {
+fn a_replay_does_not_change_what_failed_and_retry_see() {
     let site = shop();
     site.recovers("/item/2", 4, Response::status(503), Response::html(titled("Item 2")));
     let work = Workdir::with_defs(&defs(&site));
@@ -161,7 +161,7 @@ fn failed_retry_and_the_next_run_are_as_if_nothing_had_been() {
 }
 
 #[test]
-fn an_unfinished_run_or_none_is_not_replayed() {
+fn a_replay_needs_a_finished_run() {
     let site = shop();
     let work = Workdir::with_defs(&defs(&site));
     let ending = replay(&work, &[]);
@@ -182,7 +182,7 @@ fn an_unfinished_run_or_none_is_not_replayed() {
 }
 
 #[test]
-fn a_file_is_its_own_copy_unless_all_pages_are_kept() {
+fn a_replay_reads_local_files_unless_all_pages_are_kept() {
     for (keep, code) in [("pages.keep=web", 4), ("pages.keep=all", 0)] {
         let work = Workdir::with_defs(&job(&[("acme", "page.html")], TITLE));
         work.write("page.html", titled("one"));

@@ -30,7 +30,7 @@ fn converters(plugins: &str) -> String {
 }
 
 #[test]
-fn date_formater_tries_every_pattern() {
+fn the_date_formatter_tries_every_pattern() {
     let task = converters(
         r#"- plugin: { name: f, class: "org.codetab.scoopi.plugin.converter.DateFormater",
                item: day, inPattern: "dd.MM.yyyy HH:mm Z|yyyy/MM/dd HH:mm Z",
@@ -80,7 +80,7 @@ fn converters_of_one_item_apply_in_order() {
 }
 
 #[test]
-fn a_date_that_no_pattern_fits_fails_its_job_with_the_date_in_the_reason() {
+fn a_date_that_fits_no_pattern_fails_its_job_and_is_named() {
     let task = converters(
         r#"- plugin: { name: r, class: date_roller, item: day, inPattern: "dd MMM yyyy",
                outPattern: "yyyy", roll: "MONTH=floor" }"#,

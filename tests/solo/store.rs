@@ -26,7 +26,7 @@ const NEXT_DAY: &str = "runDateTimeText=2020-07-02T09:59:59.000+0000";
 const DAY_AFTER: &str = "runDateTimeText=2020-07-02T10:00:00.000+0000";
 
 #[test]
-fn a_living_page_is_not_fetched_again_and_a_stale_one_is() {
+fn a_page_is_fetched_again_only_when_it_is_older_than_live() {
     let site = counting_site();
     let work = Workdir::with_defs(&living(&site, "P1D", TITLE));
     assert_eq!(work.rows(&[NOW]), ["acme|g|title|visit 1"]);
@@ -50,7 +50,7 @@ fn without_live_every_run_fetches() {
 }
 
 #[test]
-fn the_live_of_now_decides_over_pages_stored_before() {
+fn the_current_live_decides_about_stored_pages() {
     let site = counting_site();
     let work = Workdir::with_defs(&job(&[("acme", &site.url("/"))], TITLE));
     assert_eq!(work.rows(&[NOW]), ["acme|g|title|visit 1"]);
@@ -61,7 +61,7 @@ fn the_live_of_now_decides_over_pages_stored_before() {
 }
 
 #[test]
-fn a_changed_data_def_is_parsed_anew_from_the_stored_page() {
+fn a_changed_data_def_parses_the_stored_page_again() {
     let site = counting_site();
     let work = Workdir::with_defs(&living(&site, "P1D", TITLE));
     assert_eq!(work.rows(&[]), ["acme|g|title|visit 1"]);
@@ -72,7 +72,7 @@ fn a_changed_data_def_is_parsed_anew_from_the_stored_page() {
 }
 
 #[test]
-fn parsed_data_is_reused_unless_told_otherwise() {
+fn parsed_data_is_reused_unless_a_setting_forbids_it() {
     // A script that never gives the same twice shows whether it ran again.
     let data_def = r#"
         query: { block: body, selector: h1 }
@@ -119,7 +119,7 @@ fn urls_that_begin_with_a_slash_are_looked_for_below_the_resources() {
 }
 
 #[test]
-fn file_urls_relative_paths_and_odd_names() {
+fn file_urls_relative_paths_and_unusual_names_are_found() {
     let work = Workdir::new();
     let whole = format!("file://{}", work.path("a b.html").display());
     let locators = [("a", whole.as_str()), ("b", "file:sub/ü.html"), ("c", "./sub/../c.html")];

@@ -86,7 +86,7 @@ fn a_match_is_a_pattern_in_queries_and_plain_text_in_rows() {
 }
 
 #[test]
-fn facts_of_the_users_own() {
+fn a_definition_may_set_its_own_fact() {
     let data_def = r#"
         query: { block: ul, selector: "li:nth-child(1)" }
         items: [ item: { name: i, value: i } ]
@@ -97,7 +97,7 @@ fn facts_of_the_users_own() {
 }
 
 #[test]
-fn absent_and_blank_values() {
+fn absent_values_and_blank_values_give_different_rows() {
     let page = "<p class=blank> </p><p class=null>Null</p>";
     let data_def = r#"
         query: { block: body, selector: "%{item.match}" }
@@ -114,7 +114,7 @@ fn absent_and_blank_values() {
 }
 
 #[test]
-fn css_joins_own_texts_and_folds_white_space() {
+fn css_joins_own_texts_and_collapses_white_space() {
     let page = "<p> a&nbsp;\n b<br>c <b>not own</b></p><p></p><p>d</p>";
     let data_def = r#"
         query: { block: body, selector: p }
@@ -124,7 +124,7 @@ fn css_joins_own_texts_and_folds_white_space() {
 }
 
 #[test]
-fn xpath_text_is_neither_trimmed_nor_folded() {
+fn xpath_text_is_neither_trimmed_nor_collapsed() {
     let page = "<table><tr><td> a  b </td></tr></table>";
     let data_def = r#"
         query: { block: "//table", selector: "./tbody/tr/td" }
