@@ -1,4 +1,4 @@
-//! Several nodes share a run: the rows are those of one node alone, whoever dies, whoever listens in.
+//! Several nodes share a run. The rows are those of a single node, whatever happens to the nodes.
 
 mod afterwards;
 mod all_stopped;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled};
 
-/// Settings of most tests here: quick, and nobody waits long for a node that stays away.
+/// Settings of most tests here: no pauses, and a short wait for nodes that do not come back.
 const QUICK: [&str; 5] = [
     "loader.fetch.delay=0",
     "loader.retry.backoff=20ms",
@@ -34,15 +34,15 @@ const QUICK: [&str; 5] = [
     "job.takeLimit=6",
 ];
 
-/// For runs in which no node dies: a node that gets no processor for a while keeps its jobs.
+/// For runs in which no node dies: a node that gets no CPU time for a while keeps its jobs.
 const PATIENT: &str = "cluster.session.ttl=60s";
 
-/// A site of so many pages that each take a while, and definitions of them all.
+/// A site with `pages` pages that each take `delay`, and definitions for all of them.
 fn slow_site(pages: usize, delay: Duration) -> (Site, String) {
     gated_site(pages, delay, &Gate::at(usize::MAX))
 }
 
-/// The same, with pages that a gate holds back.
+/// Like [`slow_site`], with a gate that may hold pages back.
 fn gated_site(pages: usize, delay: Duration, gate: &Gate) -> (Site, String) {
     let (site, gate) = (Site::start(), gate.clone());
     site.otherwise(move |request, _| {
@@ -56,14 +56,14 @@ fn gated_site(pages: usize, delay: Duration, gate: &Gate) -> (Site, String) {
     (site, job(&locators, TITLE))
 }
 
-/// Three nodes for a site of slow pages.
+/// Three nodes for a [`slow_site`].
 fn three(pages: usize, delay: Duration, settings: &[&str]) -> (Site, Cluster) {
     let (site, defs) = slow_site(pages, delay);
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
     (site, Cluster::of(3, &defs, &settings))
 }
 
-/// Three nodes for a site whose pages from number `free` on wait for the gate.
+/// Three nodes for a site whose gate lets the first `free` pages through.
 fn three_at_gate(pages: usize, free: usize, settings: &[&str]) -> (Site, Cluster, Gate) {
     let gate = Gate::at(free);
     let (site, defs) = gated_site(pages, Duration::from_millis(20), &gate);
@@ -76,7 +76,7 @@ fn all_rows(pages: usize) -> Vec<String> {
     (0..pages).map(|n| format!("n{n:03}|g|title|page {n:03}")).collect()
 }
 
-/// Rows of a node's file, sorted.
+/// The rows in the file of a node, sorted.
 fn rows_of(cluster: &Cluster, node: usize) -> Vec<String> {
     let files = cluster.files(node);
     let text = files.get("data.txt").map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -85,7 +85,7 @@ fn rows_of(cluster: &Cluster, node: usize) -> Vec<String> {
     rows
 }
 
-/// All voters have the same bytes; those are given.
+/// Checks that all voters have the same files, and returns those.
 fn same_everywhere(cluster: &Cluster) -> crate::harness::Files {
     let first = cluster.files(1);
     assert!(!first.is_empty(), "node 1 has no files");

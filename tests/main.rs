@@ -1,4 +1,4 @@
-//! The engine from the outside: the real binary, real servers, real signals.
+//! End-to-end tests: they run the real binary against real servers and send it real signals.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 #![allow(unreachable_pub, clippy::needless_raw_string_hashes, clippy::too_many_lines)]

@@ -260,7 +260,7 @@ fn a_signal_during_startup_ends_with_its_exit_code() {
         let made = Command::new("mkfifo").arg(work.path("settings.yml")).status().unwrap();
         assert!(made.success());
         let mut running = work.start(&["run", "defs", "--config", "settings.yml"]);
-        wait_until("signals are heard", || running.hears_term());
+        wait_until("signals are heard", || running.catches_term());
         running.signal(signal);
         assert!(running.ends_within(DEADLINE), "it reads on");
         assert_eq!((running.code(), running.was_killed()), (Some(code), false));

@@ -254,7 +254,7 @@ async fn connections_that_break() {
     site.answer("/chunk", page().chunked().cut_after(500));
     site.answer("/half-chunk", naked_chunk("400\r\nabc"));
     site.answer("/bad-chunk", naked_chunk("zz\r\nabc\r\n0\r\n\r\n"));
-    site.answer("/head", Response::naked("HTTP/1.1 200 OK\r\nContent-Le"));
+    site.answer("/head", Response::raw_bytes("HTTP/1.1 200 OK\r\nContent-Le"));
     let silent = "connection closed before an answer came";
     let part = "connection closed before the body was complete";
     fails(&site, "/hang-up", silent, Retry::Soon, None).await;
@@ -265,7 +265,7 @@ async fn connections_that_break() {
     let error = load(&site.url("/bad-chunk")).await.unwrap_err();
     assert_eq!(error.retry, Retry::Soon, "{error}");
 
-    site.answer("/garbage", Response::naked("SSH-2.0-hello\r\n\r\n"));
+    site.answer("/garbage", Response::raw_bytes("SSH-2.0-hello\r\n\r\n"));
     let error = load(&site.url("/garbage")).await.unwrap_err();
     assert_eq!(error.retry, Retry::Soon, "{error}");
 
@@ -276,7 +276,7 @@ async fn connections_that_break() {
 }
 
 fn naked_chunk(body: &str) -> Response {
-    Response::naked(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
+    Response::raw_bytes(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
 }
 
 #[tokio::test]

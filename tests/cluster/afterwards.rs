@@ -1,5 +1,5 @@
-//! What the data directories of a cluster tell when its nodes are down: `failed`, `fsck`, `replay`, and
-//! `retry` on all of them.
+//! Commands that read the data directories of stopped nodes: `failed`, `fsck` and `replay`. And `retry`,
+//! which runs on all nodes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,32 +14,32 @@ use crate::harness::{
 };
 
 const PAGES: usize = 50;
-/// Pages that cannot be had before the site is mended.
+/// Pages that fail until the site is repaired.
 const BROKEN: [usize; 4] = [2, 5, 11, 17];
 
-/// What the tests change while the site runs.
+/// The parts of the site that tests change while it runs.
 #[derive(Clone)]
 struct BrokenSite {
     /// Whether the broken pages answer.
-    mended: Arc<AtomicBool>,
-    /// Holds the last two pages back: two nodes may wait for them, the third one does all others.
+    repaired: Arc<AtomicBool>,
+    /// Holds the last two pages back. Two nodes may wait for them while the third one does all others.
     gate: Gate,
 }
 
 impl BrokenSite {
-    fn mend(&self) {
-        self.mended.store(true, Ordering::SeqCst);
+    fn repair(&self) {
+        self.repaired.store(true, Ordering::SeqCst);
     }
 }
 
 /// A site with broken pages and a gate before its last pages, and three nodes for it.
 fn broken_site() -> (Site, Cluster, BrokenSite) {
     let site = Site::start();
-    let broken = BrokenSite { mended: Arc::default(), gate: Gate::at(PAGES - 2) };
+    let broken = BrokenSite { repaired: Arc::default(), gate: Gate::at(PAGES - 2) };
     let theirs = broken.clone();
     site.otherwise(move |request, _| {
         let number = request.path[1..].parse().unwrap_or(0);
-        if BROKEN.contains(&number) && !theirs.mended.load(Ordering::SeqCst) {
+        if BROKEN.contains(&number) && !theirs.repaired.load(Ordering::SeqCst) {
             return Response::status(if number % 2 == 0 { 404 } else { 500 });
         }
         let page = Response::html(titled(&request.path.replace('/', "page ")));
@@ -54,19 +54,19 @@ fn broken_site() -> (Site, Cluster, BrokenSite) {
     (site, Cluster::of(3, &job(&locators, TITLE), &settings), broken)
 }
 
-/// The rows of all pages that can be had.
+/// The rows of all pages that never fail.
 fn rows_without_broken() -> Vec<String> {
     let rows = all_rows(PAGES).into_iter().enumerate();
     rows.filter(|(number, _)| !BROKEN.contains(number)).map(|(_, row)| row).collect()
 }
 
-fn look(cluster: &Cluster, command: &str, node: usize) -> Ending {
+fn read_only(cluster: &Cluster, command: &str, node: usize) -> Ending {
     cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")])
 }
 
-/// The failed jobs that a node which is down knows of: its lines, sorted.
+/// The lines that `failed` prints for a stopped node, sorted.
 fn failed(cluster: &Cluster, node: usize) -> Vec<String> {
-    let ending = look(cluster, "failed", node);
+    let ending = read_only(cluster, "failed", node);
     assert_eq!(ending.code, 0, "node {node}: {ending:?}");
     let mut lines: Vec<String> = ending.stdout.lines().map(str::to_owned).collect();
     lines.sort();
@@ -82,55 +82,55 @@ fn names(lines: &[String]) -> Vec<String> {
     lines.iter().map(name).collect()
 }
 
-/// What a node has on its disk, but for what SQLite moves from one file to another.
+/// The data directory of a node, without the files in which SQLite moves data around.
 fn disk(cluster: &Cluster, node: usize) -> Files {
     let mut files = files_below(&cluster.work.path(&format!("d{node}")));
     files.retain(|name, _| !name.contains(".db"));
     files
 }
 
-/// A copy of what a node has on its disk, which may be changing.
+/// Copies the data directory of a node that may be running.
 fn copied(cluster: &Cluster, node: usize) -> PathBuf {
     let copy = cluster.work.path("copy");
     drop(std::fs::remove_dir_all(&copy));
     std::fs::create_dir(&copy).unwrap();
     for file in std::fs::read_dir(cluster.work.path(&format!("d{node}"))).unwrap() {
         let file = file.unwrap();
-        // A socket is none, and others come and go.
+        // A socket cannot be copied, and some files may be gone by now.
         drop(std::fs::copy(file.path(), copy.join(file.file_name())));
     }
     copy
 }
 
-/// Waits until a node would tell of so many failed jobs if it were down: what it knows to be agreed on
-/// it notes now and then.
-fn noted(cluster: &Cluster, node: usize, jobs: usize) {
-    wait_until("what is agreed on is noted", || {
+/// Waits until the data directory of a running node lists `jobs` failed jobs. A node writes only now
+/// and then how far its log is committed.
+fn wait_until_written(cluster: &Cluster, node: usize, jobs: usize) {
+    wait_until("the data directory lists the failed jobs", || {
         copied(cluster, node);
         let ending = cluster.work.spoonbill(&["failed", "--data-dir", "copy"]);
         ending.code == 0 && ending.stdout.lines().count() >= jobs
     });
 }
 
-/// Failed jobs in a node's tables alone, without what its log has beyond them.
+/// The failed jobs in the tables of a node. Its log may have more.
 fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
     let connection = rusqlite::Connection::open(copied(cluster, node).join("state.db")).unwrap();
     connection.query_row("SELECT count(*) FROM failed", [], |row| row.get(0)).unwrap_or(0)
 }
 
-/// Kills a node that knows of all failed jobs, in the second half of the run; the others end it.
+/// Kills a node that knows all failed jobs in the second half of the run. The other nodes finish it.
 fn one_killed_near_the_end(cluster: &mut Cluster, broken: &BrokenSite) -> usize {
     cluster.start_all();
     cluster.done(5);
     let victim = 1 + cluster.led() % 3;
-    wait_until("it knows of all failed jobs", || {
+    wait_until("the node knows all failed jobs", || {
         cluster.status(victim).is_some_and(|status| {
             let run = &status["run"];
             run["failed"] == BROKEN.len() && run["done"].as_u64() >= Some(PAGES as u64 / 2)
         })
     });
-    noted(cluster, victim, BROKEN.len());
-    assert!(cluster.kill(victim), "it had ended");
+    wait_until_written(cluster, victim, BROKEN.len());
+    assert!(cluster.kill(victim), "the node had ended");
     broken.gate.open();
     for node in cluster.seats() {
         let code = if node == victim { 137 } else { 4 };
@@ -144,11 +144,11 @@ fn one_killed_near_the_end(cluster: &mut Cluster, broken: &BrokenSite) -> usize 
 fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
     let (site, mut cluster, broken) = broken_site();
     let victim = one_killed_near_the_end(&mut cluster, &broken);
-    assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables were to be behind its log");
+    assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables must be behind its log");
     let before: Vec<Files> = cluster.seats().map(|node| disk(&cluster, node)).collect();
     let lines = failed(&cluster, 1);
     assert_eq!(names(&lines), BROKEN.map(|n| format!("n{n:03}")));
-    // Asked twice, and in turn with other looks, they tell the same.
+    // Neither a second call nor `fsck` in between changes the list.
     for node in cluster.seats().chain(cluster.seats()) {
         assert_eq!(failed(&cluster, node), lines, "node {node}");
         cluster.fsck();
@@ -157,17 +157,17 @@ fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
         let now = disk(&cluster, node);
         let changed: BTreeSet<&String> =
             files.keys().chain(now.keys()).filter(|key| files.get(*key) != now.get(*key)).collect();
-        assert!(changed.is_empty(), "node {node} was only looked at: {changed:?}");
+        assert!(changed.is_empty(), "reading changed files of node {node}: {changed:?}");
     }
-    assert_eq!(failed_in_tables(&cluster, victim), 0, "and nothing went to its tables");
+    assert_eq!(failed_in_tables(&cluster, victim), 0, "reading changed its tables");
     let asked = site.log().len();
-    broken.mend();
+    broken.repair();
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, victim), all_rows(PAGES));
-    assert_eq!(site.log().len(), asked + BROKEN.len(), "no other page is loaded");
+    assert_eq!(site.log().len(), asked + BROKEN.len(), "another page was loaded");
     for node in cluster.seats() {
         assert_eq!(failed(&cluster, node), Vec::<String>::new());
     }
@@ -178,7 +178,7 @@ fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
     }
 }
 
-/// Replays what a node has; its exit code, the rows, and how many pages it did not have.
+/// Replays the pages of a node. Returns the exit code, the rows and the number of missing pages.
 fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
     let (data, output) = (format!("d{node}"), format!("again{node}"));
     let mut words = vec!["replay", "defs", "--data-dir", &data, "--output", &output];
@@ -205,24 +205,28 @@ fn a_node_replays_its_own_pages_and_its_data_stays_usable() {
         let share = cluster.report(node)["share"]["jobs"].as_u64().unwrap();
         let (code, rows, missing) = replay(&cluster, node);
         println!("node {node}: {share} jobs, {} rows, {missing} pages missing", rows.len());
-        assert_eq!(code, 4, "node {node}: others have some of the pages");
+        assert_eq!(code, 4, "node {node}: other nodes have some of the pages");
         assert_eq!(rows.len() as u64 + missing, PAGES as u64, "node {node}");
         assert!(rows.len() as u64 <= share && rows.iter().all(|row| all.insert(row.clone())));
         assert!(!cluster.work.exists(&format!("d{node}/replay")));
     }
-    assert_eq!(Vec::from_iter(all), rows_without_broken(), "together they have all pages");
-    assert_eq!(site.log().len(), asked, "nothing was loaded");
-    // Killed in the middle of it, a replay leaves something behind that hurts nobody.
+    assert_eq!(
+        Vec::from_iter(all),
+        rows_without_broken(),
+        "together the nodes must have all pages"
+    );
+    assert_eq!(site.log().len(), asked, "a replay loaded a page");
+    // A killed replay leaves a folder behind, which later commands ignore.
     std::fs::create_dir_all(cluster.work.path("d2/replay")).unwrap();
     cluster.work.write("d2/replay/state.db", "half of a ledger");
     cluster.fsck();
-    broken.mend();
+    broken.repair();
     cluster.command = "retry";
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(PAGES));
-    assert_eq!(site.log().len(), asked + BROKEN.len(), "no other page is loaded");
+    assert_eq!(site.log().len(), asked + BROKEN.len(), "another page was loaded");
     assert_eq!(replay(&cluster, 2).0, 4);
     assert!(!cluster.work.exists("d2/replay"));
 }
@@ -233,7 +237,7 @@ fn failed_and_fsck_refuse_a_running_node() {
     cluster.start_all();
     cluster.start(9);
     cluster.done(5);
-    wait_until("all are there", || {
+    wait_until("all nodes run", || {
         cluster.seats().all(|node| {
             let status = cluster.status(node).unwrap_or_default();
             let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
@@ -242,13 +246,13 @@ fn failed_and_fsck_refuse_a_running_node() {
     });
     for command in ["failed", "fsck"] {
         for node in cluster.seats() {
-            let ending = look(&cluster, command, node);
+            let ending = read_only(&cluster, command, node);
             assert_eq!(ending.code, 10, "{command} of node {node}: {ending:?}");
         }
     }
-    // A run that nobody has ended has nothing to compare with.
+    // An unfinished run has no rows to compare with.
     for node in cluster.seats() {
-        noted(&cluster, node, 1);
+        wait_until_written(&cluster, node, 1);
     }
     for node in cluster.seats() {
         cluster.kill(node);
@@ -258,7 +262,7 @@ fn failed_and_fsck_refuse_a_running_node() {
     assert_eq!(ending.code, 3, "{ending:?}");
     assert!(ending.stderr.contains("is not finished"), "{ending:?}");
     cluster.fsck();
-    let worker = look(&cluster, "failed", 9);
+    let worker = read_only(&cluster, "failed", 9);
     assert_eq!((worker.code, worker.stdout.as_str()), (1, ""), "{worker:?}");
     assert!(worker.stderr.contains("a node without a vote has none"), "{worker:?}");
     broken.gate.open();
@@ -276,14 +280,14 @@ fn a_node_that_missed_the_end_completes_its_files_before_the_next_run() {
         let (site, mut cluster, gate) = three_at_gate(40, 5, &own);
         cluster.start_all();
         cluster.done(5);
-        assert!(cluster.kill(1), "it had ended");
+        assert!(cluster.kill(1), "the node had ended");
         gate.open();
         for node in [2, 3] {
             assert_eq!(cluster.end(node).code, 0);
         }
         let last = cluster.files(2);
-        assert!(cluster.files(1) != last, "it was there at the end");
-        // The others are enough for the next run, and wait all the same.
+        assert!(cluster.files(1) != last, "the killed node has all files");
+        // Two nodes are enough for the next run, but they wait for the third one.
         cluster.start(2);
         cluster.start(3);
         cluster.led();
@@ -291,9 +295,9 @@ fn a_node_that_missed_the_end_completes_its_files_before_the_next_run() {
         let ends = cluster.all_end_with(0);
         assert!(ends[0].stderr.contains("it completes the files of that run now"), "{ends:?}");
         assert!(ends[1..].iter().any(|end| end.stderr.contains("before the next run begins")));
-        assert!(cluster.files(1) == last, "it has other files");
+        assert!(cluster.files(1) == last, "its files differ");
         assert_eq!(rows_of(&cluster, 2), all_rows(40));
-        assert!(site.log().len() >= 80, "the others have run again");
+        assert!(site.log().len() >= 80, "the second run loaded too few pages");
         cluster.fsck();
     }
 }
@@ -304,7 +308,7 @@ fn a_node_that_joins_in_the_next_run_reports_its_incomplete_files() {
     let (site, mut cluster, gate) = three_at_gate(60, 5, &own);
     cluster.start_all();
     cluster.done(5);
-    assert!(cluster.kill(1), "it had ended");
+    assert!(cluster.kill(1), "the node had ended");
     gate.open();
     for node in [2, 3] {
         assert_eq!(cluster.end(node).code, 0);

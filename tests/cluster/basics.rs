@@ -1,4 +1,4 @@
-//! Undisturbed nodes: their rows are those of a run alone.
+//! Undisturbed clusters: their rows are those of a single node.
 
 use std::time::Duration;
 
@@ -18,9 +18,13 @@ fn three_nodes_write_what_one_writes_byte_for_byte() {
         set.forget();
         cluster.start_all();
         cluster.all_end_with(code);
-        assert!(same_everywhere(&cluster) == golden, "{}: other bytes than alone", set.name);
+        assert!(
+            same_everywhere(&cluster) == golden,
+            "{}: the bytes differ from those of a single node",
+            set.name
+        );
         let good = set.answers().iter().filter(|answer| answer.good).count();
-        assert_eq!(good, set.pages, "{}: every page is loaded once", set.name);
+        assert_eq!(good, set.pages, "{}: a page was loaded twice", set.name);
         cluster.fsck();
         for node in cluster.seats() {
             let report = cluster.report(node);
@@ -40,10 +44,10 @@ fn in_order_of_arrival_all_voters_files_are_equal() {
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
-    assert_eq!(site.log().len(), 60, "every page is loaded once");
+    assert_eq!(site.log().len(), 60, "a page was loaded twice");
     let shares: Vec<u64> = cluster.seats().map(|node| share_of(&cluster, node)).collect();
     assert_eq!(shares.iter().sum::<u64>(), 60, "{shares:?}");
-    assert!(shares.iter().all(|jobs| *jobs > 0), "a node did nothing: {shares:?}");
+    assert!(shares.iter().all(|jobs| *jobs > 0), "a node did no job: {shares:?}");
 }
 
 fn share_of(cluster: &Cluster, node: usize) -> u64 {
@@ -73,7 +77,7 @@ fn five_nodes_work_as_one() {
     cluster.start_all();
     cluster.all_end_with(0);
     assert!(same_everywhere(&cluster) == golden);
-    assert_eq!(site.log().len(), 160, "every page is loaded once, alone and together");
+    assert_eq!(site.log().len(), 160, "a page was loaded twice");
 }
 
 #[test]
@@ -82,19 +86,23 @@ fn a_worker_joins_takes_jobs_and_leaves() {
     cluster.start_all();
     cluster.done(3);
     cluster.start(9);
-    wait_until("all four wait for a page", || site.log().len() == 3 + 4);
+    wait_until("all four nodes wait for a page", || site.log().len() == 3 + 4);
     cluster.signal(9, "TERM");
-    // It gives back the job that it has not begun.
-    wait_until("it gives back a job", || cluster.seen(9)["jobs"] == 1);
+    wait_until("the worker gives back the job that it has not begun", || {
+        cluster.seen(9)["jobs"] == 1
+    });
     gate.open();
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(!ending.stderr.contains("of this data directory"), "it has no run: {ending:?}");
-    assert!(share_of(&cluster, 9) > 0, "the worker did nothing");
+    assert!(
+        !ending.stderr.contains("of this data directory"),
+        "a worker has no run of its own: {ending:?}"
+    );
+    assert!(share_of(&cluster, 9) > 0, "the worker did no job");
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(90));
-    assert_eq!(site.log().len(), 90, "what the worker had in hand was ended by it");
+    assert_eq!(site.log().len(), 90, "the page that the worker had begun was loaded again");
 }
 
 #[test]
@@ -124,7 +132,7 @@ fn a_worker_that_knows_one_follower_gets_jobs() {
     cluster.all_end_with(0);
     let ending = cluster.end(9);
     assert_eq!(ending.code, 0, "{ending:?}");
-    assert!(share_of(&cluster, 9) > 0, "the worker did nothing");
+    assert!(share_of(&cluster, 9) > 0, "the worker did no job");
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(120));
 }
@@ -153,7 +161,7 @@ fn workers_with_equal_process_ids_keep_separate_sessions() {
     for worker in [8, 9] {
         let ending = cluster.end(worker);
         assert_eq!(ending.code, 0, "{ending:?}");
-        assert!(share_of(&cluster, worker) > 0, "worker {worker} did nothing");
+        assert!(share_of(&cluster, worker) > 0, "worker {worker} did no job");
     }
     assert_eq!(rows_of(&cluster, 1), all_rows(80));
 }
@@ -173,13 +181,13 @@ fn nodes_may_share_an_output_directory() {
             rows.push(cluster.work.read(&file));
         }
     }
-    assert_eq!(rows.len(), 3, "each node has a folder of its own");
-    assert!(rows.iter().all(|text| *text == rows[0]), "they differ");
+    assert_eq!(rows.len(), 3, "each node needs its own folder");
+    assert!(rows.iter().all(|text| *text == rows[0]), "the files differ");
     let mut sorted: Vec<&str> = rows[0].lines().collect();
     sorted.sort_unstable();
     assert_eq!(sorted, all_rows(40));
     let marks: Vec<String> = cluster.work.list("together");
-    assert!(marks.iter().all(|name| !name.starts_with('.')), "left behind: {marks:?}");
+    assert!(marks.iter().all(|name| !name.starts_with('.')), "files were left behind: {marks:?}");
 }
 
 #[test]
@@ -207,7 +215,7 @@ fn a_node_that_joins_late_takes_jobs_and_has_all_rows() {
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(60));
-    assert!(share_of(&cluster, 2) > 0, "it came and did nothing");
+    assert!(share_of(&cluster, 2) > 0, "the late node did no job");
 }
 
 #[test]

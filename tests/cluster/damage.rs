@@ -1,5 +1,5 @@
-//! Files of one node that are damaged: the node is rebuilt from the others, and what was damaged is kept;
-//! alone, it is refused by name.
+//! Damaged files of one node. With other nodes it is rebuilt, and the damaged files are kept. Alone it
+//! ends with an error that names the file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::kill::shop::Dice;
 
 const PAGES: usize = 90;
 
-/// Nodes in the middle of their work, one of them killed.
+/// A cluster in the middle of a run, with one node killed.
 fn one_killed() -> (Site, Cluster, usize) {
     let settings = ["job.takeLimit=2", "cluster.quorum.timeout=20s"];
     let gate = Gate::at(12);
@@ -26,12 +26,13 @@ fn one_killed() -> (Site, Cluster, usize) {
     (site, cluster, victim)
 }
 
-/// A file begins with its format: one that says another is not damaged but of another version.
+/// The first bytes of a file name its format. If they were changed, the file would count as one of
+/// another version, not as damaged.
 const HEAD: u64 = 128;
 
 fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
     let mut bytes = std::fs::read(file).unwrap();
-    // A journal is zeros behind its records.
+    // A journal has zeros behind its records.
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
     for _ in 0..places {
         bytes[(HEAD + dice.below(used * 2 / 3 - HEAD)) as usize] ^= 1 << dice.below(8);
@@ -39,7 +40,7 @@ fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// Damages the tables of a node, which are all in their file as after a longer run.
+/// Damages the tables of a node after moving them from the WAL into their file.
 fn damage_tables(cluster: &Cluster, node: usize) {
     let file = cluster.work.path(&format!("d{node}/state.db"));
     let connection = rusqlite::Connection::open(&file).unwrap();
@@ -70,7 +71,7 @@ fn is_rebuilt_after(damage: impl Fn(&Cluster, usize), named: &str) {
         assert!(kept.iter().any(|name| name == file), "{kept:?}");
     }
     cluster.fsck();
-    // It votes like any other from now on.
+    // From now on it votes like any other node.
     cluster.start_all();
     let ends = cluster.all_end_with(0);
     assert!(ends.iter().all(|ending| !ending.stderr.contains("damaged")), "{ends:?}");
@@ -101,7 +102,7 @@ fn a_damaged_node_that_is_alone_names_the_file_and_moves_nothing() {
     assert_eq!(ending.code, 1, "{ending:?}");
     assert!(ending.stderr.contains(&format!("d{victim}/raft-")), "{}", ending.stderr);
     assert_eq!(cluster.work.list(&format!("d{victim}")), before);
-    // With the others it is rebuilt, and the run goes on.
+    // With other nodes it is rebuilt, and the run continues.
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
@@ -120,9 +121,9 @@ fn a_node_whose_ledger_diverges_stops_and_keeps_its_files() {
     let ending = cluster.end(victim);
     assert_eq!(ending.code, 1, "{ending:?}");
     assert!(ending.stderr.contains("this node's ledger is not the cluster's"), "{ending:?}");
-    // So it stays, until somebody has looked at what is there.
+    // The data stays until an operator has examined it.
     let data = cluster.work.path(&format!("d{victim}"));
-    assert!(data.join("state.db").exists(), "nothing is left to look at");
+    assert!(data.join("state.db").exists(), "the data is gone");
     std::fs::rename(&data, cluster.work.path("evidence")).unwrap();
     cluster.start(victim);
     cluster.all_end_with(0);

@@ -1,5 +1,5 @@
-//! The disk of one node is full: that node ends with a clear sentence, the others go on, and with space
-//! it has the same files as they.
+//! The disk of one node is full. That node ends with a clear message and the other nodes continue. With
+//! space it gets the same files.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ fn a_node_with_a_full_disk_ends_with_9_and_joins_again_with_space() {
     let ending = cluster.end(3);
     assert_eq!(ending.code, 9, "{ending:?}");
     assert!(ending.stderr.contains("disk is full"), "{}", ending.stderr);
-    assert!(cluster.work.exists("o3"), "it had not even begun");
+    assert!(cluster.work.exists("o3"), "the node ended before it had begun");
     let ended = [1, 2].map(|node| cluster.has_ended(node));
-    assert_eq!(ended, [false, false], "the others go on");
+    assert_eq!(ended, [false, false], "another node ended, too");
     small.resize(200_000);
     cluster.start(3);
     cluster.all_end_with(0);
@@ -49,7 +49,7 @@ fn a_node_whose_output_disk_was_full_completes_its_files_in_the_next_run() {
         assert_eq!(ending.code, code, "node {node}: {ending:?}");
     }
     let last = cluster.files(2);
-    // Run again in vain, it is owed the files of that run, too.
+    // The next run fails on that node as well. It must get the files of both runs later.
     cluster.start_all();
     for (node, code) in [(1, 8), (2, 0), (3, 0)] {
         let ending = cluster.end(node);
@@ -58,5 +58,5 @@ fn a_node_whose_output_disk_was_full_completes_its_files_in_the_next_run() {
     small.resize(200_000);
     cluster.start_all();
     cluster.all_end_with(0);
-    assert!(files_below(&output.join("latest")) == last, "it has other files");
+    assert!(files_below(&output.join("latest")) == last, "its files differ");
 }

@@ -1,11 +1,12 @@
-//! Nodes that are killed, stopped and robbed of their disks, again and again: the rows are those of
-//! an undisturbed run. `FAULTS=500 SEED=1 cargo test --test spoonbill hammer -- --ignored --nocapture`;
-//! `SET=polite` takes the rounds of one set alone.
+//! The hammer: runs in which nodes are killed, stopped and lose their disks again and again. The rows
+//! must be those of an undisturbed run. For more faults:
+//! `FAULTS=500 SEED=1 cargo test --test spoonbill hammer -- --ignored --nocapture`. `SET=polite` limits
+//! the runs to one set of definitions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use super::schedule::{Fault, Planned, Whom, draw};
+use super::schedule::{Fault, FaultTarget, Planned, draw};
 use crate::harness::site::{Hit, pauses_missed, pauses_missed_max};
 use crate::harness::workdir::DEADLINE;
 use crate::harness::{Cluster, Files};
@@ -14,18 +15,18 @@ use crate::kill::shop::{Dice, sorted};
 
 /// `job.takeLimit` of these runs.
 const TAKE_LIMIT: usize = 8;
-/// The number of the node without a vote, if there is one.
+/// The number of the worker, in rounds that have one.
 const WORKER: usize = 9;
-/// How long an undisturbed run would take, so that faults have something to hit.
+/// How long an undisturbed run takes, so that the faults hit a running cluster.
 const LASTS: Duration = Duration::from_secs(7);
-/// Pause of hosts that want one, for the same reason.
+/// The pause of hosts that want one, for the same reason.
 const PAUSE: Duration = Duration::from_millis(400);
-/// A process that was stopped may send what it had begun when it wakes.
+/// How long after SIGCONT a process may still send a request that it had begun.
 const WAKES: Duration = Duration::from_millis(1500);
 
-/// What the faults came to.
+/// Counts of faults and of their effects.
 #[derive(Debug, Default)]
-struct Figures {
+struct HammerFigures {
     rounds: usize,
     faults: usize,
     kills: usize,
@@ -33,31 +34,31 @@ struct Figures {
     stops: usize,
     leaves: usize,
     emptied: usize,
-    /// Several at once.
+    /// Kills of several nodes at once.
     joint: usize,
-    /// Kills when the last jobs were done.
+    /// Kills while the last jobs were running.
     late: usize,
-    /// Sessions that a living node lost.
+    /// Sessions that a live node lost.
     expiries: usize,
     /// Nodes that ended with a snapshot.
     snapshots: usize,
-    /// Kills after everything was done.
+    /// Nodes that were killed after they had finished.
     closed: usize,
     /// Pages that were loaded again.
     again: usize,
-    /// Requests to hosts that want a pause, and those that came while another had no answer yet.
+    /// Requests to hosts that want a pause, and those that arrived while another one had no answer yet.
     asked: usize,
     overlaps: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum NodeState {
     Up,
-    /// Killed; back then.
+    /// Killed. It starts again at this time.
     Down(Instant),
-    /// Stopped at the first, woken at the second.
+    /// Stopped at the first time, and woken at the second one.
     Asleep(Instant, Instant),
-    /// Asked to leave; away for so long when it has.
+    /// Asked to leave. It starts again this long after it has ended.
     Leaving(Duration),
     Done,
 }
@@ -67,7 +68,7 @@ struct Round<'a> {
     golden: &'a Files,
     canonical: bool,
     cluster: Cluster,
-    states: BTreeMap<usize, State>,
+    states: BTreeMap<usize, NodeState>,
     /// When nodes slept.
     slept: Vec<(Instant, Instant)>,
     /// When nodes were killed.
@@ -75,7 +76,7 @@ struct Round<'a> {
     began: Instant,
     story: Vec<String>,
     dice: Dice,
-    figures: Figures,
+    figures: HammerFigures,
 }
 
 impl Round<'_> {
@@ -83,7 +84,7 @@ impl Round<'_> {
         self.story.push(format!("{:8.3}  {words}", self.began.elapsed().as_secs_f64()));
     }
 
-    /// Gives up with everything there is to know.
+    /// Fails the test with the story of the round.
     fn fail(&mut self, words: &str) -> ! {
         let name = self.set.name;
         let story = self.story.join("\n");
@@ -94,12 +95,12 @@ impl Round<'_> {
         if self.set.lost > 0 { 4 } else { 0 }
     }
 
-    fn nodes(&self, wanted: impl Fn(State) -> bool) -> Vec<usize> {
+    fn nodes(&self, wanted: impl Fn(NodeState) -> bool) -> Vec<usize> {
         self.states.iter().filter(|(_, state)| wanted(**state)).map(|(node, _)| *node).collect()
     }
 
     fn up(&self) -> Vec<usize> {
-        self.nodes(|state| state == State::Up)
+        self.nodes(|state| state == NodeState::Up)
     }
 
     /// Whether a node has all rows of the run in its files.
@@ -107,7 +108,7 @@ impl Round<'_> {
         node == WORKER || same(&self.cluster.files(node), self.golden, self.canonical)
     }
 
-    /// The leader, as one of those that are up knows it.
+    /// The leader, if a running node reports one that runs.
     fn leader(&mut self) -> Option<usize> {
         let up: Vec<usize> = self.up().into_iter().filter(|node| *node != WORKER).collect();
         let first = self.dice.below(up.len().max(1) as u64) as usize;
@@ -116,12 +117,12 @@ impl Round<'_> {
         leader.map(|leader| leader as usize).filter(|leader| up.contains(leader))
     }
 
-    fn pick(&mut self, whom: Whom) -> Option<(usize, bool)> {
+    fn pick(&mut self, target: FaultTarget) -> Option<(usize, bool)> {
         let leader = self.leader();
         let up = self.up();
-        let node = match whom {
-            Whom::Leader => leader?,
-            Whom::Any(place) => *up.get(place % up.len().max(1))?,
+        let node = match target {
+            FaultTarget::Leader => leader?,
+            FaultTarget::Any(place) => *up.get(place % up.len().max(1))?,
         };
         Some((node, Some(node) == leader))
     }
@@ -130,7 +131,7 @@ impl Round<'_> {
         if !self.cluster.kill(node) {
             return false;
         }
-        self.states.insert(node, State::Down(Instant::now() + away));
+        self.states.insert(node, NodeState::Down(Instant::now() + away));
         self.killed.push(Instant::now());
         self.figures.kills += 1;
         self.figures.leader_kills += usize::from(leads);
@@ -139,17 +140,17 @@ impl Round<'_> {
         true
     }
 
-    /// Does it, if there is somebody to do it to.
+    /// Applies a fault if a node that it can hit is running.
     fn inflict(&mut self, fault: Fault) {
         let done = match fault {
-            Fault::Kill(whom, away) => {
-                self.pick(whom).is_some_and(|(node, leads)| self.kill(node, leads, away))
+            Fault::Kill(target, away) => {
+                self.pick(target).is_some_and(|(node, leads)| self.kill(node, leads, away))
             }
             Fault::Double(away) | Fault::All(away) => {
                 let leader = self.leader();
                 let mut victims = self.up();
                 if matches!(fault, Fault::Double(_)) {
-                    // The leader and one more, if there is one.
+                    // The leader, if there is one, and one or two other nodes.
                     victims.sort_by_key(|node| Some(*node) != leader);
                     victims.truncate(2);
                 }
@@ -161,28 +162,28 @@ impl Round<'_> {
                 }
                 killed > 0
             }
-            Fault::Empty(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
+            Fault::Empty(target, away) => self.pick(target).is_some_and(|(node, leads)| {
                 let killed = self.kill(node, leads, away);
                 if killed {
-                    // Killed at its start, it may have none yet.
+                    // A node that was killed at its start may have none yet.
                     drop(std::fs::remove_dir_all(self.cluster.work.path(&format!("d{node}"))));
                     self.note(format!("emptied the disk of {node}"));
                     self.figures.emptied += 1;
                 }
                 killed
             }),
-            Fault::Stop(whom, time) => self.pick(whom).is_some_and(|(node, leads)| {
+            Fault::Stop(target, time) => self.pick(target).is_some_and(|(node, leads)| {
                 self.cluster.signal(node, "STOP");
                 let now = Instant::now();
-                self.states.insert(node, State::Asleep(now, now + time));
+                self.states.insert(node, NodeState::Asleep(now, now + time));
                 self.figures.stops += 1;
                 let role = if leads { "leader" } else { "node" };
                 self.note(format!("stopped {role} {node} for {time:?}"));
                 true
             }),
-            Fault::Leave(whom, away) => self.pick(whom).is_some_and(|(node, leads)| {
+            Fault::Leave(target, away) => self.pick(target).is_some_and(|(node, leads)| {
                 self.cluster.signal(node, "TERM");
-                self.states.insert(node, State::Leaving(away));
+                self.states.insert(node, NodeState::Leaving(away));
                 self.figures.leaves += 1;
                 let role = if leads { "leader" } else { "node" };
                 self.note(format!("asked {role} {node} to leave"));
@@ -192,36 +193,36 @@ impl Round<'_> {
         self.figures.faults += usize::from(done);
     }
 
-    /// Brings back whose time it is, and sees who has ended.
+    /// Restarts and wakes nodes whose time has come, and checks those that have ended.
     fn tend(&mut self) {
         for node in self.nodes(|_| true) {
             match self.states[&node] {
-                State::Down(until) if Instant::now() >= until => {
-                    let over = !self.nodes(|state| state == State::Done).is_empty();
+                NodeState::Down(until) if Instant::now() >= until => {
+                    let over = !self.nodes(|state| state == NodeState::Done).is_empty();
                     if over && self.is_complete(node) {
                         self.figures.closed += 1;
-                        self.note(format!("{node} had done everything"));
-                        self.states.insert(node, State::Done);
+                        self.note(format!("{node} had finished"));
+                        self.states.insert(node, NodeState::Done);
                         continue;
                     }
                     self.cluster.start(node);
-                    self.states.insert(node, State::Up);
+                    self.states.insert(node, NodeState::Up);
                     self.note(format!("started {node}"));
                 }
-                State::Asleep(from, until) if Instant::now() >= until => {
+                NodeState::Asleep(from, until) if Instant::now() >= until => {
                     self.cluster.signal(node, "CONT");
                     self.slept.push((from, Instant::now()));
-                    self.states.insert(node, State::Up);
+                    self.states.insert(node, NodeState::Up);
                     self.note(format!("woke {node}"));
                 }
-                State::Up if self.cluster.has_ended(node) => self.ended(node),
-                State::Leaving(away) if self.cluster.has_ended(node) => {
+                NodeState::Up if self.cluster.has_ended(node) => self.ended(node),
+                NodeState::Leaving(away) if self.cluster.has_ended(node) => {
                     let code = self.cluster.node(node).code();
                     if code == Some(143) {
                         self.note(format!("{node} has left"));
-                        self.states.insert(node, State::Down(Instant::now() + away));
+                        self.states.insert(node, NodeState::Down(Instant::now() + away));
                     } else {
-                        // It was over before it could leave.
+                        // The run ended before the node could leave.
                         self.ended(node);
                     }
                 }
@@ -234,7 +235,7 @@ impl Round<'_> {
         let code = self.cluster.node(node).code();
         self.note(format!("{node} ended with {code:?}"));
         if code != Some(self.code()) {
-            // Killed after everything was done, it found nobody to begin the next run with.
+            // A node that was killed after it had finished found no other node for the next run.
             let alone = code == Some(75) && self.is_complete(node);
             if !alone {
                 let said = self.cluster.node(node).stderr();
@@ -242,10 +243,10 @@ impl Round<'_> {
             }
             self.figures.closed += 1;
         }
-        self.states.insert(node, State::Done);
+        self.states.insert(node, NodeState::Done);
     }
 
-    /// Whether the last jobs are being done, as far as anybody knows.
+    /// Whether a node reports that the run is over or that only a few jobs are left.
     fn is_late(&self) -> bool {
         self.up().iter().filter(|node| **node != WORKER).any(|node| {
             let Some(status) = self.cluster.status(*node) else { return false };
@@ -256,7 +257,7 @@ impl Round<'_> {
         })
     }
 
-    /// Until everybody is done.
+    /// Runs the cluster with the planned faults until all nodes have finished.
     fn play(&mut self, plan: &[Planned]) {
         for node in self.nodes(|_| true) {
             self.cluster.start(node);
@@ -266,9 +267,9 @@ impl Round<'_> {
         let mut due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
         let mut quiet = Instant::now();
         let mut late = self.dice.below(2) == 0;
-        while !self.nodes(|state| state != State::Done).is_empty() {
+        while !self.nodes(|state| state != NodeState::Done).is_empty() {
             self.tend();
-            let over = !self.nodes(|state| state == State::Done).is_empty();
+            let over = !self.nodes(|state| state == NodeState::Done).is_empty();
             if let Some(planned) = next.filter(|_| !over && Instant::now() >= due) {
                 self.inflict(planned.fault);
                 next = plan.next();
@@ -279,19 +280,20 @@ impl Round<'_> {
                 late = false;
                 let before = self.figures.faults;
                 let away = Duration::from_millis(self.dice.below(3000));
-                let whom = if self.dice.below(2) == 0 { Whom::Leader } else { Whom::Any(1) };
-                self.inflict(Fault::Kill(whom, away));
+                let target =
+                    if self.dice.below(2) == 0 { FaultTarget::Leader } else { FaultTarget::Any(1) };
+                self.inflict(Fault::Kill(target, away));
                 self.figures.late += self.figures.faults - before;
                 quiet = Instant::now();
             }
             if quiet.elapsed() > DEADLINE {
-                self.fail("it does not come to an end");
+                self.fail("the run does not end");
             }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Everything is as if nothing had been.
+    /// Checks that the faults left no trace in files, data directories and requests.
     fn judge(&mut self) {
         for node in self.cluster.seats() {
             if !self.is_complete(node) {
@@ -324,7 +326,7 @@ impl Round<'_> {
         self.judge_pauses();
     }
 
-    /// What was loaded again was in the hands of a node that met a fault.
+    /// Pages are loaded again only if a node that held them had a fault.
     fn judge_pages(&mut self) {
         let mut loaded: HashMap<String, usize> = HashMap::new();
         for answer in self.set.answers().iter().filter(|answer| answer.good) {
@@ -337,13 +339,13 @@ impl Round<'_> {
         self.figures.again += again;
         let hits = self.figures.kills + self.figures.stops;
         let most = loaded.values().max().copied().unwrap_or(0);
-        // A run that was killed after its close is begun anew.
+        // A run that was closed before the kill is started again, with all of its pages.
         if self.figures.closed == 0 && (most > 1 + hits || again > hits * TAKE_LIMIT) {
             self.fail(&format!("{again} pages loaded again, one of them {most} times"));
         }
     }
 
-    /// The sites themselves are asked: nobody came too soon after another, or before it had its answer.
+    /// Checks the logs of the sites: all pauses were kept, and no two requests overlapped.
     fn judge_pauses(&mut self) {
         if self.set.delay == Duration::ZERO {
             return;
@@ -365,14 +367,14 @@ impl Round<'_> {
                 }
             }
             for pair in log.windows(2).filter(|pair| !excused(&pair[1]) && pair[1].in_flight > 1) {
-                // A site does not see that whoever asked has been killed.
+                // A site does not notice that the client of an earlier request was killed.
                 let killed = |at: &Instant| *at >= pair[0].at && *at <= pair[1].at;
                 self.figures.overlaps += usize::from(!self.killed.iter().any(killed));
             }
         }
-        // A node that got no processor for a while may have lost its session in the middle of a page.
+        // A node that got no CPU time for a while may have lost its session in the middle of a page.
         if self.figures.overlaps > self.figures.expiries {
-            self.fail(&format!("requests came at the same time: {:?}", self.figures));
+            self.fail(&format!("requests overlapped: {:?}", self.figures));
         }
     }
 }
@@ -390,7 +392,7 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
         &format!("job.takeLimit={TAKE_LIMIT}"),
         &format!("output.order={order}"),
         "cluster.quorum.timeout=25s",
-        // One without a vote that slept while the others ended has nobody to hear it from.
+        // A worker that slept through the end of the run finds no node that could report it.
         "cluster.quorum.lossExit=30s",
         "cluster.snapshot.bytes=16KiB",
     ];
@@ -402,7 +404,7 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
     set.settings.iter().map(paced).chain(own.map(str::to_owned)).collect()
 }
 
-/// What an undisturbed run gives, alone.
+/// The files of an undisturbed run on one node.
 fn golden(set: &Set) -> Files {
     let settings = settings(set, true);
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
@@ -416,7 +418,7 @@ fn golden(set: &Set) -> Files {
     golden
 }
 
-fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> Figures {
+fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> HammerFigures {
     let mut dice = Dice(seed);
     let canonical = dice.below(2) == 0;
     let settings = settings(set, canonical);
@@ -424,12 +426,12 @@ fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> F
     let plan = draw(&mut dice, votes, faults);
     set.forget();
     if set.delay > Duration::ZERO {
-        // Every other time a page takes longer than the pause: then its end is what is waited for.
+        // With every second seed a page takes longer than the pause, so requests wait for its end.
         set.slow(if seed.is_multiple_of(2) { PAUSE * 3 / 2 } else { Duration::ZERO });
     }
     let cluster = Cluster::of(votes, &set.defs, &settings);
     let worker = (seed % 3 == 1).then_some(WORKER);
-    let states = cluster.seats().chain(worker).map(|node| (node, State::Up)).collect();
+    let states = cluster.seats().chain(worker).map(|node| (node, NodeState::Up)).collect();
     let mut round = Round {
         set,
         golden,
@@ -441,7 +443,7 @@ fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> F
         began: Instant::now(),
         story: vec![format!("seed {seed}, {votes} nodes, canonical: {canonical}")],
         dice,
-        figures: Figures::default(),
+        figures: HammerFigures::default(),
     };
     round.play(&plan);
     round.judge();
@@ -454,7 +456,7 @@ fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> F
     round.figures
 }
 
-impl Figures {
+impl HammerFigures {
     fn add(&mut self, other: &Self) {
         self.rounds += 1;
         for (own, more) in [
@@ -478,23 +480,23 @@ impl Figures {
     }
 }
 
-/// Sets of every kind, on three nodes and on five, until there were enough faults.
+/// Runs sets of every kind on three and on five nodes until there were enough faults.
 fn hammer(faults_least: usize) {
     let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = given("SEED").unwrap_or(7000);
     let named = std::env::var("SET").ok();
     let sets = sets::all();
     let golden: Vec<Files> = sets.iter().map(golden).collect();
-    let mut total = Figures::default();
+    let mut total = HammerFigures::default();
     let start = Instant::now();
     for seed in first.. {
-        // Leaders are not always there to be hit: then it takes a round more.
+        // There is not always a leader to hit, so this may take some rounds more.
         if total.faults >= faults_least && total.leader_kills * 3 >= total.kills {
             break;
         }
         assert!(
             seed < first + 10 + 5 * faults_least as u64,
-            "faults come too late to hit anything"
+            "too many faults come after the end of the run"
         );
         let which = seed as usize % sets.len();
         if named.as_ref().is_some_and(|name| name != sets[which].name) {
@@ -504,8 +506,8 @@ fn hammer(faults_least: usize) {
         total.add(&round(&sets[which], &golden[which], votes, 9, seed));
     }
     println!("seeds from {first}, {:.0?}: {total:?}", start.elapsed());
-    // Whoever did not hit what it was to hit has not passed.
-    assert!(total.leader_kills * 3 >= total.kills, "too few leaders: {total:?}");
+    // A test that did not hit what it should hit has failed.
+    assert!(total.leader_kills * 3 >= total.kills, "too few kills of leaders: {total:?}");
     assert!(total.emptied > 0 && total.joint > 0 && total.stops > 0, "{total:?}");
     assert!(total.expiries > 0 && total.snapshots > 0, "{total:?}");
     println!("{} faults, {} kills: no row lost, no row twice", total.faults, total.kills);

@@ -1,4 +1,4 @@
-//! Nodes that are killed when the run has ended, or is about to: it ends once, everywhere.
+//! Nodes that are killed just before or after the end of a run. The run ends once on every node.
 
 use std::time::Duration;
 
@@ -8,24 +8,25 @@ use crate::kill::shop::Dice;
 
 const PAGES: usize = 12;
 
-/// Whether a node was killed after its last act: it has taken its mark away, and nobody waits for it.
+/// Whether a node was killed after its last step: it has removed its mark, so the other nodes end
+/// without it.
 fn was_too_late(cluster: &mut Cluster, node: usize) -> bool {
     if cluster.work.exists(&format!("d{node}/ended")) {
         return false;
     }
     let others: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
-    wait_until("the others end", || others.iter().all(|other| cluster.has_ended(*other)));
+    wait_until("the other nodes end", || others.iter().all(|other| cluster.has_ended(*other)));
     true
 }
 
-/// Kills so many nodes in the last moments of a run; gives how many were still there.
+/// Kills nodes at the end of a run. Returns how many of them had not finished.
 fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
     let (site, mut cluster) = three(PAGES, Duration::from_millis(5), &[]);
     cluster.start_all();
     let first = dice.below(3) as usize;
     let victims: Vec<usize> = (0..victims).map(|more| 1 + (first + more) % 3).collect();
     let report = format!("r{}.json", victims[0]);
-    wait_until("a node has told its end", || !cluster.work.read(&report).is_empty());
+    wait_until("a node has written its report", || !cluster.work.read(&report).is_empty());
     std::thread::sleep(Duration::from_micros(dice.below(25_000)));
     let (mut killed, mut late) = (0, Vec::new());
     for node in victims {
@@ -45,7 +46,7 @@ fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
     }
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
-    assert_eq!(site.log().len(), PAGES, "another run was begun");
+    assert_eq!(site.log().len(), PAGES, "another run began");
     killed
 }
 

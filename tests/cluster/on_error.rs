@@ -1,4 +1,4 @@
-//! What a failed page means for the others, on several nodes: `job.onError`.
+//! `job.onError` in a cluster: the effect of a failed page on other pages.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_unt
 
 const PAGES: usize = 8;
 
-/// Sites of which the first lacks a page, and three nodes for them; politely, so that no two pages of a
-/// site are under way at the same time.
+/// Sites of which the first one lacks page 2, and three nodes for them. With a pause and a parallelism
+/// of 1, no two pages of a site are loaded at the same time.
 fn broken(sites: usize, on_error: &str) -> (Vec<Site>, Cluster) {
     let sites: Vec<Site> =
         (2..2 + sites).map(|n| Site::start_on(&format!("127.0.0.{n}"))).collect();
@@ -36,7 +36,7 @@ fn broken(sites: usize, on_error: &str) -> (Vec<Site>, Cluster) {
     (sites, cluster)
 }
 
-/// What each page of a site was asked for: once, or never.
+/// The number of requests to a site, none of them for the same page.
 fn asked(site: &Site) -> usize {
     let paths: Vec<String> = site.log().into_iter().map(|hit| hit.path).collect();
     let distinct: BTreeSet<&String> = paths.iter().collect();
@@ -61,7 +61,7 @@ fn no_node_asks_a_host_in_quarantine() {
     let (sites, mut cluster) = broken(3, "quarantine");
     cluster.start_all();
     cluster.all_end_with(4);
-    assert_eq!(asked(&sites[0]), 3, "nothing more after the one that is not there");
+    assert_eq!(asked(&sites[0]), 3, "pages were loaded after the missing one");
     assert_eq!((asked(&sites[1]), asked(&sites[2])), (PAGES, PAGES));
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1).len(), 2 + 2 * PAGES);
@@ -85,7 +85,7 @@ fn halt_stops_all_nodes_and_the_same_command_continues() {
         Response::html(page).held_by(&theirs, request.path[1..].parse().unwrap_or(0))
     });
     cluster.start_all();
-    wait_until("the failed page is known", || {
+    wait_until("the cluster knows the failed page", || {
         cluster.seats().any(|node| {
             let status = cluster.status(node).unwrap_or_default();
             status["run"]["failed"].as_u64() > Some(0)
@@ -103,13 +103,13 @@ fn halt_stops_all_nodes_and_the_same_command_continues() {
         let report = cluster.report(node);
         assert_eq!(report["finishReason"], "halted", "{report}");
         assert!(report["error"].as_str().unwrap().contains("404"), "{report}");
-        // A node tells what it knew when it ended; another may have had a page in hand then.
+        // A node reports what it knew when it ended. Another node may have been loading a page.
         let pending = report["jobs"]["pending"].as_u64().unwrap() as usize;
         assert!((2 * PAGES - before..=2 * PAGES - 3).contains(&pending), "{report}");
     }
     cluster.start_all();
     cluster.all_end_with(4);
-    // What was loaded is not loaded again, and the failed page is not tried again.
+    // Pages that were loaded are not loaded again, and the failed page is not retried.
     assert_eq!((asked(&sites[0]), asked(&sites[1])), (PAGES, PAGES));
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1).len(), 2 * PAGES - 1);

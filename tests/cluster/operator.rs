@@ -1,4 +1,4 @@
-//! What an operator asks and orders.
+//! The commands of an operator: `status`, `fence`, `admit`.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn status_is_the_same_on_every_node() {
             ["pending", "taken", "done", "failed"].iter().map(|k| run[k].as_u64().unwrap()).sum();
         assert_eq!(sum, 60, "{status}");
     }
-    wait_until("all run", || {
+    wait_until("all nodes run", || {
         cluster.status(1).is_some_and(|status| {
             status["nodes"].as_array().unwrap().iter().all(|node| node["state"] == "running")
         })
@@ -37,7 +37,7 @@ fn status_is_the_same_on_every_node() {
     {
         assert!(text.contains(word), "no `{word}` in:\n{text}");
     }
-    // Over the socket of the data directory as well.
+    // The socket in the data directory gives the same answer.
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d2", "--json"]);
     assert_eq!(ending.code, 0, "{ending:?}");
     assert!(ending.stdout.contains("\"node\":2"), "{}", ending.stdout);
@@ -55,11 +55,11 @@ fn a_waiting_node_reports_which_nodes_are_missing() {
         let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
         nodes.iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
     };
-    wait_until("it answers", || cluster.status(1).is_some());
+    wait_until("the node answers", || cluster.status(1).is_some());
     let status = cluster.status(1).unwrap();
     assert_eq!(states(&status), ["checking", "silent", "silent"], "{status}");
     assert!(status["leader"].is_null() && status["heardMs"].is_null(), "{status}");
-    // On its own machine as well.
+    // The same through the socket in its data directory.
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d1"]);
     assert_eq!(ending.code, 0, "{ending:?}");
     for words in ["1: checking, voter", "2: silent, voter", "no leader is heard"] {
@@ -67,14 +67,14 @@ fn a_waiting_node_reports_which_nodes_are_missing() {
     }
     let ending = cluster.work.spoonbill(&["status", "--ready", "--data-dir", "d1"]);
     assert_eq!((ending.code, ending.stderr.as_str()), (1, "not ready: it has not joined yet\n"));
-    // A worker that finds nobody tells the same of itself.
+    // A worker without a connection reports the same states.
     cluster.start(9);
     wait_until("the worker answers", || {
         let ending = cluster.work.spoonbill(&["status", "--data-dir", "d9", "--json"]);
         let status = serde_json::from_str(&ending.stdout).unwrap_or_default();
         ending.code == 0 && states(&status) == ["checking", "silent", "silent", "checking"]
     });
-    // What is left on the disks is not taken for what is.
+    // States from the disk must not appear as current ones.
     cluster.start(2);
     cluster.start(3);
     cluster.done(2);
@@ -82,7 +82,7 @@ fn a_waiting_node_reports_which_nodes_are_missing() {
         cluster.kill(node);
     }
     cluster.start(3);
-    wait_until("it answers again", || cluster.status(3).is_some());
+    wait_until("the node answers again", || cluster.status(3).is_some());
     let status = cluster.status(3).unwrap();
     assert_eq!(states(&status)[..3], ["silent", "silent", "checking"], "{status}");
     gate.open();
@@ -103,23 +103,23 @@ fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
         cluster.work.spoonbill(&["status", "--ready", "--data-dir", &dir])
     };
     for node in [1, 2, 3, 9] {
-        wait_until("it is ready", || ready(&cluster, node).code == 0);
+        wait_until("the node is ready", || ready(&cluster, node).code == 0);
         assert_eq!(ready(&cluster, node).stdout, "ready\n");
     }
     let stopped = [1, 2];
     for node in stopped {
         cluster.signal(node, "STOP");
     }
-    wait_until("it says what it misses", || {
+    wait_until("the node reports that it has no leader", || {
         let ending = ready(&cluster, 3);
         ending.code == 1 && ending.stderr.contains("leader")
     });
-    // And it is alive: whoever looks at the process alone has nothing to complain of.
+    // But it is alive, so a check of the process alone succeeds.
     assert_eq!(cluster.work.spoonbill(&["status", "--data-dir", "d3"]).code, 0);
     for node in stopped {
         cluster.signal(node, "CONT");
     }
-    wait_until("it is ready again", || ready(&cluster, 3).code == 0);
+    wait_until("the node is ready again", || ready(&cluster, 3).code == 0);
     gate.open();
     cluster.all_end_with(0);
     assert_eq!(cluster.end(9).code, 0);
@@ -148,11 +148,11 @@ fn a_fenced_node_stays_out_until_it_is_admitted() {
     cluster.done(3);
     let leader = cluster.led();
     let victim = 1 + leader % 3;
-    // Silent for too long, so it is fenced by itself.
+    // A node that is silent for too long is fenced automatically.
     cluster.signal(victim, "STOP");
     cluster.wait_for_state(victim, "fenced");
     cluster.signal(victim, "CONT");
-    wait_until("it is told", || {
+    wait_until("the node logs that it is fenced", || {
         let said = cluster.node(victim).stderr();
         said.contains(&format!("`spoonbill admit {victim}`"))
     });
@@ -177,13 +177,13 @@ fn a_leader_without_followers_does_not_report_itself_as_leader() {
     for other in cluster.seats().filter(|node| *node != leader) {
         cluster.kill(other);
     }
-    let alone = wait_until("it knows that it is alone", || {
+    let alone = wait_until("the leader knows that it is alone", || {
         let status = cluster.status(leader).expect("an answer");
         let nodes = status["nodes"].as_array().unwrap();
         let silent = nodes.iter().filter(|node| node["state"] == "silent").count();
         status["leader"].is_null() && silent == 2
     });
-    println!("it knows after {alone:?}");
+    println!("the leader knew after {alone:?}");
     let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
     assert_eq!((code, why.as_str()), (1, "not ready: it hears no leader\n"));
 }
@@ -199,10 +199,10 @@ fn the_end_does_not_wait_for_a_fenced_node() {
     let (code, _, stderr) =
         cluster.ask(leader, &["fence", &victim.to_string()]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
-    // Started anew, it comes to a run that goes on without it.
+    // After a restart it finds a run that continues without it.
     cluster.kill(victim);
     cluster.start(victim);
-    wait_until("it hears that it is fenced", || {
+    wait_until("the node logs that it is fenced", || {
         cluster.node(victim).stderr().contains("it stays out until")
     });
     gate.open();
@@ -229,7 +229,7 @@ fn the_fence_command_takes_the_jobs_of_a_node() {
     let victims = victim.to_string();
     let (code, _, stderr) = cluster.ask(leader, &["fence", &victims]).expect("an answer");
     assert_eq!(code, 0, "{stderr}");
-    wait_until("it is out", || {
+    wait_until("the node is fenced and holds no job", || {
         let seen = cluster.seen(victim);
         seen["state"] == "fenced" && seen["jobs"] == 0
     });

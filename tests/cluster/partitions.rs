@@ -1,5 +1,5 @@
-//! Nodes that cannot hear each other, with real network namespaces. A wrong neighbour entry loses
-//! packets one way and in silence, as a broken switch would.
+//! Network partitions, in real network namespaces. A wrong neighbour entry drops all packets in one
+//! direction without an error, like a broken switch.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -12,14 +12,14 @@ use crate::harness::needs::NETWORK_NAMESPACES;
 use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 use crate::kill::shop::Dice;
 
-/// Set for the process inside the namespaces.
+/// The environment variable of the process inside the namespaces.
 const INSIDE: &str = "SPOONBILL_TEST_INSIDE";
 const SITE: &str = "10.99.0.254";
 const PAGES: usize = 70;
 const PAUSE: Duration = Duration::from_millis(200);
-/// The node without a vote, where there is one.
+/// The number of the worker, in tests that have one.
 const WORKER: usize = 4;
-/// `cluster.session.ttl` as it is unless told otherwise.
+/// The default of `cluster.session.ttl`.
 const SESSION: Duration = Duration::from_millis(3500);
 
 fn ip(words: &str) {
@@ -46,12 +46,12 @@ fn a_cluster_recovers_from_network_partitions() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "inside the namespaces a test failed");
-    assert!(said.contains("1 passed"), "nothing was tested inside");
+    assert!(output.status.success(), "the test inside the namespaces failed");
+    assert!(said.contains("1 passed"), "no test ran inside the namespaces");
 }
 
 #[test]
-#[ignore = "runs in namespaces that another test makes"]
+#[ignore = "runs in namespaces that another test creates"]
 fn inside() {
     if std::env::var_os(INSIDE).is_none() {
         return;
@@ -68,18 +68,18 @@ fn inside() {
     }
     let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     for round in 0..rounds {
-        scenario("the leader is cut off from the others", leader_cut_off);
+        scenario("the leader is cut off", leader_cut_off);
         scenario("the leader is heard and does not hear", |cluster| one_way(cluster, false));
         scenario("the leader hears and is not heard", |cluster| one_way(cluster, true));
-        scenario("a bridge: two nodes hear only the third", bridge);
-        scenario("wires that come and go", |cluster| flapping(cluster, 100 + round));
+        scenario("two nodes hear only the third", one_link_cut);
+        scenario("links that fail and recover", |cluster| flapping(cluster, 100 + round));
         if is_wanted("cut off but not from the web") {
             cut_off_but_not_from_the_web();
         }
     }
 }
 
-/// What a node sends to another gets lost, in silence.
+/// Drops all packets from one node to another.
 fn cut(from: usize, to: usize) {
     ip(&format!(
         "-n node{from} neigh replace 10.99.0.{to} lladdr 02:00:00:00:00:99 dev eth0 nud permanent"
@@ -88,7 +88,7 @@ fn cut(from: usize, to: usize) {
 
 fn heal(from: usize, to: usize) {
     let word = format!("-n node{from} neigh del 10.99.0.{to} dev eth0");
-    // It may never have been cut.
+    // This fails if the link was not cut.
     drop(Command::new("ip").args(word.split_whitespace()).output());
 }
 
@@ -104,7 +104,7 @@ fn others(node: usize) -> impl Iterator<Item = usize> {
     (1..=3).filter(move |other| *other != node)
 }
 
-/// Three nodes, each with its own wires, for a site of pages that each take a while.
+/// Three nodes in their own network namespaces, for a site whose pages each take a while.
 fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (Site, Cluster) {
     let site = Site::start_on(SITE);
     site.otherwise(move |request, _| {
@@ -129,7 +129,7 @@ fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (Site, Cluster) {
     (site, cluster)
 }
 
-/// Whether a scene is to be played: `SCENE=bridge` plays that one alone.
+/// Whether a scenario is to run. `SCENE=leader` runs those with `leader` in their name.
 fn is_wanted(name: &str) -> bool {
     std::env::var("SCENE").map_or(true, |wanted| name.contains(&wanted))
 }
@@ -158,7 +158,7 @@ fn scenario(name: &str, faults: impl Fn(&Cluster)) {
     assert!(asked * 2 < PAGES * 3, "{name}: {asked} requests for {PAGES} pages");
 }
 
-/// Tries for a limited time whether something becomes true.
+/// Whether something becomes true within a limited time.
 fn within(limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !fact() {
@@ -170,17 +170,17 @@ fn within(limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// When a node asked the site.
+/// The times at which a node sent requests to the site.
 fn asked_by(site: &Site, node: usize) -> Vec<Instant> {
     let own = Some(IpAddr::from([10, 99, 0, node as u8]));
     site.log().iter().filter(|hit| hit.from == own).map(|hit| hit.at).collect()
 }
 
-/// A follower and a worker that only the site hears: they have jobs in hand for longer than their
-/// sessions live, and stop all the same. The others do what they had, and both come back.
+/// A follower and a worker that can reach only the site. They hold jobs when their sessions expire, and
+/// must not send further requests. Other nodes do their jobs until both are connected again.
 fn cut_off_but_not_from_the_web() {
     const PAGES: usize = 500;
-    /// One is loaded and others wait for it: they would be asked for when the session has ended.
+    /// One page is loading when the session expires. The next ones would be loaded after that.
     const TAKES: Duration = Duration::from_secs(8);
     let start = Instant::now();
     let slow = |site: &Site, delay| {
@@ -188,7 +188,7 @@ fn cut_off_but_not_from_the_web() {
             Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
         });
     };
-    // Jobs are taken ahead of their turn while pages are quick.
+    // Nodes take jobs in advance only while pages are fast.
     let quick = Duration::from_millis(20);
     let (site, mut cluster) = stage(PAGES, quick, &["loader.fetch.parallelism=1"]);
     cluster.start(WORKER);
@@ -196,9 +196,9 @@ fn cut_off_but_not_from_the_web() {
     let leader = cluster.led();
     let follower = 1 + leader % 3;
     let lost = [follower, WORKER];
-    let have = |jobs: u64| lost.iter().all(|node| in_hand(&cluster, leader, *node) >= jobs);
-    wait_until("both have jobs in hand", || {
-        // Who has just met a slow page takes none ahead until it has seen quick ones.
+    let have = |jobs: u64| lost.iter().all(|node| jobs_held(&cluster, leader, *node) >= jobs);
+    wait_until("both hold jobs", || {
+        // A node that has just loaded a slow page takes no jobs in advance until pages are fast again.
         let many = within(Duration::from_secs(10), || have(3));
         slow(&site, TAKES);
         let caught = many && within(Duration::from_millis(300), || have(2));
@@ -214,11 +214,11 @@ fn cut_off_but_not_from_the_web() {
         }
     }
     let (cut_at, before) = (Instant::now(), jobs_done(&cluster, leader));
-    let goes_on = || {
+    let continues = || {
         cut_at.elapsed() > TAKES + Duration::from_millis(1500)
             && jobs_done(&cluster, leader) > before + 1
     };
-    wait_until("the others go on", goes_on);
+    wait_until("the other nodes finish jobs", continues);
     let healing = Instant::now();
     slow(&site, quick * 2);
     heal_all();
@@ -229,11 +229,13 @@ fn cut_off_but_not_from_the_web() {
         let meanwhile = asked.iter().filter(|at| **at > cut_at && **at < healing);
         let after: Vec<Duration> = meanwhile.map(|at| *at - cut_at).collect();
         let back = asked.iter().filter(|at| **at >= healing).count();
-        println!("  node {node}: asked {after:.1?} after the cut, {back} times when it was back");
-        // A node that went on would ask for its next page when the one in hand has come.
+        println!(
+            "  node {node}: sent requests {after:.1?} after the cut, and {back} after it joined again"
+        );
+        // A node that ignores the end of its session would send its next request after this page.
         let late = (SESSION + TAKES) / 2;
-        assert!(after.iter().all(|at| *at < late), "node {node} went on without a session");
-        assert!(back > 0, "node {node} came back");
+        assert!(after.iter().all(|at| *at < late), "node {node} sent requests without a session");
+        assert!(back > 0, "node {node} did not join again");
     }
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(PAGES));
@@ -246,8 +248,8 @@ fn cut_off_but_not_from_the_web() {
     );
 }
 
-/// How many jobs a node has, as another one knows it; the one without a vote has a number of its own.
-fn in_hand(cluster: &Cluster, asked: usize, node: usize) -> u64 {
+/// The number of jobs that a node holds, as another node reports it.
+fn jobs_held(cluster: &Cluster, asked: usize, node: usize) -> u64 {
     let Some(status) = cluster.status(asked) else { return 0 };
     let mut nodes = status["nodes"].as_array().into_iter().flatten();
     let is_meant = |one: &&Value| match node {
@@ -257,7 +259,7 @@ fn in_hand(cluster: &Cluster, asked: usize, node: usize) -> u64 {
     nodes.find(is_meant).and_then(|one| one["jobs"].as_u64()).unwrap_or(0)
 }
 
-/// Waits for a leader among the others.
+/// Waits until another node leads.
 fn another_leads(cluster: &Cluster, old: usize) {
     let other = || {
         others(old).any(|node| {
@@ -281,10 +283,10 @@ fn leader_cut_off(cluster: &Cluster) {
     }
     another_leads(cluster, leader);
     let (other, before) = (1 + leader % 3, jobs_done(cluster, 1 + leader % 3));
-    wait_until("the majority goes on", || jobs_done(cluster, other) > before + 5);
+    wait_until("the majority finishes jobs", || jobs_done(cluster, other) > before + 5);
 }
 
-/// The leader sends and hears nothing, or the other way round.
+/// Cuts one direction: a mute leader receives packets but cannot send, a deaf one can only send.
 fn one_way(cluster: &Cluster, mute: bool) {
     let leader = cluster.led();
     for other in others(leader) {
@@ -292,18 +294,18 @@ fn one_way(cluster: &Cluster, mute: bool) {
     }
     another_leads(cluster, leader);
     let (other, before) = (1 + leader % 3, jobs_done(cluster, 1 + leader % 3));
-    wait_until("the majority goes on", || jobs_done(cluster, other) > before + 5);
+    wait_until("the majority finishes jobs", || jobs_done(cluster, other) > before + 5);
 }
 
-/// Two nodes, one of them the leader, do not hear each other; the third hears both.
-fn bridge(cluster: &Cluster) {
+/// Cuts the link between the leader and one other node. The third node hears both.
+fn one_link_cut(cluster: &Cluster) {
     let leader = cluster.led();
     let far = 1 + leader % 3;
     cut(leader, far);
     cut(far, leader);
     let middle = 6 - leader - far;
     let before = jobs_done(cluster, middle);
-    wait_until("the work goes on", || jobs_done(cluster, middle) > before + 15);
+    wait_until("the cluster finishes jobs", || jobs_done(cluster, middle) > before + 15);
 }
 
 fn flapping(cluster: &Cluster, seed: u64) {
@@ -320,7 +322,7 @@ fn flapping(cluster: &Cluster, seed: u64) {
             heal_all();
         }
         std::thread::sleep(Duration::from_millis(50 + dice.below(900)));
-        // As any operator would.
+        // An operator may ask for the status at any time.
         cluster.status(from);
     }
 }

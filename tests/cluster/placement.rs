@@ -1,4 +1,4 @@
-//! Who gets the work: only when enough are there, and then by `cluster.placement`.
+//! `cluster.quorum.size` and `cluster.placement`: when jobs are given out, and to which node.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn no_page_is_loaded_before_the_quorum_has_joined() {
     cluster.start(1);
     cluster.start(2);
     cluster.led();
-    // Two are enough to agree, and would be at work by now.
+    // Two nodes have elected a leader, and without the setting they would have begun.
     for _ in 0..30 {
         assert!(cluster.status(1).is_some() && cluster.status(2).is_some());
     }
@@ -38,15 +38,15 @@ fn nodes_below_the_quorum_give_up_and_name_the_missing_node() {
     let ends = [cluster.end(1), cluster.end(2)];
     for ending in &ends {
         assert_eq!(ending.code, 75, "{ends:?}");
-        // Whoever gives up last finds the other gone, too.
+        // The node that gives up last misses the other one as well.
         for words in ["not formed within 6 s", "no answer from", "node 3 at"] {
             assert!(ending.stderr.contains(words), "no `{words}`: {ends:?}");
         }
     }
     let first = ends.iter().any(|ending| ending.stderr.contains("no answer from node 3"));
-    assert!(first, "nobody says that it is the third alone: {ends:?}");
-    assert_eq!(site.log().len(), 0, "nothing was begun");
-    // All of them together do it later.
+    assert!(first, "no node reports that only node 3 is missing: {ends:?}");
+    assert_eq!(site.log().len(), 0, "a page was loaded without a quorum");
+    // Later all three nodes form the cluster.
     cluster.start_all();
     cluster.all_end_with(0);
     assert_eq!(rows_of(&cluster, 3), all_rows(20));
@@ -65,7 +65,8 @@ fn two_of_three_nodes_are_enough_with_a_short_quorum_timeout() {
     }
 }
 
-/// So many polite hosts with so many pages each; what each of three nodes had of them.
+/// Runs three nodes on `hosts` hosts that want a pause, with `pages` pages each. Returns how many jobs
+/// each node did.
 fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
     let sites: Vec<Site> =
         (2..2 + hosts).map(|n| Site::start_on(&format!("127.0.0.{n}"))).collect();
@@ -91,12 +92,12 @@ fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
     ];
     let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
     let mut cluster = Cluster::of(3, &job(&locators, TITLE), &settings);
-    // All are there from the first job on.
+    // No job is given out before all nodes have joined.
     for node in cluster.seats() {
         cluster.give(node, &["--quorum", "3"]);
     }
     cluster.start_all();
-    wait_until("it begins", || !sites[0].log().is_empty());
+    wait_until("the run begins", || !sites[0].log().is_empty());
     cluster.all_end_with(0);
     let jobs = |node| cluster.report(node)["share"]["jobs"].as_u64().unwrap();
     let shares: Vec<u64> = cluster.seats().map(jobs).collect();
@@ -105,11 +106,15 @@ fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
     shares
 }
 
-/// Placement orders the nodes that ask at about the same time, and on a busy machine few do. So this
-/// runs until the shares are as expected. By chance a run in no order hardly ever has them.
+/// Placement decides between nodes that ask within a few milliseconds. On a busy machine they may ask
+/// one after the other, so this repeats the run until the shares are as expected. Without placement
+/// they would hardly ever be.
 fn in_one_of_some_runs(expected: impl Fn(&[u64]) -> bool, run: impl Fn() -> Vec<u64>) {
     const RUNS: usize = 10;
-    assert!((0..RUNS).any(|_| expected(&run())), "never in {RUNS} runs");
+    assert!(
+        (0..RUNS).any(|_| expected(&run())),
+        "the shares were never as expected in {RUNS} runs"
+    );
 }
 
 #[test]

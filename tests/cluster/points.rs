@@ -1,4 +1,4 @@
-//! Nodes that die at every named point, then the same command again.
+//! Kills nodes at every named point of the program and starts them again with the same command.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::kill::shop::Dice;
 
 const PAGES: usize = 30;
 
-/// Beginnings of the points that a run comes to when it has lasted for a while.
+/// Prefixes of the points that only a longer run reaches.
 const LATE: [&str; 5] = ["replica.c", "replica.s", "raft.p", "raft.d", "snapshot"];
 
-/// What happened at one point.
+/// The result of the kills at one point.
 #[derive(Debug, Default)]
-struct Met {
-    /// Nodes that were killed there.
+struct PointOutcome {
+    /// Nodes that were killed at the point.
     killed: usize,
-    /// Those that had done everything by then and found nobody for the next run.
+    /// Nodes that had finished by then, and found no other node for the next run.
     alone: usize,
 }
 
-/// Whatever a node died of, what it has can be read.
-fn tells_what_it_knows(cluster: &Cluster, node: usize, order: &str) {
+/// The data directory of a killed node can be read, wherever it was killed.
+fn data_is_readable(cluster: &Cluster, node: usize, order: &str) {
     for command in ["failed", "fsck"] {
         let ending = cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")]);
         let early = ending.code == 1 && ending.stderr.contains("holds no run");
@@ -31,9 +31,9 @@ fn tells_what_it_knows(cluster: &Cluster, node: usize, order: &str) {
     }
 }
 
-/// All nodes are to die when they come to a point for that time; each is started again at once.
-fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
-    // Tables are brought to the disk every second at most: some points are only met by a longer run.
+/// Kills each of the nodes when it reaches the point for the `nth` time, and starts it again at once.
+fn die_at(point: &str, nth: u64, nodes: &[usize]) -> PointOutcome {
+    // Tables are synced at most once a second, so only a longer run reaches some points.
     let is_late = LATE.iter().any(|name| point.starts_with(name));
     let (delay, limit) = if is_late { (200, "job.takeLimit=1") } else { (10, "job.takeLimit=6") };
     let (_site, defs) = slow_site(PAGES, Duration::from_millis(delay));
@@ -45,7 +45,7 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
         let env = [("FAILPOINT", order.as_str())];
         cluster.start_with_env(node, if nodes.contains(&node) { &env } else { &[] });
     }
-    let mut met = Met::default();
+    let mut met = PointOutcome::default();
     let mut open: Vec<usize> = cluster.seats().collect();
     let took = wait_until(&format!("{order}: all nodes end"), || {
         for node in open.clone() {
@@ -56,7 +56,7 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> Met {
             match code {
                 Some(137) => {
                     met.killed += 1;
-                    tells_what_it_knows(&cluster, node, &order);
+                    data_is_readable(&cluster, node, &order);
                     cluster.start(node);
                     continue;
                 }
@@ -80,7 +80,7 @@ fn die_everywhere(points: impl Iterator<Item = &'static str>, seed: u64) -> usiz
     let mut dice = Dice(seed);
     let mut reached = 0;
     for point in points {
-        // Early or in the middle of things, if it is passed often; one node, two or all.
+        // Points that are passed often kill early or in the middle. One, two or all nodes are killed.
         let often = ["raft.a", "raft.c", "replica", "job", "page", "append.w", "append.s"];
         let often = often.iter().any(|name| point.starts_with(name));
         let late = LATE.iter().any(|name| point.starts_with(name));
@@ -97,7 +97,7 @@ fn seed() -> u64 {
     std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// A node of a cluster has another store than one alone.
+/// All points but those of the store of a single node.
 fn all() -> impl Iterator<Item = &'static str> {
     let common = POINTS.into_iter().filter(|point| !point.starts_with("store."));
     CLUSTER_POINTS.into_iter().chain(common)

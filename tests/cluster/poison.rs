@@ -1,4 +1,4 @@
-//! A page that no parser survives: it costs its own rows, and some lives of its workers.
+//! A page that crashes every process that parses it. Only its own rows are lost.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::{QUICK, same_everywhere};
 use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
 
 const PAGES: usize = 40;
-/// Dies of the page with this text.
+/// Aborts the process when it parses a page with this text.
 const DEADLY: [(&str, &str); 1] = [("FAILPOINT_PAGE", "page 013")];
-/// The exit of a process that was aborted.
+/// The exit code of an aborted process.
 const ABORTED: i32 = 134;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_page_that_kills_its_worker_fails_alone() {
         let page = titled(&request.path.replace('/', "page "));
         Response::html(page).delay(Duration::from_millis(20))
     });
-    // Where it is not there, rows are as they are to be.
+    // Without the page, a run gives the expected rows.
     let list = |without: Option<usize>| {
         let pages = (0..PAGES).filter(|n| Some(*n) != without);
         let locators: Vec<(String, String)> =
@@ -52,9 +52,12 @@ fn a_page_that_kills_its_worker_fails_alone() {
         open.is_empty()
     });
     println!("{deaths} deaths, {took:.1?}");
-    // Three in company, then five alone.
+    // Three crashes while other jobs were in flight, then five while it was the only one.
     assert_eq!(deaths, 8);
-    assert!(same_everywhere(&cluster) == golden, "the others' rows are not as alone");
+    assert!(
+        same_everywhere(&cluster) == golden,
+        "the other rows differ from those of a single node"
+    );
     for node in cluster.seats() {
         let report = cluster.report(node);
         assert_eq!(report["jobs"]["failed"], 1, "{report}");

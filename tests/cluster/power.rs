@@ -1,5 +1,5 @@
-//! The power goes for all nodes of a cluster at once: whatever they had not synced may or may not be
-//! on their disks, sector by sector. Logs that were cut short behind a snapshot are among it.
+//! Power cuts that hit all nodes of a cluster at once. Each sector that was not synced may or may not be
+//! on the disk afterwards. This includes logs that were cut behind a snapshot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::harness::{Cluster, wait_until};
 use crate::kill::power::{cut_tail, differing, tear};
 use crate::kill::shop::Dice;
 
-/// So many that logs are cut: raft keeps the last 500 entries.
+/// Enough pages that logs are cut: raft keeps the last 500 entries.
 const PAGES: usize = 1500;
 
 fn names(dir: &Path) -> Vec<String> {
@@ -21,19 +21,19 @@ fn is_part(name: &str) -> bool {
     name.starts_with("raft-")
 }
 
-/// What a sync is awaited for, but for copies that have another name until then.
+/// Whether the program syncs the file. Copies have another name until they are synced.
 fn is_synced(name: &str) -> bool {
     is_part(name) || ["state.db", "state.db-wal"].contains(&name)
 }
 
-/// Leaves a node's disk as a power cut could; tells how many bytes were in doubt. Everything that is
-/// left is on the disk.
+/// Changes the files of a node as a power cut could, and counts what remains as synced. Returns how
+/// many bytes had not been synced.
 fn cut_power(data: &Path, images: &Path, dice: &mut Dice) -> usize {
     let mut doubt = 0;
     for name in names(data).iter().filter(|name| is_synced(name)) {
         let copying = if is_part(name) { "copying-raft-" } else { "copying-state.db" };
         if images.join(copying).exists() || name == "state.db" && !images.join(name).exists() {
-            // Killed between the sync and the copy: all there is is synced.
+            // Killed between the sync and the copy: the whole file is synced.
             continue;
         }
         let read = |dir: &Path| std::fs::read(dir.join(name)).unwrap_or_default();
@@ -55,8 +55,8 @@ fn cut_power(data: &Path, images: &Path, dice: &mut Dice) -> usize {
     doubt
 }
 
-/// Starts all nodes; the first to come to the point takes the power of all with it. False if they
-/// ended before that.
+/// Starts all nodes. When the first one reaches the point, all are killed. Returns false if they ended
+/// before that.
 fn run_until(cluster: &mut Cluster, point: Option<&str>) -> bool {
     for node in cluster.seats() {
         let image = format!("d{node}/state.db:images{node}");
@@ -80,7 +80,7 @@ fn run_until(cluster: &mut Cluster, point: Option<&str>) -> bool {
     true
 }
 
-fn power_goes(seed: u64) -> usize {
+fn cut_power_of_all(seed: u64) -> usize {
     let mut dice = Dice(seed);
     let (_site, defs) = slow_site(PAGES, Duration::from_millis(6));
     let own = ["cluster.snapshot.bytes=1KiB", "job.takeLimit=1", "cluster.quorum.timeout=40s"];
@@ -90,7 +90,7 @@ fn power_goes(seed: u64) -> usize {
         std::fs::create_dir(cluster.work.path(&format!("images{node}"))).unwrap();
     }
     let (mut cuts, mut doubt) = (0, 0);
-    // What is committed is synced a moment later: there a cut always has something to take.
+    // After `raft.apply` there are always committed bytes that are not synced yet.
     let points = [
         "raft.purge.after",
         "replica.commit.after",
@@ -108,13 +108,13 @@ fn power_goes(seed: u64) -> usize {
             break;
         }
         cuts += 1;
-        println!("seed {seed}: the power goes at {point}:{often}");
+        println!("seed {seed}: power cut at {point}:{often}");
         for node in cluster.seats() {
             let path = |name: &str| cluster.work.path(&format!("{name}{node}"));
             let lost = cut_power(&path("d"), &path("images"), &mut dice);
             doubt += usize::from(lost > 0);
             if dice.below(2) == 0 {
-                // The tables alone have everything that the log has no more.
+                // Without the snapshot, only the tables have what was cut from the log.
                 std::fs::remove_file(path("d").join("snapshot.db")).ok();
             }
             cut_tail(&path("o").join("latest/data.txt"), &mut dice);
@@ -136,6 +136,6 @@ fn power_goes(seed: u64) -> usize {
 fn a_power_cut_of_all_nodes_loses_no_row() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (first, rounds) = (number("SEED").unwrap_or(7000), number("ROUNDS").unwrap_or(2));
-    let doubt: usize = (first..first + rounds).map(power_goes).sum();
-    assert!(doubt > 0, "no cut took anything");
+    let doubt: usize = (first..first + rounds).map(cut_power_of_all).sum();
+    assert!(doubt > 0, "no power cut lost a byte");
 }

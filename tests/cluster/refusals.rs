@@ -1,4 +1,4 @@
-//! What a cluster turns away, and with which words.
+//! Nodes and commands that a cluster refuses, and the messages.
 
 use std::time::Duration;
 
@@ -23,15 +23,15 @@ fn listening_beyond_loopback_needs_a_secret() {
     let ending = cluster.end(1);
     assert_eq!(ending.code, 2, "{ending:?}");
     assert!(ending.stderr.contains("cluster.secretFile"), "{}", ending.stderr);
-    assert!(!cluster.work.exists("d1/raft-000001.journal"), "nothing was begun");
+    assert!(!cluster.work.exists("d1/raft-000001.journal"), "the node has written a log");
 }
 
 #[test]
 fn nodes_without_a_secret_report_it() {
     let (_site, defs) = slow_site(10, Duration::ZERO);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["cluster.insecure=true"]).collect();
-    // The test holds the first of four ports on all addresses, and the nodes take the others. The
-    // system gives larger ports to connections.
+    // The test holds the first of four ports on all addresses, and the nodes use the next three. The
+    // system chooses only larger ports for connections.
     let held = (20_000..30_000).step_by(4).find_map(|port| {
         let held = std::net::TcpListener::bind(("0.0.0.0", port)).ok()?;
         Some((held, port))
@@ -39,7 +39,7 @@ fn nodes_without_a_secret_report_it() {
     let (_held, first) = held.expect("a free port");
     let peers = (1..=3).map(|node| format!("127.0.0.1:{}", first + node)).collect();
     let mut cluster = Cluster::at(peers, &defs, &settings);
-    // Two know that they can be reached from elsewhere; the third has loopback alone.
+    // Two nodes listen on all addresses, the third one only on loopback.
     for node in [1, 2] {
         let (_, port) = cluster.address(node).rsplit_once(':').unwrap();
         let listen = format!("0.0.0.0:{port}");
@@ -82,7 +82,7 @@ fn a_node_with_another_secret_cannot_join() {
         assert_eq!(ending.code, 0, "{ending:?}");
         assert_eq!(rows_of(&cluster, node), all_rows(40));
     }
-    assert!(!cluster.work.exists("o3/latest"), "the stranger has rows");
+    assert!(!cluster.work.exists("o3/latest"), "the refused node has rows");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_node_with_another_list_of_peers_prints_the_difference() {
     let other = own.replace(cluster.address(2), "127.0.0.1:9");
     assert_ne!(own, other);
     cluster.give(3, &["--peers", &other]);
-    // A worker that does not know all of them is welcome.
+    // A worker may know only some of the peers.
     let some = format!("1={},2={}", cluster.address(1), cluster.address(2));
     cluster.give(9, &["--peers", &some]);
     cluster.start_all();
@@ -105,16 +105,25 @@ fn a_node_with_another_list_of_peers_prints_the_difference() {
         cluster.address(1),
         cluster.address(2)
     );
-    assert!(ending.stderr.contains(&format!("WARN {words}")), "at once: {}", ending.stderr);
+    assert!(
+        ending.stderr.contains(&format!("WARN {words}")),
+        "the warning is missing: {}",
+        ending.stderr
+    );
     assert!(ending.stderr.contains("not formed within 6 s"), "{}", ending.stderr);
-    assert_eq!(ending.stderr.matches(&words).count(), 2, "and at the end: {}", ending.stderr);
+    assert_eq!(
+        ending.stderr.matches(&words).count(),
+        2,
+        "the error at the end is missing: {}",
+        ending.stderr
+    );
     for node in [1, 2] {
         let ending = cluster.end(node);
         assert_eq!(ending.code, 0, "{ending:?}");
         assert_eq!(rows_of(&cluster, node), all_rows(30));
     }
     assert_eq!(cluster.end(9).code, 0);
-    assert!(!cluster.work.exists("o3/latest"), "the stranger has rows");
+    assert!(!cluster.work.exists("o3/latest"), "the refused node has rows");
 }
 
 #[test]
@@ -194,7 +203,7 @@ fn data_directories_of_solo_runs_and_clusters_are_not_mixed() {
     let ending = cluster.work.spoonbill(&["run", "defs", "--data-dir", "d1", "--output", "x"]);
     assert!([2, 10].contains(&ending.code), "{ending:?}");
     assert!(ending.stderr.contains("cluster"), "{}", ending.stderr);
-    // And it is still what it was.
+    // The refusals have changed nothing.
     cluster.fsck();
 }
 
@@ -204,16 +213,16 @@ fn broken_definitions_end_all_nodes_with_the_list_of_errors() {
                 taskGroups: { g: { t: { dataDef: missing } } }\n";
     let mut cluster = Cluster::of(3, defs, &QUICK);
     cluster.start_all();
-    let told = |ending: &crate::harness::Ending| ending.stderr.contains("missing");
+    let names_it = |ending: &crate::harness::Ending| ending.stderr.contains("missing");
     let ends = cluster.all_end_with(3);
-    assert!(ends.iter().all(told), "{ends:?}");
+    assert!(ends.iter().all(names_it), "{ends:?}");
 }
 
 #[test]
 fn a_node_with_good_definitions_prints_the_errors_of_another_node() {
     let (site, mut cluster) = three(20, Duration::from_millis(5), &[]);
     cluster.work.write("bad/job.yml", "taskGroups: { g: { t: { dataDef: missing } } }\n");
-    // Node 3 is there first and sets up, or another does: then the run is as good as ever.
+    // If node 3 sets the run up, all nodes fail. If another node does, the run succeeds.
     let words: Vec<String> =
         cluster.words(3).into_iter().map(|w| if w == "defs" { "bad".into() } else { w }).collect();
     let third = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -229,7 +238,7 @@ fn a_node_with_good_definitions_prints_the_errors_of_another_node() {
     }
     assert_eq!(code, 3, "{ends:?}");
     assert!(ends.iter().all(|ending| ending.stderr.contains("missing")), "{ends:?}");
-    assert!(site.log().is_empty(), "nothing is asked for before all is checked");
+    assert!(site.log().is_empty(), "a page was loaded before the definitions were checked");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Nodes that are restarted one after the other, as for an upgrade: nobody notices but the operator.
+//! A rolling restart, as for an upgrade: every node is restarted once and the run continues.
 
 use super::{PATIENT, same_everywhere, three_at_gate};
 use crate::harness::{Cluster, wait_until};
@@ -20,25 +20,27 @@ fn a_rolling_restart_loads_no_page_twice() {
         gate.let_through(node * PAGES_PER_RESTART);
         let ending = cluster.end(node);
         assert_eq!(ending.code, 143, "node {node}: {ending:?}");
-        wait_until("the other nodes work on", || site.log().len() > before + PAGES_PER_RESTART / 2);
+        wait_until("the other nodes load pages", || {
+            site.log().len() > before + PAGES_PER_RESTART / 2
+        });
         cluster.start(node);
-        // An orchestrator waits for this, too.
+        // An orchestrator waits for readiness in the same way.
         let ready = |cluster: &Cluster| {
             let dir = format!("d{node}");
             cluster.work.spoonbill(&["status", "--ready", "--data-dir", &dir]).code == 0
         };
-        let took = wait_until("it is ready again", || ready(&cluster));
+        let took = wait_until("the node is ready again", || ready(&cluster));
         println!("node {node} was ready after {took:.1?}");
     }
     gate.open();
     cluster.all_end_with(0);
-    assert_eq!(site.log().len(), PAGES, "no page was loaded twice");
+    assert_eq!(site.log().len(), PAGES, "a page was loaded twice");
     let written = same_everywhere(&cluster);
     for node in cluster.seats() {
         let report = cluster.report(node);
         assert_eq!(report["jobs"]["failed"], 0, "{report}");
         assert_eq!(report["jobs"]["done"], PAGES, "{report}");
     }
-    assert!(written == cluster.solo(0), "other bytes than alone");
+    assert!(written == cluster.solo(0), "the bytes differ from those of a single node");
     cluster.fsck();
 }

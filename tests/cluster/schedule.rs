@@ -1,35 +1,35 @@
-//! What happens to the nodes of a hammered run, drawn from a number.
+//! Random faults for the runs of `hammer.rs`, drawn from a seed.
 
 use std::time::Duration;
 
 use crate::kill::shop::Dice;
 
-/// Whom a fault is for.
+/// The node that a fault hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whom {
-    /// Whoever leads at the time.
+pub(super) enum FaultTarget {
+    /// The node that leads at that time.
     Leader,
-    /// One of those that are there; counted round.
+    /// One of the nodes that run, by index modulo their number.
     Any(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// SIGKILL, and the same command after a while.
-    Kill(Whom, Duration),
-    /// Two at once.
+    /// SIGKILL, and a restart after this time.
+    Kill(FaultTarget, Duration),
+    /// SIGKILL for two nodes at once.
     Double(Duration),
-    /// All that are there at once.
+    /// SIGKILL for all running nodes at once.
     All(Duration),
-    /// SIGKILL, and its data directory is gone when it comes back.
-    Empty(Whom, Duration),
-    /// SIGSTOP, and SIGCONT after a while.
-    Stop(Whom, Duration),
-    /// SIGTERM, and the same command a while after it has left.
-    Leave(Whom, Duration),
+    /// SIGKILL, and a restart with an empty data directory.
+    Empty(FaultTarget, Duration),
+    /// SIGSTOP, and SIGCONT after this time.
+    Stop(FaultTarget, Duration),
+    /// SIGTERM, and a restart this long after the process has ended.
+    Leave(FaultTarget, Duration),
 }
 
-/// A fault, and how long after the one before.
+/// A fault, and its delay after the previous one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
     pub after: Duration,
@@ -40,7 +40,7 @@ fn ms(dice: &mut Dice, from: u64, to: u64) -> Duration {
     Duration::from_millis(from + dice.below(to - from))
 }
 
-/// How long a killed node is away: back at once, soon, or after its session has expired.
+/// How long a killed node stays down. Some times are longer than a session lives.
 fn away(dice: &mut Dice) -> Duration {
     match dice.below(6) {
         0 | 1 => ms(dice, 0, 30),
@@ -50,7 +50,7 @@ fn away(dice: &mut Dice) -> Duration {
     }
 }
 
-/// How long a stopped node sleeps: a hiccup, or longer than its session lives.
+/// How long a stopped node sleeps. Some times are longer than a session lives.
 fn asleep(dice: &mut Dice) -> Duration {
     match dice.below(3) {
         0 => ms(dice, 100, 800),
@@ -59,29 +59,33 @@ fn asleep(dice: &mut Dice) -> Duration {
     }
 }
 
-fn whom(dice: &mut Dice, votes: usize) -> Whom {
-    if dice.below(2) == 0 { Whom::Leader } else { Whom::Any(dice.below(votes as u64) as usize) }
+fn target(dice: &mut Dice, votes: usize) -> FaultTarget {
+    if dice.below(2) == 0 {
+        FaultTarget::Leader
+    } else {
+        FaultTarget::Any(dice.below(votes as u64) as usize)
+    }
 }
 
-/// So many faults for a cluster of so many votes.
+/// Draws `faults` faults for a cluster with `votes` voters.
 pub(super) fn draw(dice: &mut Dice, votes: usize, faults: usize) -> Vec<Planned> {
     let mut plan: Vec<Planned> = Vec::with_capacity(faults);
     let mut emptied = 0;
     while plan.len() < faults {
         let fault = match dice.below(20) {
-            // Never the disks of a majority: nobody promises rows after that.
+            // Never the disks of a majority, because then rows may be lost.
             0 | 1 if emptied < (votes - 1) / 2 => {
                 emptied += 1;
-                Fault::Empty(whom(dice, votes), away(dice))
+                Fault::Empty(target(dice, votes), away(dice))
             }
-            2..=5 => Fault::Stop(whom(dice, votes), asleep(dice)),
+            2..=5 => Fault::Stop(target(dice, votes), asleep(dice)),
             6 | 7 => Fault::Double(away(dice)),
             8 => Fault::All(away(dice)),
-            9 => Fault::Leave(whom(dice, votes), away(dice)),
-            10..=12 => Fault::Kill(Whom::Any(dice.below(votes as u64) as usize), away(dice)),
-            _ => Fault::Kill(Whom::Leader, away(dice)),
+            9 => Fault::Leave(target(dice, votes), away(dice)),
+            10..=12 => Fault::Kill(FaultTarget::Any(dice.below(votes as u64) as usize), away(dice)),
+            _ => Fault::Kill(FaultTarget::Leader, away(dice)),
         };
-        // The first may come while they start, set up and seed.
+        // The first fault may come during start, setup and seeding.
         let after = match (plan.is_empty(), dice.below(3)) {
             (true, _) => ms(dice, 0, 2500),
             (_, 0) => ms(dice, 0, 120),

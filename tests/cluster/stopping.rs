@@ -1,11 +1,11 @@
-//! One node is asked to stop, or all are: what it held goes to others, and nothing is lost.
+//! One node or all nodes are asked to stop. Their jobs go to other nodes, and no row is lost.
 
 use std::time::Duration;
 
 use super::{PATIENT, QUICK, all_rows, gated_site, rows_of, same_everywhere, three, three_at_gate};
 use crate::harness::{Cluster, Gate, Site, wait_until};
 
-/// A node is asked to go in the middle of the run; the others end it. Gives which one went.
+/// Asks a node to leave in the middle of a run, which the other nodes finish. Returns that node.
 fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, Cluster, usize) {
     let settings = ["job.takeLimit=3", "cluster.quorum.size=3", PATIENT];
     let (site, mut cluster, gate) = three_at_gate(80, 5, &settings);
@@ -27,15 +27,14 @@ fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, 
         assert_eq!(rows_of(&cluster, *other), all_rows(80));
     }
     assert!(cluster.files(stayed[0]) == cluster.files(stayed[1]));
-    assert_eq!(site.log().len(), 80, "no page was loaded twice");
+    assert_eq!(site.log().len(), 80, "a page was loaded twice");
     (site, cluster, node)
 }
 
 #[test]
 fn a_follower_leaves_and_other_nodes_finish() {
     let (_site, mut cluster, node) = leaves(|cluster| 1 + cluster.led() % 3, "TERM", 143);
-    // Later it has the files of that run, and says that it does nothing else. One of the others alone
-    // begins no other run.
+    // Started again, it completes its files of that run. A second node alone begins no other run.
     cluster.start(node);
     cluster.start(1 + node % 3);
     let ending = cluster.end(node);
@@ -54,14 +53,14 @@ fn the_leader_leaves_on_ctrl_c() {
     leaves(Cluster::led, "INT", 130);
 }
 
-/// The others lead themselves while the leader that was asked to go still ends what it has in hand.
+/// Another node leads while the leader that was asked to stop still finishes its page.
 fn hands_over(votes: usize) {
     let gate = Gate::at(10);
     let (_site, defs) = gated_site(60, Duration::from_millis(200), &gate);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();
     let mut cluster = Cluster::of(votes, &defs, &settings);
     cluster.start_all();
-    // One that was elected a moment ago is not replaced at once: by now it has led for some pages.
+    // A leader that has just been elected is not replaced at once.
     cluster.done(10);
     let leader = cluster.led();
     let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
@@ -73,14 +72,16 @@ fn hands_over(votes: usize) {
     };
     let took = wait_until("another node leads", || cluster.status(others[0]).is_some_and(another));
     println!("{votes} votes: another leads after {took:?}");
-    assert!(!cluster.has_ended(leader), "it was gone before");
-    wait_until("it hears that another node leads", || cluster.status(leader).is_some_and(another));
+    assert!(!cluster.has_ended(leader), "the leader had ended before");
+    wait_until("the old leader knows that another node leads", || {
+        cluster.status(leader).is_some_and(another)
+    });
     let (code, _, why) = cluster.ask(leader, &["status", "--ready"]).expect("an answer");
     assert_eq!((code, why.as_str()), (1, "not ready: it is stopping\n"));
     gate.let_through(25);
     let ending = cluster.end(leader);
     assert_eq!(ending.code, 143, "{ending:?}");
-    assert!(!others.iter().any(|node| cluster.has_ended(*node)), "the others went too");
+    assert!(!others.iter().any(|node| cluster.has_ended(*node)), "another node ended, too");
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn a_node_that_left_joins_again_and_has_all_rows() {
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 2), all_rows(90));
-    assert_eq!(site.log().len(), 90, "no page was loaded twice");
+    assert_eq!(site.log().len(), 90, "a page was loaded twice");
 }
 
 #[test]
@@ -134,14 +135,14 @@ fn the_end_does_not_wait_for_a_node_that_stopped_after_writing_everything() {
     let leader = cluster.led();
     let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
     cluster.signal(others[0], "STOP");
-    wait_until("the others are done", || {
+    wait_until("all jobs are done", || {
         cluster.status(others[1]).is_some_and(|status| status["run"]["state"] == "over")
     });
-    wait_until("one of them has nothing left to do", || {
+    wait_until("a node has written everything", || {
         cluster.node(others[1]).stderr().contains("everything is written here; waiting for node")
     });
     cluster.signal(others[1], "TERM");
-    assert_eq!(cluster.end(others[1]).code, 0, "it has done all of its work");
+    assert_eq!(cluster.end(others[1]).code, 0, "the stopped node had written everything");
     cluster.signal(others[0], "CONT");
     for node in [others[0], leader] {
         let ending = cluster.end(node);
@@ -152,7 +153,7 @@ fn the_end_does_not_wait_for_a_node_that_stopped_after_writing_everything() {
     assert_eq!(rows_of(&cluster, 1), all_rows(30));
 }
 
-/// What a node's report counts is what its file holds.
+/// The report of a node counts the rows of its file.
 fn reports_what_it_wrote(cluster: &Cluster, node: usize) {
     let report = cluster.report(node);
     let told: u64 = report["rows"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
@@ -170,7 +171,7 @@ fn a_node_that_is_stopped_reports_what_its_file_holds() {
         let (_site, mut cluster, gate) = three_at_gate(900, 300, &settings);
         cluster.start_all();
         cluster.done(20);
-        // The others go on meanwhile, and what they end is heard here to the last.
+        // While node 1 stops, it still receives the results of the other nodes.
         cluster.signal(1, "TERM");
         cluster.wait_until_stopping(1);
         gate.let_through(600);
@@ -197,19 +198,19 @@ fn cancel_ends_all_nodes_and_the_same_command_continues() {
     let ends = cluster.all_end_with(130);
     assert!(ends.iter().all(|ending| ending.stderr.contains("cancelled")), "{ends:?}");
     let before = site.log().len();
-    assert!(before < 60, "it was over before the cancel");
+    assert!(before < 60, "the run ended before the cancel");
     cluster.start_all();
     cluster.all_end_with(0);
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(60));
-    assert_eq!(site.log().len(), 60, "what was in hand was ended before");
+    assert_eq!(site.log().len(), 60, "a page was loaded twice");
 }
 
 #[test]
 fn a_node_that_waits_for_a_quorum_can_be_stopped() {
     let (_site, mut cluster) = three(1, Duration::ZERO, &[]);
     cluster.start(1);
-    wait_until("the node is there", || cluster.work.exists("d1/raft-000001.journal"));
+    wait_until("the node has opened its log", || cluster.work.exists("d1/raft-000001.journal"));
     cluster.signal(1, "TERM");
     let ending = cluster.end(1);
     assert_eq!(ending.code, 143, "{ending:?}");
@@ -224,7 +225,7 @@ fn a_worker_that_finds_no_node_gives_up_and_can_be_stopped() {
     assert!(ending.stderr.contains("not formed within 4 s: no answer from node 1"), "{ending:?}");
     cluster.give(9, &["--set", "cluster.quorum.timeout=10m"]);
     cluster.start(9);
-    wait_until("it tells its state", || {
+    wait_until("the worker answers", || {
         cluster.work.spoonbill(&["status", "--data-dir", "d9"]).code == 0
     });
     cluster.signal(9, "TERM");
@@ -261,7 +262,7 @@ fn a_worker_can_be_stopped_when_the_only_node_has_lost_its_data() {
     gate.open();
     std::fs::remove_dir_all(cluster.work.path("d3")).unwrap();
     cluster.start(3);
-    wait_until("one answers", || cluster.status(3).is_some());
+    wait_until("node 3 answers", || cluster.status(3).is_some());
     cluster.signal(9, "TERM");
     let ending = cluster.end(9);
     assert_eq!(ending.code, 143, "{ending:?}");

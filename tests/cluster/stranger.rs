@@ -1,4 +1,4 @@
-//! Somebody without the secret who has a connection to a node's port.
+//! Clients without the secret that connect to the port of a node.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,22 +11,22 @@ use crate::harness::nodes::ask;
 use crate::harness::wait_until;
 use crate::kill::shop::Dice;
 
-/// What one visit of a stranger looks like.
+/// Connects to a node, sends something wrong and disconnects.
 fn visit(address: &str, dice: &mut Dice) {
     let Ok(mut stream) = TcpStream::connect(address) else { return };
-    let patience = Some(Duration::from_millis(50 + dice.below(200)));
-    stream.set_read_timeout(patience).unwrap();
-    stream.set_write_timeout(patience).unwrap();
+    let timeout = Some(Duration::from_millis(50 + dice.below(200)));
+    stream.set_read_timeout(timeout).unwrap();
+    stream.set_write_timeout(timeout).unwrap();
     let noise: Vec<u8> = (0..dice.below(5000)).map(|_| dice.below(256) as u8).collect();
     let mut answer = [0; 4096];
-    // Whether the node hangs up in the middle is its own affair.
+    // The node may close the connection at any time, so errors are ignored.
     match dice.below(5) {
         0 => drop(stream.write_all(&noise)),
         1 => drop(stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")),
-        // Half of a length that never comes, or a huge one.
+        // An incomplete length, and a huge one.
         2 => drop(stream.write_all(&[0xff; 3])),
         3 => drop(stream.write_all(&u32::MAX.to_le_bytes())),
-        // What the node says itself, sent back to it.
+        // The bytes of the node, sent back to it.
         _ => {
             if let Ok(length) = stream.read(&mut answer) {
                 drop(stream.write_all(&answer[..length]));
@@ -50,7 +50,7 @@ fn connections_without_the_secret_do_not_disturb_the_run() {
             let (stop, visits) = (Arc::clone(&stop), Arc::clone(&visits));
             std::thread::spawn(move || {
                 let mut dice = Dice(number);
-                // Some connections are kept open and silent.
+                // Some connections stay open and silent.
                 let mut idle = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let address = &addresses[dice.below(addresses.len() as u64) as usize];
@@ -65,10 +65,10 @@ fn connections_without_the_secret_do_not_disturb_the_run() {
             })
         })
         .collect();
-    // An order without the secret.
+    // A command without the secret.
     let refused = ask(cluster.address(1), &["cancel"], cluster.work.root(), Duration::from_mins(1));
     cluster.done(5);
-    wait_until("strangers come often", || visits.load(Ordering::Relaxed) > 50);
+    wait_until("strangers have connected often", || visits.load(Ordering::Relaxed) > 50);
     gate.open();
     let ends = cluster.ends();
     stop.store(true, Ordering::Relaxed);
@@ -83,5 +83,5 @@ fn connections_without_the_secret_do_not_disturb_the_run() {
     assert_eq!(code, 1, "{words}");
     same_everywhere(&cluster);
     assert_eq!(rows_of(&cluster, 1), all_rows(80));
-    assert_eq!(site.log().len(), 80, "no node lost its jobs");
+    assert_eq!(site.log().len(), 80, "a page was loaded twice");
 }

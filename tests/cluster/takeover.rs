@@ -1,14 +1,13 @@
-//! How long a cluster is without a leader, and jobs without a node, after a SIGKILL. The bounds are
-//! those of a busy machine; the figures are printed. `ROUNDS=50 cargo test --test spoonbill takeover
-//! -- --nocapture` measures more.
+//! Another node takes over after a SIGKILL: the lead, and the jobs of the killed node. The times are
+//! printed. `ROUNDS=50 cargo test --test spoonbill takeover -- --nocapture` measures more of them.
 
 use std::time::{Duration, Instant};
 
 use super::{QUICK, three, three_at_gate};
 use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_until};
 
-/// A session that outlives every deadline of the tests. Jobs change hands all the same, because the
-/// closed connections of a dead node are a hint.
+/// A session that does not expire during a test. Jobs of a dead node still go to other nodes, because
+/// its closed connections are a hint.
 const ENDLESS_SESSION: &str = "cluster.session.ttl=1h";
 
 fn rounds(otherwise: usize) -> usize {
@@ -30,9 +29,8 @@ fn another_node_leads_after_the_leader_is_killed() {
     for _ in 0..rounds(5) {
         let leader = cluster.led();
         let others: Vec<usize> = cluster.seats().filter(|node| *node != leader).collect();
-        assert!(cluster.kill(leader), "it had ended by itself");
+        assert!(cluster.kill(leader), "the leader had ended");
         let killed = Instant::now();
-        // In turn, and what each says of itself.
         let mut done = None;
         let leads = wait_until("another node leads", || {
             others.iter().any(|node| {
@@ -53,10 +51,10 @@ fn another_node_leads_after_the_leader_is_killed() {
             let status = cluster.status(others[0]);
             status.map(|status| status["nodes"][leader - 1].clone()).unwrap_or_default()
         };
-        // Else its former session could be taken for the next one.
-        wait_until("it is missed", || shown(&cluster)["state"] == "silent");
+        // Otherwise the status below could still show its old session.
+        wait_until("the killed node is silent", || shown(&cluster)["state"] == "silent");
         cluster.start(leader);
-        wait_until("it is back", || {
+        wait_until("the killed node works again", || {
             let back = shown(&cluster);
             back["state"] == "running" && back["jobs"].as_u64() > Some(0)
         });
@@ -67,7 +65,7 @@ fn another_node_leads_after_the_leader_is_killed() {
     cluster.all_end_with(130);
 }
 
-/// Pages that hang until the gate opens when they are asked for the first time.
+/// A site whose pages wait for the gate at the first request and answer later ones at once.
 fn hanging_site(pages: usize, gate: &Gate) -> (Site, String) {
     let (site, gate) = (Site::start(), gate.clone());
     site.otherwise(move |request, nth| {
@@ -81,9 +79,9 @@ fn hanging_site(pages: usize, gate: &Gate) -> (Site, String) {
     (site, job(&locators, TITLE))
 }
 
-/// A node that holds jobs dies; from then until others have asked for each of their pages, and whether
-/// it led.
-fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
+/// Kills a node that holds jobs. Returns the time until other nodes have asked for all of its pages, and
+/// whether the node was the leader.
+fn jobs_are_taken_over(pages: usize, settings: &[&str]) -> (Duration, bool) {
     let gate = Gate::at(0);
     let (site, defs) = hanging_site(pages, &gate);
     let settings: Vec<&str> =
@@ -96,13 +94,13 @@ fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
         let status = cluster.status(leader).expect("an answer");
         status["nodes"][node - 1]["jobs"].as_u64().unwrap_or(0)
     };
-    // Most jobs, and not the leader if there is a choice.
+    // The node with most jobs, and not the leader if there is a choice.
     let victim = cluster.seats().max_by_key(|node| {
         (holds(&cluster, *node).min(1), *node != leader, holds(&cluster, *node))
     });
     let victim = victim.unwrap();
     let held = holds(&cluster, victim) as usize;
-    assert!(held > 0, "nobody holds a job");
+    assert!(held > 0, "no node holds a job");
     let again = || -> Vec<Instant> {
         let log = site.log();
         let second = |place: usize| log[..place].iter().any(|hit| hit.path == log[place].path);
@@ -111,7 +109,7 @@ fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
     assert!(again().is_empty());
     assert!(cluster.kill(victim));
     let killed = Instant::now();
-    wait_until("others have its jobs", || again().len() >= held);
+    wait_until("other nodes ask for its pages", || again().len() >= held);
     let last = again().into_iter().max().unwrap();
     gate.open();
     for node in cluster.seats().filter(|node| *node != victim) {
@@ -125,16 +123,16 @@ fn jobs_change_hands(pages: usize, settings: &[&str]) -> (Duration, bool) {
 fn jobs_of_a_dead_node_are_taken_over() {
     let (mut shared, mut of_leaders, mut polite) = (Vec::new(), Vec::new(), Vec::new());
     let (least, mut round) = (rounds(3), 0);
-    // Until somebody has died who did not lead.
+    // At least one round must kill a node that is not the leader.
     while round < least || shared.is_empty() && round < least + 12 {
         if round.is_multiple_of(2) {
             let settings = ["loader.fetch.parallelism=8", "job.takeLimit=12", ENDLESS_SESSION];
-            let (time, led) = jobs_change_hands(8, &settings);
+            let (time, led) = jobs_are_taken_over(8, &settings);
             if led { &mut of_leaders } else { &mut shared }.push(time);
         } else {
             let settings =
                 ["loader.fetch.delay=50ms", "loader.fetch.parallelism=4", "job.takeLimit=12"];
-            polite.push(jobs_change_hands(4, &settings).0);
+            polite.push(jobs_are_taken_over(4, &settings).0);
         }
         round += 1;
     }
@@ -183,5 +181,5 @@ fn jobs_of_a_dead_worker_go_to_other_nodes() {
     cluster.all_end_with(0);
     super::same_everywhere(&cluster);
     assert_eq!(super::rows_of(&cluster, 1), super::all_rows(40));
-    assert!(site.log().len() <= 42, "only what it had in hand was loaded again");
+    assert!(site.log().len() <= 42, "pages were loaded again that the worker had not begun");
 }

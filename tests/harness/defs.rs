@@ -1,13 +1,13 @@
-//! Definitions of one group, put together from their parts.
+//! Builds definitions with one group.
 
 #![allow(dead_code)]
 
-/// The group `g` with these locators (name, URL), its one task `t` and that task's dataDef `d`.
+/// The group `g` with these locators (name, URL), one task `t` and its dataDef `d`.
 pub fn job(locators: &[(&str, &str)], data_def: &str) -> String {
     job_with(locators, "", data_def)
 }
 
-/// As [`job`], with more keys of the task (`steps: ...`).
+/// Like [`job`], with more keys for the task (`steps: ...`).
 pub fn job_with(locators: &[(&str, &str)], task: &str, data_def: &str) -> String {
     let locators: String = locators
         .iter()
@@ -21,20 +21,20 @@ pub fn job_with(locators: &[(&str, &str)], task: &str, data_def: &str) -> String
     )
 }
 
-/// Takes the common margin off and puts so many spaces in its place.
+/// Replaces the common margin of all lines with `by` spaces. Blank lines are dropped.
 pub fn indent(text: &str, by: usize) -> String {
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let margin = lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     lines().map(|line| format!("{}{}\n", " ".repeat(by), &line[margin..])).collect()
 }
 
-/// A dataDef that gives one row: the text of the first heading.
+/// A dataDef with one row: the text of the first heading.
 pub const TITLE: &str = r#"
 query: { block: body, selector: h1 }
 items: [ item: { name: title, value: title } ]
 "#;
 
-/// A page for [`TITLE`].
+/// A page that [`TITLE`] reads.
 pub fn titled(title: &str) -> String {
     format!("<html><body><h1>{title}</h1></body></html>")
 }

@@ -1,4 +1,4 @@
-//! What end-to-end tests stand on: a site to scrape, a directory to work in, a binary to run.
+//! The parts that end-to-end tests share: a web site, a working directory, processes and clusters.
 
 pub mod defs;
 pub mod needs;

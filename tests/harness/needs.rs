@@ -1,8 +1,8 @@
-//! What some tests need of a machine and not every machine offers.
+//! Features of a machine that some tests need and not every machine offers.
 //!
 //! A test asks `NETWORK_NAMESPACES.are_there()` and returns if they are not. Its name is then written
-//! to a file that `tests/not_run.rs` prints when all tests have run. `tests/all` installs what is
-//! missing.
+//! to a file that `tests/not_run.rs` prints when all tests have run. `tests/all` installs the missing
+//! packages.
 
 #![allow(dead_code)]
 
@@ -10,11 +10,11 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Something that a test needs of the machine.
+/// One such feature.
 pub struct Need {
-    /// What it is called in the list of tests that could not run.
+    /// Its name in the list of tests that could not run.
     name: &'static str,
-    /// A shell command that succeeds where it is there.
+    /// A shell command that succeeds if the machine has it.
     probe: &'static str,
     remedy: &'static str,
 }

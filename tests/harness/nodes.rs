@@ -1,4 +1,4 @@
-//! A cluster of real processes on this machine, each with its own data, output and address.
+//! A cluster of real processes on this machine. Each has its own data directory, output and address.
 
 #![allow(dead_code)]
 
@@ -20,22 +20,22 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A cluster holds this port of its address, so that no other cluster chooses the address.
 const CLAIM_PORT: u16 = 7399;
 
-/// Files of a run by their names.
+/// The files of a run by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Nodes with a vote count from 1; workers have any other number.
+/// Voters are numbered from 1. Any larger number is a worker, a node without a vote.
 pub struct Cluster {
     pub work: Workdir,
-    /// What nodes are started for: `run`, or `retry`.
+    /// The command of all nodes: `run` or `retry`.
     pub command: &'static str,
     peers: Vec<String>,
     settings: Vec<String>,
-    /// What a node is started with besides; the same when it is started again.
+    /// More arguments of single nodes, used at every start.
     more: BTreeMap<usize, Vec<String>>,
     running: BTreeMap<usize, Running>,
-    /// What a node's command stands behind, such as `ip netns exec NAME`.
+    /// A command that runs the node's command, such as `ip netns exec NAME`.
     behind: BTreeMap<usize, Vec<String>>,
-    /// What an operator's commands need besides.
+    /// More arguments of `status`, `cancel` and the other operator commands.
     operator: Vec<String>,
     /// The held port that makes the address this cluster's own.
     claim: Option<TcpListener>,
@@ -56,7 +56,7 @@ fn own_host() -> (String, TcpListener) {
 }
 
 impl Cluster {
-    /// With so many votes; nothing runs yet.
+    /// A cluster with `votes` voters. No process runs yet.
     pub fn of(votes: usize, defs: &str, settings: &[&str]) -> Self {
         let (host, claim) = own_host();
         // Below the ports that the system gives to connections.
@@ -66,7 +66,7 @@ impl Cluster {
         cluster
     }
 
-    /// At these addresses.
+    /// A cluster with voters at these addresses.
     pub fn at(peers: Vec<String>, defs: &str, settings: &[&str]) -> Self {
         Self {
             work: Workdir::with_defs(defs),
@@ -81,12 +81,12 @@ impl Cluster {
         }
     }
 
-    /// Starts a node's command behind another one.
+    /// Lets another command run the node's command.
     pub fn put_behind(&mut self, node: usize, words: &[&str]) {
         self.behind.insert(node, words.iter().map(|word| (*word).to_owned()).collect());
     }
 
-    /// All nodes and the operator have a secret in common.
+    /// Gives all nodes and the operator the same secret.
     pub fn share_secret(&mut self) {
         self.work.write("secret", [b's'; 48]);
         self.settings.push("cluster.secretFile=secret".to_owned());
@@ -97,7 +97,7 @@ impl Cluster {
         self.peers.len()
     }
 
-    /// The numbers of the nodes with a vote.
+    /// The numbers of the voters.
     pub fn seats(&self) -> std::ops::RangeInclusive<usize> {
         1..=self.votes()
     }
@@ -111,13 +111,13 @@ impl Cluster {
         named.map(|(place, at)| format!("{}={at}", place + 1)).collect::<Vec<_>>().join(",")
     }
 
-    /// Words for one node alone, in the place of those it would have.
+    /// More arguments for one node. They replace the defaults of the same options.
     pub fn give(&mut self, node: usize, more: &[&str]) {
         let more = more.iter().map(|word| (*word).to_owned());
         self.more.entry(node).or_default().extend(more);
     }
 
-    /// What a node is started with.
+    /// The arguments that a node is started with.
     pub fn words(&self, node: usize) -> Vec<String> {
         let mut words: Vec<String> = [self.command, "defs", "--cluster"].map(str::to_owned).into();
         let more = self.more.get(&node);
@@ -160,7 +160,10 @@ impl Cluster {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let running = self.work.start_program(words[0], &words[1..], env);
         let before = self.running.insert(node, running);
-        assert!(before.is_none_or(|mut before| before.has_ended()), "node {node} runs already");
+        assert!(
+            before.is_none_or(|mut before| before.has_ended()),
+            "node {node} is already running"
+        );
     }
 
     pub fn start_all(&mut self) {
@@ -169,7 +172,7 @@ impl Cluster {
         }
     }
 
-    /// Starts one more process like that node, which may be running.
+    /// Starts a second process with the same arguments as a node, which may be running.
     pub fn start_beside(&self, node: usize) -> Running {
         let words = self.words(node);
         self.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>())
@@ -183,7 +186,7 @@ impl Cluster {
         self.node(node).signal_if_there(name);
     }
 
-    /// SIGKILL; the process is gone when this returns. False if it had ended by itself.
+    /// Sends SIGKILL and waits until the process is gone. Returns false if it had ended before.
     pub fn kill(&mut self, node: usize) -> bool {
         let running = self.node(node);
         if running.has_ended() {
@@ -202,12 +205,12 @@ impl Cluster {
         self.running.remove(&node).expect("a node that was started").end()
     }
 
-    /// The ends of all nodes with a vote, which come by themselves.
+    /// Waits until all voters have ended.
     pub fn ends(&mut self) -> Vec<Ending> {
         self.seats().map(|node| self.end(node)).collect()
     }
 
-    /// All nodes with a vote end by themselves with this code.
+    /// Waits until all voters have ended, each with this exit code.
     pub fn all_end_with(&mut self, code: i32) -> Vec<Ending> {
         let ends = self.ends();
         for (ending, node) in ends.iter().zip(1..) {
@@ -216,21 +219,22 @@ impl Cluster {
         ends
     }
 
-    /// Runs a command like `status` or `cancel` on a node: exit code, stdout, stderr.
+    /// Runs an operator command on a node. Returns exit code, stdout and stderr, or `None` if the node
+    /// does not answer.
     pub fn ask(&self, node: usize, words: &[&str]) -> Option<(i32, String, String)> {
         let more = self.operator.iter().map(String::as_str);
         let words: Vec<&str> = words.iter().copied().chain(more).collect();
         ask(self.address(node), &words, self.work.root(), ANSWER_TIMEOUT)
     }
 
-    /// What a node says of itself and the others; none if it does not answer.
+    /// The status that a node reports, or `None` if it does not answer.
     pub fn status(&self, node: usize) -> Option<Value> {
         let (code, stdout, _) = self.ask(node, &["status", "--json"])?;
         if code == 0 { serde_json::from_str(&stdout).ok() } else { None }
     }
 
-    /// What the nodes with a vote say of a node. Workers are known by numbers of their own: for them
-    /// it is the first worker.
+    /// The entry of a node in the status that another voter reports. Workers have other numbers there,
+    /// so for a worker this is the entry of the first worker.
     pub fn seen(&self, node: usize) -> Value {
         let is_meant = |seen: &&Value| match node {
             node if node > self.votes() => seen["role"] == "worker",
@@ -241,26 +245,26 @@ impl Cluster {
         status["nodes"].as_array().into_iter().flatten().find(is_meant).cloned().unwrap_or_default()
     }
 
-    /// Waits until the other nodes see a node in a state such as `running`.
+    /// Waits until another node reports this state of a node, such as `running`.
     pub fn wait_for_state(&self, node: usize, state: &str) {
         wait_until(&format!("node {node} is {state}"), || self.seen(node)["state"] == state);
     }
 
-    /// Waits until the other nodes know that a node holds jobs.
+    /// Waits until another node reports that a node holds jobs.
     pub fn wait_for_jobs(&self, node: usize) {
         wait_until(&format!("node {node} holds jobs"), || {
             self.seen(node)["jobs"].as_u64() > Some(0)
         });
     }
 
-    /// Waits until a node has heard the signal that asks it to stop: it is no longer ready.
+    /// Waits until a node that got a signal has begun to stop and is no longer ready.
     pub fn wait_until_stopping(&self, node: usize) {
         wait_until(&format!("node {node} stops"), || {
             self.ask(node, &["status", "--ready"]).is_none_or(|(code, _, _)| code != 0)
         });
     }
 
-    /// The node that says of itself that it leads.
+    /// The node that reports itself as leader.
     pub fn leader(&self) -> Option<usize> {
         self.seats().find(|node| {
             self.status(*node).is_some_and(|status| status["leader"].as_u64() == Some(*node as u64))
@@ -270,16 +274,16 @@ impl Cluster {
     /// Waits for a leader.
     pub fn led(&self) -> usize {
         let mut leader = None;
-        wait_until("a node leads", || {
+        wait_until("a node leads the cluster", || {
             leader = self.leader();
             leader.is_some()
         });
         leader.unwrap()
     }
 
-    /// Waits until so many jobs are done, as any node with a vote tells.
+    /// Waits until any voter reports at least `jobs` finished jobs.
     pub fn done(&self, jobs: u64) {
-        wait_until("some jobs are done", || {
+        wait_until("enough jobs are done", || {
             self.seats().any(|node| {
                 let status = self.status(node);
                 status.is_some_and(|status| status["run"]["done"].as_u64() >= Some(jobs))
@@ -287,7 +291,7 @@ impl Cluster {
         });
     }
 
-    /// The files of a node's latest run.
+    /// The files of the latest run of a node.
     pub fn files(&self, node: usize) -> Files {
         files_below(&self.work.path(&format!("o{node}/latest")))
     }
@@ -296,7 +300,7 @@ impl Cluster {
         serde_json::from_str(&self.work.read(&format!("r{node}.json"))).expect("a report")
     }
 
-    /// A run without a cluster, in its own directories.
+    /// Runs the same definitions without a cluster, in separate directories.
     pub fn solo(&self, code: i32) -> Files {
         let mut words: Vec<&str> = vec![
             "run",
@@ -316,7 +320,7 @@ impl Cluster {
         files_below(&self.work.path("solo-out/latest"))
     }
 
-    /// The data directory of every node with a vote is whole.
+    /// Checks the data directories of all voters with `fsck`.
     pub fn fsck(&self) {
         for node in self.seats() {
             let ending = self.work.spoonbill(&["fsck", "--data-dir", &format!("d{node}")]);
@@ -327,30 +331,30 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // A node that is stopped would not hear of its end.
+        // SIGKILL ends a node that was stopped by SIGSTOP, too.
         self.running.clear();
         if std::thread::panicking() {
             self.work.keep();
-            println!("kept for you: {}", self.work.root().display());
+            println!("the files of the cluster are kept in {}", self.work.root().display());
         }
     }
 }
 
-/// Runs a command on the node at that address, with a patience of our own.
+/// Runs an operator command on the node at an address, and gives up after `timeout`.
 pub fn ask(
     address: &str,
     words: &[&str],
     root: &Path,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<(i32, String, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spoonbill"));
     command.args(words).args(["--addr", address]).current_dir(root);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let pid = child.id();
-    let (tell, told) = channel();
-    std::thread::spawn(move || tell.send(child.wait_with_output().unwrap()).ok());
-    let Ok(output) = told.recv_timeout(patience) else {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output().unwrap()).ok());
+    let Ok(output) = receiver.recv_timeout(timeout) else {
         send_signal("KILL", pid);
         return None;
     };
@@ -358,7 +362,7 @@ pub fn ask(
     Some((output.status.code()?, text(&output.stdout), text(&output.stderr)))
 }
 
-/// All files below a folder, by their names from there.
+/// All files below a folder, by their paths relative to it.
 pub fn files_below(folder: &Path) -> Files {
     let mut found = Files::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,4 +1,4 @@
-//! An ending as text for a snapshot: what changes from run to run is replaced.
+//! Turns the output of a process into text for a snapshot. Whatever differs from run to run is replaced.
 
 use super::{Ending, Workdir};
 
@@ -18,7 +18,7 @@ impl Ending {
     }
 }
 
-/// Text without the paths, ports, times and memory of this run.
+/// Replaces paths, ports, times and memory sizes of this run with placeholders.
 pub fn filtered(text: &str, work: &Workdir) -> String {
     let text = text.replace(work.root().to_str().unwrap(), "[dir]");
     let text = after(&text, "127.0.0.1:", "[port]", |letter| letter.is_ascii_digit());
@@ -27,12 +27,12 @@ pub fn filtered(text: &str, work: &Workdir) -> String {
     after(&text, "    memory  ", "[memory]", |letter| letter.is_ascii_digit())
 }
 
-/// Puts a word in the place of the letters that follow a mark.
-fn after(text: &str, mark: &str, word: &str, goes: impl Fn(char) -> bool) -> String {
+/// Replaces the characters that follow a mark with a placeholder.
+fn after(text: &str, mark: &str, word: &str, replaced: impl Fn(char) -> bool) -> String {
     let mut parts = text.split(mark);
     let mut made = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let rest = part.trim_start_matches(&goes);
+        let rest = part.trim_start_matches(&replaced);
         let put = if rest.len() == part.len() { "" } else { word };
         made.extend([mark, put, rest]);
     }

@@ -1,7 +1,7 @@
-//! A real web server for tests, with every fault that a site can have.
+//! A web server for tests, with every fault that a site can have.
 //!
-//! Plain threads and nothing but std, so that any test crate can include it. It listens on port 0 of
-//! a loopback address; several hosts are several addresses: `Site::start_on("127.0.0.2")`.
+//! It uses plain threads and nothing but std, so that any test crate can include it. The system
+//! chooses its port. Several hosts are several loopback addresses: `Site::start_on("127.0.0.2")`.
 
 #![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::must_use_candidate, clippy::return_self_not_must_use)]
@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 
 pub use response::{Gate, Request, Response, gzip};
 
-/// One request as the site saw it.
+/// One request in the log of the site.
 #[derive(Debug, Clone)]
 pub struct Hit {
     pub path: String,
     /// When the head of the request was read.
     pub at: Instant,
-    /// Just before the last byte of the answer left, or now if it is not complete yet.
+    /// When the last byte of the answer was about to be sent. While the answer is not complete: now.
     pub end: Instant,
-    /// Requests in the works when it came, itself included.
+    /// Requests that had no complete answer at that time, this one included.
     pub in_flight: usize,
-    /// Who asked.
+    /// The address of the client.
     pub from: Option<IpAddr>,
 }
 
@@ -55,7 +55,7 @@ pub fn pauses_missed_max(requests: usize) -> f64 {
     (requests as f64 / 8.0).max(2.0)
 }
 
-/// A request: what [`Hit`] tells of it, as far as it is known.
+/// The fields of a [`Hit`] that are known so far.
 struct Seen {
     path: String,
     at: Instant,
@@ -79,25 +79,25 @@ struct State {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Rung when the site stops, so that no pause outlives it.
-    bell: Condvar,
+    /// Notified when the site stops, which ends all pauses.
+    stop: Condvar,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A behaviour that panics fails its own test; the others may go on.
+        // A behaviour that panics fails its own test and must not stop the site.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Sleeps; false if the site stopped meanwhile.
+    /// Sleeps. Returns false if the site stops meanwhile.
     fn pause(&self, time: Duration) -> bool {
         let state = self.state();
-        let (state, _) = self.bell.wait_timeout_while(state, time, |s| !s.stopped).unwrap();
+        let (state, _) = self.stop.wait_timeout_while(state, time, |s| !s.stopped).unwrap();
         !state.stopped
     }
 }
 
-/// A running site; it stops when dropped.
+/// A running site. It stops when dropped.
 pub struct Site {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -109,7 +109,7 @@ impl Site {
         Self::start_on("127.0.0.1")
     }
 
-    /// Starts on another loopback address, which is another host to a client.
+    /// Starts on another loopback address, which is another host for a client.
     pub fn start_on(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -128,23 +128,23 @@ impl Site {
         self.address.to_string()
     }
 
-    /// Serves a page in UTF-8.
+    /// Serves an HTML page in UTF-8.
     pub fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
         self.answer(path, Response::html(body));
     }
 
-    /// Gives the same answer each time.
+    /// Sends the same answer each time.
     pub fn answer(&self, path: &str, response: Response) {
         self.on(path, move |_, _| response.clone());
     }
 
-    /// Gives one answer so many times, and then another.
+    /// Sends the first answer `times` times, and then the other one.
     pub fn recovers(&self, path: &str, times: usize, first: Response, then: Response) {
         self.on(path, move |_, nth| if nth <= times { first.clone() } else { then.clone() });
     }
 
-    /// Behaves as told; `nth` counts the requests for this path from 1. A path with a query is
-    /// looked up whole, then without the query.
+    /// Answers requests for a path with a function of the request and its number, counted from 1 for
+    /// each path. A path with a query is looked up whole, then without the query.
     pub fn on<F>(&self, path: &str, behaviour: F)
     where
         F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
@@ -152,7 +152,7 @@ impl Site {
         self.shared.state().behaviours.insert(path.to_owned(), Arc::new(behaviour));
     }
 
-    /// Behaves as told on all other paths, instead of status 404.
+    /// Answers requests for all other paths with a function, instead of status 404.
     pub fn otherwise<F>(&self, behaviour: F)
     where
         F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
@@ -160,7 +160,7 @@ impl Site {
         self.shared.state().otherwise = Some(Arc::new(behaviour));
     }
 
-    /// All requests, in the order they came.
+    /// All requests in the order of their arrival.
     pub fn log(&self) -> Vec<Hit> {
         let now = Instant::now();
         let state = self.shared.state();
@@ -174,12 +174,12 @@ impl Site {
         state.hits.iter().map(hit).collect()
     }
 
-    /// Requests for one path, its query included.
+    /// The number of requests for one path with its query.
     pub fn hits(&self, path: &str) -> usize {
         self.shared.state().counts.get(path).copied().unwrap_or(0)
     }
 
-    /// The most requests in the works at the same time.
+    /// The largest number of requests that waited for their answers at the same time.
     pub fn max_parallel(&self) -> usize {
         let state = self.shared.state();
         state.hits.iter().map(|hit| hit.in_flight).max().unwrap_or(0)
@@ -198,7 +198,7 @@ impl Site {
         }
     }
 
-    /// Connections taken so far, to see whether clients keep them.
+    /// The number of accepted connections, which shows whether clients reuse them.
     pub fn connections(&self) -> usize {
         self.shared.state().connections
     }
@@ -229,12 +229,12 @@ impl Drop for Site {
             let mut state = self.shared.state();
             state.stopped = true;
             for stream in state.open.values() {
-                // Gone already is as good.
+                // The client may have closed it before.
                 stream.shutdown(Shutdown::Both).ok();
             }
         }
-        self.shared.bell.notify_all();
-        // Wakes the listener, which looks at `stopped` after every connection.
+        self.shared.stop.notify_all();
+        // Wakes the listener, which checks `stopped` after every connection.
         TcpStream::connect(self.address).ok();
         if let Some(listener) = self.listener.take() {
             listener.join().ok();
@@ -260,7 +260,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         workers.retain(|worker| !worker.is_finished());
         let theirs = Arc::clone(shared);
         workers.push(std::thread::spawn(move || {
-            // The client went away: no affair of the site's.
+            // An error means that the client has closed the connection.
             wire::serve(stream, &theirs).ok();
             if let Some(twin) = theirs.state().open.remove(&id) {
                 twin.shutdown(Shutdown::Both).ok();

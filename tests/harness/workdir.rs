@@ -1,4 +1,4 @@
-//! A directory of one test, and the binary run in it under a deadline.
+//! The working directory of one test, and processes that run in it with a deadline.
 
 #![allow(dead_code, clippy::missing_panics_doc)]
 
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longest time anything in a test may take; far beyond what a loaded machine needs.
+/// Longest time that a test waits for anything. A busy machine needs far less.
 pub const DEADLINE: Duration = Duration::from_mins(5);
 
-/// Settings of most tests: quick on a site that can bear it.
+/// Settings of most tests: no pause between requests, short retries and a fixed date.
 const QUICK: [&str; 3] = [
     "loader.fetch.delay=0",
     "loader.retry.backoff=20ms",
@@ -31,21 +31,21 @@ pub fn wait_until(what: &str, mut fact: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
-/// A directory that goes away with the test.
+/// A directory that is removed at the end of the test.
 pub struct Workdir {
     dir: TempDir,
 }
 
-/// What a process left behind.
+/// The exit code and the output of a process that has ended.
 #[derive(Debug)]
 pub struct Ending {
-    /// Exit code; 128 + number for a signal it did not catch.
+    /// The exit code, or 128 + the number of the signal that killed the process.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// A process at work; killed when the test gives up on it.
+/// A running process. It is killed when this value is dropped.
 pub struct Running {
     pid: u32,
     ended: Receiver<ExitStatus>,
@@ -59,7 +59,7 @@ impl Workdir {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// With definitions in `defs/job.yml`.
+    /// A directory with definitions in `defs/job.yml`.
     pub fn with_defs(defs: &str) -> Self {
         let work = Self::new();
         work.write("defs/job.yml", defs);
@@ -70,7 +70,7 @@ impl Workdir {
         self.dir.path().join(name)
     }
 
-    /// Leaves everything where it is, for whoever wants to know why a test failed.
+    /// Keeps the directory after the test, so that the cause of a failure can be found.
     pub fn keep(&mut self) {
         self.dir.disable_cleanup(true);
     }
@@ -85,7 +85,7 @@ impl Workdir {
         fs::write(path, content).unwrap();
     }
 
-    /// Content of a file; empty if there is none.
+    /// The content of a file, or an empty text if it does not exist.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl Workdir {
         self.path(name).exists()
     }
 
-    /// Names in a directory, sorted.
+    /// The names in a directory, sorted.
     pub fn list(&self, name: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(name)) else {
             return Vec::new();
@@ -116,7 +116,7 @@ impl Workdir {
 
     /// Starts any program, such as a shell that starts the binary.
     pub fn start_program(&self, name: &str, arguments: &[&str], env: &[(&str, &str)]) -> Running {
-        // Beside the directory's own files, but for each process its own.
+        // Each process gets its own two files.
         let log = |stream: &str| {
             let number = self.list(".logs").len();
             self.path(&format!(".logs/{number}-{stream}"))
@@ -138,10 +138,10 @@ impl Workdir {
             .spawn()
             .unwrap();
         let pid = child.id();
-        let (tell, ended) = channel();
+        let (sender, ended) = channel();
         std::thread::spawn(move || {
-            // A test that gave up listens no more.
-            tell.send(child.wait().unwrap()).ok();
+            // The test may have ended meanwhile.
+            sender.send(child.wait().unwrap()).ok();
         });
         Running { pid, ended, stdout, stderr, status: None }
     }
@@ -151,7 +151,7 @@ impl Workdir {
         self.start(arguments).end()
     }
 
-    /// Starts `run` on `defs` without politeness, with further settings (`key=value`) or flags.
+    /// Starts `run defs` with the quick settings and further settings (`key=value`) or options.
     pub fn start_run(&self, more: &[&str]) -> Running {
         self.start(&arguments_of("run", more).iter().map(String::as_str).collect::<Vec<_>>())
     }
@@ -164,7 +164,7 @@ impl Workdir {
         self.spoonbill(&arguments_of("retry", more).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Runs and expects success; gives the rows in the order of the file.
+    /// Runs to the end, expects success and returns the rows in the order of the file.
     pub fn rows(&self, more: &[&str]) -> Vec<String> {
         let ending = self.run(more);
         assert_eq!(ending.code, 0, "{ending:?}");
@@ -175,7 +175,7 @@ impl Workdir {
         self.read(name).lines().map(str::to_owned).collect()
     }
 
-    /// Rows of the newest run, sorted.
+    /// The rows of the latest run, sorted.
     pub fn latest(&self) -> Vec<String> {
         let mut rows = self.lines("output/latest/data.txt");
         rows.sort();
@@ -208,15 +208,15 @@ impl Running {
         assert!(send_signal(name, self.pid), "signal {name} could not be sent");
     }
 
-    /// Waits for the end; past the deadline the process is killed and the test fails.
+    /// Waits for the end. At the deadline the process is killed and the test fails.
     pub fn end(mut self) -> Ending {
         let ended = self.ends_within(DEADLINE);
         let (stdout, stderr) = (self.stdout(), self.stderr());
-        assert!(ended, "the process hangs; it said:\n{stdout}\n{stderr}");
+        assert!(ended, "the process does not end; its output:\n{stdout}\n{stderr}");
         Ending { code: self.code().unwrap(), stdout, stderr }
     }
 
-    /// Sends a signal unless the process has ended meanwhile: its number may be another's then.
+    /// Sends a signal unless the process has ended: its number may belong to another process then.
     pub fn signal_if_there(&mut self, name: &str) {
         if self.has_ended() {
             return;
@@ -224,7 +224,7 @@ impl Running {
         send_signal(name, self.pid);
     }
 
-    /// Waits no longer than that for the end.
+    /// Waits for the end, but no longer than the limit. Returns whether the process has ended.
     pub fn ends_within(&mut self, limit: Duration) -> bool {
         if self.status.is_none() {
             self.status = self.ended.recv_timeout(limit).ok();
@@ -239,21 +239,21 @@ impl Running {
         self.status.is_some()
     }
 
-    /// The exit code, once it is known; 128 + number for a signal it did not catch.
+    /// The exit code of a process that has ended, as in [`Ending::code`].
     pub fn code(&self) -> Option<i32> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.status?;
         status.code().or_else(|| status.signal().map(|number| 128 + number))
     }
 
-    /// Whether it has ended by a signal that it did not catch.
+    /// Whether a signal killed the process.
     pub fn was_killed(&self) -> bool {
         use std::os::unix::process::ExitStatusExt;
         self.status.is_some_and(|status| status.signal().is_some())
     }
 
-    /// Whether it has said that it wants to hear of SIGTERM.
-    pub fn hears_term(&self) -> bool {
+    /// Whether the process has installed its handler for SIGTERM.
+    pub fn catches_term(&self) -> bool {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -279,7 +279,6 @@ pub fn send_signal(name: &str, pid: u32) -> bool {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.has_ended() {
-            // Gone already is as good.
             send_signal("KILL", self.pid);
         }
     }

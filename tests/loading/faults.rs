@@ -79,7 +79,10 @@ fn a_lasting_server_error_fails_the_page_with_the_number_of_attempts() {
 fn broken_connections_are_retried() {
     assert_eq!(recovers(1, Response::hang_up(), &[]).0, 2);
     assert_eq!(recovers(1, Response::html(titled("half")).cut_after(9), &[]).0, 2);
-    assert_eq!(recovers(1, Response::naked("SSH-2.0-OpenSSH\r\n"), &["job.attempts.max=9"]).0, 2);
+    assert_eq!(
+        recovers(1, Response::raw_bytes("SSH-2.0-OpenSSH\r\n"), &["job.attempts.max=9"]).0,
+        2
+    );
 }
 
 #[test]

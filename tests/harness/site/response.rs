@@ -1,4 +1,4 @@
-//! What a site says: pages, statuses and faults.
+//! Answers of a site: pages, statuses and faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,11 +31,11 @@ impl Gate {
     }
 }
 
-/// What came in.
+/// A request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// With its query, as sent.
+    /// The path with its query, as sent.
     pub path: String,
     pub headers: Vec<(String, String)>,
 }
@@ -50,23 +50,23 @@ impl Request {
 #[derive(Debug, Clone)]
 pub(super) enum Body {
     Bytes(Vec<u8>),
-    /// So many bytes, made as they are sent.
+    /// This many bytes, generated while they are sent.
     Generated(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length,
-    /// A `Content-Length` that need not be true.
+    /// A `Content-Length` that may be wrong.
     LengthOf(u64),
     Chunked,
-    /// No length: the end of the connection is the end of the body.
+    /// No length: the body ends with the connection.
     UntilClose,
-    /// The bytes are the whole answer, head and all.
-    Naked,
+    /// The bytes are the whole answer, status line and headers included.
+    Raw,
 }
 
-/// What goes out. Build one with `html`, `status`, `redirect` and so on, then add faults.
+/// An answer. Build one with `html`, `status`, `redirect` and so on, then add faults.
 #[derive(Debug, Clone)]
 pub struct Response {
     status: u16,
@@ -96,12 +96,12 @@ impl Response {
         }
     }
 
-    /// A page in UTF-8 that says so.
+    /// A page in UTF-8, with the charset in its header.
     pub fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::raw(&[("Content-Type", "text/html; charset=utf-8")], body)
     }
 
-    /// A page in UTF-8, sent as gzip.
+    /// A page in UTF-8, compressed with gzip.
     pub fn gzip(body: &[u8]) -> Self {
         Self::raw(
             &[("Content-Type", "text/html; charset=utf-8"), ("Content-Encoding", "gzip")],
@@ -109,7 +109,7 @@ impl Response {
         )
     }
 
-    /// A status with a short page about it.
+    /// A status with a short page.
     pub fn status(status: u16) -> Self {
         let page = format!("<title>{status}</title>");
         let mut response = Self::raw(&[("Content-Type", "text/html")], page);
@@ -119,7 +119,7 @@ impl Response {
         response.with_status(status)
     }
 
-    /// Status 429 or 503 and the like, with `Retry-After`.
+    /// A status such as 429 or 503 with `Retry-After`.
     pub fn busy(status: u16, retry_after: &str) -> Self {
         Self::status(status).header("Retry-After", retry_after)
     }
@@ -128,28 +128,28 @@ impl Response {
         Self::status(302).header("Location", to)
     }
 
-    /// So many bytes of a page, which never lie in memory at once.
+    /// A page of this size, which is never in memory as a whole.
     pub fn huge(bytes: u64) -> Self {
         let mut response = Self::html("");
         response.body = Body::Generated(bytes);
         response
     }
 
-    /// Bytes that need not be HTTP at all; the connection closes after them.
-    pub fn naked(bytes: impl Into<Vec<u8>>) -> Self {
+    /// Bytes that may be no HTTP at all. The connection closes after them.
+    pub fn raw_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let mut response = Self::raw(&[], bytes);
-        response.framing = Framing::Naked;
+        response.framing = Framing::Raw;
         response
     }
 
-    /// Closes the connection without an answer.
+    /// No answer: the connection closes.
     pub fn hang_up() -> Self {
-        Self::naked("")
+        Self::raw_bytes("")
     }
 
-    /// Takes the request and never says a word.
+    /// Accepts the request and never answers.
     pub fn silence() -> Self {
-        let mut response = Self::naked("");
+        let mut response = Self::raw_bytes("");
         response.silent = true;
         response
     }
@@ -164,31 +164,31 @@ impl Response {
         self
     }
 
-    /// Waits before the head.
+    /// Waits before the first byte of the answer.
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
         self
     }
 
-    /// Waits before the head until the gate lets this number through.
+    /// Waits before the first byte of the answer until the gate lets this number through.
     pub fn held_by(mut self, gate: &Gate, number: usize) -> Self {
         self.held = Some((gate.clone(), number));
         self
     }
 
-    /// Sends the body in pieces of so many bytes, with a pause before each.
+    /// Sends the body in pieces of `piece` bytes, with a pause before each.
     pub fn drip(mut self, piece: usize, pause: Duration) -> Self {
         self.drip = Some((piece.max(1), pause));
         self
     }
 
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     pub fn cut_after(mut self, bytes: u64) -> Self {
         self.cut_after = Some(bytes);
         self
     }
 
-    /// Claims a length that need not be true; the connection closes after the body.
+    /// Sends this `Content-Length`, right or wrong. The connection closes after the body.
     pub fn claim_length(mut self, bytes: u64) -> Self {
         self.framing = Framing::LengthOf(bytes);
         self
@@ -216,7 +216,7 @@ impl Response {
     }
 
     pub(super) fn head(&self) -> Vec<u8> {
-        if self.framing == Framing::Naked {
+        if self.framing == Framing::Raw {
             return Vec::new();
         }
         let mut lines = vec![format!("HTTP/1.1 {} {}", self.status, reason(self.status))];
@@ -227,7 +227,7 @@ impl Response {
             Framing::LengthOf(bytes) => lines.push(format!("Content-Length: {bytes}")),
             Framing::Chunked => lines.push("Transfer-Encoding: chunked".to_owned()),
             Framing::UntilClose => lines.push("Connection: close".to_owned()),
-            Framing::Naked => {}
+            Framing::Raw => {}
         }
         (lines.join("\r\n") + "\r\n\r\n").into_bytes()
     }
@@ -240,7 +240,7 @@ impl Response {
     }
 }
 
-/// Bytes in gzip's clothes: stored, not compressed, which needs no crate.
+/// The bytes in the gzip format. They are stored, not compressed, which needs no crate.
 pub fn gzip(body: &[u8]) -> Vec<u8> {
     const BLOCK_MAX: usize = 0xFFFF;
     let mut out = vec![0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];

@@ -1,4 +1,4 @@
-//! One connection: requests in, answers out, and the faults between.
+//! Serves one connection: reads requests and sends answers with their faults.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -15,7 +15,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         let flight = Flight::start(shared, &request, from);
         let response = flight.decide(&request);
         if response.silent {
-            // Until the client gives up or the site stops; both end the read.
+            // The read ends when the client gives up or the site stops.
             return io::copy(&mut reader, &mut io::sink()).map(drop);
         }
         if !shared.pause(response.delay) || !wait_at_gate(shared, &response) {
@@ -30,7 +30,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// False if the site stopped meanwhile.
+/// Waits until the gate lets the answer through. Returns false if the site stops meanwhile.
 fn wait_at_gate(shared: &Shared, response: &Response) -> bool {
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     while response.held.as_ref().is_some_and(|(gate, number)| gate.holds(*number)) {
@@ -66,8 +66,8 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
     Ok(Some(request))
 }
 
-/// A request in the works. It ends before the last byte is sent: a client that has its answer may
-/// ask again at once, and must not seem to ask twice at the same time.
+/// A request without a complete answer. It ends before the last byte is sent: a client that has its
+/// answer may send the next request at once, and the two must not overlap in the log.
 struct Flight<'a> {
     shared: &'a Shared,
     hit: usize,
@@ -88,7 +88,7 @@ impl<'a> Flight<'a> {
         Self { shared, hit, nth }
     }
 
-    /// Asks the behaviour, without the lock: it may look at the site itself.
+    /// Asks the behaviour for the answer. The lock is free, because a behaviour may use the site.
     fn decide(&self, request: &Request) -> Response {
         let bare = request.path.split('?').next().unwrap_or_default();
         let behaviour = {
@@ -127,7 +127,7 @@ fn send(
     loop {
         let size = (end - at).min(most as u64) as usize;
         if size > 0 && !pause.is_zero() {
-            // What is ready goes out before the pause.
+            // Bytes that are ready are sent before the pause.
             stream.write_all(&wire)?;
             wire.clear();
             if !shared.pause(pause) {
