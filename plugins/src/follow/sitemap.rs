@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use crate::html::xml_reader::{XmlPart, XmlReader, resolved};
 use crate::loader::charset;
 
 /// What a sitemap says.
@@ -29,6 +30,13 @@ pub struct SitemapLimits {
 /// Elements inside each other that a sitemap may have.
 const DEPTH_MAX: usize = 64;
 
+/// Bytes after which an address is not read on.
+const URL_BYTES_MAX: usize = 64 * 1024;
+
+/// The elements around the address of a page, and of a further sitemap.
+const PAGE_ADDRESS: [&str; 3] = ["urlset", "url", "loc"];
+const INDEX_ADDRESS: [&str; 3] = ["sitemapindex", "sitemap", "loc"];
+
 impl Sitemap {
     /// Reads a sitemap, or tells why it is none.
     ///
@@ -51,12 +59,64 @@ impl Sitemap {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let mut sitemap = Self::default();
         if text.starts_with('<') {
-            let mut scanner = Scanner { text, at: 0, open: Vec::new() };
-            scanner.scan(&mut sitemap, limits.urls_max)?;
+            sitemap.xml(text, limits.urls_max)?;
         } else {
             sitemap.lines(text, limits.urls_max)?;
         }
         Ok(sitemap)
+    }
+
+    fn xml(&mut self, xml: &str, urls_max: usize) -> Result<(), String> {
+        let mut reader = XmlReader::new(xml);
+        // Local names of the elements that are open.
+        let mut open: Vec<&str> = Vec::new();
+        let mut root = None;
+        let mut url = String::new();
+        loop {
+            let part = reader.next();
+            if reader.is_cut {
+                return Err(String::from("the sitemap is cut off in the middle of a tag"));
+            }
+            let is_index = root == Some("sitemapindex");
+            let is_address = open == if is_index { INDEX_ADDRESS } else { PAGE_ADDRESS };
+            match part {
+                Some(XmlPart::Start { name, is_empty }) => {
+                    let name = name.rsplit(':').next().unwrap_or_default();
+                    let root = *root.get_or_insert(name);
+                    if !matches!(root, "urlset" | "sitemapindex") {
+                        return Err(format!("this is no sitemap: it begins with `<{root}>`"));
+                    }
+                    if !is_empty && open.len() >= DEPTH_MAX {
+                        return Err(String::from("the sitemap is nested too deeply"));
+                    }
+                    if !is_empty {
+                        open.push(name);
+                    }
+                }
+                Some(XmlPart::Text(text)) if is_address && url.len() < URL_BYTES_MAX => {
+                    url.push_str(&resolved(&xml[text], true));
+                }
+                Some(XmlPart::CData(text)) if is_address && url.len() < URL_BYTES_MAX => {
+                    url.push_str(&xml[text]);
+                }
+                Some(XmlPart::End { .. }) => {
+                    if is_address {
+                        self.add(is_index, url.trim(), urls_max);
+                        url.clear();
+                    }
+                    open.pop();
+                    if open.is_empty() {
+                        return Ok(());
+                    }
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        match root {
+            Some(root) => Err(format!("the sitemap is cut off: `<{root}>` does not end")),
+            None => Err(String::from("this is no sitemap: it has no element")),
+        }
     }
 
     fn lines(&mut self, text: &str, urls_max: usize) -> Result<(), String> {
@@ -68,7 +128,7 @@ impl Sitemap {
                     "this is no sitemap: neither XML nor a list of addresses",
                 ));
             }
-            self.add(false, line.to_owned(), urls_max);
+            self.add(false, line, urls_max);
         }
         if self.pages.is_empty() {
             return Err(String::from("this is no sitemap: it is empty"));
@@ -76,13 +136,16 @@ impl Sitemap {
         Ok(())
     }
 
-    fn add(&mut self, is_sitemap: bool, url: String, urls_max: usize) {
+    fn add(&mut self, is_sitemap: bool, url: &str, urls_max: usize) {
+        if url.is_empty() {
+            return;
+        }
         if self.pages.len() + self.sitemaps.len() >= urls_max {
             self.beyond += 1;
         } else if is_sitemap {
-            self.sitemaps.push(url);
+            self.sitemaps.push(url.to_owned());
         } else {
-            self.pages.push(url);
+            self.pages.push(url.to_owned());
         }
     }
 }
@@ -103,195 +166,6 @@ fn unpacked(body: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
         ));
     }
     Ok(Cow::Owned(bytes))
-}
-
-/// Goes once through the text of a sitemap.
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
-    /// Local names of the elements that are open.
-    open: Vec<&'a str>,
-}
-
-/// A piece of XML.
-enum Piece<'a> {
-    Start { name: &'a str, empty: bool },
-    End,
-    Text(Cow<'a, str>),
-}
-
-impl<'a> Scanner<'a> {
-    fn scan(&mut self, sitemap: &mut Sitemap, urls_max: usize) -> Result<(), String> {
-        let mut url = String::new();
-        let mut root = None;
-        while let Some(piece) = self.next()? {
-            match piece {
-                Piece::Start { name, empty } => {
-                    let root = *root.get_or_insert(name);
-                    if !matches!(root, "urlset" | "sitemapindex") {
-                        return Err(format!("this is no sitemap: it begins with `<{root}>`"));
-                    }
-                    if !empty && self.open.len() >= DEPTH_MAX {
-                        return Err(String::from("the sitemap is nested too deeply"));
-                    }
-                    if !empty {
-                        self.open.push(name);
-                    }
-                }
-                Piece::Text(text) => {
-                    if self.is_address() && url.len() < 64 * 1024 {
-                        url.push_str(&text);
-                    }
-                }
-                Piece::End => {
-                    if self.is_address() {
-                        let found = std::mem::take(&mut url);
-                        let found = found.trim();
-                        if !found.is_empty() {
-                            let is_sitemap = root == Some("sitemapindex");
-                            sitemap.add(is_sitemap, found.to_owned(), urls_max);
-                        }
-                    }
-                    self.open.pop();
-                    if self.open.is_empty() {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        match root {
-            Some(root) => Err(format!("the sitemap is cut off: `<{root}>` does not end")),
-            None => Err(String::from("this is no sitemap: it has no element")),
-        }
-    }
-
-    /// Whether an address stands here: `urlset/url/loc` or `sitemapindex/sitemap/loc`.
-    fn is_address(&self) -> bool {
-        matches!(self.open[..], ["urlset", "url", "loc"] | ["sitemapindex", "sitemap", "loc"])
-    }
-
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn next(&mut self) -> Result<Option<Piece<'a>>, String> {
-        loop {
-            let rest = self.rest();
-            if rest.is_empty() {
-                return Ok(None);
-            }
-            if !rest.starts_with('<') {
-                let end = rest.find('<').unwrap_or(rest.len());
-                self.at += end;
-                return Ok(Some(Piece::Text(resolved(&rest[..end]))));
-            }
-            if let Some(data) = rest.strip_prefix("<![CDATA[") {
-                let end = data.find("]]>").ok_or_else(cut)?;
-                self.at += end + "<![CDATA[".len() + "]]>".len();
-                return Ok(Some(Piece::Text(Cow::Borrowed(&data[..end]))));
-            }
-            let skipped = if rest.starts_with("<!--") {
-                Some(rest.find("-->").ok_or_else(cut)? + 3)
-            } else if rest.starts_with("<?") {
-                Some(rest.find("?>").ok_or_else(cut)? + 2)
-            } else if rest.starts_with("<!") {
-                Some(doctype_end(rest).ok_or_else(cut)?)
-            } else {
-                None
-            };
-            if let Some(length) = skipped {
-                self.at += length;
-                continue;
-            }
-            return self.tag(rest).map(Some);
-        }
-    }
-
-    fn tag(&mut self, rest: &'a str) -> Result<Piece<'a>, String> {
-        let length = tag_end(rest).ok_or_else(cut)?;
-        self.at += length;
-        let inner = &rest[1..length - 1];
-        if inner.starts_with('/') {
-            return Ok(Piece::End);
-        }
-        let name = inner.split(|letter: char| letter.is_whitespace() || letter == '/').next();
-        let name = name.unwrap_or_default();
-        let local = name.rsplit(':').next().unwrap_or_default();
-        Ok(Piece::Start { name: local, empty: inner.ends_with('/') })
-    }
-}
-
-fn cut() -> String {
-    String::from("the sitemap is cut off in the middle of a tag")
-}
-
-/// The length of a tag, its quoted values skipped.
-fn tag_end(tag: &str) -> Option<usize> {
-    let mut quote = None;
-    for (at, byte) in tag.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return Some(at + 1),
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The length of a doctype, with the declarations inside it.
-fn doctype_end(doctype: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, byte) in doctype.bytes().enumerate() {
-        match byte {
-            b'[' => depth += 1,
-            b']' => depth = depth.saturating_sub(1),
-            b'>' if depth == 0 => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The text with its entities replaced; an unknown one stays as it is.
-fn resolved(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let known = rest.bytes().take(12).position(|byte| byte == b';');
-        if let Some((letter, end)) = known.and_then(|end| Some((entity(&rest[1..end])?, end))) {
-            out.push(letter);
-            rest = &rest[end + 1..];
-        } else {
-            out.push('&');
-            rest = &rest[1..];
-        }
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-fn entity(name: &str) -> Option<char> {
-    match name {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                None => number.parse().ok()?,
-            };
-            char::from_u32(code)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod table;
 mod tokens;
 mod tree;
 mod xml;
+pub(crate) mod xml_reader;
 
 use std::sync::OnceLock;
 use std::time::Instant;

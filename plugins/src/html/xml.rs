@@ -1,12 +1,14 @@
 //! Pages that are XML, such as feeds. Names keep their letters, a CDATA section is text, and every
 //! element ends where its end tag stands. What is not well-formed is read as far as it makes sense.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::time::Instant;
 
-use super::charref::reference;
 use super::name::{NameId, NameInterner, Namespace};
 use super::tree::{InsertPosition, Range32, TreeBuilder};
+use super::xml_reader::{XmlPart, XmlReader, resolved};
 use super::{AttributeEntry, Document, TreeError, TreeLimits};
 
 /// Parts of a page between two looks at the clock.
@@ -18,7 +20,7 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
     if page.len() > u32::MAX as usize / 8 {
         return Err(TreeError::TooLong);
     }
-    let mut reader = Reader {
+    let mut builder = XmlTreeBuilder {
         page,
         extra: String::new(),
         tree: TreeBuilder::new(page.len()),
@@ -26,19 +28,19 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
         open: Vec::new(),
         counts: HashMap::new(),
     };
-    reader.run(limits)?;
-    reader.tree.join_pieces(page, &mut reader.extra);
-    if !reader.tree.number_nodes(limits.depth_max) {
+    builder.run(limits)?;
+    builder.tree.join_pieces(page, &mut builder.extra);
+    if !builder.tree.number_nodes(limits.depth_max) {
         return Err(TreeError::TooDeep(limits.depth_max));
     }
-    let text = [page, &reader.extra].concat();
-    let names = reader.names.into_others();
-    Ok(Document::new(reader.tree.nodes, reader.tree.attributes, names, text))
+    let text = [page, &builder.extra].concat();
+    let names = builder.names.into_others();
+    Ok(Document::new(builder.tree.nodes, builder.tree.attributes, names, text))
 }
 
-struct Reader<'p> {
+struct XmlTreeBuilder<'p> {
     page: &'p str,
-    /// Texts that do not stand so in the page.
+    /// Texts that the page spells otherwise.
     extra: String,
     tree: TreeBuilder,
     names: NameInterner,
@@ -47,11 +49,12 @@ struct Reader<'p> {
     counts: HashMap<u32, usize>,
 }
 
-impl Reader<'_> {
+impl XmlTreeBuilder<'_> {
     fn run(&mut self, limits: TreeLimits) -> Result<(), TreeError> {
-        let (mut at, mut steps) = (0, 0_usize);
-        while at < self.page.len() {
-            at = self.step(at);
+        let mut reader = XmlReader::new(self.page);
+        let mut steps = 0_usize;
+        while let Some(part) = reader.next() {
+            self.add(part, &reader.attributes);
             steps += 1;
             if self.tree.nodes.len() > limits.nodes_max {
                 return Err(TreeError::TooManyNodes(limits.nodes_max));
@@ -67,163 +70,58 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads one text or tag; gives where the next one starts.
-    fn step(&mut self, at: usize) -> usize {
-        let rest = &self.page[at..];
-        let past = |start: &str, end: &str| {
-            let inside = at + start.len();
-            let found = self.page[inside..].find(end);
-            let until = found.map_or(self.page.len(), |found| inside + found);
-            (inside, until, (until + end.len()).min(self.page.len()))
-        };
-        if let Some(data) = rest.strip_prefix("<![CDATA[") {
-            let (start, end, next) = past("<![CDATA[", "]]>");
-            if !data.is_empty() && end > start {
-                self.text(Range32 { start: start as u32, len: (end - start) as u32 });
+    fn add(&mut self, part: XmlPart<'_>, attributes: &[(&str, Range<usize>)]) {
+        match part {
+            XmlPart::Start { name, is_empty } => self.start(name, is_empty, attributes),
+            XmlPart::End { name } => self.end(name),
+            XmlPart::Text(text) => {
+                let text = self.resolve(text);
+                self.text(text);
             }
-            return next;
+            XmlPart::CData(text) if text.is_empty() => {}
+            XmlPart::CData(text) => self.text(in_page(&text)),
+            XmlPart::Comment(text) => {
+                self.tree.add_comment(InsertPosition::at_end(self.parent()), in_page(&text));
+            }
         }
-        if rest.starts_with("<!--") {
-            let (start, end, next) = past("<!--", "-->");
-            let words = Range32 { start: start as u32, len: (end - start) as u32 };
-            self.tree.add_comment(InsertPosition::at_end(self.parent()), words);
-            return next;
-        }
-        if rest.starts_with("<?") {
-            return past("<?", "?>").2;
-        }
-        if rest.starts_with("<!") {
-            return self.skip_declaration(at);
-        }
-        if rest.starts_with("</") {
-            let (start, end, next) = past("</", ">");
-            self.end(self.page[start..end].trim());
-            return next;
-        }
-        if rest
-            .strip_prefix('<')
-            .is_some_and(|it| it.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-        {
-            return self.start(at + 1);
-        }
-        // Text up to the next tag; a lone `<` is a letter.
-        let first = rest.chars().next().map_or(1, char::len_utf8);
-        let len = rest[first..].find('<').map_or(rest.len(), |found| first + found);
-        self.words(at, at + len);
-        at + len
     }
 
     fn parent(&self) -> u32 {
         self.open.last().map_or(0, |(node, _)| *node)
     }
 
-    /// A `<!DOCTYPE ...>`, with the declarations in its brackets.
-    fn skip_declaration(&self, at: usize) -> usize {
-        let rest = &self.page[at..];
-        let end = rest.find('>').map_or(rest.len(), |end| end + 1);
-        match rest[..end].find('[') {
-            Some(open) => rest[open..].find("]>").map_or(self.page.len(), |it| at + open + it + 2),
-            None => at + end,
-        }
-    }
-
-    fn text(&mut self, words: Range32) {
-        // White space around the root belongs to nobody.
+    fn text(&mut self, text: Range32) {
+        // White space around the root belongs to no element.
         if !self.open.is_empty() {
-            self.tree.add_text(InsertPosition::at_end(self.parent()), words);
+            self.tree.add_text(InsertPosition::at_end(self.parent()), text);
         }
-    }
-
-    fn words(&mut self, start: usize, end: usize) {
-        let words = self.span(start, end);
-        self.text(words);
     }
 
     /// A part of the page with its references resolved.
-    fn span(&mut self, start: usize, end: usize) -> Range32 {
-        let text = &self.page[start..end];
-        if !text.contains('&') {
-            return Range32 { start: start as u32, len: (end - start) as u32 };
-        }
-        let from = self.extra.len();
-        let mut rest = text;
-        while let Some(at) = rest.find('&') {
-            self.extra.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let len = if let Some(apostrophe) = rest.strip_prefix("&apos;") {
-                self.extra.push('\'');
-                rest.len() - apostrophe.len()
-            } else if let Some(known) = reference(rest.as_bytes(), false) {
-                self.extra.push(known.first);
-                self.extra.extend(known.second);
-                known.len
-            } else {
-                self.extra.push('&');
-                1
-            };
-            rest = rest.get(len..).unwrap_or_default();
-        }
-        self.extra.push_str(rest);
-        let len = (self.extra.len() - from) as u32;
-        Range32 { start: (self.page.len() + from) as u32, len }
+    fn resolve(&mut self, part: Range<usize>) -> Range32 {
+        let Cow::Owned(text) = resolved(&self.page[part.clone()], false) else {
+            return in_page(&part);
+        };
+        let start = (self.page.len() + self.extra.len()) as u32;
+        self.extra.push_str(&text);
+        Range32 { start, len: text.len() as u32 }
     }
 
-    /// Reads a start tag from its name on.
-    fn start(&mut self, at: usize) -> usize {
-        let ends = |c: char| c.is_whitespace() || matches!(c, '>' | '/' | '=');
-        let length = |from: usize| self.page[from..].find(ends).unwrap_or(self.page.len() - from);
-        let name = self.page[at..at + length(at)].to_owned();
-        let mut at = at + name.len();
-        let first = self.tree.attributes.len();
-        let mut is_complete = false;
-        loop {
-            let rest = &self.page[at..];
-            at += rest.len() - rest.trim_start().len();
-            match self.page[at..].chars().next() {
-                None => break,
-                Some('>') => {
-                    at += 1;
-                    break;
-                }
-                Some('/') => {
-                    is_complete = self.page[at + 1..].starts_with('>');
-                    at += 1;
-                }
-                Some(_) => at = self.attribute(at),
-            }
+    fn start(&mut self, name: &str, is_empty: bool, attributes: &[(&str, Range<usize>)]) {
+        let first = self.tree.attributes.len() as u32;
+        for (name, value) in attributes {
+            let name = self.names.number(name);
+            let Range32 { start: at, len } = self.resolve(value.clone());
+            self.tree.attributes.push(AttributeEntry { name, at, len });
         }
-        let count = self.tree.attributes.len() - first;
-        let id = self.names.number(&name);
-        let attributes = Range32 { start: first as u32, len: count as u32 };
+        let id = self.names.number(name);
+        let attributes = Range32 { start: first, len: attributes.len() as u32 };
         let node = self.tree.element(id, Namespace::XML, attributes);
         self.tree.insert(InsertPosition::at_end(self.parent()), node);
-        if !is_complete {
+        if !is_empty {
             self.open.push((node, id));
             *self.counts.entry(id.raw()).or_default() += 1;
         }
-        at
-    }
-
-    /// Reads `name="value"`; what has no value is passed over.
-    fn attribute(&mut self, at: usize) -> usize {
-        let rest = &self.page[at..];
-        let ends = |c: char| c.is_whitespace() || matches!(c, '>' | '/' | '=');
-        let length = rest.find(ends).unwrap_or(rest.len());
-        let name = &rest[..length];
-        let after = rest[length..].trim_start();
-        let Some(value) = after.strip_prefix('=').map(str::trim_start) else {
-            return at + length.max(1);
-        };
-        let start = self.page.len() - value.len();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let Some(quote) = quote else {
-            return start.max(at + 1);
-        };
-        let end = value[1..].find(quote).map_or(self.page.len(), |end| start + 1 + end);
-        let name = self.names.number(name);
-        let Range32 { start: place, len } = self.span(start + 1, end);
-        self.tree.attributes.push(AttributeEntry { name, at: place, len });
-        (end + 1).min(self.page.len())
     }
 
     /// Ends the innermost element of that name and all in it.
@@ -241,6 +139,10 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn in_page(part: &Range<usize>) -> Range32 {
+    Range32 { start: part.start as u32, len: part.len() as u32 }
 }
 
 #[cfg(test)]
@@ -292,6 +194,7 @@ mod tests {
             "<a b=c d='1'>",
             "<é ü='ß'>&#x;&",
             "<a></b></a></a><c>",
+            "<!DOCTYPE a [",
             "< a>ü",
         ] {
             outline(xml);

@@ -40,8 +40,9 @@ fn pages_with_all_that_may_stand_around_them() {
         <image:image><image:loc>http://h/image</image:loc></image:image></sm:url>
         <sm:url><sm:loc><![CDATA[http://h/2?a&b]]></sm:loc></sm:url>
         <sm:url><sm:loc/></sm:url><sm:url></sm:url>
+        <sm:url><sm:loc>http://h/3?a=1&copy=2<b>x</b>4</sm:loc></sm:url>
         </sm:urlset> trailing"#;
-    assert_eq!(read(xml), "http://h/1?a=1&b=23&nix;& http://h/2?a&b");
+    assert_eq!(read(xml), "http://h/1?a=1&b=23&nix;& http://h/2?a&b http://h/3?a=1&copy=24");
 }
 
 #[test]
