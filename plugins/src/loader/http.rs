@@ -6,10 +6,9 @@
 use std::fmt::Display;
 use std::future::Future;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
-use jiff::Timestamp;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use tokio::sync::OnceCell;
@@ -284,7 +283,7 @@ impl Hop<'_> {
         let date = text_of(headers, &header::DATE);
         let longest = self.loader.settings.retry_after_max;
         let asked = text_of(headers, &header::RETRY_AFTER)
-            .and_then(|text| retry_after::wait(&text, date.as_deref(), Timestamp::now()));
+            .and_then(|text| retry_after::wait(&text, date.as_deref(), SystemTime::now()));
         // A wish for no pause at all must not beat our own backoff.
         let Some(asked) = asked.filter(|asked| !asked.min(&longest).is_zero()) else {
             return self.error(format_args!("status {words}"), Retry::Soon);
