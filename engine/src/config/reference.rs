@@ -1,4 +1,4 @@
-//! The reference page of settings, written from the table.
+//! Writes the reference page of settings from the table.
 
 use super::keys::{Key, Preset};
 use super::table::TABLE;
@@ -7,28 +7,46 @@ use super::value::describe;
 const OPENING: &str = "\
 # Settings
 
-<!-- Written from the table in `src/config/table.rs`: run the tests with BLESS=1, do not edit. -->
+<!-- Generated from `engine/src/config/table.rs` by `just bless`. Do not edit. -->
 
-A setting is given, highest precedence first, by a flag of the command line, by `--set KEY=VALUE`,
-by an environment variable, by the settings file, or by its default. `spoonbill config` prints every
-setting with its value and where that came from.
+This page lists every setting. `spoonbill config` prints the value of each one and its source.
 
-- Names may carry the prefix `scoopi.` or `spoonbill.`; it is ignored.
-- Variables begin with `SPOONBILL_`; a dot is written `__`: `SPOONBILL_LOADER__FETCH__DELAY=500ms`.
-- The settings file is YAML with dotted names, nested mappings, or both: that of `--config`, else
-  `spoonbill.yml` beside DEFS_DIR, in the directory it lies in. Inside DEFS_DIR the name means nothing
-  special: such a file is read as definitions.
-- A duration is `500ms`, `2s`, `1m30s`, `1h`, `7d`, or ISO 8601 such as `PT30S` and `P1W`; a number
-  without a unit is taken only where the kind says what it counts.
-- A size is `16MiB`, `1GB`, or a number of bytes. A boolean is true, false, yes, no, on or off.
-- An empty value leaves a setting unset that has no default.
+A setting has five possible sources. The first one that has a value wins:
+
+1. a flag of the command line, such as `--output`
+2. `--set KEY=VALUE`
+3. an environment variable: `SPOONBILL_LOADER__FETCH__DELAY=500ms` sets `loader.fetch.delay`
+4. the settings file: `--config FILE`, or else `spoonbill.yml` beside the definitions' folder
+5. the default
+
+The settings file is YAML with dotted names, nested mappings, or both. A `spoonbill.yml` inside the
+definitions' folder is read as definitions.
+
+How values are written:
+
+- A duration is `500ms`, `2s`, `1m30s`, `1h`, `7d`, or ISO 8601 such as `PT30S` and `P1W`. It needs a
+  unit, unless the kind below names one.
+- A size is `16MiB`, `1GB`, or a number of bytes.
+- A boolean is true, false, yes, no, on or off.
+- An empty value unsets a setting that has no default.
+- Names may carry the prefix `scoopi.` or `spoonbill.`, which is ignored.
 ";
 
-/// The reference page, as it stands in `CONFIG.md`.
+const APPENDIX: &str = "
+## Appendix: settings without effect
+
+Definitions and settings files written for Scoopi may set these names. They are accepted and checked,
+and change nothing.
+
+| setting | kind | meaning in Scoopi |
+| --- | --- | --- |
+";
+
+/// The text of `docs/settings.md`.
 pub fn reference() -> String {
     let mut page = OPENING.to_owned();
     let mut group = "";
-    for key in TABLE {
+    for key in TABLE.iter().filter(|key| key.effective) {
         if key.group != group {
             group = key.group;
             page.push_str("\n## ");
@@ -37,18 +55,23 @@ pub fn reference() -> String {
                 "\n\n| setting | kind | default | meaning |\n| --- | --- | --- | --- |\n",
             );
         }
-        page.push_str(&row(key));
+        page.push_str(&effective_row(key));
     }
+    page.push_str(APPENDIX);
+    page.extend(TABLE.iter().filter(|key| !key.effective).map(appendix_row));
     page
 }
 
-fn row(key: &Key) -> String {
-    let preset = match key.preset {
+fn effective_row(key: &Key) -> String {
+    let default = match key.preset {
         Preset::Unset => "none".to_owned(),
         Preset::Is(text) => format!("`{text}`"),
         Preset::Like(other, text) => format!("that of `{other}`, else `{text}`"),
     };
-    let effect = if key.effective { "" } else { " Accepted for Scoopi's definitions, no effect." };
     let (name, kind, doc) = (key.name, describe(key.kind), key.doc);
-    format!("| `{name}` | {kind} | {preset} | {doc}{effect} |\n")
+    format!("| `{name}` | {kind} | {default} | {doc} |\n")
+}
+
+fn appendix_row(key: &Key) -> String {
+    format!("| `{}` | {} | {} |\n", key.name, describe(key.kind), key.doc)
 }

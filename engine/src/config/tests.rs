@@ -236,12 +236,15 @@ fn scoopis_numbers_are_read_in_its_units() {
 }
 
 #[test]
-fn the_reference_is_up_to_date() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIG.md");
+fn the_page_of_settings_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
     let page = reference();
     if std::env::var_os("BLESS").is_some_and(|bless| bless == "1") {
         fs::write(path, &page).unwrap();
     }
     let stored = fs::read_to_string(path).unwrap_or_default();
-    assert!(stored == page, "CONFIG.md is stale: run this test with BLESS=1");
+    assert!(
+        stored == page,
+        "docs/settings.md is stale: run `just bless`, or this test with BLESS=1"
+    );
 }
