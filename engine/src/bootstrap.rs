@@ -7,8 +7,8 @@ use std::time::Duration;
 use shaku::{Component, HasComponent, Interface, module};
 
 use crate::cluster::{
-    ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread, Controlled,
-    Resting, RestingStore, RestingStoreParameters, SoloControl, has_log,
+    ClusterHandle, ClusterOptions, ClusterStore, ClusterStoreParameters, ClusterThread,
+    OperatorTarget, ReadOnlyReplica, ReadOnlyStore, ReadOnlyStoreParameters, SoloControl, has_log,
 };
 use crate::config::{Config, Durability, Seating};
 use crate::ledger::Seat;
@@ -51,8 +51,8 @@ module! {
 }
 
 module! {
-    pub RestingModule {
-        components = [RestingStore, SystemClock],
+    pub ReadOnlyModule {
+        components = [ReadOnlyStore, SystemClock],
         providers = []
     }
 }
@@ -135,9 +135,9 @@ impl Node {
         if !has_log(dir) {
             return Self::solo(config);
         }
-        let resting = Resting::open(dir, config.store.seen_memory)?;
-        let module = RestingModule::builder()
-            .with_component_parameters::<RestingStore>(RestingStoreParameters { resting })
+        let resting = ReadOnlyReplica::open(dir, config.store.seen_memory)?;
+        let module = ReadOnlyModule::builder()
+            .with_component_parameters::<ReadOnlyStore>(ReadOnlyStoreParameters { resting })
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
         Ok(Self { store, clock, place: Place::alone(0), behind: Behind::Nobody })
@@ -247,7 +247,7 @@ impl Node {
     pub(crate) fn control(
         &self,
         stop: impl Fn() + Send + Sync + 'static,
-    ) -> Option<Arc<dyn Controlled>> {
+    ) -> Option<Arc<dyn OperatorTarget>> {
         match &self.behind {
             Behind::Solo(_) | Behind::Nobody => {
                 let standing = self.store.standing();

@@ -3,14 +3,14 @@
 use clap::Args;
 
 use super::{SettingArgs, print_err, print_out};
-use crate::cluster::{Address, ClusterStatus, NodeState};
+use crate::cluster::{ClusterStatus, NodeAddress, NodeState};
 use crate::error::counted;
 use crate::ledger::Seat;
 
 /// Which node is asked.
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// Address of any node of a cluster [default: the node in the data directory]
+    /// NodeAddress of any node of a cluster [default: the node in the data directory]
     #[arg(long, value_name = "HOST:PORT")]
     addr: Option<String>,
     #[command(flatten)]
@@ -38,22 +38,22 @@ pub(super) struct SeatArgs {
 }
 
 impl ControlArgs {
-    fn address(&self) -> Result<Address, u8> {
+    fn address(&self) -> Result<NodeAddress, u8> {
         let config = self.settings.resolve(None, None)?;
         let Some(address) = &self.addr else {
-            return Ok(Address::Data(config.store.data_dir));
+            return Ok(NodeAddress::Data(config.store.data_dir));
         };
         let secret = config.cluster.read_secret().map_err(|words| {
             print_err(&format!("error: {words}\n"));
             3
         })?;
-        Ok(Address::Node { address: address.clone(), secret, name: config.cluster.name })
+        Ok(NodeAddress::Node { address: address.clone(), secret, name: config.cluster.name })
     }
 
     /// Asks the node and gives the exit code.
     fn ask<T>(
         &self,
-        ask: impl AsyncFnOnce(&Address) -> Result<T, String>,
+        ask: impl AsyncFnOnce(&NodeAddress) -> Result<T, String>,
         tell: impl FnOnce(T) -> u8,
     ) -> u8 {
         let address = match self.address() {
@@ -76,7 +76,7 @@ impl ControlArgs {
 }
 
 pub(super) fn status(args: &StatusArgs) -> u8 {
-    args.control.ask(Address::status, |status| {
+    args.control.ask(NodeAddress::status, |status| {
         if args.ready {
             return tell_ready(&status);
         }
@@ -100,7 +100,7 @@ fn tell_ready(status: &ClusterStatus) -> u8 {
 }
 
 pub(super) fn cancel(args: &ControlArgs) -> u8 {
-    args.ask(Address::cancel, |()| {
+    args.ask(NodeAddress::cancel, |()| {
         print_err("the run is being ended; start it again to continue it\n");
         0
     })
@@ -108,7 +108,7 @@ pub(super) fn cancel(args: &ControlArgs) -> u8 {
 
 pub(super) fn fence(args: &SeatArgs) -> u8 {
     args.control.ask(
-        async |address: &Address| address.fence(Seat(args.node)).await,
+        async |address: &NodeAddress| address.fence(Seat(args.node)).await,
         |()| {
             print_err(&format!("node {} stays out until it is admitted\n", args.node));
             0
@@ -118,7 +118,7 @@ pub(super) fn fence(args: &SeatArgs) -> u8 {
 
 pub(super) fn admit(args: &SeatArgs) -> u8 {
     args.control.ask(
-        async |address: &Address| address.admit(Seat(args.node)).await,
+        async |address: &NodeAddress| address.admit(Seat(args.node)).await,
         |()| {
             print_err(&format!("node {} may join again\n", args.node));
             0

@@ -129,7 +129,7 @@ struct ClusterArgs {
     /// This node's number among the peers, from 1; `auto` takes it from the machine's name
     #[arg(long, value_name = "N")]
     node_id: Option<String>,
-    /// Address and port to listen on [default: this node's own among the peers]
+    /// NodeAddress and port to listen on [default: this node's own among the peers]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
     /// All nodes with a vote, the same on every node

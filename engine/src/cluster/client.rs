@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::leader::placement::put_forward;
-use crate::cluster::messages::{Call, Item, Response};
+use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
 use crate::cluster::node::{Hub, Refusal, random_between};
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
@@ -27,15 +27,15 @@ const RENEWAL: Duration = Duration::from_millis(400);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
 
 /// One thing to be done, and who waits for its answer.
-pub(crate) struct Errand {
-    pub item: Item,
+pub(crate) struct Submission {
+    pub item: BatchItem,
     pub respond: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
 /// Serves errands until their senders are gone.
-pub(crate) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Vec<Errand>>) {
+pub(crate) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Vec<Submission>>) {
     let places = Arc::new(Semaphore::new(DELIVERIES_MAX));
-    let size = |errands: &[Errand]| errands.iter().map(|one| one.item.size()).sum::<usize>();
+    let size = |errands: &[Submission]| errands.iter().map(|one| one.item.size()).sum::<usize>();
     while let Some(mut errands) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let mut bytes = size(&errands);
@@ -52,14 +52,14 @@ pub(crate) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Vec<Errand>>)
     }
 }
 
-async fn deliver(hub: &Arc<Hub>, errands: Vec<Errand>) {
+async fn deliver(hub: &Arc<Hub>, errands: Vec<Submission>) {
     let (items, responders): (Vec<_>, Vec<_>) =
         errands.into_iter().map(|errand| (errand.item, errand.respond)).unzip();
     let result = submit(hub, &items, || responders.iter().all(oneshot::Sender::is_closed)).await;
     match result {
         Ok(replies) => {
             // Whoever waits for several waits for the first of them: the last to be given, so that it is
-            // woken once. Who no longer waits needs no answer.
+            // woken once. NodeDescription no longer waits needs no answer.
             for (respond, reply) in responders.into_iter().zip(replies).rev() {
                 drop(respond.send(Ok(reply)));
             }
@@ -72,13 +72,13 @@ async fn deliver(hub: &Arc<Hub>, errands: Vec<Errand>) {
     }
 }
 
-/// Tries until the leader has answered, the node has failed, or nobody waits any more.
+/// LeaderSearch until the leader has answered, the node has failed, or nobody waits any more.
 pub(crate) async fn submit(
     hub: &Arc<Hub>,
-    items: &[Item],
+    items: &[BatchItem],
     in_vain: impl Fn() -> bool,
 ) -> Result<Vec<Reply>, StoreError> {
-    let mut tries = Tries::default();
+    let mut tries = LeaderSearch::default();
     loop {
         if let Some(error) = hub.failure() {
             return Err(error);
@@ -98,11 +98,11 @@ pub(crate) async fn submit(
 
 /// Whom to ask next when nobody knows.
 #[derive(Debug, Default)]
-struct Tries {
+struct LeaderSearch {
     next: usize,
 }
 
-impl Tries {
+impl LeaderSearch {
     /// The leader if it is known, else one after the other.
     fn whom(&mut self, hub: &Hub) -> Option<Seat> {
         hub.leader().filter(|seat| hub.link(*seat).is_some()).or_else(|| {
@@ -122,8 +122,8 @@ impl Tries {
 /// One try; an error names the leader if the other node knew it.
 async fn attempt(
     hub: &Arc<Hub>,
-    items: &[Item],
-    tries: &mut Tries,
+    items: &[BatchItem],
+    tries: &mut LeaderSearch,
 ) -> Result<(Vec<Reply>, u64), Option<Seat>> {
     if hub.leads().is_some() {
         return match tokio::time::timeout(PATIENCE, put_forward(hub, items.to_vec())).await {
@@ -133,12 +133,14 @@ async fn attempt(
         };
     }
     let Some(seat) = tries.whom(hub) else { return Err(None) };
-    match ask(hub, seat, &Call::Submit(items.to_vec()), PATIENCE).await {
-        Some(Response::Submitted { replies, index }) => {
+    match ask(hub, seat, &PeerRequest::Submit(items.to_vec()), PATIENCE).await {
+        Some(PeerResponse::Submitted { replies, index }) => {
             hub.believe(Some(seat));
             Ok((replies, index))
         }
-        Some(Response::NotLeader(leader)) => Err(leader.map(Seat).filter(|other| *other != seat)),
+        Some(PeerResponse::NotLeader(leader)) => {
+            Err(leader.map(Seat).filter(|other| *other != seat))
+        }
         _ => Err(None),
     }
 }
@@ -147,9 +149,9 @@ async fn attempt(
 pub(crate) async fn ask(
     hub: &Hub,
     seat: Seat,
-    call: &Call,
+    call: &PeerRequest,
     patience: Duration,
-) -> Option<Response> {
+) -> Option<PeerResponse> {
     let link = hub.link(seat)?;
     match link.call(call.encode(), patience).await {
         Ok(bytes) => {
@@ -169,14 +171,14 @@ pub(crate) async fn renew(hub: &Arc<Hub>, session: SessionId) -> Option<bool> {
     if hub.leads().is_some() {
         return tokio::time::timeout(RENEWAL, renew_here(hub, session)).await.ok().flatten();
     }
-    let mut tries = Tries::default();
+    let mut tries = LeaderSearch::default();
     let seat = tries.whom(hub)?;
-    match ask(hub, seat, &Call::Renew(session), RENEWAL).await {
-        Some(Response::Renewed(lives)) => {
+    match ask(hub, seat, &PeerRequest::Renew(session), RENEWAL).await {
+        Some(PeerResponse::Renewed(lives)) => {
             hub.believe(Some(seat));
             Some(lives)
         }
-        Some(Response::NotLeader(leader)) => {
+        Some(PeerResponse::NotLeader(leader)) => {
             hub.believe(leader.map(Seat).filter(|other| *other != seat));
             None
         }
@@ -196,15 +198,18 @@ pub(crate) async fn renew_here(hub: &Hub, session: SessionId) -> Option<bool> {
 }
 
 /// Asks nodes with a vote, one after the other, until one answers.
-pub(crate) async fn ask_anyone(hub: &Arc<Hub>, call: &Call) -> Result<Response, StoreError> {
-    let mut tries = Tries::default();
+pub(crate) async fn ask_anyone(
+    hub: &Arc<Hub>,
+    call: &PeerRequest,
+) -> Result<PeerResponse, StoreError> {
+    let mut tries = LeaderSearch::default();
     loop {
         if let Some(error) = hub.failure() {
             return Err(error);
         }
         if let Some(seat) = tries.whom(hub) {
             match ask(hub, seat, call, PATIENCE).await {
-                Some(Response::Busy(_) | Response::NotLeader(_)) | None => {}
+                Some(PeerResponse::Busy(_) | PeerResponse::NotLeader(_)) | None => {}
                 Some(response) => return Ok(response),
             }
         }

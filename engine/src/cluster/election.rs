@@ -13,7 +13,7 @@ use openraft::{BasicNode, RaftMetrics, ServerState};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cluster::client;
-use crate::cluster::messages::{Call, LogId, Raft, Response, seat_of};
+use crate::cluster::messages::{LogId, PeerRequest, PeerResponse, Raft, seat_of};
 use crate::cluster::node::{Hub, Voter, locked, random_between};
 use crate::ledger::Seat;
 
@@ -126,8 +126,8 @@ async fn hand_over(hub: &Hub, raft: &Raft) {
             Some((_, false)) => drop(timeout(LOOK, metrics.changed()).await),
             Some((seat, true)) => {
                 asked.insert(seat);
-                let stands = client::ask(hub, seat, &Call::Stand, ASKING).await;
-                if matches!(stands, Some(Response::MayLead(Some(_)))) {
+                let stands = client::ask(hub, seat, &PeerRequest::Stand, ASKING).await;
+                if matches!(stands, Some(PeerResponse::MayLead(Some(_)))) {
                     let follows = metrics.wait_for(|now| now.state != ServerState::Leader);
                     drop(timeout(AGAIN.0, follows).await);
                 }
@@ -136,7 +136,7 @@ async fn hand_over(hub: &Hub, raft: &Raft) {
     }
 }
 
-/// Who might lead next, and whether its log goes as far as the leader's; those that do come first.
+/// NodeDescription might lead next, and whether its log goes as far as the leader's; those that do come first.
 fn successors(
     hub: &Hub,
     metrics: &RaftMetrics<u64, BasicNode>,
@@ -168,7 +168,7 @@ pub(crate) async fn stand(hub: &Hub, asker: Seat) -> bool {
 async fn is_wanted(hub: &Arc<Hub>, voter: &Voter) -> bool {
     let Some(metrics) = hub.metrics() else { return false };
     let voters: BTreeSet<u64> = metrics.membership_config.membership().voter_ids().collect();
-    let call = Call::MayLead(voter.log.last());
+    let call = PeerRequest::MayLead(voter.log.last());
     let asked = hub.others().map(|(seat, _)| client::ask(hub, seat, &call, ASKING));
     let mut answers: FuturesUnordered<_> = asked.collect();
     let mut votes = 1;
@@ -178,7 +178,7 @@ async fn is_wanted(hub: &Arc<Hub>, voter: &Voter) -> bool {
     {
         // A disk that is new on its seat may be willing and have no vote yet.
         votes += usize::from(
-            matches!(answer, Some(Response::MayLead(Some(disk))) if voters.contains(&disk)),
+            matches!(answer, Some(PeerResponse::MayLead(Some(disk))) if voters.contains(&disk)),
         );
     }
     votes >= hub.options.majority()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::cluster::messages::{Call, Response, Who, raft_id};
+use crate::cluster::messages::{NodeDescription, PeerRequest, PeerResponse, raft_id};
 use crate::cluster::node::{DISK, FOUNDERS, Hub, IDENTITY, Identity, MINTING, locked, random};
 use crate::cluster::{ClusterOptions, client, submit_once};
 use crate::ledger::{Command, Reply, Seat};
@@ -139,11 +139,11 @@ fn seat_in_use(hub: &Hub) -> StoreError {
     ))
 }
 
-pub(crate) async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, Who> {
+pub(crate) async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, NodeDescription> {
     let asked = hub.others().map(|(seat, _)| async move {
-        let answer = client::ask(hub, seat, &Call::Who, PATIENCE).await;
+        let answer = client::ask(hub, seat, &PeerRequest::Describe, PATIENCE).await;
         match answer {
-            Some(Response::Who(who)) => Some((seat, who)),
+            Some(PeerResponse::Description(who)) => Some((seat, who)),
             _ => None,
         }
     });
@@ -151,7 +151,7 @@ pub(crate) async fn look_round(hub: &Arc<Hub>) -> BTreeMap<Seat, Who> {
 }
 
 /// Words for a cluster that does not come together.
-fn not_formed(hub: &Hub, found: &BTreeMap<Seat, Who>) -> StoreError {
+fn not_formed(hub: &Hub, found: &BTreeMap<Seat, NodeDescription>) -> StoreError {
     let seats = hub.peers().keys().copied();
     let silent = seats.filter(|seat| *seat != hub.options.seat && !found.contains_key(seat));
     StoreError::NoQuorum(format!(

@@ -18,7 +18,7 @@ pub(crate) const VERSION: u16 = 4;
 openraft::declare_raft_types!(
     /// The types of our log.
     pub(crate) Types:
-        D = Entry,
+        D = EncodedBatch,
         R = Replies,
         NodeId = u64,
         Node = BasicNode,
@@ -34,7 +34,7 @@ pub(crate) type StorageError = openraft::StorageError<u64>;
 
 /// A [`Batch`] as bytes: encoded once by the leader, decoded once by each node that applies it.
 #[derive(PartialEq, Eq, Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Entry(pub Bytes);
+pub(crate) struct EncodedBatch(pub Bytes);
 
 /// What one entry of the log holds.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,14 +42,14 @@ pub(crate) struct Batch {
     /// When the leader took it on.
     pub stamp: Stamp,
     /// What the leader's state was at an earlier entry: whoever had another one there is wrong.
-    pub check: Option<Check>,
+    pub check: Option<DigestCheck>,
     /// What is to be done.
-    pub items: Vec<Item>,
+    pub items: Vec<BatchItem>,
 }
 
 /// A sum over everything applied up to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Check {
+pub(crate) struct DigestCheck {
     pub index: u64,
     pub digest: u64,
 }
@@ -57,25 +57,25 @@ pub(crate) struct Check {
 /// One thing to be done. Commands are bytes until they are applied; those that are too large for an
 /// entry travel in parts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Item {
+pub(crate) enum BatchItem {
     /// An encoded command.
     Command(Bytes),
     /// A session asks for jobs: not encoded, since the leader decides who comes first.
     Take { session: SessionId, number: u64, limit: u32, ahead: u32 },
     /// A session has written everything, or leaves: not encoded, since others are about to say the
     /// same, and the leader lets them go together.
-    Farewell { session: SessionId, leaves: bool },
+    SessionEnd { session: SessionId, leaves: bool },
     /// A part of a large one.
-    Part { parcel: u64, number: u32, bytes: Bytes },
+    Chunk { parcel: u64, number: u32, bytes: Bytes },
     /// All parts of a large one have been sent; it acts for that session, if for any.
-    Parcel { parcel: u64, parts: u32, by: Option<SessionId> },
+    AllChunks { parcel: u64, parts: u32, by: Option<SessionId> },
 }
 
-impl Item {
+impl BatchItem {
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Command(bytes) | Self::Part { bytes, .. } => bytes.len() + 16,
-            Self::Take { .. } | Self::Farewell { .. } | Self::Parcel { .. } => 32,
+            Self::Command(bytes) | Self::Chunk { bytes, .. } => bytes.len() + 16,
+            Self::Take { .. } | Self::SessionEnd { .. } | Self::AllChunks { .. } => 32,
         }
     }
 }
@@ -86,17 +86,17 @@ pub(crate) struct Replies(pub Vec<Reply>);
 
 /// A request to a node.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Call {
-    /// Who are you, and does your cluster exist?
-    Who,
+pub(crate) enum PeerRequest {
+    /// NodeDescription are you, and does your cluster exist?
+    Describe,
     /// From one disk's raft to another's.
     Raft {
         from: u64,
         to: u64,
-        message: Message,
+        message: RaftMessage,
     },
     /// To the leader: do these.
-    Submit(Vec<Item>),
+    Submit(Vec<BatchItem>),
     /// To the leader: this session lives. Answered once that is agreed on.
     Renew(SessionId),
     /// To any node with a vote: read this, once that entry has been applied.
@@ -112,14 +112,14 @@ pub(crate) enum Call {
     Stand,
     /// From an operator.
     Status,
-    Order(Order),
+    Order(OperatorOrder),
 }
 
-impl Call {
+impl PeerRequest {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes: usize = match self {
-            Self::Submit(items) => items.iter().map(Item::size).sum(),
-            Self::Raft { message: Message::Append(append), .. } => {
+            Self::Submit(items) => items.iter().map(BatchItem::size).sum(),
+            Self::Raft { message: RaftMessage::Append(append), .. } => {
                 append.entries.iter().map(|entry| size_of_entry(&entry.payload)).sum()
             }
             _ => 0,
@@ -137,7 +137,7 @@ fn size_of_entry(payload: &EntryPayload<Types>) -> usize {
 
 /// A message of raft.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Message {
+pub(crate) enum RaftMessage {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<u64>),
     Install(InstallSnapshotRequest<Types>),
@@ -145,7 +145,7 @@ pub(crate) enum Message {
 
 /// What an operator may ask for.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum OperatorOrder {
     Cancel,
     Fence(Seat),
     Admit(Seat),
@@ -153,8 +153,8 @@ pub(crate) enum Order {
 
 /// The answer to a [`Call`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Response {
-    Who(Who),
+pub(crate) enum PeerResponse {
+    Description(NodeDescription),
     Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
     Vote(Result<VoteResponse<u64>, RaftError<u64>>),
     Install(Result<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>>),
@@ -183,7 +183,7 @@ pub(crate) enum Response {
 
 /// What a node knows of itself before it has joined anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Who {
+pub(crate) struct NodeDescription {
     /// Its disk is new: it has never voted.
     pub fresh: bool,
     /// It takes part in a cluster that exists.

@@ -37,18 +37,18 @@ use crate::config::Placement;
 use crate::ledger::{Command, Reply, Seat, SessionId, Standing};
 use crate::store::{Answer, LogCheck, Question, Store, StoreError};
 use crate::wire;
-use client::Errand;
-use messages::{Call, Item, Response, encode};
+use client::Submission;
+use messages::{BatchItem, PeerRequest, PeerResponse, encode};
 use node::Hub;
 use peers::Peers;
 use replica::chunks;
-use replica::thread::Request;
+use replica::thread::ReplicaRequest;
 
 pub(crate) use operator::{
-    Address, Controlled, SoloControl, serve as serve_control, withdraw as withdraw_control,
+    NodeAddress, OperatorTarget, SoloControl, serve as serve_control, withdraw as withdraw_control,
 };
 pub(crate) use raft_log::is_there as has_log;
-pub(crate) use replica::read_only::{Resting, RestingStore, RestingStoreParameters};
+pub(crate) use replica::read_only::{ReadOnlyReplica, ReadOnlyStore, ReadOnlyStoreParameters};
 pub(crate) use status::{ClusterStatus, NodeState};
 pub(crate) use stop::ClusterThread;
 
@@ -94,7 +94,7 @@ pub(crate) struct ClusterOptions {
     pub snapshot_bytes: u64,
     /// Memory for the set of known keys, in bytes.
     pub seen_memory: u64,
-    /// Who gets jobs first.
+    /// NodeDescription gets jobs first.
     pub placement: Placement,
     /// Time between two beats of the leader.
     pub beat: Duration,
@@ -121,7 +121,7 @@ impl fmt::Debug for ClusterOptions {
 #[derive(Clone)]
 pub(crate) struct ClusterHandle {
     hub: Arc<Hub>,
-    errands: mpsc::Sender<Vec<Errand>>,
+    errands: mpsc::Sender<Vec<Submission>>,
     standing: watch::Receiver<Standing>,
     runtime: tokio::runtime::Handle,
     /// Places for commands on their way in parts.
@@ -151,24 +151,24 @@ impl ClusterHandle {
         answers
     }
 
-    fn prepare(&self, command: Command, errands: &mut Vec<Errand>) -> Answered {
+    fn prepare(&self, command: Command, errands: &mut Vec<Submission>) -> Answered {
         let item = match command {
             Command::Ack { appender, position } => {
                 let handle = self.clone();
                 return async move { handle.ack(appender, position).await }.boxed();
             }
             Command::Take { session, number, limit, ahead } => {
-                Item::Take { session, number, limit, ahead }
+                BatchItem::Take { session, number, limit, ahead }
             }
-            Command::Close { session } => Item::Farewell { session, leaves: false },
-            Command::Leave { session } => Item::Farewell { session, leaves: true },
+            Command::Close { session } => BatchItem::SessionEnd { session, leaves: false },
+            Command::Leave { session } => BatchItem::SessionEnd { session, leaves: true },
             command => {
                 let (bytes, by) = (Bytes::from(encode(&command)), command.session());
                 if bytes.len() > WHOLE_MAX {
                     let handle = self.clone();
                     return async move { handle.send_in_parts(bytes, by).await }.boxed();
                 }
-                Item::Command(bytes)
+                BatchItem::Command(bytes)
             }
         };
         let (errand, answer) = self.errand(item);
@@ -176,16 +176,16 @@ impl ClusterHandle {
         answer
     }
 
-    fn errand(&self, item: Item) -> (Errand, Answered) {
+    fn errand(&self, item: BatchItem) -> (Submission, Answered) {
         let (respond, answer) = oneshot::channel();
         let handle = self.clone();
         let answer = async move { answer.await.unwrap_or_else(|_| Err(handle.closed())) };
-        (Errand { item, respond }, answer.boxed())
+        (Submission { item, respond }, answer.boxed())
     }
 
     /// A courier that is gone drops them, and whoever waits for an answer is told. With too many
     /// before them they wait outside: no order is lost that anything but speed rests on.
-    fn hand_over(&self, errands: Vec<Errand>) {
+    fn hand_over(&self, errands: Vec<Submission>) {
         if errands.is_empty() {
             return;
         }
@@ -195,7 +195,7 @@ impl ClusterHandle {
         }
     }
 
-    async fn send(&self, item: Item) -> Result<Reply, StoreError> {
+    async fn send(&self, item: BatchItem) -> Result<Reply, StoreError> {
         let (errand, answer) = self.errand(item);
         self.hand_over(vec![errand]);
         answer.await
@@ -232,22 +232,22 @@ impl ClusterHandle {
         let Some(voter) = &self.hub.voter else { return Ok(Reply::Stale) };
         let (tell, told) = oneshot::channel();
         let respond = Box::new(move |reply| drop(tell.send(reply)));
-        drop(voter.machine.requests.send(Request::Ack { appender, position, respond }));
+        drop(voter.machine.requests.send(ReplicaRequest::Ack { appender, position, respond }));
         told.await.unwrap_or_else(|_| Err(self.closed()))
     }
 
     async fn ask(self, question: Question) -> Result<Answer, StoreError> {
         let index = self.hub.index.load(Ordering::Acquire);
         let Some(voter) = &self.hub.voter else {
-            let call = Call::Ask { question, index };
+            let call = PeerRequest::Ask { question, index };
             return match client::ask_anyone(&self.hub, &call).await? {
-                Response::Answer(answer) => Ok(answer),
+                PeerResponse::Answer(answer) => Ok(answer),
                 other => Err(StoreError::Failed(format!("a question was answered with {other:?}"))),
             };
         };
         let (tell, told) = oneshot::channel();
         let respond = Box::new(move |answer| drop(tell.send(answer)));
-        drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+        drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
         let mut fatal = self.hub.fatal.subscribe();
         tokio::select! {
             answer = told => answer.unwrap_or_else(|_| Err(self.closed())),
@@ -337,7 +337,7 @@ struct Reception {
     hub: Arc<Hub>,
 }
 
-impl Controlled for Reception {
+impl OperatorTarget for Reception {
     fn status(&self) -> BoxFuture<'static, ClusterStatus> {
         let hub = Arc::clone(&self.hub);
         async move { status::of(&hub).await }.boxed()
@@ -345,13 +345,13 @@ impl Controlled for Reception {
 
     fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
         let hub = Arc::clone(&self.hub);
-        async move { server::obey(&hub, messages::Order::Cancel).await }.boxed()
+        async move { server::obey(&hub, messages::OperatorOrder::Cancel).await }.boxed()
     }
 }
 
 /// Submits a command on behalf of the cluster itself.
 async fn submit_once(hub: &Arc<Hub>, command: &Command) -> Result<Reply, StoreError> {
-    let items = [Item::Command(encode(command).into())];
+    let items = [BatchItem::Command(encode(command).into())];
     client::submit(hub, &items, || false).await.and_then(|mut replies| {
         replies.pop().ok_or_else(|| StoreError::Failed("no answer came".to_owned()))
     })
@@ -380,7 +380,11 @@ impl Store for ClusterStore {
         {
             let (appender, position) = (*appender, *position);
             return self.handle.wait_for(|respond| {
-                drop(voter.machine.requests.send(Request::Ack { appender, position, respond }));
+                drop(voter.machine.requests.send(ReplicaRequest::Ack {
+                    appender,
+                    position,
+                    respond,
+                }));
             });
         }
         self.handle.block(self.handle.submit(command))
@@ -390,7 +394,7 @@ impl Store for ClusterStore {
         if let Some(voter) = &self.handle.hub.voter {
             let index = self.handle.hub.index.load(Ordering::Acquire);
             return self.handle.wait_for(|respond| {
-                drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+                drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
             });
         }
         self.handle.block(self.handle.clone().ask(question))
@@ -404,7 +408,7 @@ impl Store for ClusterStore {
         // One without a vote asks whoever answers, who may have just come and know nothing yet.
         if let Some(voter) = &self.handle.hub.voter {
             self.handle.hub.index.store(0, Ordering::Release);
-            drop(voter.machine.requests.send(Request::MakeDo));
+            drop(voter.machine.requests.send(ReplicaRequest::MakeDo));
         }
     }
 

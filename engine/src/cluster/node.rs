@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::cluster::ClusterOptions;
-use crate::cluster::leader::connections::Guests;
-use crate::cluster::messages::{Item, Raft, VERSION, seat_of};
+use crate::cluster::leader::connections::Connections;
+use crate::cluster::messages::{BatchItem, Raft, VERSION, seat_of};
 use crate::cluster::peers::{self, Peers};
-use crate::cluster::raft_log::Log;
-use crate::cluster::replica::thread::Machine;
+use crate::cluster::raft_log::RaftLog;
+use crate::cluster::replica::thread::ReplicaHandle;
 use crate::ledger::{Reply, Seat, SessionId};
 use crate::store::StoreError;
-use crate::wire::{Hello, Introduce, Limits, Link, LinkError, Role};
+use crate::wire::{CallError, Hello, HelloSource, PeerRole, WireClient, WireLimits};
 
 /// Name of the identity among this node's records.
 pub(crate) const IDENTITY: &str = "identity";
@@ -32,7 +32,7 @@ pub(crate) const MINTING: &str = "minting";
 /// What was longer ago may not be any more.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// Who a node's disk is; kept from its first start.
+/// NodeDescription a node's disk is; kept from its first start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub seat: Seat,
@@ -53,14 +53,14 @@ pub(crate) type Proposed = Result<(Vec<Reply>, u64), Refusal>;
 
 /// Something the leader is to put before the others.
 pub(crate) struct Proposal {
-    pub items: Vec<Item>,
+    pub items: Vec<BatchItem>,
     pub respond: oneshot::Sender<Proposed>,
 }
 
 /// The parts of a node that has a vote.
 pub(crate) struct Voter {
-    pub log: Log,
-    pub machine: Machine,
+    pub log: RaftLog,
+    pub machine: ReplicaHandle,
     pub proposals: mpsc::Sender<Proposal>,
     /// Those who ask for jobs, where there is an order among them.
     pub asking: mpsc::Sender<Proposal>,
@@ -68,7 +68,7 @@ pub(crate) struct Voter {
     /// Sessions that have given a sign of life since the last beat, and who waits for the next.
     pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,
     /// Whose connections are there, and whose are gone.
-    pub guests: Guests,
+    pub guests: Connections,
     /// When the leader was last heard, or a vote given: patience counts from there.
     pub heard: watch::Sender<Instant>,
     /// Since when this node was seen to lead, if it does.
@@ -92,7 +92,7 @@ pub(crate) struct Hub {
     /// Drawn anew at every start.
     pub life: u64,
     pub identity: Mutex<Option<Identity>>,
-    links: BTreeMap<Seat, Link>,
+    links: BTreeMap<Seat, WireClient>,
     /// Set for a node with a vote.
     pub voter: Option<Voter>,
     /// The newest entry that an answer came with: nothing older is read afterwards.
@@ -105,10 +105,10 @@ pub(crate) struct Hub {
     pub aside: AtomicBool,
     /// Why this node cannot go on.
     pub fatal: watch::Sender<Option<StoreError>>,
-    /// Who led last, as far as this node was told.
+    /// NodeDescription led last, as far as this node was told.
     hint: Mutex<Option<Seat>>,
-    /// Who refuses this node, and with which words.
-    refusals: Mutex<BTreeMap<Seat, LinkError>>,
+    /// NodeDescription refuses this node, and with which words.
+    refusals: Mutex<BTreeMap<Seat, CallError>>,
 }
 
 impl Hub {
@@ -118,9 +118,9 @@ impl Hub {
         Arc::new_cyclic(|hub: &std::sync::Weak<Self>| {
             let hub = hub.clone();
             let life = random();
-            let role = if options.votes { Role::Voter } else { Role::Worker };
+            let role = if options.votes { PeerRole::Voter } else { PeerRole::Worker };
             let seat = options.seat;
-            let introduce: Introduce = Arc::new(move || match hub.upgrade() {
+            let introduce: HelloSource = Arc::new(move || match hub.upgrade() {
                 Some(hub) => hub.hello(),
                 None => nobody(role, seat, life, String::new()),
             });
@@ -128,7 +128,10 @@ impl Hub {
             let links = options.peers.iter().filter(|(peer, _)| voter.is_none() || **peer != seat);
             let links = links.map(|(peer, address)| {
                 let (credentials, introduce) = (Arc::clone(&credentials), Arc::clone(&introduce));
-                (*peer, Link::new(address.clone(), credentials, introduce, Limits::default()))
+                (
+                    *peer,
+                    WireClient::new(address.clone(), credentials, introduce, WireLimits::default()),
+                )
             });
             Self {
                 life,
@@ -149,7 +152,7 @@ impl Hub {
 
     /// How this node introduces itself.
     pub(crate) fn hello(&self) -> Hello {
-        let role = if self.options.votes { Role::Voter } else { Role::Worker };
+        let role = if self.options.votes { PeerRole::Voter } else { PeerRole::Worker };
         Hello {
             raft_id: self.raft_id(),
             cluster_id: self.voter.as_ref().and_then(|voter| *voter.machine.cluster.borrow()),
@@ -162,7 +165,7 @@ impl Hub {
         locked(&self.identity).map_or(0, |identity| identity.raft_id)
     }
 
-    pub(crate) fn link(&self, seat: Seat) -> Option<Link> {
+    pub(crate) fn link(&self, seat: Seat) -> Option<WireClient> {
         self.links.get(&seat).cloned()
     }
 
@@ -171,7 +174,7 @@ impl Hub {
     }
 
     /// The other seats with a vote.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (Seat, &Link)> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = (Seat, &WireClient)> {
         self.links.iter().map(|(seat, link)| (*seat, link))
     }
 
@@ -193,7 +196,7 @@ impl Hub {
         (metrics.state == ServerState::Leader).then_some(metrics.current_term)
     }
 
-    /// Who leads, as far as this node knows.
+    /// NodeDescription leads, as far as this node knows.
     pub(crate) fn leader(&self) -> Option<Seat> {
         let known = self.raft().and_then(|raft| raft.metrics().borrow().current_leader);
         let known = known.map(seat_of);
@@ -214,10 +217,10 @@ impl Hub {
     }
 
     /// What came of the last word to a node; whoever refuses this one is named once, at once.
-    pub(crate) fn note(&self, seat: Seat, error: Option<&LinkError>) {
+    pub(crate) fn note(&self, seat: Seat, error: Option<&CallError>) {
         let mut refusals = locked(&self.refusals);
         match error {
-            Some(error @ LinkError::Refused { .. }) => {
+            Some(error @ CallError::Refused { .. }) => {
                 if refusals.insert(seat, error.clone()).as_ref() != Some(error) {
                     tracing::warn!("node {} at {error}", seat.0);
                 }
@@ -229,7 +232,7 @@ impl Hub {
     }
 
     /// Why a node does not speak with this one, if it refuses to.
-    pub(crate) fn refusal(&self, seat: Seat) -> Option<LinkError> {
+    pub(crate) fn refusal(&self, seat: Seat) -> Option<CallError> {
         locked(&self.refusals).get(&seat).cloned()
     }
 
@@ -254,7 +257,7 @@ impl Hub {
     }
 }
 
-fn nobody(role: Role, seat: Seat, life: u64, peers: String) -> Hello {
+fn nobody(role: PeerRole, seat: Seat, life: u64, peers: String) -> Hello {
     Hello { version: VERSION, role, seat: seat.0, raft_id: 0, cluster_id: None, life, peers }
 }
 

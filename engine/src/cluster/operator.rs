@@ -12,10 +12,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::cluster::messages::{Call, Order, Response, VERSION, encode};
+use crate::cluster::messages::{OperatorOrder, PeerRequest, PeerResponse, VERSION, encode};
 use crate::cluster::status::{ClusterStatus, NodeState, NodeStatus, RunStatus};
 use crate::ledger::{Seat, Standing};
-use crate::wire::{Credentials, Door, Handler, Hello, Limits, Link, LinkError, Role};
+use crate::wire::{
+    CallError, Credentials, Hello, PeerRole, RequestHandler, WireClient, WireLimits, WireListener,
+};
 
 /// The file in a data directory that tells where its node listens, to its own user alone.
 const FILE: &str = "control";
@@ -26,15 +28,15 @@ const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Where a running node is.
 #[derive(Debug, Clone)]
-pub(crate) enum Address {
+pub(crate) enum NodeAddress {
     /// Its data directory, on this machine.
     Data(PathBuf),
     /// Its address in the cluster, with what the cluster's nodes prove to each other.
     Node { address: String, secret: Option<Vec<u8>>, name: String },
 }
 
-impl Address {
-    fn link(&self) -> Option<Link> {
+impl NodeAddress {
+    fn link(&self) -> Option<WireClient> {
         let (address, credentials) = match self {
             Self::Data(dir) => {
                 let text = std::fs::read_to_string(dir.join(FILE)).ok()?;
@@ -48,17 +50,22 @@ impl Address {
         let life = crate::cluster::node::random();
         let hello = move || Hello {
             version: VERSION,
-            role: Role::Operator,
+            role: PeerRole::Operator,
             seat: 0,
             raft_id: 0,
             cluster_id: None,
             life,
             peers: String::new(),
         };
-        Some(Link::new(address, Arc::new(credentials), Arc::new(hello), Limits::default()))
+        Some(WireClient::new(
+            address,
+            Arc::new(credentials),
+            Arc::new(hello),
+            WireLimits::default(),
+        ))
     }
 
-    async fn call(&self, call: &Call) -> Result<Response, String> {
+    async fn call(&self, call: &PeerRequest) -> Result<PeerResponse, String> {
         let nobody = match self {
             Self::Data(dir) => format!("no node is running in `{}`", dir.display()),
             Self::Node { address, .. } => format!("no node answers at `{address}`"),
@@ -68,7 +75,7 @@ impl Address {
             Ok(bytes) => postcard::from_bytes(&bytes)
                 .map_err(|_| "the node's answer cannot be read: is it of another version?".into()),
             // What is left of a process that was killed may be the address of another by now.
-            Err(LinkError::Unreachable { .. } | LinkError::Refused { .. })
+            Err(CallError::Unreachable { .. } | CallError::Refused { .. })
                 if matches!(self, Self::Data(_)) =>
             {
                 Err(nobody)
@@ -79,39 +86,39 @@ impl Address {
 
     /// How the node and its cluster are.
     pub(crate) async fn status(&self) -> Result<ClusterStatus, String> {
-        match self.call(&Call::Status).await? {
-            Response::Status(status) => Ok(*status),
-            Response::Busy(words) | Response::Refused(words) => Err(words),
+        match self.call(&PeerRequest::Status).await? {
+            PeerResponse::Status(status) => Ok(*status),
+            PeerResponse::Busy(words) | PeerResponse::Refused(words) => Err(words),
             other => Err(format!("the node answered with {other:?}")),
         }
     }
 
     /// Ends the run.
     pub(crate) async fn cancel(&self) -> Result<(), String> {
-        self.order(Order::Cancel).await
+        self.order(OperatorOrder::Cancel).await
     }
 
     /// Keeps a node out.
     pub(crate) async fn fence(&self, seat: Seat) -> Result<(), String> {
-        self.order(Order::Fence(seat)).await
+        self.order(OperatorOrder::Fence(seat)).await
     }
 
     /// Lets a node in again.
     pub(crate) async fn admit(&self, seat: Seat) -> Result<(), String> {
-        self.order(Order::Admit(seat)).await
+        self.order(OperatorOrder::Admit(seat)).await
     }
 
-    async fn order(&self, order: Order) -> Result<(), String> {
-        match self.call(&Call::Order(order)).await? {
-            Response::Ordered(result) => result,
-            Response::Busy(words) | Response::Refused(words) => Err(words),
+    async fn order(&self, order: OperatorOrder) -> Result<(), String> {
+        match self.call(&PeerRequest::Order(order)).await? {
+            PeerResponse::Ordered(result) => result,
+            PeerResponse::Busy(words) | PeerResponse::Refused(words) => Err(words),
             other => Err(format!("the node answered with {other:?}")),
         }
     }
 }
 
 /// What a node answers operators on its machine with.
-pub(crate) trait Controlled: Send + Sync + 'static {
+pub(crate) trait OperatorTarget: Send + Sync + 'static {
     /// How the node is.
     fn status(&self) -> BoxFuture<'static, ClusterStatus>;
     /// Ends the run.
@@ -126,7 +133,7 @@ pub(crate) struct SoloControl {
     pub stop: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Controlled for SoloControl {
+impl OperatorTarget for SoloControl {
     fn status(&self) -> BoxFuture<'static, ClusterStatus> {
         let standing = *self.standing.borrow();
         let node = NodeStatus {
@@ -159,18 +166,22 @@ impl Controlled for SoloControl {
     }
 }
 
-struct Counter {
-    node: Arc<dyn Controlled>,
+struct OperatorHandler {
+    node: Arc<dyn OperatorTarget>,
 }
 
-impl Handler for Counter {
+impl RequestHandler for OperatorHandler {
     fn call(&self, _from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
         let node = Arc::clone(&self.node);
         async move {
-            let response = match postcard::from_bytes::<Call>(&request) {
-                Ok(Call::Status) => Response::Status(Box::new(node.status().await)),
-                Ok(Call::Order(Order::Cancel)) => Response::Ordered(node.cancel().await),
-                _ => Response::Busy("only a node's address in its cluster can do that".to_owned()),
+            let response = match postcard::from_bytes::<PeerRequest>(&request) {
+                Ok(PeerRequest::Status) => PeerResponse::Status(Box::new(node.status().await)),
+                Ok(PeerRequest::Order(OperatorOrder::Cancel)) => {
+                    PeerResponse::Ordered(node.cancel().await)
+                }
+                _ => PeerResponse::Busy(
+                    "only a node's address in its cluster can do that".to_owned(),
+                ),
             };
             encode(&response)
         }
@@ -185,7 +196,7 @@ impl Handler for Counter {
 }
 
 /// Listens for operators on this machine until `stop` says so; where it cannot, nobody can ask.
-pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(dir: &Path, node: Arc<dyn OperatorTarget>, stop: watch::Receiver<bool>) {
     let path = dir.join(FILE);
     let (door, secret) = match open(&path).await {
         Ok(opened) => opened,
@@ -196,7 +207,7 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Re
     };
     let hello = || Hello {
         version: VERSION,
-        role: Role::Voter,
+        role: PeerRole::Voter,
         seat: 0,
         raft_id: 0,
         cluster_id: None,
@@ -204,8 +215,9 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn Controlled>, stop: watch::Re
         peers: String::new(),
     };
     let credentials = Arc::new(Credentials::new(Some(secret.as_bytes()), NAME));
-    let limits = Limits { connections_max: 16, ..Limits::default() };
-    door.serve(credentials, Arc::new(hello), limits, Arc::new(Counter { node }), stop).await;
+    let limits = WireLimits { connections_max: 16, ..WireLimits::default() };
+    door.serve(credentials, Arc::new(hello), limits, Arc::new(OperatorHandler { node }), stop)
+        .await;
     withdraw(dir);
 }
 
@@ -215,8 +227,8 @@ pub(crate) fn withdraw(dir: &Path) {
 }
 
 /// A door on this machine, and a secret that only its own user can read.
-async fn open(path: &Path) -> std::io::Result<(Door, String)> {
-    let door = Door::bind("127.0.0.1:0").await?;
+async fn open(path: &Path) -> std::io::Result<(WireListener, String)> {
+    let door = WireListener::bind("127.0.0.1:0").await?;
     let secret =
         format!("{:016x}{:016x}", crate::cluster::node::random(), crate::cluster::node::random());
     let text = format!("{}\n{secret}\n", door.local_addr()?);

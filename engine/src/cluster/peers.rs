@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::Seat;
-use crate::wire::{Hello, Role};
+use crate::wire::{Hello, PeerRole};
 
 /// Addresses of the seats with a vote.
 pub(crate) type Peers = BTreeMap<Seat, String>;
@@ -30,12 +30,12 @@ pub(crate) fn knows(hello: &Hello, seat: Seat) -> bool {
 pub(crate) fn compare(hello: &Hello, own: &Peers) -> Result<(), String> {
     let theirs = read(&hello.peers);
     let differences: Vec<String> = match hello.role {
-        Role::Operator => Vec::new(),
-        Role::Worker => {
+        PeerRole::Operator => Vec::new(),
+        PeerRole::Worker => {
             let strange = theirs.iter().filter(|(seat, _)| !own.contains_key(seat));
             strange.map(|(seat, address)| beyond(*seat, address)).collect()
         }
-        Role::Voter => {
+        PeerRole::Voter => {
             let all: BTreeMap<_, _> = own.iter().chain(&theirs).collect();
             all.keys().filter_map(|seat| differ(**seat, &theirs, own)).collect()
         }
@@ -67,7 +67,7 @@ fn differ(seat: Seat, theirs: &Peers, own: &Peers) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(role: Role, peers: &str) -> String {
+    fn told(role: PeerRole, peers: &str) -> String {
         let own = read("1=a:1,2=b:1,3=c:1");
         let peers = peers.to_owned();
         let hello =
@@ -79,15 +79,15 @@ mod tests {
     fn voters_have_one_list_and_workers_know_some_of_it() {
         let same = "1=a:1,2=b:1,3=c:1";
         assert_eq!(written(&read(same)), same);
-        assert_eq!(told(Role::Voter, same), "");
+        assert_eq!(told(PeerRole::Voter, same), "");
         assert_eq!(
-            told(Role::Voter, "1=a:1,2=d:1"),
+            told(PeerRole::Voter, "1=a:1,2=d:1"),
             "its list of peers differs from the cluster\'s: it has `2=d:1`, the cluster `2=b:1`; \
              it has no node 3, the cluster `3=c:1`"
         );
-        assert!(told(Role::Voter, "1=a:1,2=b:1,3=c:1,4=d:1").contains("it has `4=d:1`"));
-        assert_eq!(told(Role::Worker, "2=by-another-name:1"), "");
-        assert!(told(Role::Worker, "1=a:1,4=d:1").contains("the cluster has no node 4"));
-        assert_eq!(told(Role::Operator, ""), "");
+        assert!(told(PeerRole::Voter, "1=a:1,2=b:1,3=c:1,4=d:1").contains("it has `4=d:1`"));
+        assert_eq!(told(PeerRole::Worker, "2=by-another-name:1"), "");
+        assert!(told(PeerRole::Worker, "1=a:1,4=d:1").contains("the cluster has no node 4"));
+        assert_eq!(told(PeerRole::Operator, ""), "");
     }
 }

@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::cluster::leader::connections::Process;
-use crate::cluster::messages::{Call, Item, Response};
+use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
 use crate::cluster::node::{Hub, locked};
-use crate::cluster::replica::thread::Request;
+use crate::cluster::replica::thread::ReplicaRequest;
 use crate::ledger::{Arrival, Command, Seat, SessionId};
-use crate::wire::{Hello, Role};
+use crate::wire::{Hello, PeerRole};
 
 /// Sessions whose process is remembered.
 const KNOWN_MAX: usize = 1024;
 
 /// Whose sessions are whose.
 #[derive(Debug, Default)]
-pub(crate) struct Rights {
+pub(crate) struct Permissions {
     /// A session is never another process's, so what was found out once holds.
     known: Mutex<BTreeMap<SessionId, Process>>,
 }
 
-/// Who asks, as it has said in its hello.
+/// NodeDescription asks, as it has said in its hello.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
-    pub role: Role,
+    pub role: PeerRole,
     pub seat: Seat,
     life: u64,
 }
@@ -35,8 +35,8 @@ impl Caller {
     }
 }
 
-/// Who a session is acted for by, as far as this node has heard.
-enum Owner {
+/// NodeDescription a session is acted for by, as far as this node has heard.
+enum SessionOwner {
     Own,
     Other,
     /// It has ended, or never was: whatever is done in its name changes nothing but by a token.
@@ -45,31 +45,46 @@ enum Owner {
     Unknown,
 }
 
-impl Rights {
+impl Permissions {
     /// Nothing, or the answer to one who may not ask for this.
-    pub(crate) async fn refuse(&self, hub: &Hub, from: Caller, call: &Call) -> Option<Response> {
-        let told = |words: &str| Some(Response::Refused(words.to_owned()));
+    pub(crate) async fn refuse(
+        &self,
+        hub: &Hub,
+        from: Caller,
+        call: &PeerRequest,
+    ) -> Option<PeerResponse> {
+        let told = |words: &str| Some(PeerResponse::Refused(words.to_owned()));
         match from.role {
-            Role::Operator if matches!(call, Call::Status | Call::Order(_)) => None,
-            Role::Operator => told("an operator may ask for the status and give orders"),
-            Role::Voter | Role::Worker if matches!(call, Call::Order(_)) => {
+            PeerRole::Operator if matches!(call, PeerRequest::Status | PeerRequest::Order(_)) => {
+                None
+            }
+            PeerRole::Operator => told("an operator may ask for the status and give orders"),
+            PeerRole::Voter | PeerRole::Worker if matches!(call, PeerRequest::Order(_)) => {
                 told("only an operator gives orders")
             }
-            Role::Voter => None,
-            Role::Worker => self.refuse_worker(hub, from, call).await,
+            PeerRole::Voter => None,
+            PeerRole::Worker => self.refuse_worker(hub, from, call).await,
         }
     }
 
-    async fn refuse_worker(&self, hub: &Hub, from: Caller, call: &Call) -> Option<Response> {
+    async fn refuse_worker(
+        &self,
+        hub: &Hub,
+        from: Caller,
+        call: &PeerRequest,
+    ) -> Option<PeerResponse> {
         match call {
-            Call::Who | Call::Ask { .. } | Call::Watch(_) | Call::Status => None,
-            Call::Renew(session) => self.refuse_session(hub, from, *session).await,
-            Call::Submit(items) => {
+            PeerRequest::Describe
+            | PeerRequest::Ask { .. }
+            | PeerRequest::Watch(_)
+            | PeerRequest::Status => None,
+            PeerRequest::Renew(session) => self.refuse_session(hub, from, *session).await,
+            PeerRequest::Submit(items) => {
                 for item in items {
                     let refused = match session_of(from, item) {
                         Ok(Some(session)) => self.refuse_session(hub, from, session).await,
                         Ok(None) => None,
-                        Err(words) => Some(Response::Refused(words)),
+                        Err(words) => Some(PeerResponse::Refused(words)),
                     };
                     if refused.is_some() {
                         return refused;
@@ -77,9 +92,10 @@ impl Rights {
                 }
                 None
             }
-            Call::Raft { .. } | Call::MayLead(_) | Call::Stand | Call::Order(_) => {
-                Some(Response::Refused(beyond(from)))
-            }
+            PeerRequest::Raft { .. }
+            | PeerRequest::MayLead(_)
+            | PeerRequest::Stand
+            | PeerRequest::Order(_) => Some(PeerResponse::Refused(beyond(from))),
         }
     }
 
@@ -88,26 +104,28 @@ impl Rights {
         hub: &Hub,
         from: Caller,
         session: SessionId,
-    ) -> Option<Response> {
+    ) -> Option<PeerResponse> {
         match self.owner(hub, (from.seat, from.life), session).await {
-            Owner::Own | Owner::Nobody => None,
-            Owner::Other => {
+            SessionOwner::Own | SessionOwner::Nobody => None,
+            SessionOwner::Other => {
                 let words = format!("session {} is not node {}'s", session.0, from.seat.0);
-                Some(Response::Refused(words))
+                Some(PeerResponse::Refused(words))
             }
-            Owner::Unknown => Some(Response::Busy("not known yet".to_owned())),
+            SessionOwner::Unknown => Some(PeerResponse::Busy("not known yet".to_owned())),
         }
     }
 
-    async fn owner(&self, hub: &Hub, process: Process, session: SessionId) -> Owner {
+    async fn owner(&self, hub: &Hub, process: Process, session: SessionId) -> SessionOwner {
         if let Some(known) = locked(&self.known).get(&session) {
-            return if *known == process { Owner::Own } else { Owner::Other };
+            return if *known == process { SessionOwner::Own } else { SessionOwner::Other };
         }
-        let Some(voter) = &hub.voter else { return Owner::Unknown };
-        let Ok(roster) = voter.machine.ask(Request::Roster).await else { return Owner::Unknown };
+        let Some(voter) = &hub.voter else { return SessionOwner::Unknown };
+        let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else {
+            return SessionOwner::Unknown;
+        };
         let Some(seat) = roster.sessions.get(&session).map(|session| session.seat) else {
             let was = session <= roster.last_session;
-            return if was { Owner::Nobody } else { Owner::Unknown };
+            return if was { SessionOwner::Nobody } else { SessionOwner::Unknown };
         };
         let life = roster.seats.get(&seat).map_or(0, |record| record.life);
         let mut known = locked(&self.known);
@@ -115,22 +133,22 @@ impl Rights {
         if known.len() > KNOWN_MAX {
             known.pop_first();
         }
-        if (seat, life) == process { Owner::Own } else { Owner::Other }
+        if (seat, life) == process { SessionOwner::Own } else { SessionOwner::Other }
     }
 }
 
 /// The session that a worker's item acts for, or why a worker may not ask for it.
-fn session_of(from: Caller, item: &Item) -> Result<Option<SessionId>, String> {
+fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, String> {
     let bytes = match item {
         // Its parts are nothing before they are put together, and then they are this session's.
-        Item::Part { .. } => return Ok(None),
-        Item::Take { session, .. }
-        | Item::Farewell { session, leaves: true }
-        | Item::Parcel { by: Some(session), .. } => return Ok(Some(*session)),
-        Item::Farewell { leaves: false, .. } | Item::Parcel { by: None, .. } => {
+        BatchItem::Chunk { .. } => return Ok(None),
+        BatchItem::Take { session, .. }
+        | BatchItem::SessionEnd { session, leaves: true }
+        | BatchItem::AllChunks { by: Some(session), .. } => return Ok(Some(*session)),
+        BatchItem::SessionEnd { leaves: false, .. } | BatchItem::AllChunks { by: None, .. } => {
             return Err(beyond(from));
         }
-        Item::Command(bytes) => bytes,
+        BatchItem::Command(bytes) => bytes,
     };
     let command = postcard::from_bytes(bytes).map_err(|_| "this is no command".to_owned())?;
     match command {

@@ -16,10 +16,10 @@ use openraft::raft::{
 use openraft::{AnyError, BasicNode, Vote};
 use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::messages::{Call, LogId, Message, Response, Types, seat_of};
+use crate::cluster::messages::{LogId, PeerRequest, PeerResponse, RaftMessage, Types, seat_of};
 use crate::cluster::node::{Hub, locked};
 use crate::ledger::Standing;
-use crate::wire::{Link, LinkError};
+use crate::wire::{CallError, WireClient};
 
 /// Pause before a node that cannot be reached is tried again.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ const FRESH: Duration = Duration::from_millis(50);
 const COMPANY: Duration = Duration::from_millis(50);
 
 /// Makes the ways to other nodes.
-pub(crate) struct Network {
+pub(crate) struct RaftPeers {
     hub: Arc<Hub>,
     answered: Answered,
 }
@@ -45,37 +45,37 @@ pub(crate) struct Network {
 /// When each disk has last answered with all it was sent.
 type Answered = Arc<Mutex<BTreeMap<u64, Instant>>>;
 
-impl Network {
+impl RaftPeers {
     pub(crate) fn new(hub: &Arc<Hub>) -> Self {
         Self { hub: Arc::clone(hub), answered: Answered::default() }
     }
 }
 
-impl RaftNetworkFactory<Types> for Network {
-    type Network = Way;
+impl RaftNetworkFactory<Types> for RaftPeers {
+    type Network = RaftPeer;
 
-    async fn new_client(&mut self, target: u64, _node: &BasicNode) -> Way {
+    async fn new_client(&mut self, target: u64, _node: &BasicNode) -> RaftPeer {
         let own = self.hub.raft_id();
         let hub = Arc::clone(&self.hub);
         let link = hub.link(seat_of(target));
         let answered = Arc::clone(&self.answered);
-        Way { link, own, target, hub, heard: None, late: Arc::default(), answered }
+        RaftPeer { link, own, target, hub, heard: None, late: Arc::default(), answered }
     }
 }
 
 /// The way to one node.
-pub(crate) struct Way {
-    link: Option<Link>,
+pub(crate) struct RaftPeer {
+    link: Option<WireClient>,
     own: u64,
     target: u64,
     hub: Arc<Hub>,
-    heard: Option<Heard>,
-    late: Arc<Late>,
+    heard: Option<LastSuccess>,
+    late: Arc<DelayedCommit>,
     answered: Answered,
 }
 
 /// What the other node has last agreed to.
-struct Heard {
+struct LastSuccess {
     vote: Vote<u64>,
     matching: Option<LogId>,
     at: Instant,
@@ -84,19 +84,19 @@ struct Heard {
 /// How far entries are committed, to be told along with the next ones or, if none come, a little
 /// later: each message of its own costs as much as an entry.
 #[derive(Default)]
-struct Late {
+struct DelayedCommit {
     word: Mutex<Option<(AppendEntriesRequest<Types>, Instant)>>,
     under_way: AtomicBool,
 }
 
 type Failure<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
 
-impl Way {
+impl RaftPeer {
     async fn call<E: std::error::Error>(
         &self,
-        message: Message,
+        message: RaftMessage,
         option: &RPCOption,
-    ) -> Result<Response, Failure<E>> {
+    ) -> Result<PeerResponse, Failure<E>> {
         let away = |words: String| {
             let error = AnyError::error(words);
             RPCError::Unreachable(Unreachable::new(&error))
@@ -104,16 +104,16 @@ impl Way {
         let Some(link) = &self.link else {
             return Err(away(format!("node {} is not among the peers", self.target)));
         };
-        let call = Call::Raft { from: self.own, to: self.target, message };
+        let call = PeerRequest::Raft { from: self.own, to: self.target, message };
         match link.call(call.encode(), option.hard_ttl()).await {
             Ok(bytes) => match postcard::from_bytes(&bytes) {
-                Ok(Response::Gone) => {
+                Ok(PeerResponse::Gone) => {
                     Err(away(format!("node {} is not there any more", self.target)))
                 }
                 Ok(response) => Ok(response),
                 Err(error) => Err(RPCError::Network(NetworkError::new(&AnyError::error(error)))),
             },
-            Err(error @ (LinkError::Unreachable { .. } | LinkError::Refused { .. })) => {
+            Err(error @ (CallError::Unreachable { .. } | CallError::Refused { .. })) => {
                 Err(away(error.to_string()))
             }
             Err(error) => Err(RPCError::Network(NetworkError::new(&AnyError::error(error)))),
@@ -170,7 +170,7 @@ impl Way {
             late.under_way.store(false, Ordering::Relaxed);
             let word = locked(&late.word).take();
             if let Some((rpc, _)) = word {
-                let call = Call::Raft { from, to, message: Message::Append(rpc) };
+                let call = PeerRequest::Raft { from, to, message: RaftMessage::Append(rpc) };
                 // Raft hears of whatever is wrong with its next heartbeat.
                 drop(link.call(call.encode(), FRESH).await);
             }
@@ -192,7 +192,7 @@ impl Way {
     }
 }
 
-impl RaftNetwork<Types> for Way {
+impl RaftNetwork<Types> for RaftPeer {
     async fn append_entries(
         &mut self,
         rpc: AppendEntriesRequest<Types>,
@@ -208,10 +208,10 @@ impl RaftNetwork<Types> for Way {
         // What is said now is newer.
         *locked(&self.late.word) = None;
         let last = rpc.entries.last().map(|entry| entry.log_id).or(rpc.prev_log_id);
-        let heard = Heard { vote: rpc.vote, matching: last, at: Instant::now() };
+        let heard = LastSuccess { vote: rpc.vote, matching: last, at: Instant::now() };
         self.heard = None;
-        let answer = self.call(Message::Append(rpc), &option).await?;
-        let answer = if let Response::Append(answer) = answer { Some(answer) } else { None };
+        let answer = self.call(RaftMessage::Append(rpc), &option).await?;
+        let answer = if let PeerResponse::Append(answer) = answer { Some(answer) } else { None };
         if matches!(answer, Some(Ok(AppendEntriesResponse::Success))) {
             self.heard = Some(heard);
             locked(&self.answered).insert(self.target, Instant::now());
@@ -227,8 +227,8 @@ impl RaftNetwork<Types> for Way {
         InstallSnapshotResponse<u64>,
         RPCError<u64, BasicNode, RaftError<u64, InstallSnapshotError>>,
     > {
-        let answer = self.call(Message::Install(rpc), &option).await?;
-        let answer = if let Response::Install(answer) = answer { Some(answer) } else { None };
+        let answer = self.call(RaftMessage::Install(rpc), &option).await?;
+        let answer = if let PeerResponse::Install(answer) = answer { Some(answer) } else { None };
         self.unwrap(answer)
     }
 
@@ -237,8 +237,8 @@ impl RaftNetwork<Types> for Way {
         rpc: VoteRequest<u64>,
         option: RPCOption,
     ) -> Result<VoteResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
-        let answer = self.call(Message::Vote(rpc), &option).await?;
-        let answer = if let Response::Vote(answer) = answer { Some(answer) } else { None };
+        let answer = self.call(RaftMessage::Vote(rpc), &option).await?;
+        let answer = if let PeerResponse::Vote(answer) = answer { Some(answer) } else { None };
         self.unwrap(answer)
     }
 

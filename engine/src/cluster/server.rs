@@ -8,14 +8,17 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::cluster::leader::placement::put_forward;
-use crate::cluster::messages::{Call, Message, Order, Response, Who, encode, raft_id, seat_of};
+use crate::cluster::messages::{
+    NodeDescription, OperatorOrder, PeerRequest, PeerResponse, RaftMessage, encode, raft_id,
+    seat_of,
+};
 use crate::cluster::node::{DISK, FOUNDERS, Hub, Refusal};
-use crate::cluster::permissions::{Caller, Rights};
-use crate::cluster::replica::thread::Request;
+use crate::cluster::permissions::{Caller, Permissions};
+use crate::cluster::replica::thread::ReplicaRequest;
 use crate::cluster::{client, election, peers, status};
 use crate::ledger::{Command, Reply, Seat, Standing};
 use crate::store::{Answer, Question, StoreError};
-use crate::wire::{Handler, Hello, Role};
+use crate::wire::{Hello, PeerRole, RequestHandler};
 
 /// How long a watcher is kept waiting for news.
 const WATCH: Duration = Duration::from_secs(2);
@@ -25,27 +28,29 @@ const RELAY: Duration = Duration::from_secs(4);
 const OUTPUT_MAX: usize = 4 << 20;
 
 /// Answers calls.
-pub(crate) struct Desk {
+pub(crate) struct ClusterServer {
     pub hub: Arc<Hub>,
-    pub rights: Arc<Rights>,
+    pub rights: Arc<Permissions>,
 }
 
-impl Handler for Desk {
+impl RequestHandler for ClusterServer {
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
         let relayed = unknown_leader(&self.hub, from);
         let (hub, from) = (Arc::clone(&self.hub), Caller::of(from));
         let rights = Arc::clone(&self.rights);
         async move {
-            let response = match postcard::from_bytes::<Call>(&request) {
+            let response = match postcard::from_bytes::<PeerRequest>(&request) {
                 Ok(call) => match (rights.refuse(&hub, from, &call).await, relayed) {
                     (Some(refusal), _) => refusal,
-                    (None, Some(leader)) if matches!(call, Call::Submit(_) | Call::Renew(_)) => {
+                    (None, Some(leader))
+                        if matches!(call, PeerRequest::Submit(_) | PeerRequest::Renew(_)) =>
+                    {
                         let told = client::ask(&hub, leader, &call, RELAY).await;
                         told.unwrap_or_else(|| not_leader(&hub))
                     }
                     (None, _) => answer(&hub, from, call).await,
                 },
-                Err(_) => Response::Busy("the request cannot be read".to_owned()),
+                Err(_) => PeerResponse::Busy("the request cannot be read".to_owned()),
             };
             encode(&response)
         }
@@ -65,7 +70,7 @@ impl Handler for Desk {
         {
             return Err("its data directory belongs to another cluster".to_owned());
         }
-        if hello.role == Role::Voter && !self.hub.peers().contains_key(&Seat(hello.seat)) {
+        if hello.role == PeerRole::Voter && !self.hub.peers().contains_key(&Seat(hello.seat)) {
             return Err(format!("node {} is not among the peers", hello.seat));
         }
         peers::compare(hello, self.hub.peers())?;
@@ -85,7 +90,7 @@ impl Handler for Desk {
 /// The leader, if another node leads that is not on the list of one without a vote: what that one has
 /// to say is said to the leader by this node.
 fn unknown_leader(hub: &Hub, hello: &Hello) -> Option<Seat> {
-    if hello.role != Role::Worker || hub.leads().is_some() {
+    if hello.role != PeerRole::Worker || hub.leads().is_some() {
         return None;
     }
     hub.leader().filter(|leader| !peers::knows(hello, *leader))
@@ -93,7 +98,7 @@ fn unknown_leader(hub: &Hub, hello: &Hello) -> Option<Seat> {
 
 /// Whether raft may hear this disk: the present one of its seat, and no other.
 fn is_voter(hub: &Hub, caller: Caller, from: u64) -> bool {
-    let Some(voter) = hub.voter.as_ref().filter(|_| caller.role == Role::Voter) else {
+    let Some(voter) = hub.voter.as_ref().filter(|_| caller.role == PeerRole::Voter) else {
         return false;
     };
     let seat = caller.seat;
@@ -102,39 +107,39 @@ fn is_voter(hub: &Hub, caller: Caller, from: u64) -> bool {
     seat_of(from) == seat && from >= raft_id(seat, incarnation)
 }
 
-async fn answer(hub: &Arc<Hub>, from: Caller, call: Call) -> Response {
+async fn answer(hub: &Arc<Hub>, from: Caller, call: PeerRequest) -> PeerResponse {
     match call {
-        Call::Who => Response::Who(who(hub)),
-        Call::Raft { to, .. } if to != hub.raft_id() => Response::Gone,
-        Call::Raft { from: disk, .. } if !is_voter(hub, from, disk) => {
-            Response::Busy("this seat has a newer disk".to_owned())
+        PeerRequest::Describe => PeerResponse::Description(who(hub)),
+        PeerRequest::Raft { to, .. } if to != hub.raft_id() => PeerResponse::Gone,
+        PeerRequest::Raft { from: disk, .. } if !is_voter(hub, from, disk) => {
+            PeerResponse::Busy("this seat has a newer disk".to_owned())
         }
-        Call::Raft { message, .. } => raft(hub, message).await,
-        Call::MayLead(last) => {
-            Response::MayLead(election::would_vote(hub, last).then(|| hub.raft_id()))
+        PeerRequest::Raft { message, .. } => raft(hub, message).await,
+        PeerRequest::MayLead(last) => {
+            PeerResponse::MayLead(election::would_vote(hub, last).then(|| hub.raft_id()))
         }
-        Call::Stand => {
+        PeerRequest::Stand => {
             let stands = election::stand(hub, from.seat).await;
-            Response::MayLead(stands.then(|| hub.raft_id()))
+            PeerResponse::MayLead(stands.then(|| hub.raft_id()))
         }
-        Call::Submit(items) => submit(hub, from, items).await,
-        Call::Renew(session) => match client::renew_here(hub, session).await {
-            Some(lives) if hub.leads().is_some() => Response::Renewed(lives),
+        PeerRequest::Submit(items) => submit(hub, from, items).await,
+        PeerRequest::Renew(session) => match client::renew_here(hub, session).await {
+            Some(lives) if hub.leads().is_some() => PeerResponse::Renewed(lives),
             _ => not_leader(hub),
         },
-        Call::Ask { question, index } => question_of(hub, question, index).await,
-        Call::Watch(known) => watch(hub, known).await,
-        Call::Status => Response::Status(Box::new(status::of(hub).await)),
-        Call::Order(order) => Response::Ordered(obey(hub, order).await),
+        PeerRequest::Ask { question, index } => question_of(hub, question, index).await,
+        PeerRequest::Watch(known) => watch(hub, known).await,
+        PeerRequest::Status => PeerResponse::Status(Box::new(status::of(hub).await)),
+        PeerRequest::Order(order) => PeerResponse::Ordered(obey(hub, order).await),
     }
 }
 
-fn not_leader(hub: &Hub) -> Response {
-    Response::NotLeader(hub.leader().map(|seat| seat.0))
+fn not_leader(hub: &Hub) -> PeerResponse {
+    PeerResponse::NotLeader(hub.leader().map(|seat| seat.0))
 }
 
 /// A node that founds a cluster is fresh until there is a leader: till then nothing was agreed on.
-fn who(hub: &Hub) -> Who {
+fn who(hub: &Hub) -> NodeDescription {
     let named = hub.voter.as_ref().is_some_and(|voter| voter.machine.cluster.borrow().is_some());
     let led = hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some());
     let genesis = hub.raft_id() <= raft_id(hub.options.seat, 0);
@@ -144,15 +149,15 @@ fn who(hub: &Hub) -> Who {
     let founders = log.and_then(|log| log.local(FOUNDERS)).unwrap_or_default();
     let fresh = genesis && !established && disk != 0;
     let agreed = hub.metrics().and_then(|metrics| metrics.last_applied).map_or(0, |at| at.index);
-    Who { fresh, established, raft_id: hub.raft_id(), disk, founders, agreed }
+    NodeDescription { fresh, established, raft_id: hub.raft_id(), disk, founders, agreed }
 }
 
-async fn raft(hub: &Hub, message: Message) -> Response {
+async fn raft(hub: &Hub, message: RaftMessage) -> PeerResponse {
     let (Some(raft), Some(voter)) = (hub.raft(), &hub.voter) else {
-        return Response::Busy("the node is starting".to_owned());
+        return PeerResponse::Busy("the node is starting".to_owned());
     };
     match message {
-        Message::Append(request) => {
+        RaftMessage::Append(request) => {
             // A slow disk is no silent leader.
             if request.vote >= raft.metrics().borrow().vote {
                 voter.hear_leader();
@@ -161,25 +166,29 @@ async fn raft(hub: &Hub, message: Message) -> Response {
             if !matches!(answer, Ok(openraft::raft::AppendEntriesResponse::HigherVote(_))) {
                 voter.hear_leader();
             }
-            Response::Append(answer)
+            PeerResponse::Append(answer)
         }
-        Message::Vote(request) => {
+        RaftMessage::Vote(request) => {
             let answer = raft.vote(request).await;
             if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
                 voter.heard.send_replace(Instant::now());
             }
-            Response::Vote(answer)
+            PeerResponse::Vote(answer)
         }
-        Message::Install(request) => {
+        RaftMessage::Install(request) => {
             voter.hear_leader();
             let answer = raft.install_snapshot(request).await;
             voter.hear_leader();
-            Response::Install(answer)
+            PeerResponse::Install(answer)
         }
     }
 }
 
-async fn submit(hub: &Hub, from: Caller, items: Vec<crate::cluster::messages::Item>) -> Response {
+async fn submit(
+    hub: &Hub,
+    from: Caller,
+    items: Vec<crate::cluster::messages::BatchItem>,
+) -> PeerResponse {
     if hub.leads().is_none() {
         return not_leader(hub);
     }
@@ -187,13 +196,13 @@ async fn submit(hub: &Hub, from: Caller, items: Vec<crate::cluster::messages::It
         voter.guests.speaks(from.seat);
     }
     match put_forward(hub, items).await {
-        Ok((replies, index)) => Response::Submitted { replies, index },
-        Err(Refusal::NotLeader(leader)) => Response::NotLeader(leader.map(|seat| seat.0)),
-        Err(Refusal::Closing) => Response::Busy("the node is ending".to_owned()),
+        Ok((replies, index)) => PeerResponse::Submitted { replies, index },
+        Err(Refusal::NotLeader(leader)) => PeerResponse::NotLeader(leader.map(|seat| seat.0)),
+        Err(Refusal::Closing) => PeerResponse::Busy("the node is ending".to_owned()),
     }
 }
 
-async fn question_of(hub: &Hub, question: Question, index: u64) -> Response {
+async fn question_of(hub: &Hub, question: Question, index: u64) -> PeerResponse {
     let Some(voter) = &hub.voter else { return not_leader(hub) };
     let question = match question {
         Question::Output { appender, after, bytes_max } => {
@@ -207,40 +216,42 @@ async fn question_of(hub: &Hub, question: Question, index: u64) -> Response {
     };
     let (tell, told) = oneshot::channel::<Result<Answer, StoreError>>();
     let respond = Box::new(move |answer| drop(tell.send(answer)));
-    drop(voter.machine.requests.send(Request::Ask { question, index, respond }));
+    drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
     match tokio::time::timeout(WATCH, told).await {
-        Ok(Ok(Ok(answer))) => Response::Answer(answer),
-        _ => Response::Busy("not known yet".to_owned()),
+        Ok(Ok(Ok(answer))) => PeerResponse::Answer(answer),
+        _ => PeerResponse::Busy("not known yet".to_owned()),
     }
 }
 
-async fn watch(hub: &Hub, known: Standing) -> Response {
+async fn watch(hub: &Hub, known: Standing) -> PeerResponse {
     let Some(voter) = &hub.voter else { return not_leader(hub) };
     let mut standing = voter.machine.standing.clone();
     let news = standing.wait_for(|now| *now != known);
     drop(tokio::time::timeout(WATCH, news).await);
     let now = *voter.machine.standing.borrow();
-    Response::Standing(now)
+    PeerResponse::Standing(now)
 }
 
 /// Carries an order out; any node with a vote brings it to the leader.
-pub(crate) async fn obey(hub: &Arc<Hub>, order: Order) -> Result<(), String> {
-    if let Order::Fence(seat) | Order::Admit(seat) = order
+pub(crate) async fn obey(hub: &Arc<Hub>, order: OperatorOrder) -> Result<(), String> {
+    if let OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) = order
         && !is_known(hub, seat).await
     {
         return Err(format!("there is no node {}", seat.0));
     }
     let command = match order {
-        Order::Cancel => Command::Cancel,
-        Order::Fence(seat) => Command::Fence { seat },
-        Order::Admit(seat) => Command::Admit { seat },
+        OperatorOrder::Cancel => Command::Cancel,
+        OperatorOrder::Fence(seat) => Command::Fence { seat },
+        OperatorOrder::Admit(seat) => Command::Admit { seat },
     };
     let submitted = crate::cluster::submit_once(hub, &command);
     match tokio::time::timeout(Duration::from_secs(10), submitted).await {
         Ok(Ok(Reply::Ok)) => Ok(()),
         Ok(Ok(_)) => Err(match order {
-            Order::Cancel => "there is no run to be cancelled".to_owned(),
-            Order::Fence(seat) | Order::Admit(seat) => format!("there is no node {}", seat.0),
+            OperatorOrder::Cancel => "there is no run to be cancelled".to_owned(),
+            OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) => {
+                format!("there is no node {}", seat.0)
+            }
         }),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("too few nodes are there to agree on it".to_owned()),
@@ -253,6 +264,6 @@ async fn is_known(hub: &Hub, seat: Seat) -> bool {
     if hub.peers().contains_key(&seat) {
         return true;
     }
-    let roster = voter.machine.ask(Request::Roster).await;
+    let roster = voter.machine.ask(ReplicaRequest::Roster).await;
     roster.is_ok_and(|roster| roster.seats.contains_key(&seat))
 }

@@ -17,16 +17,16 @@ use crate::cluster::damaged::put_aside;
 use crate::cluster::identity::{
     absent, founding_grace, look_round, mint_for_damaged, settle_anew, take_seat,
 };
-use crate::cluster::leader::connections::Guests;
+use crate::cluster::leader::connections::Connections;
 use crate::cluster::leader::{batch, placement};
-use crate::cluster::messages::{Call, Raft, Response, Who, raft_id};
+use crate::cluster::messages::{NodeDescription, PeerRequest, PeerResponse, Raft, raft_id};
 use crate::cluster::node::{Hub, Proposal, Voter, locked};
-use crate::cluster::raft_log::{Log, LogThread};
-use crate::cluster::raft_network::Network;
+use crate::cluster::raft_log::{RaftLog, RaftLogThread};
+use crate::cluster::raft_network::RaftPeers;
 use crate::cluster::replica::chunks;
 use crate::cluster::replica::snapshot::StateMachine;
-use crate::cluster::replica::thread::{Machine, MachineThread, Request};
-use crate::cluster::server::Desk;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest, ReplicaThread};
+use crate::cluster::server::ClusterServer;
 use crate::cluster::stop::ClusterThread;
 use crate::cluster::{
     ClusterHandle, ClusterOptions, ERRANDS_MAX, Reception, client, election, operator,
@@ -34,7 +34,7 @@ use crate::cluster::{
 use crate::ledger::{Seat, Standing};
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
-use crate::wire::{Door, Limits, Link};
+use crate::wire::{WireClient, WireLimits, WireListener};
 
 /// Proposals that may wait for the leader.
 const PROPOSALS_MAX: usize = 1024;
@@ -114,7 +114,7 @@ fn start_runtime(ended: oneshot::Receiver<()>) -> io::Result<(Handle, JoinHandle
 }
 
 /// The threads of a node that has a vote.
-type Threads = (LogThread, MachineThread);
+type Threads = (RaftLogThread, ReplicaThread);
 
 /// Where a node puts forward what it is asked, and who asks for jobs.
 type Counters = (mpsc::Sender<Proposal>, mpsc::Sender<Proposal>);
@@ -163,9 +163,9 @@ fn furnish(
     if options.votes {
         // So that a snapshot makes some of them superfluous.
         let part_bytes = (options.snapshot_bytes / 4).clamp(PART_BYTES.0, PART_BYTES.1);
-        let (log, log_thread) = Log::open(&options.dir, part_bytes, fatal(&told))?;
+        let (log, log_thread) = RaftLog::open(&options.dir, part_bytes, fatal(&told))?;
         let (machine, machine_thread) =
-            Machine::open(&options.dir, options.seen_memory, log.clone(), fatal(&told))?;
+            ReplicaHandle::open(&options.dir, options.seen_memory, log.clone(), fatal(&told))?;
         threads = Some((log_thread, machine_thread));
         voter = Some(Voter {
             log,
@@ -174,7 +174,7 @@ fn furnish(
             asking,
             raft: OnceLock::new(),
             renewals: Mutex::default(),
-            guests: Guests::default(),
+            guests: Connections::default(),
             heard: watch::Sender::new(Instant::now()),
             led_since: Mutex::default(),
             spoke: Mutex::default(),
@@ -187,17 +187,17 @@ fn furnish(
 
 async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), StoreError> {
     let listen = &hub.options.listen;
-    let door = Door::bind(listen).await.map_err(|error| {
+    let door = WireListener::bind(listen).await.map_err(|error| {
         StoreError::Excluded(format!(
             "node {} cannot listen on `{listen}`: {error}",
             hub.options.seat.0
         ))
     })?;
-    let desk = Arc::new(Desk { hub: Arc::clone(hub), rights: Arc::default() });
+    let desk = Arc::new(ClusterServer { hub: Arc::clone(hub), rights: Arc::default() });
     let owner = Arc::clone(hub);
     let introduce = Arc::new(move || owner.hello());
     let credentials = Arc::new(hub.options.credentials());
-    tokio::spawn(door.serve(credentials, introduce, Limits::default(), desk, stop));
+    tokio::spawn(door.serve(credentials, introduce, WireLimits::default(), desk, stop));
     Ok(())
 }
 
@@ -210,11 +210,12 @@ async fn receive(hub: Arc<Hub>, stop: watch::Receiver<bool>) {
 /// Says for whom a node waits that finds no cluster; who refuses it has been named.
 async fn tell_whom_we_await(hub: Arc<Hub>) {
     tokio::time::sleep_until(tokio::time::Instant::now() + UNTOLD).await;
-    let is_silent =
-        |seat: &Seat, link: &Link| link.peer().borrow().is_none() && hub.refusal(*seat).is_none();
+    let is_silent = |seat: &Seat, link: &WireClient| {
+        link.peer().borrow().is_none() && hub.refusal(*seat).is_none()
+    };
     let silent = hub.others().filter(|(seat, link)| is_silent(seat, link));
     let silent: Vec<Seat> = silent.map(|(seat, _)| seat).collect();
-    // Who has had an answer from the others was in before.
+    // NodeDescription has had an answer from the others was in before.
     let was_in = hub.index.load(Ordering::Acquire) > 0;
     if hub.leader().is_none() && !was_in && !silent.is_empty() {
         tracing::warn!(
@@ -232,12 +233,12 @@ fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
     tokio::spawn(async move {
         while !publish.is_closed() {
             let known = *publish.borrow();
-            let (call, loss_exit) = (Call::Watch(known), hub.options.loss_exit);
+            let (call, loss_exit) = (PeerRequest::Watch(known), hub.options.loss_exit);
             // Those of a run that was about to end have ended with it.
             let ending = hub.options.end_wait + FAREWELL;
             let patience = if known.over { loss_exit.min(ending) } else { loss_exit };
             match tokio::time::timeout(patience, client::ask_anyone(&hub, &call)).await {
-                Ok(Ok(Response::Standing(news))) => {
+                Ok(Ok(PeerResponse::Standing(news))) => {
                     publish.send_if_modified(|known| std::mem::replace(known, news) != news);
                 }
                 Ok(Ok(_)) => {}
@@ -275,7 +276,7 @@ async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
     };
     let config = config.validate().map_err(|error| internal(error.to_string()))?;
     let replica = StateMachine::new(hub, voter);
-    let network = Network::new(hub);
+    let network = RaftPeers::new(hub);
     let raft =
         Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
     let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;
@@ -303,7 +304,8 @@ async fn found(hub: Arc<Hub>) {
         if raft.is_initialized().await.unwrap_or(true) {
             return;
         }
-        let seated = |found: &BTreeMap<Seat, Who>| found.values().all(|who| who.raft_id != 0);
+        let seated =
+            |found: &BTreeMap<Seat, NodeDescription>| found.values().all(|who| who.raft_id != 0);
         let found = if first { look_round(&hub).await } else { BTreeMap::new() };
         if first && found.len() + 1 == hub.peers().len() && seated(&found) {
             break;
@@ -330,7 +332,7 @@ async fn weigh_log(hub: Arc<Hub>) {
         if bytes < hub.options.snapshot_bytes {
             continue;
         }
-        let Ok(Ok(size)) = voter.machine.ask(Request::Settle).await else { return };
+        let Ok(Ok(size)) = voter.machine.ask(ReplicaRequest::Settle).await else { return };
         if bytes >= size {
             voter.log.weigh_anew();
             if raft.trigger().snapshot().await.is_err() {

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::client;
 use crate::cluster::election::LED_MS;
-use crate::cluster::messages::{Call, Response, seat_of};
+use crate::cluster::messages::{PeerRequest, PeerResponse, seat_of};
 use crate::cluster::node::{Hub, Voter, locked};
-use crate::cluster::replica::apply::Mark;
-use crate::cluster::replica::thread::Request;
+use crate::cluster::replica::apply::ReplicaMark;
+use crate::cluster::replica::thread::ReplicaRequest;
 use crate::ledger::{Ledger, Seat, SeatRecord, Session, SessionId, Standing};
 use crate::store::sqlite::SqliteTables;
 
@@ -22,7 +22,7 @@ const ASKING: Duration = Duration::from_secs(2);
 /// Patience with one node that is not connected.
 const ASKING_ONE: Duration = Duration::from_millis(300);
 
-/// Who is there, as of the last applied entry.
+/// NodeDescription is there, as of the last applied entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Roster {
     pub seats: BTreeMap<Seat, SeatRecord>,
@@ -39,7 +39,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(crate) fn of(ledger: &Ledger<SqliteTables>, mark: &Mark) -> Self {
+    pub(crate) fn of(ledger: &Ledger<SqliteTables>, mark: &ReplicaMark) -> Self {
         let core = ledger.core();
         Self {
             seats: core.seats.clone(),
@@ -106,7 +106,7 @@ pub(crate) struct RunStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClusterStatus {
-    /// Who tells this.
+    /// NodeDescription tells this.
     pub node: u32,
     /// `solo` or `cluster`.
     pub mode: String,
@@ -189,7 +189,7 @@ pub(crate) async fn of(hub: &Arc<Hub>) -> ClusterStatus {
 
 async fn of_voter(hub: &Arc<Hub>, voter: &Voter) -> ClusterStatus {
     // A ledger that cannot be asked has ended, and the node is about to.
-    let roster = voter.machine.ask(Request::Roster).await.unwrap_or_default();
+    let roster = voter.machine.ask(ReplicaRequest::Roster).await.unwrap_or_default();
     let lives = lives(hub).await;
     let metrics = hub.metrics();
     let leads = hub.leads().is_some();
@@ -235,9 +235,9 @@ async fn of_voter(hub: &Arc<Hub>, voter: &Voter) -> ClusterStatus {
 
 /// A node without a vote knows what one that has a vote tells it.
 async fn of_worker(hub: &Arc<Hub>) -> ClusterStatus {
-    let asked = tokio::time::timeout(ASKING, client::ask_anyone(hub, &Call::Status)).await;
+    let asked = tokio::time::timeout(ASKING, client::ask_anyone(hub, &PeerRequest::Status)).await;
     let mut status = match asked {
-        Ok(Ok(Response::Status(status))) => *status,
+        Ok(Ok(PeerResponse::Status(status))) => *status,
         _ => of_nobody(hub).await,
     };
     status.node = hub.options.seat.0;
@@ -271,14 +271,15 @@ async fn of_nobody(hub: &Arc<Hub>) -> ClusterStatus {
     }
 }
 
-/// The processes that answer, this one included. Who is not connected is asked: nodes may have had
+/// The processes that answer, this one included. NodeDescription is not connected is asked: nodes may have had
 /// nothing to say to each other. Where the last try was in vain, nobody waits for the next.
 async fn lives(hub: &Arc<Hub>) -> BTreeMap<Seat, u64> {
     let others = hub.others().map(|(seat, link)| async move {
         let peer = link.peer();
         if peer.borrow().is_none() {
             let asking = Arc::clone(hub);
-            let ask = async move { client::ask(&asking, seat, &Call::Who, ASKING_ONE).await };
+            let ask =
+                async move { client::ask(&asking, seat, &PeerRequest::Describe, ASKING_ONE).await };
             let asked = tokio::spawn(ask);
             if !link.fails() {
                 drop(asked.await);
@@ -310,8 +311,8 @@ fn lag_of(metrics: &RaftMetrics<u64, BasicNode>, seat: Seat) -> Option<u64> {
 async fn own_lag(hub: &Hub, leader: Option<Seat>, index: u64) -> Option<u64> {
     let leader =
         leader.filter(|seat| hub.link(*seat).is_some_and(|link| link.peer().borrow().is_some()))?;
-    match client::ask(hub, leader, &Call::Who, ASKING_ONE).await {
-        Some(Response::Who(who)) => Some(who.agreed.saturating_sub(index)),
+    match client::ask(hub, leader, &PeerRequest::Describe, ASKING_ONE).await {
+        Some(PeerResponse::Description(who)) => Some(who.agreed.saturating_sub(index)),
         _ => None,
     }
 }

@@ -25,10 +25,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{interval, timeout};
 
-use crate::cluster::messages::Call;
+use crate::cluster::messages::PeerRequest;
 use crate::cluster::node::{Hub, Voter};
-use crate::cluster::raft_log::LogThread;
-use crate::cluster::replica::thread::{MachineThread, Request};
+use crate::cluster::raft_log::RaftLogThread;
+use crate::cluster::replica::thread::{ReplicaRequest, ReplicaThread};
 use crate::cluster::start::{FAREWELL, HEARTBEAT};
 use crate::cluster::status::Roster;
 use crate::cluster::{client, election, operator};
@@ -55,7 +55,7 @@ pub(crate) struct ClusterThread {
     pub(super) end: oneshot::Sender<()>,
     pub(super) thread: JoinHandle<()>,
     pub(super) stop: watch::Sender<bool>,
-    pub(super) voter: Option<(LogThread, MachineThread)>,
+    pub(super) voter: Option<(RaftLogThread, ReplicaThread)>,
     pub(super) lock: DirLock,
 }
 
@@ -151,7 +151,7 @@ async fn part(hub: &Arc<Hub>) {
         Cause::Stopped | Cause::Failed => FAREWELL,
     };
     drop(timeout(patience, wait_for_others(hub, voter, cause)).await);
-    let Ok(roster) = voter.machine.ask(Request::Roster).await else { return };
+    let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else { return };
     if departure(hub, &roster, cause).has_successors() {
         election::step_aside(hub).await;
     } else if hub.leads().is_some() {
@@ -185,7 +185,7 @@ fn other_voters(hub: &Hub, roster: &Roster) -> impl Iterator<Item = Seat> {
 async fn wait_for_others(hub: &Arc<Hub>, voter: &Voter, cause: Cause) {
     let (mut tick, mut led_at) = (interval(ROSTER_POLL_INTERVAL), Instant::now());
     let mut changes = voter.machine.standing.clone();
-    while let Ok(roster) = voter.machine.ask(Request::Roster).await {
+    while let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await {
         let departure = departure(hub, &roster, cause);
         // Another run may have begun since this one was closed.
         let is_other_run = cause == Cause::RunEnded && self::cause(hub, voter) != cause;
@@ -210,7 +210,7 @@ async fn wait_for_others(hub: &Arc<Hub>, voter: &Voter, cause: Cause) {
 }
 
 async fn does_any_answer(hub: &Hub, seats: impl Iterator<Item = Seat>) -> bool {
-    let asked = seats.map(|seat| client::ask(hub, seat, &Call::Who, ANSWER_TIMEOUT));
+    let asked = seats.map(|seat| client::ask(hub, seat, &PeerRequest::Describe, ANSWER_TIMEOUT));
     let mut answers: FuturesUnordered<_> = asked.collect();
     while let Some(answer) = answers.next().await {
         if answer.is_some() {

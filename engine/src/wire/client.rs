@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::wire::{Credentials, Hello, Introduce, Limits, LinkError, client_task};
+use crate::wire::{CallError, Credentials, Hello, HelloSource, WireLimits, client_task};
 
 /// Requests that wait for the connection at most; further callers wait in their own calls.
 const QUEUE_MAX: usize = 256;
@@ -15,14 +15,14 @@ const QUEUE_MAX: usize = 256;
 /// One connection to one address: made when first needed, and made anew when it is needed after it
 /// broke. Cheap to clone; many calls at once. Ends with its last clone.
 #[derive(Clone)]
-pub(crate) struct Link {
-    shared: Arc<Shared>,
+pub(crate) struct WireClient {
+    shared: Arc<ClientShared>,
     queue: mpsc::Sender<u64>,
 }
 
-type Reply = Result<Vec<u8>, LinkError>;
+type Reply = Result<Vec<u8>, CallError>;
 
-struct Caller {
+struct WaitingCaller {
     /// Taken out when it is sent. Kept here rather than in the queue, so that it goes with a
     /// caller that gives up.
     request: Option<Vec<u8>>,
@@ -30,15 +30,15 @@ struct Caller {
 }
 
 /// What callers and the task of the connection have in common.
-pub(super) struct Shared {
+pub(super) struct ClientShared {
     pub(super) address: String,
     pub(super) credentials: Arc<Credentials>,
-    pub(super) introduce: Introduce,
-    pub(super) limits: Limits,
+    pub(super) introduce: HelloSource,
+    pub(super) limits: WireLimits,
     /// Numbers are never used again, so that an answer meets its own caller or nobody.
     numbers: AtomicU64,
     // A lock, since a caller that gives up leaves from its own task; never held over a wait.
-    callers: Mutex<HashMap<u64, Caller>>,
+    callers: Mutex<HashMap<u64, WaitingCaller>>,
     pub(super) peer: watch::Sender<Option<Hello>>,
     /// The last try to connect was in vain.
     pub(super) fails: AtomicBool,
@@ -48,16 +48,16 @@ pub(super) struct Shared {
     idle: Mutex<Option<mpsc::Receiver<u64>>>,
 }
 
-impl Link {
+impl WireClient {
     /// `address` is `host:port`.
     pub(crate) fn new(
         address: String,
         credentials: Arc<Credentials>,
-        hello: Introduce,
-        limits: Limits,
+        hello: HelloSource,
+        limits: WireLimits,
     ) -> Self {
         let (queue, letters) = mpsc::channel(QUEUE_MAX);
-        let shared = Shared {
+        let shared = ClientShared {
             address,
             credentials,
             introduce: hello,
@@ -92,13 +92,13 @@ impl Link {
         let max = self.shared.limits.frame_max.min(u32::MAX as usize);
         if request.len() > max {
             let (size, max) = (request.len() as u64, max as u64);
-            return Err(LinkError::RequestTooLarge { size, max });
+            return Err(CallError::RequestTooLarge { size, max });
         }
         self.start();
         let number = self.shared.numbers.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        self.shared.callers().insert(number, Caller { request: Some(request), reply });
-        let place = Place { shared: &self.shared, number };
+        self.shared.callers().insert(number, WaitingCaller { request: Some(request), reply });
+        let place = PendingCall { shared: &self.shared, number };
         let exchange = async {
             if self.queue.send(number).await.is_err() {
                 return Err(self.shared.unreachable("its connection was shut down".to_owned()));
@@ -115,7 +115,7 @@ impl Link {
             }
             Err(_) => {
                 self.shared.doubt.store(true, Ordering::Relaxed);
-                Err(LinkError::TimedOut { address: self.shared.address.clone(), after: timeout })
+                Err(CallError::TimedOut { address: self.shared.address.clone(), after: timeout })
             }
         }
     }
@@ -129,12 +129,12 @@ impl Link {
 }
 
 /// A caller's place among those who wait; given up by dropping it.
-struct Place<'a> {
-    shared: &'a Shared,
+struct PendingCall<'a> {
+    shared: &'a ClientShared,
     number: u64,
 }
 
-impl Place<'_> {
+impl PendingCall<'_> {
     /// Whether the request has not been sent and never will be.
     fn take_back(&self) -> bool {
         // Looked at and removed under one lock: a moment later it might be on its way.
@@ -142,27 +142,27 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         self.shared.callers().remove(&self.number);
     }
 }
 
-impl Shared {
-    fn callers(&self) -> MutexGuard<'_, HashMap<u64, Caller>> {
+impl ClientShared {
+    fn callers(&self) -> MutexGuard<'_, HashMap<u64, WaitingCaller>> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn unreachable(&self, reason: String) -> LinkError {
-        LinkError::Unreachable { address: self.address.clone(), reason }
+    pub(super) fn unreachable(&self, reason: String) -> CallError {
+        CallError::Unreachable { address: self.address.clone(), reason }
     }
 
-    pub(super) fn broken(&self, reason: String) -> LinkError {
-        LinkError::Broken { address: self.address.clone(), reason }
+    pub(super) fn broken(&self, reason: String) -> CallError {
+        CallError::Broken { address: self.address.clone(), reason }
     }
 
     /// Tells `error` to those whose request was sent, or to those whose was not.
-    pub(super) fn fail(&self, sent: bool, error: &LinkError) {
+    pub(super) fn fail(&self, sent: bool, error: &CallError) {
         for (_, caller) in self.callers().extract_if(|_, caller| caller.request.is_none() == sent) {
             // One that has given up meanwhile needs no answer.
             drop(caller.reply.send(Err(error.clone())));

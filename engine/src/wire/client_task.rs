@@ -1,4 +1,4 @@
-//! The task behind a [`Link`](crate::wire::Link): makes connections, carries requests out and answers in.
+//! The task behind a [`Link`](crate::wire::WireClient): makes connections, carries requests out and answers in.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -10,16 +10,18 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::debug;
 
-use crate::wire::client::Shared;
-use crate::wire::frame::{Found, Frame, FrameError, Kind};
-use crate::wire::stream::{Incoming, Outgoing, Reader, Writer, halves, hear_hello, say_hello};
-use crate::wire::{LinkError, WireError, handshake};
+use crate::wire::client::ClientShared;
+use crate::wire::frame::{DecodedFrame, Frame, FrameError, FrameKind};
+use crate::wire::stream::{
+    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, hear_hello, say_hello,
+};
+use crate::wire::{CallError, WireError, handshake};
 
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Makes connections while there is something to send, until no [`Link`] is left.
-pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::Receiver<u64>) {
+pub(super) async fn run(shared: Arc<ClientShared>, mut letters: mpsc::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut next_try = Instant::now();
     while let Some(first) = letters.recv().await {
@@ -53,16 +55,16 @@ pub(super) async fn run(shared: Arc<Shared>, mut letters: mpsc::Receiver<u64>) {
     }
 }
 
-/// Between half of `pause` and all of it, so that nodes do not knock in step.
+/// Between half of `pause` and all of it, so that nodes do not start_handshake in step.
 fn uneven(pause: Duration) -> Duration {
     let dice = RandomState::new().hash_one(0) % 1000;
     pause / 2 + pause / 2 * dice as u32 / 1000
 }
 
-impl Shared {
-    async fn connect(&self) -> Result<Connection<'_>, LinkError> {
+impl ClientShared {
+    async fn connect(&self) -> Result<ClientConnection<'_>, CallError> {
         let limit = self.limits.handshake_timeout;
-        let Ok(tried) = timeout(limit, self.knock()).await else {
+        let Ok(tried) = timeout(limit, self.start_handshake()).await else {
             return Err(self.unreachable(format!("no answer within {limit:?}")));
         };
         match tried {
@@ -73,38 +75,44 @@ impl Shared {
                 | WireError::Cluster
                 | WireError::Refused(_)),
             ) => {
-                Err(LinkError::Refused { address: self.address.clone(), reason: error.to_string() })
+                Err(CallError::Refused { address: self.address.clone(), reason: error.to_string() })
             }
             Err(error) => Err(self.unreachable(error.to_string())),
         }
     }
 
-    async fn knock(&self) -> Result<Connection<'_>, WireError> {
+    async fn start_handshake(&self) -> Result<ClientConnection<'_>, WireError> {
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         let (read, write) = stream.into_split();
-        let (mut read, mut write): (Reader, Writer) = (Box::new(read), Box::new(write));
-        let keys = handshake::knock(&mut read, &mut write, &self.credentials).await?;
+        let (mut read, mut write): (ByteReader, ByteWriter) = (Box::new(read), Box::new(write));
+        let keys = handshake::start_handshake(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
         say_hello(&mut outgoing, &self.credentials, &(self.introduce)()).await?;
         let hello = hear_hello(&mut incoming, &self.credentials).await?;
         incoming.trust(self.limits.frame_max);
         self.peer.send_replace(Some(hello));
-        Ok(Connection { shared: self, incoming, outgoing, alive_at: Instant::now(), doubt: None })
+        Ok(ClientConnection {
+            shared: self,
+            incoming,
+            outgoing,
+            alive_at: Instant::now(),
+            doubt: None,
+        })
     }
 }
 
-struct Connection<'a> {
-    shared: &'a Shared,
-    incoming: Incoming,
-    outgoing: Outgoing,
+struct ClientConnection<'a> {
+    shared: &'a ClientShared,
+    incoming: FrameReader,
+    outgoing: FrameWriter,
     /// When the other end last gave a sign of life.
     alive_at: Instant,
     /// Since when a sign of life is wanted.
     doubt: Option<Instant>,
 }
 
-impl Connection<'_> {
+impl ClientConnection<'_> {
     /// Carries letters out and answers in. Ends well only when no [`Link`] is left.
     async fn carry(
         &mut self,
@@ -143,7 +151,7 @@ impl Connection<'_> {
 
     fn post(&mut self, number: u64) {
         if let Some(body) = self.shared.take_request(number) {
-            self.outgoing.push(Frame::new(Kind::Request, number, body));
+            self.outgoing.push(Frame::new(FrameKind::Request, number, body));
         }
     }
 
@@ -155,13 +163,13 @@ impl Connection<'_> {
     fn hand_out(&mut self) -> Result<(), WireError> {
         while let Some(found) = self.incoming.next()? {
             match found {
-                Found::Frame(frame) => self.hand_out_frame(frame)?,
-                Found::TooLarge { kind: Kind::Answer, number, size } => {
+                DecodedFrame::Frame(frame) => self.hand_out_frame(frame)?,
+                DecodedFrame::TooLarge { kind: FrameKind::Answer, number, size } => {
                     let max = self.shared.limits.frame_max as u64;
-                    let error = LinkError::AnswerTooLarge { size: size as u64, max };
+                    let error = CallError::AnswerTooLarge { size: size as u64, max };
                     self.shared.settle(number, Err(error));
                 }
-                Found::TooLarge { kind, .. } => return Err(FrameError::Place(kind).into()),
+                DecodedFrame::TooLarge { kind, .. } => return Err(FrameError::Place(kind).into()),
             }
         }
         Ok(())
@@ -170,11 +178,11 @@ impl Connection<'_> {
     fn hand_out_frame(&mut self, frame: Frame) -> Result<(), WireError> {
         let (size, max) = frame.read_sizes();
         let reply = match frame.kind {
-            Kind::Answer => Ok(frame.body),
-            Kind::RequestTooLarge => Err(LinkError::RequestTooLarge { size, max }),
-            Kind::AnswerTooLarge => Err(LinkError::AnswerTooLarge { size, max }),
-            Kind::Ping | Kind::Pong => return Ok(()),
-            kind @ (Kind::Hello | Kind::Refused | Kind::Request) => {
+            FrameKind::Answer => Ok(frame.body),
+            FrameKind::RequestTooLarge => Err(CallError::RequestTooLarge { size, max }),
+            FrameKind::AnswerTooLarge => Err(CallError::AnswerTooLarge { size, max }),
+            FrameKind::Ping | FrameKind::Pong => return Ok(()),
+            kind @ (FrameKind::Hello | FrameKind::Refused | FrameKind::Request) => {
                 return Err(FrameError::Place(kind).into());
             }
         };
@@ -186,7 +194,7 @@ impl Connection<'_> {
         let limits = &self.shared.limits;
         if self.shared.doubt.swap(false, Ordering::Relaxed) && self.doubt.is_none() {
             self.doubt = Some(Instant::now());
-            self.outgoing.push(Frame::new(Kind::Ping, 0, Vec::new()));
+            self.outgoing.push(Frame::new(FrameKind::Ping, 0, Vec::new()));
         }
         let silence = self.alive_at.elapsed();
         let doubted = self.doubt.is_some_and(|since| since.elapsed() > limits.doubt_max());
@@ -194,7 +202,7 @@ impl Connection<'_> {
             return Err(WireError::Silent(silence));
         }
         if silence > limits.ping_after() && !self.outgoing.pending() {
-            self.outgoing.push(Frame::new(Kind::Ping, 0, Vec::new()));
+            self.outgoing.push(Frame::new(FrameKind::Ping, 0, Vec::new()));
         }
         if silence > limits.tick() {
             self.incoming.rest();

@@ -12,11 +12,13 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::wire::frame::{Found, Frame, FrameError, Kind};
+use crate::wire::frame::{DecodedFrame, Frame, FrameError, FrameKind};
 use crate::wire::handshake::{self, Credentials};
-use crate::wire::listener::{Handler, stopped};
-use crate::wire::stream::{Incoming, Outgoing, Reader, Writer, halves, hear_hello, say_hello};
-use crate::wire::{Hello, Introduce, Limits, WireError};
+use crate::wire::listener::{RequestHandler, stopped};
+use crate::wire::stream::{
+    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, hear_hello, say_hello,
+};
+use crate::wire::{Hello, HelloSource, WireError, WireLimits};
 
 /// Time to write what is ready when the node stops.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -25,23 +27,23 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const WORDS_MAX: usize = 1024;
 
 /// What every connection of a door is given.
-pub(super) struct House {
+pub(super) struct ServerContext {
     pub credentials: Arc<Credentials>,
-    pub introduce: Introduce,
-    pub limits: Limits,
-    pub handler: Arc<dyn Handler>,
+    pub introduce: HelloSource,
+    pub limits: WireLimits,
+    pub handler: Arc<dyn RequestHandler>,
     /// Places for peers that have proven themselves.
     pub places: Arc<Semaphore>,
 }
 
 /// A peer that has proven itself and been admitted.
-pub(super) struct Guest {
+pub(super) struct ServerConnection {
     hello: Hello,
-    handler: Arc<dyn Handler>,
-    incoming: Incoming,
-    outgoing: Outgoing,
-    limits: Limits,
-    work: FuturesUnordered<Work>,
+    handler: Arc<dyn RequestHandler>,
+    incoming: FrameReader,
+    outgoing: FrameWriter,
+    limits: WireLimits,
+    work: FuturesUnordered<RunningRequest>,
     /// Bytes of the requests in the works.
     work_bytes: usize,
     pong_due: bool,
@@ -50,13 +52,13 @@ pub(super) struct Guest {
     _place: OwnedSemaphorePermit,
 }
 
-impl House {
+impl ServerContext {
     /// Has a peer prove itself.
     pub(super) async fn receive(
         &self,
-        mut read: Reader,
-        mut write: Writer,
-    ) -> Result<Guest, WireError> {
+        mut read: ByteReader,
+        mut write: ByteWriter,
+    ) -> Result<ServerConnection, WireError> {
         let keys = handshake::answer(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
         let admitted = match hear_hello(&mut incoming, &self.credentials).await {
@@ -68,13 +70,13 @@ impl House {
             Ok(admitted) => admitted,
             Err(words) => {
                 let body = words.bytes().take(WORDS_MAX).collect();
-                outgoing.push(Frame::new(Kind::Refused, 0, body));
+                outgoing.push(Frame::new(FrameKind::Refused, 0, body));
                 outgoing.flush().await?;
                 return Err(WireError::TurnedAway(words));
             }
         };
         // From here on its end is told, whatever happens.
-        let mut guest = Guest {
+        let mut guest = ServerConnection {
             hello,
             handler: Arc::clone(&self.handler),
             incoming,
@@ -101,13 +103,13 @@ impl House {
     }
 }
 
-impl Drop for Guest {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         self.handler.gone(&self.hello);
     }
 }
 
-impl Guest {
+impl ServerConnection {
     /// Serves the peer until it leaves, breaks a rule, or `stop` says so.
     pub(super) async fn serve(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), WireError> {
         let mut stopped = pin!(stopped(&mut stop));
@@ -148,25 +150,25 @@ impl Guest {
             && let Some(found) = self.incoming.next()?
         {
             match found {
-                Found::Frame(Frame { kind: Kind::Request, number, body }) => {
+                DecodedFrame::Frame(Frame { kind: FrameKind::Request, number, body }) => {
                     let size = body.len();
                     self.work_bytes += size;
                     let answer = self.handler.call(&self.hello, body);
-                    self.work.push(Work { number, size, answer });
+                    self.work.push(RunningRequest { number, size, answer });
                 }
-                Found::Frame(Frame { kind: Kind::Ping, .. }) => self.pong_due = true,
-                Found::Frame(Frame { kind: Kind::Pong, .. }) => {}
-                Found::Frame(frame) => return Err(FrameError::Place(frame.kind).into()),
-                Found::TooLarge { kind: Kind::Request, number, size } => {
+                DecodedFrame::Frame(Frame { kind: FrameKind::Ping, .. }) => self.pong_due = true,
+                DecodedFrame::Frame(Frame { kind: FrameKind::Pong, .. }) => {}
+                DecodedFrame::Frame(frame) => return Err(FrameError::Place(frame.kind).into()),
+                DecodedFrame::TooLarge { kind: FrameKind::Request, number, size } => {
                     let max = self.limits.frame_max as u64;
-                    let frame = Frame::sizes(Kind::RequestTooLarge, number, size as u64, max);
+                    let frame = Frame::sizes(FrameKind::RequestTooLarge, number, size as u64, max);
                     self.outgoing.push(frame);
                 }
-                Found::TooLarge { kind, .. } => return Err(FrameError::Place(kind).into()),
+                DecodedFrame::TooLarge { kind, .. } => return Err(FrameError::Place(kind).into()),
             }
         }
         if std::mem::take(&mut self.pong_due) {
-            self.outgoing.push(Frame::new(Kind::Pong, 0, Vec::new()));
+            self.outgoing.push(Frame::new(FrameKind::Pong, 0, Vec::new()));
         }
         Ok(())
     }
@@ -180,14 +182,14 @@ impl Guest {
         }
     }
 
-    fn finish(&mut self, done: Done) {
-        let Done { number, size, answer } = done;
+    fn finish(&mut self, done: FinishedRequest) {
+        let FinishedRequest { number, size, answer } = done;
         self.work_bytes -= size;
         let max = self.limits.frame_max;
         self.outgoing.push(if answer.len() > max {
-            Frame::sizes(Kind::AnswerTooLarge, number, answer.len() as u64, max as u64)
+            Frame::sizes(FrameKind::AnswerTooLarge, number, answer.len() as u64, max as u64)
         } else {
-            Frame::new(Kind::Answer, number, answer)
+            Frame::new(FrameKind::Answer, number, answer)
         });
     }
 
@@ -201,7 +203,7 @@ impl Guest {
         if self.holding() {
             // Our silence would look like death to a peer whose pings we do not read for now.
             self.read_at = Instant::now();
-            self.outgoing.push(Frame::new(Kind::Ping, 0, Vec::new()));
+            self.outgoing.push(Frame::new(FrameKind::Ping, 0, Vec::new()));
             return Ok(());
         }
         if self.read_at.elapsed() > idle {
@@ -216,23 +218,23 @@ impl Guest {
 }
 
 /// A request in the works.
-struct Work {
+struct RunningRequest {
     number: u64,
     size: usize,
     answer: BoxFuture<'static, Vec<u8>>,
 }
 
-struct Done {
+struct FinishedRequest {
     number: u64,
     size: usize,
     answer: Vec<u8>,
 }
 
-impl Future for Work {
-    type Output = Done;
+impl Future for RunningRequest {
+    type Output = FinishedRequest;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Done> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<FinishedRequest> {
         let answer = ready!(self.answer.as_mut().poll(context));
-        Poll::Ready(Done { number: self.number, size: self.size, answer })
+        Poll::Ready(FinishedRequest { number: self.number, size: self.size, answer })
     }
 }

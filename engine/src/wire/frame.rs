@@ -2,7 +2,7 @@
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// Who this end is.
     Hello,
     /// Words for why the other end may not come in.
@@ -17,20 +17,20 @@ pub(super) enum Kind {
     Pong,
 }
 
-const KINDS: [Kind; 8] = [
-    Kind::Hello,
-    Kind::Refused,
-    Kind::Request,
-    Kind::Answer,
-    Kind::RequestTooLarge,
-    Kind::AnswerTooLarge,
-    Kind::Ping,
-    Kind::Pong,
+const KINDS: [FrameKind; 8] = [
+    FrameKind::Hello,
+    FrameKind::Refused,
+    FrameKind::Request,
+    FrameKind::Answer,
+    FrameKind::RequestTooLarge,
+    FrameKind::AnswerTooLarge,
+    FrameKind::Ping,
+    FrameKind::Pong,
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Which exchange it belongs to; zero where there is none.
     pub number: u64,
     pub body: Vec<u8>,
@@ -40,11 +40,11 @@ pub(super) struct Frame {
 pub(super) const HEAD: usize = 1 + 8 + 4;
 
 impl Frame {
-    pub(super) fn new(kind: Kind, number: u64, body: Vec<u8>) -> Self {
+    pub(super) fn new(kind: FrameKind, number: u64, body: Vec<u8>) -> Self {
         Self { kind, number, body }
     }
 
-    pub(super) fn sizes(kind: Kind, number: u64, size: u64, max: u64) -> Self {
+    pub(super) fn sizes(kind: FrameKind, number: u64, size: u64, max: u64) -> Self {
         Self { kind, number, body: [size.to_le_bytes(), max.to_le_bytes()].concat() }
     }
 
@@ -69,15 +69,15 @@ impl Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
     #[error("a frame of the unknown kind {0}")]
-    Kind(u8),
+    FrameKind(u8),
     #[error("a frame of kind {0:?} with {1} bytes")]
-    Length(Kind, usize),
+    Length(FrameKind, usize),
     #[error("a frame of kind {0:?} out of place")]
-    Place(Kind),
+    Place(FrameKind),
 }
 
 /// Where the decoder stands within a frame.
-enum Stage {
+enum DecoderStage {
     Head,
     Body {
         frame: Frame,
@@ -91,11 +91,11 @@ enum Stage {
 
 /// What the decoder found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum DecodedFrame {
     Frame(Frame),
     /// A body that is passed over; the connection goes on.
     TooLarge {
-        kind: Kind,
+        kind: FrameKind,
         number: u64,
         size: usize,
     },
@@ -107,13 +107,13 @@ pub(super) struct Decoder {
     plain: Vec<u8>,
     at: usize,
     end: usize,
-    stage: Stage,
+    stage: DecoderStage,
     frame_max: usize,
 }
 
 impl Decoder {
     pub(super) fn new(frame_max: usize) -> Self {
-        Self { plain: Vec::new(), at: 0, end: 0, stage: Stage::Head, frame_max }
+        Self { plain: Vec::new(), at: 0, end: 0, stage: DecoderStage::Head, frame_max }
     }
 
     pub(super) fn set_frame_max(&mut self, frame_max: usize) {
@@ -140,22 +140,22 @@ impl Decoder {
     }
 
     /// The next frame, if its bytes are here.
-    pub(super) fn next(&mut self) -> Result<Option<Found>, FrameError> {
+    pub(super) fn next(&mut self) -> Result<Option<DecodedFrame>, FrameError> {
         loop {
             let have = &self.plain[self.at..self.end];
             match &mut self.stage {
-                Stage::Head => {
+                DecoderStage::Head => {
                     let Some(head) = have.first_chunk::<HEAD>() else { return Ok(None) };
                     let (kind, number, size) = read_head(head)?;
                     self.at += HEAD;
                     if size > self.frame_max {
-                        self.stage = Stage::Skip { left: size };
-                        return Ok(Some(Found::TooLarge { kind, number, size }));
+                        self.stage = DecoderStage::Skip { left: size };
+                        return Ok(Some(DecodedFrame::TooLarge { kind, number, size }));
                     }
                     let frame = Frame::new(kind, number, Vec::with_capacity(size));
-                    self.stage = Stage::Body { frame, left: size };
+                    self.stage = DecoderStage::Body { frame, left: size };
                 }
-                Stage::Body { frame, left } => {
+                DecoderStage::Body { frame, left } => {
                     let take = have.len().min(*left);
                     frame.body.extend_from_slice(&have[..take]);
                     self.at += take;
@@ -163,36 +163,37 @@ impl Decoder {
                     if *left > 0 {
                         return Ok(None);
                     }
-                    let Stage::Body { frame, .. } = std::mem::replace(&mut self.stage, Stage::Head)
+                    let DecoderStage::Body { frame, .. } =
+                        std::mem::replace(&mut self.stage, DecoderStage::Head)
                     else {
                         return Ok(None);
                     };
-                    return Ok(Some(Found::Frame(frame)));
+                    return Ok(Some(DecodedFrame::Frame(frame)));
                 }
-                Stage::Skip { left } => {
+                DecoderStage::Skip { left } => {
                     let take = have.len().min(*left);
                     self.at += take;
                     *left -= take;
                     if *left > 0 {
                         return Ok(None);
                     }
-                    self.stage = Stage::Head;
+                    self.stage = DecoderStage::Head;
                 }
             }
         }
     }
 }
 
-fn read_head(head: &[u8; HEAD]) -> Result<(Kind, u64, usize), FrameError> {
+fn read_head(head: &[u8; HEAD]) -> Result<(FrameKind, u64, usize), FrameError> {
     let [kind, n0, n1, n2, n3, n4, n5, n6, n7, s0, s1, s2, s3] = *head;
     let number = u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
     let size = u32::from_le_bytes([s0, s1, s2, s3]) as usize;
-    let kind = *KINDS.get(usize::from(kind)).ok_or(FrameError::Kind(kind))?;
+    let kind = *KINDS.get(usize::from(kind)).ok_or(FrameError::FrameKind(kind))?;
     let fits = match kind {
-        Kind::Hello | Kind::Refused => size <= 4096,
-        Kind::Request | Kind::Answer => true,
-        Kind::RequestTooLarge | Kind::AnswerTooLarge => size == 16,
-        Kind::Ping | Kind::Pong => size == 0,
+        FrameKind::Hello | FrameKind::Refused => size <= 4096,
+        FrameKind::Request | FrameKind::Answer => true,
+        FrameKind::RequestTooLarge | FrameKind::AnswerTooLarge => size == 16,
+        FrameKind::Ping | FrameKind::Pong => size == 0,
     };
     if fits { Ok((kind, number, size)) } else { Err(FrameError::Length(kind, size)) }
 }

@@ -77,11 +77,11 @@ impl Credentials {
 }
 
 /// The client's half of the handshake.
-pub(super) async fn knock(
+pub(super) async fn start_handshake(
     read: &mut (impl AsyncRead + Unpin),
     write: &mut (impl AsyncWrite + Unpin),
     credentials: &Credentials,
-) -> Result<Keys, WireError> {
+) -> Result<SessionKeys, WireError> {
     let mut state = credentials.start(true)?;
     let mut opening = [0; NAME.len() + 1 + MESSAGE];
     let (name, rest) = opening.split_at_mut(NAME.len());
@@ -107,7 +107,7 @@ pub(super) async fn knock(
     let mut message = [0; MESSAGE];
     read_all(read, &mut message).await?;
     state.read_message(&message, &mut []).map_err(|_| WireError::Secret)?;
-    Keys::new(state)
+    SessionKeys::new(state)
 }
 
 /// The server's half of the handshake. It proves nothing yet about a client, which may have
@@ -116,7 +116,7 @@ pub(super) async fn answer(
     read: &mut (impl AsyncRead + Unpin),
     write: &mut (impl AsyncWrite + Unpin),
     credentials: &Credentials,
-) -> Result<Keys, WireError> {
+) -> Result<SessionKeys, WireError> {
     let mut opening = [0; NAME.len() + 1];
     read_all(read, &mut opening).await?;
     let [name @ .., version] = opening;
@@ -138,7 +138,7 @@ pub(super) async fn answer(
     reply[..NAME.len() + 2].copy_from_slice(&reply_head(credentials.version, WELCOME));
     state.write_message(&[], &mut reply[NAME.len() + 2..]).map_err(|_| WireError::Damaged)?;
     write.write_all(&reply).await?;
-    Keys::new(state)
+    SessionKeys::new(state)
 }
 
 async fn read_all(read: &mut (impl AsyncRead + Unpin), into: &mut [u8]) -> io::Result<()> {
@@ -180,26 +180,29 @@ async fn turn_away(
 }
 
 /// The keys of one connection, one for each direction.
-pub(super) struct Keys(Arc<StatelessTransportState>);
+pub(super) struct SessionKeys(Arc<StatelessTransportState>);
 
-impl Keys {
+impl SessionKeys {
     fn new(state: HandshakeState) -> Result<Self, WireError> {
         let state = state.into_stateless_transport_mode().map_err(|_| WireError::Damaged)?;
         Ok(Self(Arc::new(state)))
     }
 
-    pub(super) fn split(self) -> (Sealer, Opener) {
-        (Sealer { keys: Arc::clone(&self.0), number: 0 }, Opener { keys: self.0, number: 0 })
+    pub(super) fn split(self) -> (RecordSealer, RecordOpener) {
+        (
+            RecordSealer { keys: Arc::clone(&self.0), number: 0 },
+            RecordOpener { keys: self.0, number: 0 },
+        )
     }
 }
 
 /// Encrypts the outgoing records.
-pub(super) struct Sealer {
+pub(super) struct RecordSealer {
     keys: Arc<StatelessTransportState>,
     number: u64,
 }
 
-impl Sealer {
+impl RecordSealer {
     /// Fills `record` with `plain` sealed; its size is that of `plain`, [`RECORD_HEAD`] and [`TAG`].
     pub(super) fn seal(&mut self, plain: &[u8], record: &mut [u8]) -> Result<(), WireError> {
         let (head, body) = record.split_at_mut(RECORD_HEAD);
@@ -211,12 +214,12 @@ impl Sealer {
 }
 
 /// Decrypts the incoming records; a changed, repeated or missing one does not open.
-pub(super) struct Opener {
+pub(super) struct RecordOpener {
     keys: Arc<StatelessTransportState>,
     number: u64,
 }
 
-impl Opener {
+impl RecordOpener {
     /// Opens one record without its head into `plain`, which is [`TAG`] bytes shorter.
     pub(super) fn open(&mut self, sealed: &[u8], plain: &mut [u8]) -> Result<(), WireError> {
         self.keys.read_message(self.number, sealed, plain).map_err(|_| WireError::Damaged)?;

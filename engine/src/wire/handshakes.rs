@@ -15,7 +15,7 @@ use crate::wire::WireError;
 /// Time between two warnings about peers that were turned away.
 const WARN_PAUSE: Duration = Duration::from_mins(1);
 
-struct Stranger {
+struct PendingPeer {
     number: u64,
     /// None for a socket in the file system.
     host: IpAddr,
@@ -25,12 +25,12 @@ struct Stranger {
 
 /// The peers on their way to prove themselves, oldest first.
 #[derive(Default)]
-pub(super) struct Foyer {
+pub(super) struct PendingHandshakes {
     // A lock, since a peer leaves from its own task; held for a few moves only.
-    waiting: Mutex<Vec<Stranger>>,
+    waiting: Mutex<Vec<PendingPeer>>,
 }
 
-impl Foyer {
+impl PendingHandshakes {
     /// Lets a peer in. Its receiver ends when it has to make room.
     pub(super) fn enter(&self, number: u64, host: IpAddr, max: usize) -> oneshot::Receiver<()> {
         let (stay, leave) = oneshot::channel();
@@ -40,7 +40,7 @@ impl Foyer {
         {
             waiting.remove(place);
         }
-        waiting.push(Stranger { number, host, _stay: stay });
+        waiting.push(PendingPeer { number, host, _stay: stay });
         leave
     }
 
@@ -51,7 +51,7 @@ impl Foyer {
 }
 
 /// The oldest of the host that has the most here.
-fn who_makes_room(waiting: &[Stranger]) -> Option<usize> {
+fn who_makes_room(waiting: &[PendingPeer]) -> Option<usize> {
     let mut crowds: HashMap<IpAddr, usize> = HashMap::new();
     for stranger in waiting {
         *crowds.entry(stranger.host).or_default() += 1;
@@ -62,13 +62,13 @@ fn who_makes_room(waiting: &[Stranger]) -> Option<usize> {
 
 /// Counts the connections that were turned away, and tells of them at a bearable rate.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub(crate) struct RefusedConnections {
     count: AtomicU64,
     /// When a warning was last given, and the count at that time.
     told: Mutex<Option<(Instant, u64)>>,
 }
 
-impl Refusals {
+impl RefusedConnections {
     /// Connections turned away so far.
     #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {

@@ -13,16 +13,16 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
-use crate::wire::connection::{Guest, House};
-use crate::wire::handshakes::{Foyer, Refusals};
-use crate::wire::stream::{Reader, Writer};
-use crate::wire::{Credentials, Hello, Introduce, Limits, WireError};
+use crate::wire::connection::{ServerConnection, ServerContext};
+use crate::wire::handshakes::{PendingHandshakes, RefusedConnections};
+use crate::wire::stream::{ByteReader, ByteWriter};
+use crate::wire::{Credentials, Hello, HelloSource, WireError, WireLimits};
 
 /// Pause after a failure to accept, which mostly means that the process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is done with requests.
-pub(crate) trait Handler: Send + Sync + 'static {
+pub(crate) trait RequestHandler: Send + Sync + 'static {
     /// Answers one request. Runs on the task of its connection, beside the peer's other requests:
     /// long computing belongs elsewhere. Dropped unfinished when the connection ends.
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>>;
@@ -36,12 +36,12 @@ pub(crate) trait Handler: Send + Sync + 'static {
 }
 
 /// A bound listener.
-pub(crate) struct Door {
+pub(crate) struct WireListener {
     listener: TcpListener,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RefusedConnections>,
 }
 
-impl Door {
+impl WireListener {
     /// Binds `host:port`; a port that a process of before has just left is free at once.
     pub(crate) async fn bind(address: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
@@ -55,7 +55,7 @@ impl Door {
 
     /// The count of connections that were turned away.
     #[cfg(test)]
-    pub(crate) fn refusals(&self) -> Arc<Refusals> {
+    pub(crate) fn refusals(&self) -> Arc<RefusedConnections> {
         Arc::clone(&self.refusals)
     }
 
@@ -63,15 +63,15 @@ impl Door {
     pub(crate) async fn serve(
         self,
         credentials: Arc<Credentials>,
-        introduce: Introduce,
-        limits: Limits,
-        handler: Arc<dyn Handler>,
+        introduce: HelloSource,
+        limits: WireLimits,
+        handler: Arc<dyn RequestHandler>,
         stop: watch::Receiver<bool>,
     ) {
         let strangers_max = limits.strangers_max();
         let places = Arc::new(Semaphore::new(limits.connections_max));
-        let house = Arc::new(House { credentials, introduce, limits, handler, places });
-        let foyer = Arc::new(Foyer::default());
+        let house = Arc::new(ServerContext { credentials, introduce, limits, handler, places });
+        let foyer = Arc::new(PendingHandshakes::default());
         let mut tasks = JoinSet::new();
         let mut numbers = 0..;
         let mut stopping = stop.clone();
@@ -79,9 +79,9 @@ impl Door {
         loop {
             tokio::select! {
                 accepted = accept(&self.listener) => match accepted {
-                    Ok(Arrival { read, write, peer }) => {
+                    Ok(AcceptedSocket { read, write, peer }) => {
                         let number = numbers.next().unwrap_or_default();
-                        let visit = Visit {
+                        let visit = IncomingConnection {
                             number,
                             peer: peer.to_string(),
                             house: Arc::clone(&house),
@@ -115,20 +115,20 @@ impl Door {
     }
 }
 
-struct Arrival {
-    read: Reader,
-    write: Writer,
+struct AcceptedSocket {
+    read: ByteReader,
+    write: ByteWriter,
     peer: SocketAddr,
 }
 
 /// The next one who knocks.
-async fn accept(listener: &TcpListener) -> io::Result<Arrival> {
+async fn accept(listener: &TcpListener) -> io::Result<AcceptedSocket> {
     let (stream, peer) = listener.accept().await?;
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "connection left as it came");
     }
     let (read, write) = stream.into_split();
-    Ok(Arrival { read: Box::new(read), write: Box::new(write), peer })
+    Ok(AcceptedSocket { read: Box::new(read), write: Box::new(write), peer })
 }
 
 /// Waits for the word to stop; a sender that is gone says it, too.
@@ -137,17 +137,17 @@ pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// One connection, from its first byte to its end.
-struct Visit {
+struct IncomingConnection {
     number: u64,
     peer: String,
-    house: Arc<House>,
-    foyer: Arc<Foyer>,
-    refusals: Arc<Refusals>,
+    house: Arc<ServerContext>,
+    foyer: Arc<PendingHandshakes>,
+    refusals: Arc<RefusedConnections>,
     stop: watch::Receiver<bool>,
 }
 
-impl Visit {
-    async fn run(self, read: Reader, write: Writer, leave: impl Future<Output = ()>) {
+impl IncomingConnection {
+    async fn run(self, read: ByteReader, write: ByteWriter, leave: impl Future<Output = ()>) {
         let mut stop = self.stop.clone();
         let proven = tokio::select! {
             proven = self.prove(read, write) => proven,
@@ -164,7 +164,11 @@ impl Visit {
         }
     }
 
-    async fn prove(&self, read: Reader, write: Writer) -> Result<Guest, WireError> {
+    async fn prove(
+        &self,
+        read: ByteReader,
+        write: ByteWriter,
+    ) -> Result<ServerConnection, WireError> {
         let limit = self.house.limits.handshake_timeout;
         match timeout(limit, self.house.receive(read, write)).await {
             Ok(guest) => guest,

@@ -20,15 +20,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use client::Link;
+pub(crate) use client::WireClient;
 pub(crate) use handshake::Credentials;
 #[cfg(test)]
-use handshakes::Refusals;
-pub(crate) use listener::{Door, Handler};
+use handshakes::RefusedConnections;
+pub(crate) use listener::{RequestHandler, WireListener};
 
 /// What a process is to the cluster.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum PeerRole {
     /// Keeps the ledger and votes.
     Voter,
     /// Works, but keeps nothing.
@@ -42,7 +42,7 @@ pub(crate) enum Role {
 pub(crate) struct Hello {
     /// Version of what is said in requests and answers.
     pub version: u16,
-    pub role: Role,
+    pub role: PeerRole,
     /// Place in the list of peers.
     pub seat: u32,
     pub raft_id: u64,
@@ -55,11 +55,11 @@ pub(crate) struct Hello {
 }
 
 /// Asked for each connection, since a node learns its ids after its start.
-pub(crate) type Introduce = Arc<dyn Fn() -> Hello + Send + Sync>;
+pub(crate) type HelloSource = Arc<dyn Fn() -> Hello + Send + Sync>;
 
 /// Bounds of connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct WireLimits {
     /// Bytes of one request or answer.
     pub frame_max: usize,
     /// From connecting to the hello of the other end.
@@ -74,7 +74,7 @@ pub(crate) struct Limits {
     pub in_flight_max: usize,
 }
 
-impl Default for Limits {
+impl Default for WireLimits {
     fn default() -> Self {
         Self {
             frame_max: (64 << 20) + (64 << 10),
@@ -87,7 +87,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl WireLimits {
     /// How often a connection looks at its clock.
     fn tick(&self) -> Duration {
         (self.idle_timeout / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
@@ -111,7 +111,7 @@ impl Limits {
 
 /// Why a call has no answer. Each kind says whether the other end may have acted on it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LinkError {
+pub(crate) enum CallError {
     /// Nothing was sent.
     #[error("`{address}` cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
@@ -132,7 +132,7 @@ pub(crate) enum LinkError {
     AnswerTooLarge { size: u64, max: u64 },
 }
 
-impl LinkError {
+impl CallError {
     /// Whether the other end has surely not acted on the request.
     #[cfg(test)]
     pub(crate) fn nothing_done(&self) -> bool {
@@ -180,7 +180,7 @@ enum WireError {
     Choked,
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for WireClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Link({})", self.address())
     }

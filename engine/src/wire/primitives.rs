@@ -21,16 +21,17 @@ pub(super) struct Primitives;
 
 impl CryptoResolver for Primitives {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Dice(SystemRandom::new())))
+        Some(Box::new(RingRandom(SystemRandom::new())))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        matches!(choice, DHChoice::Curve25519).then(|| Box::new(Exchange::default()) as Box<dyn Dh>)
+        matches!(choice, DHChoice::Curve25519)
+            .then(|| Box::new(X25519KeyPair::default()) as Box<dyn Dh>)
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
         matches!(choice, HashChoice::SHA256)
-            .then(|| Box::new(Sha(Context::new(&SHA256))) as Box<dyn Hash>)
+            .then(|| Box::new(Sha256Hash(Context::new(&SHA256))) as Box<dyn Hash>)
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
@@ -39,9 +40,9 @@ impl CryptoResolver for Primitives {
     }
 }
 
-struct Dice(SystemRandom);
+struct RingRandom(SystemRandom);
 
-impl Random for Dice {
+impl Random for RingRandom {
     fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
         self.0.fill(dest).map_err(|_| Error::Rng)
     }
@@ -50,13 +51,13 @@ impl Random for Dice {
 /// A key pair of one handshake. It serves one agreement, which is all that the pattern NN asks
 /// for; ring gives out no private key, and none is ever set.
 #[derive(Default)]
-struct Exchange {
+struct X25519KeyPair {
     // Taken out by its only use, behind a lock since the trait lends `&self`.
     private: Mutex<Option<EphemeralPrivateKey>>,
     public: [u8; 32],
 }
 
-impl Dh for Exchange {
+impl Dh for X25519KeyPair {
     fn name(&self) -> &'static str {
         "25519"
     }
@@ -99,9 +100,9 @@ impl Dh for Exchange {
     }
 }
 
-struct Sha(Context);
+struct Sha256Hash(Context);
 
-impl Hash for Sha {
+impl Hash for Sha256Hash {
     fn name(&self) -> &'static str {
         "SHA256"
     }

@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::wire::frame::{Decoder, Found, Frame, FrameError, Kind};
+use crate::wire::frame::{DecodedFrame, Decoder, Frame, FrameError, FrameKind};
 use crate::wire::handshake::{
-    Credentials, Keys, Opener, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, Sealer, closed,
+    Credentials, RECORD_HEAD, RECORD_MAX, RECORD_PLAIN_MAX, RecordOpener, RecordSealer,
+    SessionKeys, closed,
 };
 use crate::wire::primitives::TAG;
-use crate::wire::{Hello, Limits, WireError};
+use crate::wire::{Hello, WireError, WireLimits};
 
-pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type ByteReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type ByteWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Bytes that are sealed and written in one go, about.
 const OUT_MAX: usize = 128 << 10;
@@ -21,9 +22,9 @@ const READ_MIN: usize = 8 << 10;
 const READ_MAX: usize = 256 << 10;
 
 /// The half that reads.
-pub(super) struct Incoming {
-    read: Reader,
-    opener: Opener,
+pub(super) struct FrameReader {
+    read: ByteReader,
+    opener: RecordOpener,
     sealed: Vec<u8>,
     at: usize,
     decoder: Decoder,
@@ -33,9 +34,9 @@ pub(super) struct Incoming {
     budget: Option<usize>,
 }
 
-impl Incoming {
+impl FrameReader {
     /// The next frame, if its bytes are here.
-    pub(super) fn next(&mut self) -> Result<Option<Found>, WireError> {
+    pub(super) fn next(&mut self) -> Result<Option<DecodedFrame>, WireError> {
         loop {
             if let Some(found) = self.decoder.next()? {
                 return Ok(Some(found));
@@ -93,8 +94,8 @@ impl Incoming {
     async fn frame(&mut self) -> Result<Frame, WireError> {
         loop {
             match self.next()? {
-                Some(Found::Frame(frame)) => return Ok(frame),
-                Some(Found::TooLarge { kind, size, .. }) => {
+                Some(DecodedFrame::Frame(frame)) => return Ok(frame),
+                Some(DecodedFrame::TooLarge { kind, size, .. }) => {
                     return Err(FrameError::Length(kind, size).into());
                 }
                 None => self.more().await?,
@@ -104,9 +105,9 @@ impl Incoming {
 }
 
 /// The half that writes.
-pub(super) struct Outgoing {
-    write: Writer,
-    sealer: Sealer,
+pub(super) struct FrameWriter {
+    write: ByteWriter,
+    sealer: RecordSealer,
     queue: VecDeque<Frame>,
     /// Bytes of the bodies in `queue`.
     queued: usize,
@@ -121,7 +122,7 @@ pub(super) struct Outgoing {
     choked: bool,
 }
 
-impl Outgoing {
+impl FrameWriter {
     pub(super) fn push(&mut self, frame: Frame) {
         self.queued += frame.body.len();
         self.queue.push_back(frame);
@@ -225,14 +226,14 @@ impl Outgoing {
 }
 
 pub(super) fn halves(
-    read: Reader,
-    write: Writer,
-    keys: Keys,
-    limits: &Limits,
-) -> (Incoming, Outgoing) {
+    read: ByteReader,
+    write: ByteWriter,
+    keys: SessionKeys,
+    limits: &WireLimits,
+) -> (FrameReader, FrameWriter) {
     let (sealer, opener) = keys.split();
     let budget = limits.handshake_bytes_max;
-    let incoming = Incoming {
+    let incoming = FrameReader {
         read,
         opener,
         sealed: Vec::new(),
@@ -241,7 +242,7 @@ pub(super) fn halves(
         appetite: READ_MIN,
         budget: Some(budget),
     };
-    let outgoing = Outgoing {
+    let outgoing = FrameWriter {
         write,
         sealer,
         queue: VecDeque::new(),
@@ -258,25 +259,25 @@ pub(super) fn halves(
 
 /// Says who this end is.
 pub(super) async fn say_hello(
-    outgoing: &mut Outgoing,
+    outgoing: &mut FrameWriter,
     credentials: &Credentials,
     hello: &Hello,
 ) -> Result<(), WireError> {
     let body =
         postcard::to_stdvec(&(credentials.cluster(), hello)).map_err(|_| WireError::Damaged)?;
-    outgoing.push(Frame::new(Kind::Hello, 0, body));
+    outgoing.push(Frame::new(FrameKind::Hello, 0, body));
     outgoing.flush().await
 }
 
 /// Learns who the other end is. Getting this far proves that it holds the secret.
 pub(super) async fn hear_hello(
-    incoming: &mut Incoming,
+    incoming: &mut FrameReader,
     credentials: &Credentials,
 ) -> Result<Hello, WireError> {
     let frame = incoming.frame().await?;
     match frame.kind {
-        Kind::Hello => {}
-        Kind::Refused => {
+        FrameKind::Hello => {}
+        FrameKind::Refused => {
             return Err(WireError::Refused(String::from_utf8_lossy(&frame.body).into_owned()));
         }
         kind => return Err(FrameError::Place(kind).into()),

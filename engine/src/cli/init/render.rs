@@ -9,7 +9,7 @@ use crate::error::counted;
 /// Where the proposal comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
-    /// Address of the page, as the definition will name it.
+    /// NodeAddress of the page, as the definition will name it.
     pub url: &'a str,
     /// Name of the group.
     pub group: &'a str,

@@ -11,7 +11,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::cluster::messages::{
-    Batch, Call, Check, Entry, Item, Response, encode, encode_with_room, raft_id, seat_of,
+    Batch, BatchItem, DigestCheck, EncodedBatch, PeerRequest, PeerResponse, encode,
+    encode_with_room, raft_id, seat_of,
 };
 use crate::cluster::node::{Hub, Proposal, Proposed, Refusal, Voter, locked, random};
 use crate::ledger::{Command, SessionId, Stamp};
@@ -47,7 +48,7 @@ pub(in crate::cluster) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver
     let mut checked = (Instant::now(), None);
     while let Some(first) = inbox.recv().await {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        if first.items.iter().all(|item| matches!(item, Item::Farewell { .. })) {
+        if first.items.iter().all(|item| matches!(item, BatchItem::SessionEnd { .. })) {
             sleep_until(tokio::time::Instant::now() + COMPANY).await;
         }
         let proposals = gather(first, &mut inbox);
@@ -65,14 +66,14 @@ pub(in crate::cluster) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver
         let counts: Vec<usize> = proposals.iter().map(|one| one.items.len()).collect();
         let (items, responders): (Vec<_>, Vec<_>) =
             proposals.into_iter().map(|one| (one.items, one.respond)).unzip();
-        let mut items: Vec<Item> = items.into_iter().flatten().collect();
+        let mut items: Vec<BatchItem> = items.into_iter().flatten().collect();
         if voter.machine.cluster.borrow().is_none() {
             // A new cluster gets its name along with the first thing it is asked.
             let cluster = u128::from(random()) << 64 | u128::from(random());
-            items.push(Item::Command(encode(&Command::Found { cluster }).into()));
+            items.push(BatchItem::Command(encode(&Command::Found { cluster }).into()));
         }
-        let bytes = items.iter().map(Item::size).sum::<usize>() + 64;
-        let entry = Entry(encode_with_room(&Batch { stamp, check, items }, bytes).into());
+        let bytes = items.iter().map(BatchItem::size).sum::<usize>() + 64;
+        let entry = EncodedBatch(encode_with_room(&Batch { stamp, check, items }, bytes).into());
         let hub = Arc::clone(&hub);
         tokio::spawn(async move {
             let written = write(&hub, entry).await;
@@ -84,7 +85,7 @@ pub(in crate::cluster) async fn propose(hub: Arc<Hub>, mut inbox: mpsc::Receiver
 
 /// What has come meanwhile goes along, as far as it fits.
 fn gather(first: Proposal, inbox: &mut mpsc::Receiver<Proposal>) -> Vec<Proposal> {
-    let size = |one: &Proposal| one.items.iter().map(Item::size).sum::<usize>();
+    let size = |one: &Proposal| one.items.iter().map(BatchItem::size).sum::<usize>();
     let (mut bytes, mut items) = (size(&first), first.items.len());
     let mut proposals = vec![first];
     while bytes < BYTES_MAX && items < ITEMS_MAX {
@@ -97,12 +98,12 @@ fn gather(first: Proposal, inbox: &mut mpsc::Receiver<Proposal>) -> Vec<Proposal
 
 fn refuse(proposals: Vec<Proposal>, refusal: &Refusal) {
     for proposal in proposals {
-        // Who no longer waits needs no answer.
+        // NodeDescription no longer waits needs no answer.
         drop(proposal.respond.send(Err(refusal.clone())));
     }
 }
 
-fn check(voter: &Voter, checked: &mut (Instant, Option<Check>)) -> Option<Check> {
+fn check(voter: &Voter, checked: &mut (Instant, Option<DigestCheck>)) -> Option<DigestCheck> {
     if checked.0.elapsed() < CHECK_EVERY {
         return None;
     }
@@ -111,7 +112,7 @@ fn check(voter: &Voter, checked: &mut (Instant, Option<Check>)) -> Option<Check>
     Some(news)
 }
 
-async fn write(hub: &Hub, entry: Entry) -> Proposed {
+async fn write(hub: &Hub, entry: EncodedBatch) -> Proposed {
     let Some(raft) = hub.raft() else { return Err(Refusal::Closing) };
     match raft.client_write(entry).await {
         Ok(written) => Ok((written.data.0, written.log_id.index)),
@@ -150,7 +151,7 @@ fn answer(written: Proposed, counts: Vec<usize>, responders: Vec<oneshot::Sender
 /// Proposes one command of this node's own; tells whether it was agreed on.
 pub(in crate::cluster) async fn propose_one(voter: &Voter, command: &Command) -> bool {
     let (respond, answer) = oneshot::channel();
-    let items = vec![Item::Command(encode(command).into())];
+    let items = vec![BatchItem::Command(encode(command).into())];
     let sent = voter.proposals.send(Proposal { items, respond }).await;
     sent.is_ok() && matches!(answer.await, Ok(Ok(_)))
 }
@@ -186,7 +187,7 @@ pub(in crate::cluster) async fn beat(hub: Arc<Hub>) {
             let living = living(voter).await;
             for (session, waiting) in waiting {
                 for respond in waiting {
-                    // Who no longer waits needs no answer.
+                    // NodeDescription no longer waits needs no answer.
                     let _heard = respond.send(living.contains(&session)).is_ok();
                 }
             }
@@ -196,7 +197,7 @@ pub(in crate::cluster) async fn beat(hub: Arc<Hub>) {
 }
 
 async fn living(voter: &Voter) -> BTreeSet<SessionId> {
-    let roster = voter.machine.ask(crate::cluster::replica::thread::Request::Roster).await;
+    let roster = voter.machine.ask(crate::cluster::replica::thread::ReplicaRequest::Roster).await;
     roster.map(|roster| roster.sessions.keys().copied().collect()).unwrap_or_default()
 }
 
@@ -220,8 +221,8 @@ pub(in crate::cluster) async fn tend_members(hub: Arc<Hub>) {
             }
             continue;
         };
-        let there = crate::cluster::client::ask(&hub, seat, &Call::Who, LOOK).await;
-        if !matches!(there, Some(Response::Who(who)) if who.raft_id == fresh) {
+        let there = crate::cluster::client::ask(&hub, seat, &PeerRequest::Describe, LOOK).await;
+        if !matches!(there, Some(PeerResponse::Description(who)) if who.raft_id == fresh) {
             continue;
         }
         let address = hub.peers().get(&seat).cloned().unwrap_or_default();

@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::leader::batch::propose_one;
 use crate::cluster::node::{Voter, locked};
-use crate::cluster::replica::thread::Request;
+use crate::cluster::replica::thread::ReplicaRequest;
 use crate::ledger::{Command, Seat};
 use crate::wire::Hello;
 
 /// Processes that are remembered as gone.
 const GONE_MAX: usize = 256;
 
-/// Who has said nothing for so long has no work.
+/// NodeDescription has said nothing for so long has no work.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// A process: its seat and its life.
 pub(in crate::cluster) type Process = (Seat, u64);
 
-/// Who is connected with this node, and who was.
+/// NodeDescription is connected with this node, and who was.
 #[derive(Debug, Default)]
-pub(in crate::cluster) struct Guests {
+pub(in crate::cluster) struct Connections {
     /// Connections that each has open.
     open: Mutex<BTreeMap<Process, usize>>,
     /// When each seat last had something to say.
     spoke: Mutex<BTreeMap<Seat, Instant>>,
 }
 
-impl Guests {
+impl Connections {
     /// A process has one connection more.
     pub(in crate::cluster) fn came(&self, hello: &Hello) {
         *locked(&self.open).entry(process(hello)).or_default() += 1;
@@ -57,7 +57,7 @@ impl Guests {
         locked(&self.spoke).get(&seat).is_none_or(|at| at.elapsed() >= QUIET)
     }
 
-    /// Who was connected and is not any more.
+    /// NodeDescription was connected and is not any more.
     pub(in crate::cluster) fn gone(&self) -> Vec<Process> {
         without_any(&locked(&self.open))
     }
@@ -84,7 +84,7 @@ pub(in crate::cluster) async fn doubt(voter: &Voter, gone: Vec<Process>) {
     if gone.is_empty() {
         return;
     }
-    let Ok(roster) = voter.machine.ask(Request::Roster).await else { return };
+    let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else { return };
     for (seat, life) in gone {
         let present = roster.seats.get(&seat).is_some_and(|record| record.life == life);
         let own = roster.sessions.iter().find(|(_, session)| present && session.seat == seat);
@@ -101,16 +101,16 @@ pub(in crate::cluster) async fn doubt(voter: &Voter, gone: Vec<Process>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Role;
+    use crate::wire::PeerRole;
 
     fn hello(seat: u32, life: u64) -> Hello {
-        let (role, peers) = (Role::Voter, String::new());
+        let (role, peers) = (PeerRole::Voter, String::new());
         Hello { version: 0, role, seat, raft_id: 0, cluster_id: None, life, peers }
     }
 
     #[test]
     fn who_has_no_connection_left_is_gone_until_it_comes_back() {
-        let guests = Guests::default();
+        let guests = Connections::default();
         guests.came(&hello(1, 7));
         guests.came(&hello(1, 7));
         guests.went(&hello(1, 7));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn not_all_that_are_gone_are_remembered() {
-        let guests = Guests::default();
+        let guests = Connections::default();
         for life in 0..1000 {
             guests.came(&hello(1, life));
             guests.went(&hello(1, life));

@@ -1,4 +1,4 @@
-//! Who gets jobs first. When several nodes ask at about the same time, the leader lets them in by
+//! NodeDescription gets jobs first. When several nodes ask at about the same time, the leader lets them in by
 //! the order that the settings name.
 
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::messages::Item;
+use crate::cluster::messages::BatchItem;
 use crate::cluster::node::{Hub, Proposal, Proposed, Refusal, Voter};
-use crate::cluster::replica::thread::Request;
+use crate::cluster::replica::thread::ReplicaRequest;
 use crate::cluster::status::Roster;
 use crate::config::Placement;
 use crate::ledger::{Seat, SessionId};
 
-/// Who asks within this time of the first is let in by order.
+/// NodeDescription asks within this time of the first is let in by order.
 const COMPANY: Duration = Duration::from_millis(5);
 
 /// Puts things before the other nodes, in the name of one of them; askers for jobs wait their turn.
-pub(in crate::cluster) async fn put_forward(hub: &Hub, items: Vec<Item>) -> Proposed {
+pub(in crate::cluster) async fn put_forward(hub: &Hub, items: Vec<BatchItem>) -> Proposed {
     let Some(voter) = &hub.voter else { return Err(Refusal::Closing) };
     let in_turn = hub.options.placement != Placement::Any;
-    let asks = |item: &Item| in_turn && matches!(item, Item::Take { .. });
+    let asks = |item: &BatchItem| in_turn && matches!(item, BatchItem::Take { .. });
     if !items.iter().any(asks) {
         return send(&voter.proposals, items).await;
     }
     let (asking, others): (Vec<_>, Vec<_>) =
         items.into_iter().enumerate().partition(|(_, item)| asks(item));
-    let (places, others): (Vec<usize>, Vec<Item>) = others.into_iter().unzip();
+    let (places, others): (Vec<usize>, Vec<BatchItem>) = others.into_iter().unzip();
     let asked = asking.into_iter().map(|(place, item)| async move {
         send(&voter.asking, vec![item]).await.map(|(replies, index)| (place, replies, index))
     });
@@ -45,7 +45,7 @@ pub(in crate::cluster) async fn put_forward(hub: &Hub, items: Vec<Item>) -> Prop
     Ok((all.into_iter().map(|(_, reply)| reply).collect(), newest))
 }
 
-async fn send(to: &mpsc::Sender<Proposal>, items: Vec<Item>) -> Proposed {
+async fn send(to: &mpsc::Sender<Proposal>, items: Vec<BatchItem>) -> Proposed {
     let (respond, answer) = oneshot::channel();
     to.send(Proposal { items, respond }).await.map_err(|_| Refusal::Closing)?;
     answer.await.unwrap_or(Err(Refusal::Closing))
@@ -73,10 +73,10 @@ async fn order(askers: &mut [Proposal], voter: &Voter, placement: Placement) {
     if askers.len() < 2 {
         return;
     }
-    let Ok(roster) = voter.machine.ask(Request::Roster).await else { return };
+    let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else { return };
     askers.sort_by_key(|asker| {
         let session = asker.items.iter().find_map(|item| match item {
-            Item::Take { session, .. } => Some(*session),
+            BatchItem::Take { session, .. } => Some(*session),
             _ => None,
         });
         rank(&roster, session, placement)

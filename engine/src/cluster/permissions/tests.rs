@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::cluster::messages::{Order, VERSION, encode};
+use crate::cluster::messages::{OperatorOrder, VERSION, encode};
 use crate::cluster::{ClusterHandle, ClusterOptions, ClusterThread};
 use crate::config::Placement;
 use crate::ledger::{JobId, Outcome, Reply, Tally, Token};
-use crate::wire::{Credentials, Limits, Link};
+use crate::wire::{Credentials, WireClient, WireLimits};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ impl House {
     }
 
     /// A connection of somebody who says this.
-    fn link(&self, role: Role, seat: u32, life: u64) -> Link {
+    fn link(&self, role: PeerRole, seat: u32, life: u64) -> WireClient {
         let hello = move || Hello {
             version: VERSION,
             role,
@@ -60,28 +60,28 @@ impl House {
             peers: String::new(),
         };
         let credentials = Arc::new(Credentials::new(None, b"rights"));
-        Link::new(self.address.clone(), credentials, Arc::new(hello), Limits::default())
+        WireClient::new(self.address.clone(), credentials, Arc::new(hello), WireLimits::default())
     }
 
-    fn ask(&self, link: &Link, call: &Call) -> Response {
+    fn ask(&self, link: &WireClient, call: &PeerRequest) -> PeerResponse {
         let answer = self.runtime.block_on(link.call(call.encode(), PATIENCE)).unwrap();
         postcard::from_bytes(&answer).unwrap()
     }
 
     /// What came of a command; words if it was refused.
-    fn submit(&self, link: &Link, command: &Command) -> Result<Reply, String> {
-        let item = Item::Command(encode(command).into());
+    fn submit(&self, link: &WireClient, command: &Command) -> Result<Reply, String> {
+        let item = BatchItem::Command(encode(command).into());
         self.submit_items(link, vec![item]).map(|mut replies| replies.remove(0))
     }
 
-    fn submit_items(&self, link: &Link, items: Vec<Item>) -> Result<Vec<Reply>, String> {
-        let call = Call::Submit(items);
+    fn submit_items(&self, link: &WireClient, items: Vec<BatchItem>) -> Result<Vec<Reply>, String> {
+        let call = PeerRequest::Submit(items);
         for _ in 0..200 {
             match self.ask(link, &call) {
-                Response::Submitted { replies, .. } => return Ok(replies),
-                Response::Refused(words) => return Err(words),
+                PeerResponse::Submitted { replies, .. } => return Ok(replies),
+                PeerResponse::Refused(words) => return Err(words),
                 // It does not lead yet.
-                Response::NotLeader(_) | Response::Busy(_) => {
+                PeerResponse::NotLeader(_) | PeerResponse::Busy(_) => {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 other => panic!("{other:?}"),
@@ -110,11 +110,14 @@ fn joined(reply: Result<Reply, String>) -> SessionId {
 #[test]
 fn an_operator_asks_and_orders_and_that_is_all() {
     let house = House::open();
-    let operator = house.link(Role::Operator, 0, 7);
-    let worker = house.link(Role::Worker, 70, 70);
+    let operator = house.link(PeerRole::Operator, 0, 7);
+    let worker = house.link(PeerRole::Worker, 70, 70);
     let session = joined(house.submit(&worker, &Command::Join(arrival(70, 70))));
-    assert!(matches!(house.ask(&operator, &Call::Status), Response::Status(_)));
-    assert!(matches!(house.ask(&operator, &Call::Order(Order::Cancel)), Response::Ordered(_)));
+    assert!(matches!(house.ask(&operator, &PeerRequest::Status), PeerResponse::Status(_)));
+    assert!(matches!(
+        house.ask(&operator, &PeerRequest::Order(OperatorOrder::Cancel)),
+        PeerResponse::Ordered(_)
+    ));
     for command in [
         Command::Leave { session },
         Command::Join(arrival(1, 8)),
@@ -123,18 +126,18 @@ fn an_operator_asks_and_orders_and_that_is_all() {
         let refused = house.submit(&operator, &command);
         assert!(refused.is_err_and(|words| words.contains("operator")), "{command:?}");
     }
-    for call in [Call::Who, Call::Renew(session), Call::MayLead(None)] {
-        assert!(matches!(house.ask(&operator, &call), Response::Refused(_)), "{call:?}");
+    for call in [PeerRequest::Describe, PeerRequest::Renew(session), PeerRequest::MayLead(None)] {
+        assert!(matches!(house.ask(&operator, &call), PeerResponse::Refused(_)), "{call:?}");
     }
-    let refused = house.ask(&worker, &Call::Order(Order::Fence(Seat(1))));
-    assert!(matches!(refused, Response::Refused(words) if words.contains("only an operator")));
+    let refused = house.ask(&worker, &PeerRequest::Order(OperatorOrder::Fence(Seat(1))));
+    assert!(matches!(refused, PeerResponse::Refused(words) if words.contains("only an operator")));
     house.close();
 }
 
 #[test]
 fn a_worker_acts_for_its_own_session_alone() {
     let house = House::open();
-    let (one, two) = (house.link(Role::Worker, 70, 70), house.link(Role::Worker, 80, 80));
+    let (one, two) = (house.link(PeerRole::Worker, 70, 70), house.link(PeerRole::Worker, 80, 80));
     let own = joined(house.submit(&one, &Command::Join(arrival(70, 70))));
     let other = joined(house.submit(&two, &Command::Join(arrival(80, 80))));
     // As another seat, as another life, or with a vote.
@@ -171,18 +174,21 @@ fn a_worker_acts_for_its_own_session_alone() {
         let refused = house.submit(&one, &command);
         assert!(refused.is_err_and(|words| words.contains("is not node 70's")), "{command:?}");
     }
-    assert!(matches!(house.ask(&one, &Call::Renew(other)), Response::Refused(_)));
+    assert!(matches!(house.ask(&one, &PeerRequest::Renew(other)), PeerResponse::Refused(_)));
     // One that is refused takes all down that came with it.
     let items = vec![
-        Item::Command(encode(&Command::Leave { session: own }).into()),
-        Item::Take { session: other, number: 1, limit: 1, ahead: 0 },
+        BatchItem::Command(encode(&Command::Leave { session: own }).into()),
+        BatchItem::Take { session: other, number: 1, limit: 1, ahead: 0 },
     ];
     assert!(house.submit_items(&one, items).is_err());
     // In parts neither.
     let hidden = encode(&Command::Leave { session: other }).into();
     let parcel = |by| {
         let bytes = bytes::Bytes::clone(&hidden);
-        vec![Item::Part { parcel: 5, number: 0, bytes }, Item::Parcel { parcel: 5, parts: 1, by }]
+        vec![
+            BatchItem::Chunk { parcel: 5, number: 0, bytes },
+            BatchItem::AllChunks { parcel: 5, parts: 1, by },
+        ]
     };
     assert!(house.submit_items(&one, parcel(None)).is_err());
     assert!(house.submit_items(&one, parcel(Some(other))).is_err());

@@ -22,9 +22,9 @@ use crate::cluster::messages::{LogEntry, LogId, StorageError, Types, encode};
 use crate::failpoint;
 use crate::store::StoreError;
 use crate::threads::queue::{Sender, queue};
-use parts::Parts;
+use parts::LogParts;
 pub(crate) use parts::is_there;
-use writer::Writer;
+use writer::RaftLogWriter;
 pub(crate) use writer::agreed_after;
 pub(in crate::cluster) use writer::examine;
 
@@ -35,7 +35,7 @@ const SEND_BYTES: usize = 1 << 20;
 /// Requests that may wait for the thread.
 const QUEUE: usize = 256;
 
-type Done<T> = oneshot::Sender<Result<T, StoreError>>;
+type Responder<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// Names of what is kept beside the log.
 mod name {
@@ -44,29 +44,29 @@ mod name {
     pub(crate) const PURGED: &str = "purged";
 }
 
-enum Request {
+enum LogRequest {
     Append(Vec<LogEntry>, LogFlushed<Types>),
-    Read(u64, u64, Done<Vec<LogEntry>>),
-    Truncate(u64, Done<()>),
-    Purge(LogId, Done<()>),
+    Read(u64, u64, Responder<Vec<LogEntry>>),
+    Truncate(u64, Responder<()>),
+    Purge(LogId, Responder<()>),
     /// Kept under a name; answered once it is durable.
-    Keep(&'static str, Vec<u8>, Done<()>),
+    Keep(&'static str, Vec<u8>, Responder<()>),
     Close,
 }
 
 /// What may be lost: it waits here until something else is written, and wakes nobody.
-type Lazy = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
+type LazyRecords = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
 
 /// The newest entries, and where the log begins and ends.
 #[derive(Debug, Default)]
-struct Recent {
+struct RecentEntries {
     entries: VecDeque<(LogEntry, usize)>,
     bytes: usize,
     purged: Option<LogId>,
     last: Option<LogId>,
 }
 
-impl Recent {
+impl RecentEntries {
     fn push(&mut self, entry: LogEntry, size: usize) {
         self.last = Some(entry.log_id);
         self.bytes += size;
@@ -93,17 +93,17 @@ impl Recent {
 
 /// The log, shared by raft and its readers; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Log {
-    requests: Sender<Request>,
-    recent: Arc<Mutex<Recent>>,
+pub(crate) struct RaftLog {
+    requests: Sender<LogRequest>,
+    recent: Arc<Mutex<RecentEntries>>,
     vote: Arc<Mutex<Option<Vote<u64>>>>,
     committed: Arc<Mutex<Option<LogId>>>,
     local: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
-    lazy: Lazy,
+    lazy: LazyRecords,
     bytes: Arc<AtomicU64>,
 }
 
-impl Debug for Log {
+impl Debug for RaftLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Log")
     }
@@ -111,34 +111,34 @@ impl Debug for Log {
 
 /// The thread behind a [`Log`].
 #[derive(Debug)]
-pub(crate) struct LogThread {
-    requests: Sender<Request>,
+pub(crate) struct RaftLogThread {
+    requests: Sender<LogRequest>,
     thread: JoinHandle<()>,
 }
 
-impl LogThread {
+impl RaftLogThread {
     /// Ends the thread after everything before is durable.
     pub(crate) fn close(self) {
-        drop(self.requests.send(Request::Close));
+        drop(self.requests.send(LogRequest::Close));
         drop(self.thread.join());
     }
 }
 
-impl Log {
+impl RaftLog {
     /// Opens the log in a data directory that is locked; a file of it has so many bytes. An error of
     /// the disk goes to `fatal`: nothing after it is certain.
     pub(crate) fn open(
         dir: &Path,
         part_bytes: u64,
         fatal: impl Fn(StoreError) + Send + 'static,
-    ) -> Result<(Self, LogThread), StoreError> {
-        let parts = Parts::open(dir, part_bytes)?;
+    ) -> Result<(Self, RaftLogThread), StoreError> {
+        let parts = LogParts::open(dir, part_bytes)?;
         let purged = parts.purged()?;
         let last = parts.last()?.or(purged);
-        let recent = Recent { purged, last, ..Recent::default() };
+        let recent = RecentEntries { purged, last, ..RecentEntries::default() };
         let (vote, committed) = (parts.kept(name::VOTE)?, parts.kept(name::COMMITTED)?);
-        let (local, lazy) = (parts.local().clone(), Lazy::default());
-        let writer = Writer::new(parts, Lazy::clone(&lazy));
+        let (local, lazy) = (parts.local().clone(), LazyRecords::default());
+        let writer = RaftLogWriter::new(parts, LazyRecords::clone(&lazy));
         let (requests, inbox) = queue(QUEUE);
         let log = Self {
             requests: requests.clone(),
@@ -153,7 +153,7 @@ impl Log {
             .name("raft-log".to_owned())
             .spawn(move || writer.write(&inbox, fatal))
             .map_err(|error| StoreError::Failed(format!("no thread for the log: {error}")))?;
-        Ok((log, LogThread { requests, thread }))
+        Ok((log, RaftLogThread { requests, thread }))
     }
 
     /// Something this node keeps for itself.
@@ -170,7 +170,7 @@ impl Log {
     ) -> Result<(), StoreError> {
         let bytes = encode(value);
         locked(&self.local).insert(name.to_owned(), bytes.clone());
-        self.ask(|done| Request::Keep(name, bytes, done)).await
+        self.ask(|done| LogRequest::Keep(name, bytes, done)).await
     }
 
     /// Keeps something that may be lost in a crash.
@@ -205,7 +205,10 @@ impl Log {
         locked(&self.recent).last.is_none() && locked(&self.vote).is_none()
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Done<T>) -> Request) -> Result<T, StoreError> {
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(Responder<T>) -> LogRequest,
+    ) -> Result<T, StoreError> {
         let (done, answer) = oneshot::channel();
         drop(self.requests.send(request(done)));
         answer.await.unwrap_or(Err(StoreError::Closed))
@@ -241,7 +244,7 @@ fn write_error(error: &StoreError) -> StorageError {
     StorageIOError::write_logs(openraft::AnyError::error(error)).into()
 }
 
-impl RaftLogReader<Types> for Log {
+impl RaftLogReader<Types> for RaftLog {
     async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + Send>(
         &mut self,
         range: RB,
@@ -259,7 +262,7 @@ impl RaftLogReader<Types> for Log {
         match self.recall(from, to, usize::MAX) {
             Some(entries) => Ok(entries),
             None => self
-                .ask(|done| Request::Read(from, to, done))
+                .ask(|done| LogRequest::Read(from, to, done))
                 .await
                 .map_err(|error| read_error(&error)),
         }
@@ -292,7 +295,7 @@ fn size_of(entry: &LogEntry) -> usize {
     }
 }
 
-impl RaftLogStorage<Types> for Log {
+impl RaftLogStorage<Types> for RaftLog {
     type LogReader = Self;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
@@ -308,7 +311,7 @@ impl RaftLogStorage<Types> for Log {
         *locked(&self.vote) = Some(*vote);
         let bytes = encode(vote);
         failpoint::pass("raft.vote.before");
-        let kept = self.ask(|done| Request::Keep(name::VOTE, bytes, done)).await;
+        let kept = self.ask(|done| LogRequest::Keep(name::VOTE, bytes, done)).await;
         failpoint::pass("raft.vote.after");
         kept.map_err(|error| StorageIOError::write_vote(openraft::AnyError::error(&error)).into())
     }
@@ -348,14 +351,14 @@ impl RaftLogStorage<Types> for Log {
             }
         }
         failpoint::pass("raft.append.before");
-        drop(self.requests.send(Request::Append(entries, callback)));
+        drop(self.requests.send(LogRequest::Append(entries, callback)));
         Ok(())
     }
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
         locked(&self.recent).truncate(log_id.index);
         failpoint::pass("raft.truncate.before");
-        self.ask(|done| Request::Truncate(log_id.index, done))
+        self.ask(|done| LogRequest::Truncate(log_id.index, done))
             .await
             .map_err(|error| write_error(&error))?;
         failpoint::pass("raft.truncate.after");
@@ -378,7 +381,7 @@ impl RaftLogStorage<Types> for Log {
             }
         }
         failpoint::pass("raft.purge.before");
-        let purged = self.ask(|done| Request::Purge(log_id, done)).await;
+        let purged = self.ask(|done| LogRequest::Purge(log_id, done)).await;
         failpoint::pass("raft.purge.after");
         purged.map_err(|error| write_error(&error))
     }

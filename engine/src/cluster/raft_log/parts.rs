@@ -28,7 +28,7 @@ const OLD: &str = "raft.db";
 
 /// One thing that a record has done to the log.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Change {
+pub(crate) enum LogChange {
     /// Begins a part: the index of the next entry.
     Begin(u64),
     /// Kept by name until something else is.
@@ -42,20 +42,20 @@ pub(crate) enum Change {
 
 /// Where an entry is: among others in a record of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct RecordPlace {
     part: u64,
     at: u64,
 }
 
 #[derive(Debug)]
-struct Part {
+struct LogPart {
     number: u64,
     journal: Journal,
     /// The index after the last entry it ever held.
     reach: u64,
 }
 
-impl Part {
+impl LogPart {
     /// Sees that a journal is of the same log; gives the number of its first record.
     fn lead_to(&self, journal: &mut Journal) -> Result<u64, StoreError> {
         let name = format!("{}{:06}{}", NAME.0, self.number, NAME.1);
@@ -65,7 +65,7 @@ impl Part {
 }
 
 /// What a record says.
-fn decode(record: &[u8], path: &Path) -> Result<Vec<Change>, StoreError> {
+fn decode(record: &[u8], path: &Path) -> Result<Vec<LogChange>, StoreError> {
     let damaged = |words: String| StoreError::Damaged(format!("`{}`: {words}", path.display()));
     let Some((format, changes)) = record.split_first() else {
         return Err(damaged("an empty record".to_owned()));
@@ -81,14 +81,14 @@ fn decode(record: &[u8], path: &Path) -> Result<Vec<Change>, StoreError> {
 
 /// All parts of a log, oldest first.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct LogParts {
     dir: PathBuf,
     /// Bytes of a part, beyond which another is begun.
     bytes_max: u64,
-    files: VecDeque<Part>,
+    files: VecDeque<LogPart>,
     /// Index of the first entry, and where it and those after it are.
     first: u64,
-    places: VecDeque<Place>,
+    places: VecDeque<RecordPlace>,
     local: BTreeMap<String, Vec<u8>>,
     mark: Mark,
     /// Room to put a record together.
@@ -119,7 +119,7 @@ pub(crate) fn is_there(dir: &Path) -> bool {
     [MARK, OLD].iter().any(|name| dir.join(name).exists()) || has_parts()
 }
 
-impl Parts {
+impl LogParts {
     /// Reads the log in a directory; nothing is made or changed before something is written.
     pub(crate) fn open(dir: &Path, bytes_max: u64) -> Result<Self, StoreError> {
         let old = dir.join(OLD);
@@ -159,7 +159,7 @@ impl Parts {
                 // What is missing before it may be wanted no more; else it is told in the end.
                 self.begin_with(&changes);
             }
-            let place = Place { part: number, at: record.place };
+            let place = RecordPlace { part: number, at: record.place };
             reach = reach.max(self.take_in(changes, place)?);
             Ok(())
         })?;
@@ -168,12 +168,12 @@ impl Parts {
         {
             journal.begin_at(next);
         }
-        self.files.push_back(Part { number, journal, reach });
+        self.files.push_back(LogPart { number, journal, reach });
         Ok(())
     }
 
-    fn begin_with(&mut self, changes: &[Change]) {
-        if let Some(Change::Begin(next)) = changes.first() {
+    fn begin_with(&mut self, changes: &[LogChange]) {
+        if let Some(LogChange::Begin(next)) = changes.first() {
             self.places.clear();
             self.first = *next;
         }
@@ -244,13 +244,13 @@ impl Parts {
     }
 
     /// What a record has done, read or just written; tells the index after the last entry in it.
-    fn take_in(&mut self, changes: Vec<Change>, place: Place) -> Result<u64, StoreError> {
+    fn take_in(&mut self, changes: Vec<LogChange>, place: RecordPlace) -> Result<u64, StoreError> {
         let mut reach = self.next();
         for change in changes {
             match change {
-                Change::Begin(_) => {}
-                Change::Keep(name, bytes) => drop(self.local.insert(name, bytes)),
-                Change::Entries(entries) => {
+                LogChange::Begin(_) => {}
+                LogChange::Keep(name, bytes) => drop(self.local.insert(name, bytes)),
+                LogChange::Entries(entries) => {
                     for entry in &entries {
                         let (next, index) = (self.next(), entry.log_id.index);
                         if next != index {
@@ -262,12 +262,12 @@ impl Parts {
                     }
                     reach = reach.max(self.next());
                 }
-                Change::Cut(from) => {
+                LogChange::Cut(from) => {
                     self.places.truncate(from.saturating_sub(self.first) as usize);
                     // What was there before may be in a part that is gone.
                     self.first = self.first.min(from);
                 }
-                Change::Purge(upto) => {
+                LogChange::Purge(upto) => {
                     let first = self.first.max(upto.index + 1);
                     let gone = (first - self.first).min(self.places.len() as u64);
                     self.places.drain(..gone as usize);
@@ -282,20 +282,21 @@ impl Parts {
     /// Writes one record; what must not be lost is on the disk when it returns.
     pub(crate) fn write(
         &mut self,
-        mut changes: Vec<Change>,
+        mut changes: Vec<LogChange>,
         is_lasting: bool,
     ) -> Result<(), StoreError> {
         failpoint::pass("raft.commit.before");
-        let full = |part: &Part| part.journal.size() > self.bytes_max;
+        let full = |part: &LogPart| part.journal.size() > self.bytes_max;
         if self.files.back().is_none_or(full) {
             self.begin_part()?;
         }
         if self.files.back().is_some_and(|part| part.journal.is_empty()) {
             let kept = self.local.iter().map(|(name, bytes)| {
                 // What is kept now may be newer; it comes behind.
-                Change::Keep(name.clone(), bytes.clone())
+                LogChange::Keep(name.clone(), bytes.clone())
             });
-            changes = [Change::Begin(self.next())].into_iter().chain(kept).chain(changes).collect();
+            changes =
+                [LogChange::Begin(self.next())].into_iter().chain(kept).chain(changes).collect();
         }
         let Some(part) = self.files.back_mut() else { return Err(StoreError::Closed) };
         let number = part.journal.next();
@@ -304,7 +305,7 @@ impl Parts {
         record.push(FORMAT);
         let mut record = postcard::to_extend(&changes, record)
             .map_err(|error| StoreError::Failed(format!("a record of the log: {error}")))?;
-        let place = Place { part: part.number, at: part.journal.append(&record)? };
+        let place = RecordPlace { part: part.number, at: part.journal.append(&record)? };
         record.clear();
         record.shrink_to(ROOM);
         self.room = record;
@@ -332,7 +333,7 @@ impl Parts {
             journal.begin_at(next);
         }
         failpoint::pass("raft.part.before");
-        self.files.push_back(Part { number, journal, reach: self.next() });
+        self.files.push_back(LogPart { number, journal, reach: self.next() });
         Ok(())
     }
 
@@ -372,12 +373,12 @@ impl Parts {
             .collect()
     }
 
-    fn read_record(&self, place: Place) -> Result<Vec<LogEntry>, StoreError> {
+    fn read_record(&self, place: RecordPlace) -> Result<Vec<LogEntry>, StoreError> {
         let part = self.files.iter().find(|part| part.number == place.part);
-        let Some(Part { journal, .. }) = part else { return Ok(Vec::new()) };
+        let Some(LogPart { journal, .. }) = part else { return Ok(Vec::new()) };
         let changes = decode(&journal.read_at(place.at)?, journal.path())?;
         let entries = changes.into_iter().filter_map(|change| match change {
-            Change::Entries(entries) => Some(entries),
+            LogChange::Entries(entries) => Some(entries),
             _ => None,
         });
         Ok(entries.flatten().collect())

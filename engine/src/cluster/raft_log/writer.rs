@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cluster::messages::{LogEntry, LogId};
-use crate::cluster::raft_log::parts::{Change, Parts};
-use crate::cluster::raft_log::{Done, Lazy, QUEUE, Request, locked, name};
+use crate::cluster::raft_log::parts::{LogChange, LogParts};
+use crate::cluster::raft_log::{LazyRecords, LogRequest, QUEUE, Responder, locked, name};
 use crate::store::StoreError;
 use crate::threads::queue::Receiver;
 
@@ -16,7 +16,7 @@ const LAZY: Duration = Duration::from_millis(300);
 /// Everything that is wrong with the log in a directory; empty when all is well, or when there is
 /// none.
 pub(in crate::cluster) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
-    match Parts::open(dir, 0).and_then(|parts| parts.read(0, u64::MAX)) {
+    match LogParts::open(dir, 0).and_then(|parts| parts.read(0, u64::MAX)) {
         Ok(_) => Ok(Vec::new()),
         Err(StoreError::Damaged(words)) => Ok(vec![words]),
         Err(error) => Err(error),
@@ -25,7 +25,7 @@ pub(in crate::cluster) fn examine(dir: &Path) -> Result<Vec<String>, StoreError>
 
 /// The entries after one that a node which is down knows to be agreed on.
 pub(crate) fn agreed_after(dir: &Path, index: u64) -> Result<Vec<LogEntry>, StoreError> {
-    let parts = Parts::open(dir, 0)?;
+    let parts = LogParts::open(dir, 0)?;
     let committed = parts.kept::<LogId>(name::COMMITTED)?.map_or(0, |committed| committed.index);
     if committed <= index {
         return Ok(Vec::new());
@@ -43,23 +43,23 @@ pub(crate) fn agreed_after(dir: &Path, index: u64) -> Result<Vec<LogEntry>, Stor
 }
 
 /// The thread's own state.
-pub(crate) struct Writer {
-    parts: Parts,
+pub(crate) struct RaftLogWriter {
+    parts: LogParts,
     /// What may be lost, until it is written in company.
-    lazy: Lazy,
+    lazy: LazyRecords,
     /// When that was written last.
     lazy_since: Instant,
 }
 
-type Told = Box<dyn FnOnce(Result<(), StoreError>)>;
+type Completion = Box<dyn FnOnce(Result<(), StoreError>)>;
 
-impl Writer {
-    pub(crate) fn new(parts: Parts, lazy: Lazy) -> Self {
+impl RaftLogWriter {
+    pub(crate) fn new(parts: LogParts, lazy: LazyRecords) -> Self {
         Self { parts, lazy, lazy_since: Instant::now() }
     }
 
     /// Serves until it is closed, or until a write fails: then nothing more is written.
-    pub(crate) fn write(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
+    pub(crate) fn write(mut self, inbox: &Receiver<LogRequest>, fatal: impl Fn(StoreError)) {
         let mut broken: Option<StoreError> = None;
         loop {
             let first = inbox.recv_in_company(1, Instant::now() + LAZY);
@@ -70,7 +70,7 @@ impl Writer {
             }
             let mut requests = Vec::from_iter(first);
             requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(QUEUE));
-            let closes = requests.iter().any(|request| matches!(request, Request::Close));
+            let closes = requests.iter().any(|request| matches!(request, LogRequest::Close));
             let idle = requests.is_empty() || closes;
             if let Some(error) = &broken {
                 refuse(requests, error);
@@ -86,40 +86,43 @@ impl Writer {
 
     /// Writes everything in one record, then answers everybody. What may be lost is written in
     /// company, or when there is nothing else to do, and not waited for.
-    fn serve(&mut self, requests: Vec<Request>, idle: bool) -> Result<(), StoreError> {
-        let (mut changes, mut after): (Vec<Change>, Vec<Told>) = (Vec::new(), Vec::new());
+    fn serve(&mut self, requests: Vec<LogRequest>, idle: bool) -> Result<(), StoreError> {
+        let (mut changes, mut after): (Vec<LogChange>, Vec<Completion>) = (Vec::new(), Vec::new());
         let mut reads = Vec::new();
         for request in requests {
-            let told = |done: Done<()>| -> Told { Box::new(move |result| drop(done.send(result))) };
+            let told = |done: Responder<()>| -> Completion {
+                Box::new(move |result| drop(done.send(result)))
+            };
             match request {
-                Request::Append(entries, callback) => {
+                LogRequest::Append(entries, callback) => {
                     after.push(Box::new(move |result| {
                         let result = result.map_err(|error| io::Error::other(error.to_string()));
                         callback.log_io_completed(result);
                     }));
-                    changes.push(Change::Entries(entries));
+                    changes.push(LogChange::Entries(entries));
                 }
-                Request::Read(from, to, done) => reads.push((from, to, done)),
-                Request::Truncate(from, done) => {
+                LogRequest::Read(from, to, done) => reads.push((from, to, done)),
+                LogRequest::Truncate(from, done) => {
                     after.push(told(done));
-                    changes.push(Change::Cut(from));
+                    changes.push(LogChange::Cut(from));
                 }
-                Request::Purge(upto, done) => {
+                LogRequest::Purge(upto, done) => {
                     after.push(told(done));
-                    changes.push(Change::Purge(upto));
+                    changes.push(LogChange::Purge(upto));
                 }
-                Request::Keep(name, bytes, done) => {
+                LogRequest::Keep(name, bytes, done) => {
                     after.push(told(done));
-                    changes.push(Change::Keep(name.to_owned(), bytes));
+                    changes.push(LogChange::Keep(name.to_owned(), bytes));
                 }
-                Request::Close => {}
+                LogRequest::Close => {}
             }
         }
         let is_lasting = !changes.is_empty();
         if idle || is_lasting && self.lazy_since.elapsed() >= LAZY {
             self.lazy_since = Instant::now();
             let lazy = std::mem::take(&mut *locked(&self.lazy));
-            let kept = lazy.into_iter().map(|(name, bytes)| Change::Keep(name.to_owned(), bytes));
+            let kept =
+                lazy.into_iter().map(|(name, bytes)| LogChange::Keep(name.to_owned(), bytes));
             changes.extend(kept);
         }
         let result =
@@ -134,18 +137,18 @@ impl Writer {
     }
 }
 
-fn refuse(requests: Vec<Request>, error: &StoreError) {
+fn refuse(requests: Vec<LogRequest>, error: &StoreError) {
     for request in requests {
         match request {
-            Request::Append(_, callback) => {
+            LogRequest::Append(_, callback) => {
                 callback.log_io_completed(Err(io::Error::other(error.to_string())));
             }
-            Request::Read(_, _, done) => drop(done.send(Err(error.clone()))),
-            Request::Truncate(_, done) | Request::Purge(_, done) => {
+            LogRequest::Read(_, _, done) => drop(done.send(Err(error.clone()))),
+            LogRequest::Truncate(_, done) | LogRequest::Purge(_, done) => {
                 drop(done.send(Err(error.clone())));
             }
-            Request::Keep(_, _, done) => drop(done.send(Err(error.clone()))),
-            Request::Close => {}
+            LogRequest::Keep(_, _, done) => drop(done.send(Err(error.clone()))),
+            LogRequest::Close => {}
         }
     }
 }

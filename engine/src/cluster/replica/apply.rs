@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use openraft::EntryPayload;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::messages::{Batch, Check, Item, LogEntry, LogId, Membership, Replies, encode};
-use crate::cluster::replica::chunks::Parcels;
+use crate::cluster::messages::{
+    Batch, BatchItem, DigestCheck, LogEntry, LogId, Membership, Replies, encode,
+};
+use crate::cluster::replica::chunks::Chunks;
 use crate::cluster::replica::restore::{Tables, restore};
 use crate::failpoint;
 use crate::ledger::{Command, Reply, SessionId, Stamp, TableError};
@@ -23,7 +25,7 @@ const CORE_SUMMED_EVERY: u64 = 1024;
 
 /// How far the replica is, kept beside the tables in the same commit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(in crate::cluster) struct Mark {
+pub(in crate::cluster) struct ReplicaMark {
     /// The last applied entry.
     pub applied: Option<LogId>,
     /// The voters as of then.
@@ -39,9 +41,9 @@ pub(in crate::cluster) const MARK: &str = "mark";
 pub(in crate::cluster) struct Replica {
     dir: PathBuf,
     pub ledger: Tables,
-    pub mark: Mark,
+    pub mark: ReplicaMark,
     /// The sums after the last entries.
-    pub sums: VecDeque<Check>,
+    pub sums: VecDeque<DigestCheck>,
     /// Commands applied since the last commit.
     pub uncommitted: usize,
     /// Room to put replies together.
@@ -49,7 +51,7 @@ pub(in crate::cluster) struct Replica {
 }
 
 impl Replica {
-    pub(in crate::cluster) fn new(dir: &Path, ledger: Tables, mark: Mark) -> Self {
+    pub(in crate::cluster) fn new(dir: &Path, ledger: Tables, mark: ReplicaMark) -> Self {
         let (sums, encoded) = (VecDeque::new(), Vec::new());
         Self { dir: dir.to_owned(), ledger, mark, sums, uncommitted: 0, encoded }
     }
@@ -108,25 +110,25 @@ impl Replica {
         for item in batch.items {
             self.uncommitted += 1;
             replies.push(match item {
-                Item::Command(bytes) => {
+                BatchItem::Command(bytes) => {
                     let command =
                         postcard::from_bytes(&bytes).map_err(|error| odd(&error.to_string()))?;
                     self.ledger.apply(batch.stamp, command)?
                 }
-                Item::Take { session, number, limit, ahead } => {
+                BatchItem::Take { session, number, limit, ahead } => {
                     let take = Command::Take { session, number, limit, ahead };
                     self.ledger.apply(batch.stamp, take)?
                 }
-                Item::Farewell { session, leaves } => {
+                BatchItem::SessionEnd { session, leaves } => {
                     let leave = Command::Leave { session };
                     let command = if leaves { leave } else { Command::Close { session } };
                     self.ledger.apply(batch.stamp, command)?
                 }
-                Item::Part { parcel, number, bytes } => {
-                    Parcels::of(self.ledger.tables_mut())?.put(parcel, number, &bytes)?;
+                BatchItem::Chunk { parcel, number, bytes } => {
+                    Chunks::of(self.ledger.tables_mut())?.put(parcel, number, &bytes)?;
                     Reply::Ok
                 }
-                Item::Parcel { parcel, parts, by } => {
+                BatchItem::AllChunks { parcel, parts, by } => {
                     self.unpack(batch.stamp, parcel, parts, by)?
                 }
             });
@@ -142,7 +144,7 @@ impl Replica {
         parts: u32,
         by: Option<SessionId>,
     ) -> Result<Reply, TableError> {
-        let mut parcels = Parcels::of(self.ledger.tables_mut())?;
+        let mut parcels = Chunks::of(self.ledger.tables_mut())?;
         if let Some(reply) = parcels.answered(parcel) {
             return Ok(reply);
         }
@@ -152,7 +154,7 @@ impl Replica {
             // Not a command of ours, or not of who sent it: nothing of it counts.
             _ => Reply::Stale,
         };
-        Parcels::of(self.ledger.tables_mut())?.answer(parcel, &reply)?;
+        Chunks::of(self.ledger.tables_mut())?.answer(parcel, &reply)?;
         Ok(reply)
     }
 
@@ -170,7 +172,7 @@ impl Replica {
             digest = !digest;
         }
         self.mark.digest = digest;
-        self.sums.push_back(Check { index, digest: self.mark.digest });
+        self.sums.push_back(DigestCheck { index, digest: self.mark.digest });
         if self.sums.len() > SUMS_KEPT {
             self.sums.pop_front();
         }
@@ -190,7 +192,7 @@ impl Replica {
     }
 
     /// A node whose ledger is another than the leader's stops before it does harm.
-    fn compare(&self, check: Check) -> Result<(), TableError> {
+    fn compare(&self, check: DigestCheck) -> Result<(), TableError> {
         let own = self.sums.iter().rev().find(|own| own.index == check.index);
         if own.is_none_or(|own| own.digest == check.digest) {
             return Ok(());

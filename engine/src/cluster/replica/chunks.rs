@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::messages::{Item, encode};
+use crate::cluster::messages::{BatchItem, encode};
 use crate::cluster::{WHOLE_MAX, node};
 use crate::ledger::{Reply, SessionId, TableError, TableResult};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteTables;
 
-/// Parcels that are known at a time, answered ones too.
+/// Chunks that are known at a time, answered ones too.
 const KNOWN_MAX: usize = 256;
-/// Parcels that a node sends at a time, so that all nodes together do not crowd each other out.
+/// Chunks that a node sends at a time, so that all nodes together do not crowd each other out.
 pub(in crate::cluster) const AT_ONCE: usize = 8;
 /// How often a parcel is sent.
 const TRIES_MAX: usize = 16;
@@ -23,19 +23,19 @@ const TRIES_MAX: usize = 16;
 const LIST: &str = "parcels";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Parcel {
+struct ChunkedCommand {
     number: u64,
     parts: u32,
     reply: Option<Vec<u8>>,
 }
 
 /// The parcels of a replica; the same on every node.
-pub(in crate::cluster) struct Parcels<'t> {
+pub(in crate::cluster) struct Chunks<'t> {
     tables: &'t mut SqliteTables,
-    list: VecDeque<Parcel>,
+    list: VecDeque<ChunkedCommand>,
 }
 
-impl<'t> Parcels<'t> {
+impl<'t> Chunks<'t> {
     pub(in crate::cluster) fn of(tables: &'t mut SqliteTables) -> TableResult<Self> {
         let list = match tables.replica(LIST)? {
             Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| TableError {
@@ -57,7 +57,11 @@ impl<'t> Parcels<'t> {
             Some(known) if known.reply.is_some() => return Ok(()),
             Some(known) => known.parts = known.parts.max(number + 1),
             None => {
-                self.list.push_back(Parcel { number: parcel, parts: number + 1, reply: None });
+                self.list.push_back(ChunkedCommand {
+                    number: parcel,
+                    parts: number + 1,
+                    reply: None,
+                });
             }
         }
         if self.list.len() > KNOWN_MAX {
@@ -103,7 +107,7 @@ impl<'t> Parcels<'t> {
         self.save()
     }
 
-    fn forget_parts(&mut self, parcel: &Parcel) -> TableResult<()> {
+    fn forget_parts(&mut self, parcel: &ChunkedCommand) -> TableResult<()> {
         for number in 0..parcel.parts {
             self.tables.drop_replica(&part_name(parcel.number, number))?;
         }
@@ -119,7 +123,7 @@ impl<'t> Parcels<'t> {
 pub(in crate::cluster) async fn send_in_parts<F>(
     bytes: Bytes,
     by: Option<SessionId>,
-    send: impl Fn(Item) -> F,
+    send: impl Fn(BatchItem) -> F,
 ) -> Result<Reply, StoreError>
 where
     F: Future<Output = Result<Reply, StoreError>>,
@@ -129,10 +133,10 @@ where
         let (mut rest, mut number) = (bytes.clone(), 0);
         while !rest.is_empty() {
             let part = rest.split_to(rest.len().min(WHOLE_MAX));
-            send(Item::Part { parcel, number, bytes: part }).await?;
+            send(BatchItem::Chunk { parcel, number, bytes: part }).await?;
             number += 1;
         }
-        match send(Item::Parcel { parcel, parts: number, by }).await? {
+        match send(BatchItem::AllChunks { parcel, parts: number, by }).await? {
             Reply::Missing => tracing::debug!(size, "parts of a command were dropped"),
             reply => return Ok(reply),
         }

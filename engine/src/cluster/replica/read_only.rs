@@ -20,18 +20,18 @@ use crate::store::{Answer, Question, Store, StoreError};
 /// What there is to be read, and the lock that keeps the node down meanwhile.
 #[derive(Component)]
 #[shaku(interface = Store)]
-pub(crate) struct RestingStore {
-    pub(crate) resting: Resting,
+pub(crate) struct ReadOnlyStore {
+    pub(crate) resting: ReadOnlyReplica,
 }
 
 /// A node that is down.
-pub(crate) struct Resting {
+pub(crate) struct ReadOnlyReplica {
     ledger: Mutex<Tables>,
     standing: watch::Sender<Standing>,
     _lock: DirLock,
 }
 
-impl Resting {
+impl ReadOnlyReplica {
     /// Opens the data directory of a node with a vote.
     pub(crate) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
@@ -45,7 +45,7 @@ fn refused<T: Send + 'static>() -> Result<T, StoreError> {
     Err(StoreError::Failed("the node is down: nothing can be agreed on".to_owned()))
 }
 
-impl Store for RestingStore {
+impl Store for ReadOnlyStore {
     fn submit(&self, _: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
         ready(refused()).boxed()
     }

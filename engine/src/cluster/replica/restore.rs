@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::cluster::raft_log::Log;
-use crate::cluster::replica::apply::{MARK, Mark};
+use crate::cluster::raft_log::RaftLog;
+use crate::cluster::replica::apply::{MARK, ReplicaMark};
 use crate::cluster::replica::snapshot;
 use crate::cluster::replica::thread::STATE;
 use crate::ledger::{Core, Ledger, TableError};
@@ -19,7 +19,7 @@ pub(in crate::cluster) type Tables = Ledger<SqliteTables>;
 pub(in crate::cluster) fn restore(
     dir: &Path,
     seen_memory: u64,
-) -> Result<(Tables, Mark), StoreError> {
+) -> Result<(Tables, ReplicaMark), StoreError> {
     let odd = |error: TableError| damaged_or_full(&error);
     let path = dir.join(STATE);
     let mut tables = SqliteTables::open(Some(&path), seen_memory, Keeping::Replica)?;
@@ -28,7 +28,7 @@ pub(in crate::cluster) fn restore(
         Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| {
             StoreError::Damaged(format!("`{}`: its mark: {error}", path.display()))
         })?,
-        None if core == Core::default() && !dir.join(JOURNAL).exists() => Mark::default(),
+        None if core == Core::default() && !dir.join(JOURNAL).exists() => ReplicaMark::default(),
         None => {
             return Err(StoreError::Excluded(format!(
                 "`{}` holds the run of a node that was alone: a cluster needs a data directory of \
@@ -45,8 +45,8 @@ pub(in crate::cluster) fn restore(
 pub(in crate::cluster) fn restore_behind(
     dir: &Path,
     seen_memory: u64,
-    log: &Log,
-) -> Result<(Tables, Mark), StoreError> {
+    log: &RaftLog,
+) -> Result<(Tables, ReplicaMark), StoreError> {
     let (ledger, mark) = restore(dir, seen_memory)?;
     let applied = mark.applied.map(|applied| applied.index);
     let purged = log.purged().map(|purged| purged.index);

@@ -15,9 +15,9 @@ use tokio::sync::oneshot;
 
 use crate::cluster::messages::{LogId, Membership, Replies, SnapshotMeta, StorageError, Types};
 use crate::cluster::node::{Hub, Voter, locked};
-use crate::cluster::raft_log::Log;
-use crate::cluster::replica::apply::{MARK, Mark};
-use crate::cluster::replica::thread::{Machine, Request, STATE};
+use crate::cluster::raft_log::RaftLog;
+use crate::cluster::replica::apply::{MARK, ReplicaMark};
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest, STATE};
 use crate::failpoint;
 use crate::store::journal::sync_name;
 use crate::store::sqlite::store_error;
@@ -37,8 +37,8 @@ const META: &str = "snapshot";
 /// What raft sees of the machine.
 #[derive(Clone)]
 pub(in crate::cluster) struct StateMachine {
-    machine: Machine,
-    log: Log,
+    machine: ReplicaHandle,
+    log: RaftLog,
     /// Whether this node leads, as far as is known: then somebody waits for answers.
     leads: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Answers on their way that nobody waits for.
@@ -62,7 +62,7 @@ fn hash_of(path: &Path) -> Result<String, StoreError> {
     Ok(hasher.finalize().to_hex()[..32].to_owned())
 }
 
-fn mark_in(connection: &Connection, name: &str) -> Result<Mark, StoreError> {
+fn mark_in(connection: &Connection, name: &str) -> Result<ReplicaMark, StoreError> {
     let record: Vec<u8> = connection
         .query_row("SELECT record FROM replica WHERE name = ?1", [MARK], |row| row.get(0))
         .map_err(|error| store_error(name, &error))?;
@@ -83,7 +83,7 @@ fn copy(dir: &Path) -> Result<SnapshotMeta, StoreError> {
     let mut target = Connection::open(&part).map_err(failed)?;
     Backup::new(&source, &mut target).and_then(|backup| backup.step(-1)).map_err(failed)?;
     target.execute_batch("PRAGMA journal_mode=DELETE").map_err(failed)?;
-    let Mark { applied, membership, .. } = mark_in(&target, &name)?;
+    let ReplicaMark { applied, membership, .. } = mark_in(&target, &name)?;
     drop((source, target));
     let synced = File::open(&part).and_then(|file| file.sync_all());
     synced.map_err(|error| io_error(&part, &error))?;
@@ -135,7 +135,7 @@ pub(in crate::cluster) fn put_in_place(snapshot: &Path, state: &Path) -> Result<
 /// them open.
 pub(in crate::cluster) fn stand_in(
     dir: &Path,
-    log: &Log,
+    log: &RaftLog,
     upto: Option<u64>,
 ) -> Result<bool, StoreError> {
     let path = dir.join(CURRENT);
@@ -203,11 +203,11 @@ impl StateMachine {
     }
 
     async fn build(&self) -> Result<Snapshot<Types>, StoreError> {
-        self.machine.ask(Request::Settle).await??;
+        self.machine.ask(ReplicaRequest::Settle).await??;
         let dir = self.machine.dir.clone();
         let meta = blocking(move || copy(&dir)).await?;
         // The log may go up to the copy: by then the tables have to be on the disk.
-        self.machine.ask(Request::Sync).await??;
+        self.machine.ask(ReplicaRequest::Sync).await??;
         self.log.keep(META, &meta).await?;
         failpoint::pass("snapshot.kept.after");
         let path = self.path(CURRENT);
@@ -225,7 +225,7 @@ impl StateMachine {
         file.sync_all().await.map_err(failed)?;
         drop(file);
         let (meta_sent, path) = (meta.clone(), received.clone());
-        self.machine.ask(|done| Request::Install(meta_sent, path, done)).await??;
+        self.machine.ask(|done| ReplicaRequest::Install(meta_sent, path, done)).await??;
         tokio::fs::rename(&received, &current).await.map_err(failed)?;
         blocking(move || sync_name(&current).map_err(|error| io_error(&current, &error))).await?;
         self.log.keep(META, meta).await
@@ -242,7 +242,8 @@ impl RaftStateMachine<Types> for StateMachine {
     type SnapshotBuilder = Self;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), StorageError> {
-        let mark = self.machine.ask(Request::State).await.map_err(|error| storage_error(&error))?;
+        let mark =
+            self.machine.ask(ReplicaRequest::State).await.map_err(|error| storage_error(&error))?;
         Ok((mark.applied, mark.membership))
     }
 
@@ -254,7 +255,7 @@ impl RaftStateMachine<Types> for StateMachine {
         let entries: Vec<_> = entries.into_iter().collect();
         let count = entries.len();
         let (done, applied) = oneshot::channel();
-        drop(self.machine.requests.send(Request::Apply(entries, done)));
+        drop(self.machine.requests.send(ReplicaRequest::Apply(entries, done)));
         if (self.leads)() {
             return answers(applied).await;
         }

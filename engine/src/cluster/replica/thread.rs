@@ -11,9 +11,9 @@ use crossbeam_channel::Sender as Bell;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
-use crate::cluster::messages::{Check, LogEntry, Replies, SnapshotMeta};
-use crate::cluster::raft_log::Log;
-use crate::cluster::replica::apply::{Mark, Replica};
+use crate::cluster::messages::{DigestCheck, LogEntry, Replies, SnapshotMeta};
+use crate::cluster::raft_log::RaftLog;
+use crate::cluster::replica::apply::{Replica, ReplicaMark};
 use crate::cluster::replica::restore::{restore, restore_behind};
 use crate::cluster::replica::snapshot;
 use crate::cluster::status::Roster;
@@ -39,14 +39,14 @@ pub(in crate::cluster) const STATE: &str = "state.db";
 
 /// How far this node's files are written, and of which run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Positions {
+struct FilePositions {
     run: u64,
     all: Vec<Position>,
 }
 
 type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
-pub(in crate::cluster) enum Request {
+pub(in crate::cluster) enum ReplicaRequest {
     Apply(Vec<LogEntry>, oneshot::Sender<Result<Vec<Replies>, StoreError>>),
     Ask {
         question: Question,
@@ -61,7 +61,7 @@ pub(in crate::cluster) enum Request {
     /// From now on what is asked is answered with what is known: the rest may never come.
     MakeDo,
     Roster(oneshot::Sender<Roster>),
-    State(oneshot::Sender<Mark>),
+    State(oneshot::Sender<ReplicaMark>),
     /// Commits everything, so that a copy can be taken; answers the size of the tables in bytes.
     Settle(oneshot::Sender<Result<u64, StoreError>>),
     /// Has everything outlive a power cut: what is applied by now may go from the log.
@@ -72,11 +72,11 @@ pub(in crate::cluster) enum Request {
 
 /// A running machine; cheap to clone.
 #[derive(Clone)]
-pub(in crate::cluster) struct Machine {
-    pub requests: Sender<Request>,
+pub(in crate::cluster) struct ReplicaHandle {
+    pub requests: Sender<ReplicaRequest>,
     pub standing: watch::Receiver<Standing>,
     /// The last entry with commands that was applied, and the sum as of then.
-    pub summed: watch::Receiver<Option<Check>>,
+    pub summed: watch::Receiver<Option<DigestCheck>>,
     /// How often the disk of each seat was new.
     pub incarnations: watch::Receiver<BTreeMap<Seat, u32>>,
     /// The name of the cluster, once it has one.
@@ -85,7 +85,7 @@ pub(in crate::cluster) struct Machine {
     pub dir: PathBuf,
 }
 
-impl std::fmt::Debug for Machine {
+impl std::fmt::Debug for ReplicaHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Machine")
     }
@@ -93,33 +93,33 @@ impl std::fmt::Debug for Machine {
 
 /// The thread behind a [`Machine`].
 #[derive(Debug)]
-pub(in crate::cluster) struct MachineThread {
-    requests: Sender<Request>,
+pub(in crate::cluster) struct ReplicaThread {
+    requests: Sender<ReplicaRequest>,
     thread: JoinHandle<()>,
 }
 
-impl MachineThread {
+impl ReplicaThread {
     /// Ends the thread after everything is in the database file.
     pub(in crate::cluster) fn close(self) {
-        drop(self.requests.send(Request::Close));
+        drop(self.requests.send(ReplicaRequest::Close));
         drop(self.thread.join());
     }
 }
 
-impl Machine {
+impl ReplicaHandle {
     /// Opens the tables in a data directory that is locked.
     pub(in crate::cluster) fn open(
         dir: &Path,
         seen_memory: u64,
-        log: Log,
+        log: RaftLog,
         fatal: impl Fn(StoreError) + Send + 'static,
-    ) -> Result<(Self, MachineThread), StoreError> {
+    ) -> Result<(Self, ReplicaThread), StoreError> {
         let (ledger, mark) = restore_behind(dir, seen_memory, &log)?;
         failpoint::pass("replica.open.after");
         let (requests, inbox) = queue(QUEUE);
         let bells = Arc::new(Mutex::new(Vec::new()));
         let positions = log.local(POSITIONS).unwrap_or_default();
-        let mut keeper = Keeper {
+        let mut keeper = ReplicaWorker {
             dir: dir.to_owned(),
             seen_memory,
             replica: Replica::new(dir, ledger, mark),
@@ -150,13 +150,13 @@ impl Machine {
             .name("ledger".to_owned())
             .spawn(move || keeper.keep(&inbox, fatal))
             .map_err(|error| StoreError::Failed(format!("no thread for the ledger: {error}")))?;
-        Ok((machine, MachineThread { requests, thread }))
+        Ok((machine, ReplicaThread { requests, thread }))
     }
 
     /// Sends a request and awaits its answer.
     pub(in crate::cluster) async fn ask<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+        request: impl FnOnce(oneshot::Sender<T>) -> ReplicaRequest,
     ) -> Result<T, StoreError> {
         let (answer, question) = oneshot::channel();
         drop(self.requests.send(request(answer)));
@@ -164,26 +164,26 @@ impl Machine {
     }
 }
 
-struct Waiting {
+struct WaitingQuestion {
     index: u64,
     question: Question,
     respond: Respond<Answer>,
 }
 
 /// The thread's own state.
-struct Keeper {
+struct ReplicaWorker {
     dir: PathBuf,
     seen_memory: u64,
     replica: Replica,
-    positions: Positions,
-    log: Log,
+    positions: FilePositions,
+    log: RaftLog,
     publish: watch::Sender<Standing>,
-    summed: watch::Sender<Option<Check>>,
+    summed: watch::Sender<Option<DigestCheck>>,
     incarnations: watch::Sender<BTreeMap<Seat, u32>>,
     cluster: watch::Sender<Option<u128>>,
     bells: Arc<Mutex<Vec<Bell<()>>>>,
     /// Questions about what is not applied yet.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingQuestion>,
     /// Whether nobody waits for that any more.
     makes_do: bool,
     committed: Instant,
@@ -192,8 +192,8 @@ struct Keeper {
     untold: bool,
 }
 
-impl Keeper {
-    fn keep(mut self, inbox: &Receiver<Request>, fatal: impl Fn(StoreError)) {
+impl ReplicaWorker {
+    fn keep(mut self, inbox: &Receiver<ReplicaRequest>, fatal: impl Fn(StoreError)) {
         let error = loop {
             let patience = match (self.untold, self.replica.uncommitted) {
                 (true, _) => PUBLISH_EVERY,
@@ -202,7 +202,7 @@ impl Keeper {
             };
             let served = match inbox.recv_in_company(1, Instant::now() + patience) {
                 // What is not committed is in the log, for whoever opens it next.
-                Some(Request::Close) => return,
+                Some(ReplicaRequest::Close) => return,
                 Some(request) => self.serve(request),
                 None if inbox.has_ended() => return,
                 None if self.untold => {
@@ -222,22 +222,22 @@ impl Keeper {
         }
         while let Some(request) = inbox.recv() {
             match request {
-                Request::Apply(_, respond) => drop(respond.send(Err(error.clone()))),
-                Request::Ask { respond, .. } => respond(Err(error.clone())),
-                Request::Ack { respond, .. } => respond(Err(error.clone())),
-                Request::Settle(respond) => drop(respond.send(Err(error.clone()))),
-                Request::Sync(respond) | Request::Install(_, _, respond) => {
+                ReplicaRequest::Apply(_, respond) => drop(respond.send(Err(error.clone()))),
+                ReplicaRequest::Ask { respond, .. } => respond(Err(error.clone())),
+                ReplicaRequest::Ack { respond, .. } => respond(Err(error.clone())),
+                ReplicaRequest::Settle(respond) => drop(respond.send(Err(error.clone()))),
+                ReplicaRequest::Sync(respond) | ReplicaRequest::Install(_, _, respond) => {
                     drop(respond.send(Err(error.clone())));
                 }
-                Request::Roster(_) | Request::State(_) | Request::MakeDo => {}
-                Request::Close => return,
+                ReplicaRequest::Roster(_) | ReplicaRequest::State(_) | ReplicaRequest::MakeDo => {}
+                ReplicaRequest::Close => return,
             }
         }
     }
 
-    fn serve(&mut self, request: Request) -> Result<(), TableError> {
+    fn serve(&mut self, request: ReplicaRequest) -> Result<(), TableError> {
         match request {
-            Request::Apply(entries, respond) => {
+            ReplicaRequest::Apply(entries, respond) => {
                 let replies = entries.into_iter().map(|entry| self.replica.apply(entry));
                 let replies = replies.collect::<Result<Vec<_>, TableError>>();
                 match replies {
@@ -254,52 +254,52 @@ impl Keeper {
                     }
                 }
             }
-            Request::Ask { question, index, respond } => {
+            ReplicaRequest::Ask { question, index, respond } => {
                 if self.untold {
                     self.publish();
                 }
                 if index > self.replica.index() && !self.makes_do {
-                    self.waiting.push(Waiting { index, question, respond });
+                    self.waiting.push(WaitingQuestion { index, question, respond });
                     return Ok(());
                 }
                 self.answer(&question, respond)
             }
-            Request::Ack { appender, position, respond } => {
+            ReplicaRequest::Ack { appender, position, respond } => {
                 let reply = self.ack(appender, position);
                 self.publish();
                 respond(Ok(reply));
                 Ok(())
             }
-            Request::MakeDo => {
+            ReplicaRequest::MakeDo => {
                 self.makes_do = true;
                 self.answer_waiting()
             }
-            Request::Roster(respond) => {
+            ReplicaRequest::Roster(respond) => {
                 drop(respond.send(Roster::of(&self.replica.ledger, &self.replica.mark)));
                 Ok(())
             }
-            Request::State(respond) => {
+            ReplicaRequest::State(respond) => {
                 drop(respond.send(self.replica.mark.clone()));
                 Ok(())
             }
-            Request::Settle(respond) => {
+            ReplicaRequest::Settle(respond) => {
                 let settled = self.commit();
                 let size = std::fs::metadata(self.dir.join(STATE)).map_or(0, |file| file.len());
                 let told = settled.as_ref().map(|()| size).map_err(damaged_or_full);
                 drop(respond.send(told));
                 settled
             }
-            Request::Sync(respond) => {
+            ReplicaRequest::Sync(respond) => {
                 let synced = self.sync();
                 drop(respond.send(synced.clone().map_err(|error| damaged_or_full(&error))));
                 synced
             }
-            Request::Install(meta, path, respond) => {
+            ReplicaRequest::Install(meta, path, respond) => {
                 let installed = self.install(&meta, &path);
                 drop(respond.send(installed.clone()));
                 installed.map_err(|error| TableError { message: error.to_string(), full: false })
             }
-            Request::Close => Ok(()),
+            ReplicaRequest::Close => Ok(()),
         }
     }
 
@@ -353,7 +353,7 @@ impl Keeper {
             }
             _ => return Reply::Stale,
         }
-        self.positions = Positions { run: run.number, all };
+        self.positions = FilePositions { run: run.number, all };
         self.log.keep_lightly(POSITIONS, &self.positions);
         Reply::Ok
     }

@@ -1,11 +1,11 @@
-//! Limits on what proven peers can take up.
+//! WireLimits on what proven peers can take up.
 
 use futures_util::future::join_all;
 
 use super::*;
 
-fn small() -> Limits {
-    Limits { frame_max: 1 << 20, ..Limits::default() }
+fn small() -> WireLimits {
+    WireLimits { frame_max: 1 << 20, ..WireLimits::default() }
 }
 
 #[tokio::test]
@@ -15,26 +15,26 @@ async fn frames_that_are_too_large_end_their_own_call_alone() {
     let sizes = (2 << 20, 1 << 20);
     let too_large = vec![1; 2 << 20];
     let error = call(&strict, too_large.clone()).await.unwrap_err();
-    assert_eq!(error, LinkError::RequestTooLarge { size: sizes.0, max: sizes.1 });
+    assert_eq!(error, CallError::RequestTooLarge { size: sizes.0, max: sizes.1 });
     // The server's own limit.
     let link = server.link();
     let (large, other) = tokio::join!(call(&link, too_large), call(&link, "other"));
     let error = large.unwrap_err();
-    assert_eq!(error, LinkError::RequestTooLarge { size: sizes.0, max: sizes.1 });
+    assert_eq!(error, CallError::RequestTooLarge { size: sizes.0, max: sizes.1 });
     assert!(error.nothing_done());
     assert_eq!(other.unwrap(), b"other");
     let (huge, other) = tokio::join!(call(&link, "huge"), call(&link, "other"));
     let error = huge.unwrap_err();
-    assert_eq!(error, LinkError::AnswerTooLarge { size: 3 << 20, max: 1 << 20 });
+    assert_eq!(error, CallError::AnswerTooLarge { size: 3 << 20, max: 1 << 20 });
     assert!(!error.nothing_done());
     assert_eq!(other.unwrap(), b"other");
     let echo = server.stop().await;
     assert_eq!(echo.gone.load(Ordering::SeqCst), 1, "the connection outlived them");
     // The client's own limit.
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let strict = server.link_with(credentials(), small());
     let error = call(&strict, "huge").await.unwrap_err();
-    assert_eq!(error, LinkError::AnswerTooLarge { size: 3 << 20, max: 1 << 20 });
+    assert_eq!(error, CallError::AnswerTooLarge { size: 3 << 20, max: 1 << 20 });
     assert_eq!(call(&strict, "other").await.unwrap(), b"other");
     assert_eq!(server.stop().await.gone.load(Ordering::SeqCst), 1);
 }
@@ -43,7 +43,7 @@ async fn frames_that_are_too_large_end_their_own_call_alone() {
 async fn only_so_many_requests_are_in_the_works() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
-    let limits = Limits { in_flight_max: 5, ..Limits::default() };
+    let limits = WireLimits { in_flight_max: 5, ..WireLimits::default() };
     let server = Server::start(limits, echo).await;
     let link = server.link();
     let calls = tokio::spawn({
@@ -65,8 +65,11 @@ async fn only_so_many_requests_are_in_the_works() {
 async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
-    let short =
-        Limits { idle_timeout: Duration::from_millis(400), in_flight_max: 2, ..Limits::default() };
+    let short = WireLimits {
+        idle_timeout: Duration::from_millis(400),
+        in_flight_max: 2,
+        ..WireLimits::default()
+    };
     let server = Server::start(short.clone(), echo).await;
     let link = server.link_with(credentials(), short);
     let slow = tokio::spawn({
@@ -84,7 +87,7 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
     });
     until(|| server.echo.calls.load(Ordering::SeqCst) == 12).await;
     let vain = link.call(b"third".to_vec(), Duration::from_millis(900)).await;
-    assert!(matches!(vain, Err(LinkError::TimedOut { .. })), "{vain:?}");
+    assert!(matches!(vain, Err(CallError::TimedOut { .. })), "{vain:?}");
     gate.add_permits(2);
     assert_eq!(slow.await.unwrap().unwrap(), b"wait");
     assert_eq!(second.await.unwrap().unwrap(), b"wait");
@@ -93,10 +96,10 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
 
 #[tokio::test]
 async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
-    let limits = Limits { idle_timeout: Duration::from_millis(500), ..Limits::default() };
+    let limits = WireLimits { idle_timeout: Duration::from_millis(500), ..WireLimits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
-    let link = Link::new(cable.address.clone(), credentials(), introduce(7), limits);
+    let link = WireClient::new(cable.address.clone(), credentials(), introduce(7), limits);
     assert!(call(&link, "x").await.is_ok());
     let mut peer = link.peer();
     peer.mark_unchanged();
@@ -104,7 +107,7 @@ async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
     assert!(!peer.has_changed().unwrap(), "pings keep a quiet connection");
     cable.cut.send_replace(true);
     let error = call(&link, "x").await.unwrap_err();
-    assert!(matches!(error, LinkError::Broken { .. }), "{error:?}");
+    assert!(matches!(error, CallError::Broken { .. }), "{error:?}");
     until(|| server.echo.gone.load(Ordering::SeqCst) == 1).await;
     cable.cut.send_replace(false);
     assert_eq!(call(&link, "x").await.unwrap(), b"x");
@@ -113,15 +116,15 @@ async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
 
 #[tokio::test]
 async fn a_call_in_vain_makes_a_dead_connection_known_soon() {
-    let limits = Limits { idle_timeout: Duration::from_secs(2), ..Limits::default() };
+    let limits = WireLimits { idle_timeout: Duration::from_secs(2), ..WireLimits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
-    let link = Link::new(cable.address.clone(), credentials(), introduce(7), limits);
+    let link = WireClient::new(cable.address.clone(), credentials(), introduce(7), limits);
     assert!(call(&link, "x").await.is_ok());
     cable.cut.send_replace(true);
     let began = std::time::Instant::now();
     let error = link.call(b"x".to_vec(), Duration::from_millis(50)).await.unwrap_err();
-    assert!(matches!(error, LinkError::TimedOut { .. }), "{error:?}");
+    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
     until(|| link.peer().borrow().is_none()).await;
     assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
     server.stop().await;
@@ -129,17 +132,17 @@ async fn a_call_in_vain_makes_a_dead_connection_known_soon() {
 
 #[tokio::test]
 async fn a_peer_that_never_reads_costs_little_and_is_left() {
-    let limits = Limits {
+    let limits = WireLimits {
         idle_timeout: Duration::from_millis(300),
         frame_max: 1 << 20,
-        ..Limits::default()
+        ..WireLimits::default()
     };
     let server = Server::start(limits, Echo::default()).await;
     let (mut incoming, mut outgoing) = raw_peer(&server.address).await;
     incoming.trust(1 << 20);
     let flood = async {
         for number in 0..1000 {
-            outgoing.push(frame::Frame::new(frame::Kind::Request, number, vec![9; 1 << 19]));
+            outgoing.push(frame::Frame::new(frame::FrameKind::Request, number, vec![9; 1 << 19]));
             outgoing.flush().await?;
         }
         Ok::<(), WireError>(())

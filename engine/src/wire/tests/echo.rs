@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_calls_of_all_sizes_meet_their_own_answers() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     let mut dice = Dice(1);
     let mut sizes: Vec<u64> = (0..4000).map(|_| dice.below(2000)).collect();
@@ -23,7 +23,7 @@ async fn thousands_of_calls_of_all_sizes_meet_their_own_answers() {
 
 #[tokio::test]
 async fn both_ends_learn_who_the_other_is() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     let peer = link.peer();
     assert_eq!(*peer.borrow(), None);
@@ -37,12 +37,12 @@ async fn both_ends_learn_who_the_other_is() {
 async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
-    let server = Server::start(Limits::default(), echo).await;
+    let server = Server::start(WireLimits::default(), echo).await;
     let link = server.link();
     // Connected before anything has to be quick.
     assert_eq!(call(&link, "x").await.unwrap(), b"x");
     let late = link.call(b"wait".to_vec(), Duration::from_millis(30)).await;
-    assert!(matches!(late, Err(LinkError::TimedOut { .. })), "{late:?}");
+    assert!(matches!(late, Err(CallError::TimedOut { .. })), "{late:?}");
     let mut peer = link.peer();
     peer.mark_unchanged();
     for _ in 0..50 {
@@ -59,7 +59,7 @@ async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn a_server_that_comes_back_is_found_again() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     assert_eq!(call(&link, "one").await.unwrap(), b"one");
     let address = server.address.clone();
@@ -68,19 +68,19 @@ async fn a_server_that_comes_back_is_found_again() {
         until(|| server.echo.calls.load(Ordering::SeqCst) == 2).await;
         server.stop().await
     });
-    assert!(matches!(broken, Err(LinkError::Broken { .. })), "{broken:?}");
+    assert!(matches!(broken, Err(CallError::Broken { .. })), "{broken:?}");
     let away = call(&link, "two").await.unwrap_err();
-    assert!(matches!(away, LinkError::Unreachable { .. }) && away.nothing_done(), "{away:?}");
+    assert!(matches!(away, CallError::Unreachable { .. }) && away.nothing_done(), "{away:?}");
     let server =
-        Server::start_at(&address, credentials(), Limits::default(), Echo::default()).await;
+        Server::start_at(&address, credentials(), WireLimits::default(), Echo::default()).await;
     assert_eq!(call(&link, "three").await.unwrap(), b"three");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn stopping_ends_all_connections_and_writes_what_is_ready() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
-    let links: Vec<Link> = (0..20).map(|_| server.link()).collect();
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
+    let links: Vec<WireClient> = (0..20).map(|_| server.link()).collect();
     for link in &links {
         assert_eq!(call(link, "x").await.unwrap(), b"x");
     }
@@ -92,7 +92,7 @@ async fn stopping_ends_all_connections_and_writes_what_is_ready() {
 
 #[tokio::test]
 async fn a_dropped_link_leaves() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     assert_eq!(call(&link.clone(), "x").await.unwrap(), b"x");
     drop(link);

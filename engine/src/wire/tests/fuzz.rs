@@ -1,7 +1,7 @@
 //! The decoder of frames against bytes of all kinds.
 
 use super::*;
-use crate::wire::tests::frame::{Decoder, Found, Frame, HEAD, Kind};
+use crate::wire::tests::frame::{DecodedFrame, Decoder, Frame, FrameKind, HEAD};
 
 const MAX: usize = 5000;
 
@@ -12,23 +12,24 @@ fn feed(decoder: &mut Decoder, bytes: &[u8]) {
 fn some_frame(dice: &mut Dice) -> Frame {
     let number = dice.roll();
     match dice.below(6) {
-        0 => Frame::new(Kind::Ping, 0, Vec::new()),
-        1 => Frame::sizes(Kind::AnswerTooLarge, number, dice.roll(), dice.roll()),
-        2 => Frame::new(Kind::Hello, 0, vec![3; dice.below(4097) as usize]),
-        3 => Frame::new(Kind::Answer, number, vec![1; dice.below(MAX as u64 + 50) as usize]),
-        _ => Frame::new(Kind::Request, number, vec![2; dice.below(80) as usize]),
+        0 => Frame::new(FrameKind::Ping, 0, Vec::new()),
+        1 => Frame::sizes(FrameKind::AnswerTooLarge, number, dice.roll(), dice.roll()),
+        2 => Frame::new(FrameKind::Hello, 0, vec![3; dice.below(4097) as usize]),
+        3 => Frame::new(FrameKind::Answer, number, vec![1; dice.below(MAX as u64 + 50) as usize]),
+        _ => Frame::new(FrameKind::Request, number, vec![2; dice.below(80) as usize]),
     }
 }
 
 #[test]
 fn the_bytes_on_the_wire_are_fixed() {
-    let frame = Frame::new(Kind::Request, 0x0102, b"body".to_vec());
+    let frame = Frame::new(FrameKind::Request, 0x0102, b"body".to_vec());
     assert_eq!(frame.head(), [2, 2, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0]);
-    let kinds = [Kind::Hello, Kind::Refused, Kind::Request, Kind::Answer];
+    let kinds = [FrameKind::Hello, FrameKind::Refused, FrameKind::Request, FrameKind::Answer];
     assert_eq!(kinds.map(|kind| kind as u8), [0, 1, 2, 3]);
-    let kinds = [Kind::RequestTooLarge, Kind::AnswerTooLarge, Kind::Ping, Kind::Pong];
+    let kinds =
+        [FrameKind::RequestTooLarge, FrameKind::AnswerTooLarge, FrameKind::Ping, FrameKind::Pong];
     assert_eq!(kinds.map(|kind| kind as u8), [4, 5, 6, 7]);
-    let bytes = postcard::to_stdvec(&Hello { role: Role::Operator, ..hello(300) }).unwrap();
+    let bytes = postcard::to_stdvec(&Hello { role: PeerRole::Operator, ..hello(300) }).unwrap();
     assert_eq!(bytes, [3, 2, 1, 2, 1, 4, 0xac, 2, 5, b'1', b'=', b'a', b':', b'1']);
 }
 
@@ -56,13 +57,13 @@ fn frames_cut_in_any_way_come_out_as_they_went_in() {
         while let Some(next) = decoder.next().unwrap() {
             found.push(next);
         }
-        let expect: Vec<Found> = frames
+        let expect: Vec<DecodedFrame> = frames
             .into_iter()
             .map(|frame| match frame.body.len() {
                 size if size > MAX => {
-                    Found::TooLarge { kind: frame.kind, number: frame.number, size }
+                    DecodedFrame::TooLarge { kind: frame.kind, number: frame.number, size }
                 }
-                _ => Found::Frame(frame),
+                _ => DecodedFrame::Frame(frame),
             })
             .collect();
         assert_eq!(found, expect, "seed {seed}");
@@ -87,8 +88,8 @@ fn random_bytes_end_in_an_error_or_in_frames_within_bounds() {
             feed(&mut decoder, piece);
             let more = loop {
                 match decoder.next() {
-                    Ok(Some(Found::Frame(frame))) => assert!(frame.body.len() <= MAX),
-                    Ok(Some(Found::TooLarge { size, .. })) => assert!(size > MAX),
+                    Ok(Some(DecodedFrame::Frame(frame))) => assert!(frame.body.len() <= MAX),
+                    Ok(Some(DecodedFrame::TooLarge { size, .. })) => assert!(size > MAX),
                     Ok(None) => break true,
                     Err(_) => break false,
                 }

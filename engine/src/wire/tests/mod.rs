@@ -21,11 +21,11 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(8);
 
 fn hello(life: u64) -> Hello {
-    let (version, role, cluster_id) = (3, Role::Voter, Some(4));
+    let (version, role, cluster_id) = (3, PeerRole::Voter, Some(4));
     Hello { version, role, seat: 1, raft_id: 2, cluster_id, life, peers: "1=a:1".to_owned() }
 }
 
-fn introduce(life: u64) -> Introduce {
+fn introduce(life: u64) -> HelloSource {
     Arc::new(move || hello(life))
 }
 
@@ -43,7 +43,7 @@ struct Echo {
     gone: AtomicU64,
 }
 
-impl Handler for Echo {
+impl RequestHandler for Echo {
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
         assert_eq!(from.raft_id, 2);
         self.calls.fetch_add(1, Ordering::SeqCst);
@@ -76,22 +76,22 @@ struct Server {
     address: String,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RefusedConnections>,
     echo: Arc<Echo>,
 }
 
 impl Server {
-    async fn start(limits: Limits, echo: Echo) -> Self {
+    async fn start(limits: WireLimits, echo: Echo) -> Self {
         Self::start_at("127.0.0.1:0", credentials(), limits, echo).await
     }
 
     async fn start_at(
         address: &str,
         credentials: Arc<Credentials>,
-        limits: Limits,
+        limits: WireLimits,
         echo: Echo,
     ) -> Self {
-        let door = Door::bind(address).await.unwrap();
+        let door = WireListener::bind(address).await.unwrap();
         let address = door.local_addr().unwrap().to_string();
         let (stop, stopped) = watch::channel(false);
         let refusals = door.refusals();
@@ -101,12 +101,12 @@ impl Server {
         Self { address, stop, task: tokio::spawn(serve), refusals, echo }
     }
 
-    fn link(&self) -> Link {
-        self.link_with(credentials(), Limits::default())
+    fn link(&self) -> WireClient {
+        self.link_with(credentials(), WireLimits::default())
     }
 
-    fn link_with(&self, credentials: Arc<Credentials>, limits: Limits) -> Link {
-        Link::new(self.address.clone(), credentials, introduce(7), limits)
+    fn link_with(&self, credentials: Arc<Credentials>, limits: WireLimits) -> WireClient {
+        WireClient::new(self.address.clone(), credentials, introduce(7), limits)
     }
 
     async fn stop(self) -> Arc<Echo> {
@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-async fn call(link: &Link, body: impl Into<Vec<u8>>) -> Result<Vec<u8>, LinkError> {
+async fn call(link: &WireClient, body: impl Into<Vec<u8>>) -> Result<Vec<u8>, CallError> {
     link.call(body.into(), PATIENCE).await
 }
 
@@ -148,12 +148,12 @@ impl Dice {
 }
 
 /// A proven peer without the manners of a [`Link`].
-async fn raw_peer(address: &str) -> (stream::Incoming, stream::Outgoing) {
+async fn raw_peer(address: &str) -> (stream::FrameReader, stream::FrameWriter) {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let (mut read, mut write) = stream.into_split();
-    let keys = handshake::knock(&mut read, &mut write, &credentials()).await.unwrap();
+    let keys = handshake::start_handshake(&mut read, &mut write, &credentials()).await.unwrap();
     let (mut incoming, mut outgoing) =
-        stream::halves(Box::new(read), Box::new(write), keys, &Limits::default());
+        stream::halves(Box::new(read), Box::new(write), keys, &WireLimits::default());
     stream::say_hello(&mut outgoing, &credentials(), &hello(7)).await.unwrap();
     assert_eq!(stream::hear_hello(&mut incoming, &credentials()).await.unwrap(), hello(99));
     (incoming, outgoing)

@@ -3,10 +3,10 @@
 use super::*;
 
 async fn refused(with: Credentials) -> String {
-    let server = Server::start(Limits::default(), Echo::default()).await;
-    let link = server.link_with(Arc::new(with), Limits::default());
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
+    let link = server.link_with(Arc::new(with), WireLimits::default());
     let reason = match call(&link, "x").await {
-        Err(LinkError::Refused { reason, .. }) => reason,
+        Err(CallError::Refused { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
     assert_eq!(*link.peer().borrow(), None);
@@ -48,7 +48,7 @@ async fn another_version_is_told_as_such() {
 #[tokio::test]
 async fn the_words_of_admit_reach_the_client() {
     let echo = Echo { refuse: true, ..Echo::default() };
-    let server = Server::start(Limits::default(), echo).await;
+    let server = Server::start(WireLimits::default(), echo).await;
     let error = call(&server.link(), "x").await.unwrap_err();
     let words = format!("`{}` refuses this node: life 7 is fenced", server.address);
     assert_eq!(error.to_string(), words);
@@ -59,7 +59,7 @@ async fn the_words_of_admit_reach_the_client() {
 
 #[tokio::test]
 async fn a_full_house_says_so() {
-    let limits = Limits { connections_max: 2, ..Limits::default() };
+    let limits = WireLimits { connections_max: 2, ..WireLimits::default() };
     let server = Server::start(limits, Echo::default()).await;
     let links = [server.link(), server.link(), server.link()];
     assert!(call(&links[0], "x").await.is_ok());
@@ -76,18 +76,19 @@ async fn a_full_house_says_so() {
 async fn nobody_there_or_somebody_else_is_unreachable() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let limits = Limits { handshake_timeout: Duration::from_millis(100), ..Limits::default() };
-    let link = Link::new(address, credentials(), introduce(7), limits);
+    let limits =
+        WireLimits { handshake_timeout: Duration::from_millis(100), ..WireLimits::default() };
+    let link = WireClient::new(address, credentials(), introduce(7), limits);
     // It listens, but says nothing.
     let error = call(&link, "x").await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
     let error = link.call(b"x".to_vec(), Duration::from_millis(1)).await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
     drop(listener);
     let error = call(&link, "x").await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
     let nowhere = "a name without a port".to_owned();
-    let link = Link::new(nowhere, credentials(), introduce(7), Limits::default());
+    let link = WireClient::new(nowhere, credentials(), introduce(7), WireLimits::default());
     let error = call(&link, "x").await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable { .. }), "{error:?}");
+    assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
 }

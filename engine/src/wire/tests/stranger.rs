@@ -8,8 +8,8 @@ use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::*;
 
-fn hasty() -> Limits {
-    Limits { handshake_timeout: Duration::from_millis(400), ..Limits::default() }
+fn hasty() -> WireLimits {
+    WireLimits { handshake_timeout: Duration::from_millis(400), ..WireLimits::default() }
 }
 
 async fn still_serves(server: &Server) {
@@ -87,10 +87,10 @@ async fn a_replayed_conversation_does_nothing() {
 
 /// What an honest client says in one conversation.
 async fn record() -> Vec<u8> {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let link = Link::new(address, credentials(), introduce(7), Limits::default());
+    let link = WireClient::new(address, credentials(), introduce(7), WireLimits::default());
     let far_address = server.address.clone();
     let proxy = async {
         let (mut near, _) = listener.accept().await.unwrap();
@@ -141,7 +141,7 @@ async fn one_byte_at_a_time_is_too_slow() {
 
 #[tokio::test]
 async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let recorded = record().await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     stream.write_all(&recorded[..58]).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
 
 #[test]
 fn a_flood_from_one_host_makes_its_own_room() {
-    let foyer = handshakes::Foyer::default();
+    let foyer = handshakes::PendingHandshakes::default();
     let host = |last| std::net::IpAddr::from([10, 0, 0, last]);
     let mut honest = foyer.enter(0, host(1), 4);
     let mut flood: Vec<_> = (1..20).map(|number| foyer.enter(number, host(2), 4)).collect();
@@ -171,7 +171,7 @@ fn a_flood_from_one_host_makes_its_own_room() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_idle_strangers_do_not_keep_an_honest_peer_out() {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let mut strangers = std::collections::VecDeque::new();
     for _ in 0..2000 {
         strangers.push_back(TcpStream::connect(&server.address).await.unwrap());
@@ -181,7 +181,7 @@ async fn two_thousand_idle_strangers_do_not_keep_an_honest_peer_out() {
         }
     }
     still_serves(&server).await;
-    let turned_away = 2000 - Limits::default().strangers_max() as u64;
+    let turned_away = 2000 - WireLimits::default().strangers_max() as u64;
     until(|| server.refusals.count() >= turned_away).await;
     still_serves(&server).await;
     server.stop().await;

@@ -50,12 +50,12 @@ async fn talk(
     server: &Server,
     deed: Option<Deed>,
     to_client: bool,
-) -> (Result<Vec<u8>, LinkError>, usize, usize) {
+) -> (Result<Vec<u8>, CallError>, usize, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let patience = if deed.is_some() { Duration::from_millis(250) } else { PATIENCE };
-    let limits = Limits { handshake_timeout: patience, ..Limits::default() };
-    let link = Link::new(address, credentials(), introduce(7), limits);
+    let limits = WireLimits { handshake_timeout: patience, ..WireLimits::default() };
+    let link = WireClient::new(address, credentials(), introduce(7), limits);
     let far_address = server.address.clone();
     let proxy = async move {
         let (mut near, _) = listener.accept().await.unwrap();
@@ -79,7 +79,7 @@ async fn talk(
 }
 
 async fn tamper(deed: impl Fn(usize) -> Deed) {
-    let server = Server::start(Limits::default(), Echo::default()).await;
+    let server = Server::start(WireLimits::default(), Echo::default()).await;
     let (answer, out, back) = talk(&server, None, false).await;
     assert_eq!(answer.unwrap(), b"pay 10 to alice");
     for (to_client, length) in [(false, out), (true, back)] {

@@ -3,7 +3,7 @@
 use openraft::{CommittedLeaderId, EntryPayload};
 
 use super::*;
-use crate::cluster::messages::Entry;
+use crate::cluster::messages::EncodedBatch;
 
 /// Numbers from a seed.
 struct Dice(u64);
@@ -21,7 +21,7 @@ fn id(term: u64, index: u64) -> LogId {
 
 fn entry(term: u64, index: u64, size: usize) -> LogEntry {
     let body = vec![index as u8 ^ term as u8; size];
-    LogEntry { log_id: id(term, index), payload: EntryPayload::Normal(Entry(body.into())) }
+    LogEntry { log_id: id(term, index), payload: EntryPayload::Normal(EncodedBatch(body.into())) }
 }
 
 /// What a log has to hold.
@@ -33,7 +33,7 @@ struct Model {
 }
 
 impl Model {
-    fn of(parts: &Parts) -> Result<Self, StoreError> {
+    fn of(parts: &LogParts) -> Result<Self, StoreError> {
         let entries = parts.read(0, u64::MAX)?;
         let mut kept = parts.local().clone();
         kept.remove(name::PURGED);
@@ -51,7 +51,7 @@ impl Model {
     }
 
     /// Draws something to be done, does it here and tells it.
-    fn change(&mut self, dice: &mut Dice, term: &mut u64) -> Change {
+    fn change(&mut self, dice: &mut Dice, term: &mut u64) -> LogChange {
         let next = self.next();
         let first = self.entries.keys().next().copied().unwrap_or(next);
         match dice.below(12) {
@@ -59,7 +59,7 @@ impl Model {
                 let from = first + dice.below(next - first + 1);
                 *term += 1;
                 self.entries.split_off(&from);
-                Change::Cut(from)
+                LogChange::Cut(from)
             }
             1 if next > first => {
                 // A snapshot may be ahead of the log.
@@ -67,12 +67,12 @@ impl Model {
                 let upto = self.entries.get(&upto).map_or(id(*term, upto), |entry| entry.log_id);
                 self.entries = self.entries.split_off(&(upto.index + 1));
                 self.purged = Some(upto);
-                Change::Purge(upto)
+                LogChange::Purge(upto)
             }
             2 | 3 => {
                 let (name, value) = (format!("n{}", dice.below(3)), vec![dice.below(200) as u8; 9]);
                 self.kept.insert(name.clone(), value.clone());
-                Change::Keep(name, value)
+                LogChange::Keep(name, value)
             }
             _ => {
                 let count = 1 + dice.below(4);
@@ -80,22 +80,22 @@ impl Model {
                     .map(|index| entry(*term, index, dice.below(900) as usize))
                     .collect();
                 self.entries.extend(entries.iter().map(|one| (one.log_id.index, one.clone())));
-                Change::Entries(entries)
+                LogChange::Entries(entries)
             }
         }
     }
 }
 
 /// A log after so many records, with what it has to hold.
-fn written(dir: &Path, seed: u64, records: usize) -> (Parts, Model) {
+fn written(dir: &Path, seed: u64, records: usize) -> (LogParts, Model) {
     let (mut dice, mut term, mut model) = (Dice(seed), 1, Model::default());
-    let mut parts = Parts::open(dir, 4 << 10).unwrap();
+    let mut parts = LogParts::open(dir, 4 << 10).unwrap();
     for _ in 0..records {
         let changes = (0..=dice.below(3)).map(|_| model.change(&mut dice, &mut term)).collect();
         parts.write(changes, true).unwrap();
         if dice.below(10) == 0 {
             drop(parts);
-            parts = Parts::open(dir, 4 << 10).unwrap();
+            parts = LogParts::open(dir, 4 << 10).unwrap();
         }
     }
     (parts, model)
@@ -111,7 +111,7 @@ fn what_was_written_is_there_again_whatever_was_cut_and_purged() {
         let last = model.entries.values().next_back().map(|entry| entry.log_id);
         assert_eq!(parts.last().unwrap(), last, "seed {seed}");
         drop(parts);
-        let again = Parts::open(dir.path(), 4 << 10).unwrap();
+        let again = LogParts::open(dir.path(), 4 << 10).unwrap();
         assert_eq!(Model::of(&again).unwrap(), model, "seed {seed}");
         dropped += usize::from(!dir.path().join("raft-000001.journal").exists());
     }
@@ -121,11 +121,11 @@ fn what_was_written_is_there_again_whatever_was_cut_and_purged() {
 #[test]
 fn a_part_of_the_range_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    let mut parts = Parts::open(dir.path(), 1 << 20).unwrap();
+    let mut parts = LogParts::open(dir.path(), 1 << 20).unwrap();
     assert!(!is_there(dir.path()), "looking makes nothing");
     let entries = |range: std::ops::Range<u64>, term| range.map(|n| entry(term, n, 5)).collect();
-    parts.write(vec![Change::Entries(entries(0..9, 1))], true).unwrap();
-    parts.write(vec![Change::Cut(6), Change::Entries(entries(6..12, 2))], true).unwrap();
+    parts.write(vec![LogChange::Entries(entries(0..9, 1))], true).unwrap();
+    parts.write(vec![LogChange::Cut(6), LogChange::Entries(entries(6..12, 2))], true).unwrap();
     assert!(is_there(dir.path()));
     let read = |from, to| {
         let read = parts.read(from, to).unwrap().into_iter();
@@ -160,7 +160,7 @@ fn damage_is_told_and_never_served() {
                 std::fs::write(path, &bytes).unwrap();
             }
         }
-        match Parts::open(dir.path(), 4 << 10).and_then(|parts| Model::of(&parts)) {
+        match LogParts::open(dir.path(), 4 << 10).and_then(|parts| Model::of(&parts)) {
             // It was in a part that nobody needs any more.
             Ok(found) => assert_eq!(found, model, "seed {seed}"),
             Err(_) => told += 1,
@@ -174,7 +174,7 @@ fn what_was_never_synced_may_be_lost_and_the_rest_goes_on() {
     for seed in 1..60 {
         let dir = tempfile::tempdir().unwrap();
         let (mut parts, model) = written(dir.path(), seed, 30);
-        parts.write(vec![Change::Keep("light".to_owned(), vec![7; 50])], false).unwrap();
+        parts.write(vec![LogChange::Keep("light".to_owned(), vec![7; 50])], false).unwrap();
         let (path, end) = parts
             .files
             .back()
@@ -185,11 +185,11 @@ fn what_was_never_synced_may_be_lost_and_the_rest_goes_on() {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[end as usize - 20..].fill(0);
         std::fs::write(&path, &bytes).unwrap();
-        let mut parts = Parts::open(dir.path(), 4 << 10).unwrap();
+        let mut parts = LogParts::open(dir.path(), 4 << 10).unwrap();
         assert_eq!(Model::of(&parts).unwrap(), model, "seed {seed}");
-        parts.write(vec![Change::Keep("light".to_owned(), vec![8])], true).unwrap();
+        parts.write(vec![LogChange::Keep("light".to_owned(), vec![8])], true).unwrap();
         drop(parts);
-        let parts = Parts::open(dir.path(), 4 << 10).unwrap();
+        let parts = LogParts::open(dir.path(), 4 << 10).unwrap();
         assert_eq!(parts.local().get("light"), Some(&vec![8]), "seed {seed}");
     }
 }

@@ -5,14 +5,14 @@ use std::cell::{Cell, RefCell};
 use openraft::{CommittedLeaderId, EntryPayload};
 
 use super::*;
-use crate::cluster::messages::{Batch, Entry, Item, LogId, encode};
-use crate::cluster::raft_log::LogThread;
+use crate::cluster::messages::{Batch, BatchItem, EncodedBatch, LogId, encode};
+use crate::cluster::raft_log::RaftLogThread;
 use crate::cluster::replica::chunks::send_in_parts;
 use crate::ledger::{Arrival, Command, Stamp};
 
 struct Alone {
-    machine: Machine,
-    threads: (LogThread, MachineThread),
+    machine: ReplicaHandle,
+    threads: (RaftLogThread, ReplicaThread),
     failed: crossbeam_channel::Receiver<StoreError>,
     next: Cell<u64>,
 }
@@ -20,29 +20,29 @@ struct Alone {
 impl Alone {
     fn open(dir: &Path) -> Self {
         std::fs::create_dir_all(dir).unwrap();
-        let (log, log_thread) = Log::open(dir, 1 << 20, |_| {}).unwrap();
+        let (log, log_thread) = RaftLog::open(dir, 1 << 20, |_| {}).unwrap();
         let (tell, failed) = crossbeam_channel::bounded(1);
         let fatal = move |error| drop(tell.try_send(error));
-        let (machine, thread) = Machine::open(dir, 1 << 20, log, fatal).unwrap();
+        let (machine, thread) = ReplicaHandle::open(dir, 1 << 20, log, fatal).unwrap();
         Self { machine, threads: (log_thread, thread), failed, next: Cell::new(1) }
     }
 
     async fn apply(
         &self,
-        items: Vec<Item>,
-        check: Option<Check>,
+        items: Vec<BatchItem>,
+        check: Option<DigestCheck>,
     ) -> Result<Vec<Reply>, StoreError> {
         let index = self.next.replace(self.next.get() + 1);
         let batch = Batch { stamp: Stamp { leadership: 1, ms: index }, check, items };
         let entry = LogEntry {
             log_id: LogId::new(CommittedLeaderId::new(1, 1), index),
-            payload: EntryPayload::Normal(Entry(encode(&batch).into())),
+            payload: EntryPayload::Normal(EncodedBatch(encode(&batch).into())),
         };
-        let applied = self.machine.ask(|done| Request::Apply(vec![entry], done)).await?;
+        let applied = self.machine.ask(|done| ReplicaRequest::Apply(vec![entry], done)).await?;
         Ok(applied?.remove(0).0)
     }
 
-    async fn send(&self, item: Item) -> Result<Reply, StoreError> {
+    async fn send(&self, item: BatchItem) -> Result<Reply, StoreError> {
         Ok(self.apply(vec![item], None).await?.remove(0))
     }
 
@@ -75,19 +75,19 @@ fn a_parcel_that_lost_its_parts_is_sent_anew() {
     let seen = RefCell::new(Vec::new());
     let reply = now(send_in_parts(large(), None, |item| {
         let (alone, first) =
-            (&alone, matches!(item, Item::Parcel { .. }) && seen.borrow().len() < 4);
+            (&alone, matches!(item, BatchItem::AllChunks { .. }) && seen.borrow().len() < 4);
         seen.borrow_mut().push(item.clone());
         async move {
             // Others crowd it out before it is whole.
             for parcel in (0..300).filter(|_| first) {
-                alone.send(Item::Part { parcel, number: 0, bytes: vec![1].into() }).await?;
+                alone.send(BatchItem::Chunk { parcel, number: 0, bytes: vec![1].into() }).await?;
             }
             alone.send(item).await
         }
     }));
     // Opened and applied: the ledger knows no such session.
     assert_eq!(reply.unwrap(), Reply::Stale);
-    let parts = seen.borrow().iter().filter(|item| matches!(item, Item::Part { .. })).count();
+    let parts = seen.borrow().iter().filter(|item| matches!(item, BatchItem::Chunk { .. })).count();
     assert_eq!((seen.borrow().len(), parts), (8, 6), "all of it, twice");
     alone.close();
 }
@@ -97,7 +97,9 @@ fn a_parcel_that_never_comes_whole_is_given_up_with_words() {
     let sent = Cell::new(0);
     let reply = now(send_in_parts(large(), None, |item| {
         sent.set(sent.get() + 1);
-        async move { Ok(if matches!(item, Item::Parcel { .. }) { Reply::Missing } else { Reply::Ok }) }
+        async move {
+            Ok(if matches!(item, BatchItem::AllChunks { .. }) { Reply::Missing } else { Reply::Ok })
+        }
     }));
     assert!(
         matches!(&reply, Err(StoreError::Failed(words)) if words.contains("dropped")),
@@ -111,30 +113,33 @@ fn parcels_that_are_answered_go_before_those_that_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let alone = Alone::open(dir.path());
     now(async {
-        let part = |parcel| Item::Part { parcel, number: 0, bytes: vec![1].into() };
+        let part = |parcel| BatchItem::Chunk { parcel, number: 0, bytes: vec![1].into() };
         for parcel in 0..200 {
             alone.send(part(parcel)).await.unwrap();
         }
         // Not commands, but answered all the same.
         for parcel in 1000..1100 {
             alone.send(part(parcel)).await.unwrap();
-            let reply = alone.send(Item::Parcel { parcel, parts: 1, by: None }).await.unwrap();
+            let reply =
+                alone.send(BatchItem::AllChunks { parcel, parts: 1, by: None }).await.unwrap();
             assert_eq!(reply, Reply::Stale);
         }
         for parcel in 0..200 {
-            let reply = alone.send(Item::Parcel { parcel, parts: 1, by: None }).await.unwrap();
+            let reply =
+                alone.send(BatchItem::AllChunks { parcel, parts: 1, by: None }).await.unwrap();
             assert_eq!(reply, Reply::Stale, "{parcel} is whole");
         }
-        let reply = alone.send(Item::Parcel { parcel: 1000, parts: 1, by: None }).await.unwrap();
+        let reply =
+            alone.send(BatchItem::AllChunks { parcel: 1000, parts: 1, by: None }).await.unwrap();
         assert_eq!(reply, Reply::Missing);
     });
     alone.close();
 }
 
-fn join(life: u64) -> Item {
+fn join(life: u64) -> BatchItem {
     let seat = Seat(1);
     let arrival = Arrival { nonce: life, life, seat, votes: true, alone: false };
-    Item::Command(encode(&Command::Join(arrival)).into())
+    BatchItem::Command(encode(&Command::Join(arrival)).into())
 }
 
 #[test]
