@@ -1,6 +1,6 @@
-//! Cross-references; collects, never stops at the first.
+//! Checks the references between entries.
 //!
-//! Works on merged, normalised definitions, so it knows nothing of files or YAML.
+//! It works on merged, normalised definitions and is independent of files and YAML.
 
 mod flow;
 mod items;
@@ -11,7 +11,7 @@ mod variables;
 use crate::Defs;
 use crate::findings::Findings;
 
-/// Checks everything that concerns more than one entry.
+/// Runs all checks that concern more than one entry.
 pub(crate) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     names::check(defs, findings);
     live::check(&defs.task_groups, findings);

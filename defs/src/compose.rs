@@ -1,4 +1,4 @@
-//! Many files to one effective [`Defs`]: merge, inherit, resolve names.
+//! Turns many files into one effective [`Defs`]: merges sections, resolves chains and names.
 
 mod chains;
 mod data_defs;
@@ -25,12 +25,12 @@ use crate::yaml;
 
 use tasks::TaskReader;
 
-/// Settings that composing depends on.
+/// Settings for reading definitions.
 #[derive(Debug, Clone)]
 pub struct DefsOptions {
-    /// Chain of tasks without `steps` (setting `defs.defaultSteps`).
+    /// Chain for tasks without `steps` (setting `defs.defaultSteps`).
     pub default_steps: String,
-    /// Value of a variable `${NAME}`, if there is one.
+    /// Returns the value of a variable `${NAME}`, or `None` if it is not set.
     pub variable: fn(&str) -> Option<String>,
 }
 
@@ -40,29 +40,29 @@ impl Default for DefsOptions {
     }
 }
 
-/// Definitions that are whole, and what was noticed on the way.
+/// The result of reading definitions.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedDefs {
     /// The effective definitions.
     pub defs: Defs,
-    /// The files they came from, for later problems with a place.
+    /// The files that were read, for the positions of later problems.
     pub sources: Sources,
-    /// Warnings; never errors.
+    /// Warnings only.
     pub warnings: Vec<Problem>,
-    /// Variables that were used and whose values must not be shown, by name.
+    /// Secret variables that were used: their values must not be shown. Values by name.
     pub secrets: BTreeMap<String, String>,
 }
 
-/// Reads every definition file below `dir` and resolves every name in them.
+/// Reads every definition file below `dir` and resolves every name.
 ///
-/// Files end in `.yml` or `.yaml`; their names carry no meaning, but they are read in the order
-/// of their paths. When anything is wrong, the answer is every problem at once.
+/// Files end in `.yml` or `.yaml`. Their names have no meaning, but they are read in the order of
+/// their paths. If there is an error, the result is the list of all problems.
 pub fn load(dir: &Path, options: &DefsOptions) -> Result<LoadedDefs, Problems> {
     whole(inspect(dir, options))
 }
 
-/// Reads as [`load`] does, and gives what could be understood beside everything that is wrong, so
-/// that others can look for problems of their own in the same pass.
+/// Reads like [`load`], but returns the readable definitions even if there are errors. So the caller
+/// can report further problems in the same pass.
 pub fn inspect(dir: &Path, options: &DefsOptions) -> (LoadedDefs, Problems) {
     let mut sources = Sources::default();
     let mut early = Vec::new();
@@ -70,7 +70,7 @@ pub fn inspect(dir: &Path, options: &DefsOptions) -> (LoadedDefs, Problems) {
     compose(sources, &files, early, options)
 }
 
-/// Reads definitions from text, as if it were the only file of a directory.
+/// Reads definitions from a text, as if it were the only file of a directory.
 ///
 /// ```
 /// use spoonbill_defs::{DefsOptions, from_str};
@@ -160,8 +160,8 @@ fn read(
     defs
 }
 
-/// A section no file has; `steps` may be missing, as the default chains are built in, and all of
-/// them when groups hold everything.
+/// Reports sections that no file has. `steps` is optional, because the default chains are built in.
+/// With `groups`, all other sections are optional.
 fn report_missing(
     sections: &[sections::Section; 5],
     files: &[u32],
@@ -172,7 +172,7 @@ fn report_missing(
     if groups.at.is_some() {
         return;
     }
-    // With one file there is no doubt where the section belongs.
+    // With a single file, the section can only belong there.
     let at = match files {
         [file] => Span { file: *file, line: 1, column: 1, width: 1 },
         _ => Span::default(),

@@ -1,31 +1,31 @@
-//! The key `dataDefs`: what to take from a page.
+//! The key `dataDefs`: the rows to take from a page.
 
 use serde::{Deserialize, Serialize};
 
 use crate::records::{Expect, Record};
 use crate::text::Text;
 
-/// Rows to take from a page: a record for every block, or every item with every fact, times every
-/// dim.
+/// Rows to take from a page: one per block of a record, or in the classic form all combinations of
+/// items, dims and facts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataDef {
     /// Name of the definition.
     pub name: Text,
-    /// Rows with named columns; then there are no items, dims and facts.
+    /// Rows with named columns. If set, there are no items, dims and facts.
     pub record: Option<Record>,
-    /// What the rows of a run are expected to be like.
+    /// Requirements for the rows of a run.
     pub expect: Option<Expect>,
-    /// Where on the page to look.
+    /// Where the facts are on the page.
     pub query: ItemQuery,
     /// First axis of a row.
     pub items: Vec<Item>,
-    /// Further axes, each an item entry of its own.
+    /// Further axes, one per entry.
     pub dims: Vec<Item>,
-    /// Last axis; normalised to one entry called `fact` when the file has none.
+    /// Last axis; one entry with the name `fact` if the file has none.
     pub facts: Vec<Item>,
 }
 
-/// The block a page is searched in and the selector of the fact.
+/// The block to search and the selector of the fact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ItemQuery {
     /// Query for the block.
@@ -41,34 +41,34 @@ pub struct Item {
     pub name: Text,
     /// Constant value.
     pub value: Option<Text>,
-    /// Text to match; also the value, without its backslashes.
+    /// Text for `%{item.match}`; without its backslashes, also the value.
     pub match_text: Option<Text>,
     /// JavaScript expression for the value.
     pub script: Option<Text>,
     /// Query for the value, relative to the block.
     pub selector: Option<Text>,
-    /// Indexes the axis runs through.
+    /// Indexes to try.
     pub range: IndexRange,
-    /// Values that end an open range; `None` when the key is absent.
+    /// Values that end an open range; `None` if the key is absent.
     pub break_after: Option<Vec<Text>>,
     /// Filters that drop the row.
     pub filters: Vec<ItemFilter>,
-    /// Texts put in front of a queried or scripted value, each before the last.
+    /// Texts to put before a value from a query or script. The last one comes first in the result.
     pub prefix: Vec<Text>,
-    /// Task group of the locators made from the value.
+    /// Task group of the locators that the value creates.
     pub link_group: Option<Text>,
-    /// Values that make no locator.
+    /// Values that create no locator.
     pub link_break_on: Vec<Text>,
-    /// What `%{order}` stands for; normalised to the place in the list, from 1.
+    /// Value of `%{order}`; by default the position in the list, from 1.
     pub order: Option<u32>,
 }
 
-/// Inclusive range of indexes; `last: None` is open.
+/// Inclusive range of indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexRange {
     /// First index.
     pub first: u32,
-    /// Last index, or none for an open range.
+    /// Last index; `None` for an open range.
     pub last: Option<u32>,
 }
 
@@ -78,16 +78,16 @@ impl Default for IndexRange {
     }
 }
 
-/// Drops a row when its pattern fits.
+/// Drops the rows that match its pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ItemFilter {
-    /// What is looked at.
+    /// The text to compare.
     pub on: FilterSubject,
-    /// Literal text, one space for "blank", or a regular expression for the whole subject.
+    /// Literal text, one space for a blank text, or a regular expression for the whole text.
     pub pattern: Text,
 }
 
-/// The subject of a filter.
+/// The text that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilterSubject {
     /// The axis's value.

@@ -1,28 +1,29 @@
-//! Collects problems while definitions are read and checked; never stops at the first.
+//! Collects problems while definitions are read and checked.
 //!
-//! Bounded: a hostile file must not turn a million mistakes into gigabytes of messages.
+//! The number of kept problems is limited, so a hostile file cannot fill the memory with messages.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::problem::{Problem, Problems, Severity, suggest};
 use crate::text::{Sources, Span};
 
-/// Problems kept of each severity; the rest is only counted.
+/// Most problems kept of each severity. The rest is only counted.
 const KEPT_MAX: usize = 1_000;
 
-/// Names looked at for one suggestion.
+/// Most names compared for one suggestion.
 const SUGGEST_FROM_MAX: usize = 2_000;
 
-/// The problems found so far.
+/// The problems that reading and checking have found.
 #[derive(Debug)]
 pub(crate) struct Findings<'a> {
-    /// The files the places are in.
+    /// The files that the positions refer to.
     pub(crate) sources: &'a Sources,
-    /// A file could not be read whole, so "nobody defines this" may be false and is not said.
+    /// Whether a part of the files is unreadable. Then a missing name may be defined in that part,
+    /// so it is not reported.
     pub(crate) incomplete: bool,
-    /// Groups in short form that have no pages of their own, and whether that has been told.
+    /// Groups of the short form: whether they have sources of pages, or a reported mistake instead.
     pub(crate) without_pages: HashMap<String, bool>,
-    /// Values that are broken and told: nothing else is said of them.
+    /// Values that are reported as broken. Further errors at their position are dropped.
     broken: HashSet<Span>,
     kept: Vec<Problem>,
     seen: HashSet<(Span, String)>,
@@ -31,7 +32,7 @@ pub(crate) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// Starts from what reading the files found.
+    /// Starts with the problems of reading the files.
     pub(crate) fn new(sources: &'a Sources, early: Vec<Problem>) -> Self {
         Self {
             sources,
@@ -45,7 +46,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Notes what refuses the run; an empty help is none.
+    /// Reports an error. An empty help means that there is none.
     pub(crate) fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
         if self.broken.contains(&at) {
             return;
@@ -56,20 +57,20 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Notes what is wrong with a value, and that nothing else need be said of it.
+    /// Reports an error of a value, and drops later errors at the same position.
     pub(crate) fn broken_value(
         &mut self,
         at: Span,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        // A value may have two such faults, but not one twice.
+        // A value may contain two broken variables; both are reported.
         self.broken.remove(&at);
         self.error(at, message, help);
         self.broken.insert(at);
     }
 
-    /// Notes what deserves a look; an empty help is none.
+    /// Reports a warning. An empty help means that there is none.
     pub(crate) fn warn(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
         self.warnings += 1;
         if self.warnings <= KEPT_MAX {
@@ -78,7 +79,7 @@ impl<'a> Findings<'a> {
     }
 
     fn keep(&mut self, severity: Severity, at: Span, message: String, help: String) {
-        // Two tasks that share a chain share its mistakes; one report is enough.
+        // Two tasks with the same chain have the same mistakes. One report is enough.
         if !self.seen.insert((at, message.clone())) {
             return;
         }
@@ -92,12 +93,12 @@ impl<'a> Findings<'a> {
         self.kept.push(problem);
     }
 
-    /// Whether enough is kept that further effort on a problem would be lost.
+    /// Whether the limit of kept problems is reached, so further ones are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.errors + self.warnings >= KEPT_MAX
     }
 
-    /// The known name closest to a misspelt one, as long as there is room to tell it.
+    /// The known name closest to a misspelt one; `None` once [`Self::is_full`].
     pub(crate) fn nearest<'n>(
         &self,
         wanted: &str,
@@ -109,7 +110,7 @@ impl<'a> Findings<'a> {
         suggest(wanted, known.into_iter().take(SUGGEST_FROM_MAX))
     }
 
-    /// `did you mean ...?`, or else the given help.
+    /// `did you mean ...?`, or the given help if no name is similar.
     pub(crate) fn did_you_mean<'n>(
         &self,
         wanted: &str,
@@ -123,7 +124,7 @@ impl<'a> Findings<'a> {
             .map_or_else(|| otherwise.into(), |name| format!("did you mean `{name}`?"))
     }
 
-    /// `path:line` of a place, for messages that name a second one.
+    /// `path:line` of a position, for messages that name a second one.
     pub(crate) fn location(&self, at: Span) -> String {
         match self.sources.path(at.file) {
             Some(path) if at.line > 0 => format!("{}:{}", path.display(), at.line),
@@ -131,7 +132,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// All problems in the order of their places, without what must not be shown.
+    /// All problems ordered by position, with the values of secret variables hidden.
     pub(crate) fn finish(self, secrets: &BTreeMap<String, String>) -> Problems {
         let mut problems = Problems(self.kept);
         problems.hide(secrets);

@@ -1,4 +1,4 @@
-//! Links to follow, and other sources of addresses.
+//! The keys `follow`, `urls` and `sitemap`: links to follow, and other sources of addresses.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,38 +8,38 @@ use crate::text::Text;
 /// Links of a page that become pages of a group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Follow {
-    /// Where the links are; an element gives its `href`, or else its `src`.
+    /// Query for the links. The address of an element is its `href`, or else its `src`.
     pub query: Query,
-    /// Group of the pages they lead to.
+    /// Group of the linked pages.
     pub group: Text,
-    /// How far from the page a link may lead.
+    /// Limit for the target of a link.
     pub scope: FollowScope,
-    /// Regular expressions; an address has to hold one of them, if there are any.
+    /// Regular expressions. An address must match one of them, if there are any.
     pub allow: Vec<Text>,
-    /// Regular expressions; an address that holds one of them is not followed.
+    /// Regular expressions. An address that matches one of them is not followed.
     pub deny: Vec<Text>,
-    /// Links followed from a start page to the page that is reached, at most.
+    /// Most links between a start page and the linked page. `None` means no limit.
     pub max_depth: Option<u32>,
-    /// Pages this rule may add to a run.
+    /// Most pages that this rule adds to a run. `None` means no limit.
     pub max_pages: Option<u64>,
 }
 
-/// How far a link may lead.
+/// Limit for the target of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FollowScope {
-    /// To the same host and port.
+    /// The same host and port.
     #[default]
     Host,
-    /// To the same registrable domain: `shop.example.co.uk` and `www.example.co.uk`.
+    /// The same registrable domain: `shop.example.co.uk` and `www.example.co.uk`.
     Domain,
-    /// To addresses that begin like the start page's, up to its last slash.
+    /// Addresses that begin like the start page's, up to its last slash.
     Prefix,
     /// Anywhere.
     Any,
 }
 
 impl FollowScope {
-    /// All scopes with their names.
+    /// All scopes and their keywords.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Host, "host"),
         (Self::Domain, "domain"),
@@ -48,18 +48,18 @@ impl FollowScope {
     ];
 }
 
-/// Where further locators of a group come from.
+/// A source of further locators of a group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum UrlSource {
     /// An address with ranges: `https://example.org/page/[1-100]`, `[001-100]`, `[0-100:20]`.
     Pattern(Text),
-    /// A file with an address on each line, or a CSV file with a column of them.
+    /// A file with one address per line, or a CSV file with a column of addresses.
     File {
-        /// Path, as files of locators are found.
+        /// Path, relative to the current directory or to the definitions.
         file: Text,
-        /// Column with the address; `None` means a plain list.
+        /// Column with the address. `None` means one address per line.
         column: Option<Text>,
-        /// Column with the locator's name; the address itself when absent.
+        /// Column with the name of the locator. `None` means the address.
         name: Option<Text>,
     },
 }

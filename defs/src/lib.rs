@@ -1,7 +1,7 @@
-//! Definitions: the words a person writes, read from YAML and checked whole.
+//! Reads scraping definitions from YAML and checks them.
 //!
-//! [`load`] reads every definition file of a directory and gives one effective [`Defs`], or *all*
-//! problems at once, each with its place. Nothing here touches the network or runs a job.
+//! [`load`] reads every definition file of a directory. It returns one effective [`Defs`], or *all*
+//! problems at once, each with its position. This crate uses no network and runs no job.
 
 mod check;
 mod compose;
@@ -33,15 +33,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// Everything a run needs to know: merged, normalised, with every name resolved.
+/// The definitions of a run: merged, normalised, with every name resolved.
 ///
-/// Serialised, it is what the elected node publishes; places in the files are left out, so two
-/// directories that mean the same have the same bytes.
+/// In a cluster, the elected node publishes the serialised form. It omits positions in the files, so
+/// directories with the same meaning have the same bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Defs {
-    /// Groups of locators, in the order of the files.
+    /// Locator groups, in the order of the files.
     pub locator_groups: Vec<LocatorGroup>,
-    /// Groups of tasks; a locator group runs the task group of the same name.
+    /// Task groups. The pages of a locator group go to the task group of the same name.
     pub task_groups: Vec<TaskGroup>,
     /// Data definitions that tasks name.
     pub data_defs: Vec<DataDef>,
@@ -53,8 +53,8 @@ impl Defs {
         self.task_groups.iter().find(|group| group.name.text == name)
     }
 
-    /// The groups whose pages wait for those of others, by name: how many groups with smaller numbers
-    /// come before them, those with the same number counted once.
+    /// The rank of each group that waits for other groups, by name. The rank is the number of
+    /// distinct smaller values of `startSequence`.
     pub fn start_order(&self) -> BTreeMap<String, u32> {
         let tasks = self.task_groups.iter().map(|group| (&group.name.text, group.start_sequence));
         let pages = self.locator_groups.iter();

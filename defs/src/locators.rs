@@ -1,20 +1,20 @@
-//! The key `locatorGroups`: which pages to load.
+//! The key `locatorGroups`: the pages to load.
 
 use serde::{Deserialize, Serialize};
 
 use crate::follow::UrlSource;
 use crate::text::Text;
 
-/// A named list of locators; its pages are worked on by the task group of the same name.
+/// A named list of locators. The task group of the same name processes their pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LocatorGroup {
     /// Name of the group.
     pub name: Text,
     /// The pages, in document order.
     pub locators: Vec<Locator>,
-    /// Where further locators come from, when the run is seeded.
+    /// Sources of further locators, read when the run is seeded.
     pub sources: Vec<UrlSource>,
-    /// Its pages wait until those of all groups with a smaller number are done.
+    /// Its pages wait until the pages of all groups with a smaller number are done.
     pub start_sequence: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a definition, where, and what to do about it.
+//! A problem of a definition: message, position and help.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,45 +6,45 @@ use std::path::PathBuf;
 
 use crate::text::{Sources, Span};
 
-/// How bad a problem is.
+/// The effect of a problem on the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The run goes on.
+    /// The run continues.
     Warning,
-    /// The run is refused.
+    /// The run does not start.
     Error,
 }
 
-/// One problem, complete enough to be printed by itself.
+/// One problem, with everything that is needed to print it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Error or warning.
     pub severity: Severity,
-    /// What is wrong: lower case, no full stop, names in backticks.
+    /// The fault: lower case, no full stop, names in backticks.
     pub message: String,
-    /// Where, unless it concerns no single place.
+    /// Position; `None` if the problem has no single position.
     pub place: Option<SourceLocation>,
-    /// What to do about it, such as `did you mean ...?`.
+    /// Advice, such as `did you mean ...?`.
     pub help: Option<String>,
 }
 
-/// A place with its source line.
+/// A position with its source line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
-    /// Path of the file, as it was reached.
+    /// Path of the file, as it was opened.
     pub file: PathBuf,
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Characters to underline.
+    /// Number of characters to underline.
     pub width: u32,
-    /// The whole source line; empty when it is too long to be shown.
+    /// The whole source line; empty if it is too long to show.
     pub source: String,
 }
 
 impl Problem {
-    /// An error at a place.
+    /// An error at a position.
     pub fn error(sources: &Sources, at: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -54,7 +54,7 @@ impl Problem {
         }
     }
 
-    /// A warning at a place.
+    /// A warning at a position.
     pub fn warning(sources: &Sources, at: Span, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(sources, at, message) }
     }
@@ -87,12 +87,12 @@ fn place(sources: &Sources, at: Span) -> Option<SourceLocation> {
     })
 }
 
-/// All problems of a directory, in the order of their places.
+/// All problems of a directory, ordered by position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Whether any of them refuses the run.
+    /// Whether any of them is an error.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|problem| problem.severity == Severity::Error)
     }
@@ -102,14 +102,15 @@ impl Problems {
         self.0.push(problem);
     }
 
-    /// Sorts by file, line and column; problems without a place come first.
+    /// Sorts by file, line and column. Problems without a position come first.
     pub fn sort(&mut self) {
         self.0.sort_by(|a, b| a.place.cmp(&b.place));
     }
 
-    /// Puts `${NAME}` wherever the value of a secret variable would be shown.
+    /// Replaces each value of a secret variable by `${NAME}`.
     pub fn hide(&mut self, secrets: &BTreeMap<String, String>) {
-        // A value that holds another goes first; a single character would take words apart.
+        // A longer value may contain a shorter one, so it goes first. A single character would
+        // match inside ordinary words, so it is not hidden.
         let mut known: Vec<(&String, &String)> =
             secrets.iter().filter(|(_, value)| value.len() > 1).collect();
         known.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
@@ -137,7 +138,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Takes a value out of a text: as it is, as it looks in an address, and where it was cut off.
+/// Replaces a value in a text: as is, percent-encoded, and cut off before `...`.
 fn hide(text: &mut String, value: &str, shown: &str) {
     let encode = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
@@ -165,10 +166,10 @@ fn hide(text: &mut String, value: &str, shown: &str) {
     }
 }
 
-/// Longest misspelt name that is compared with others, in bytes: the distance costs its square.
+/// Longest misspelt name that is compared, in bytes. The cost grows with the square of the length.
 const SUGGEST_NAME_MAX: usize = 200;
 
-/// The known name closest to a misspelt one, if any is close enough.
+/// The known name closest to a misspelt one, if one is similar enough.
 pub fn suggest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if wanted.len() > SUGGEST_NAME_MAX {
         return None;
@@ -183,7 +184,7 @@ pub fn suggest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Op
                 return None;
             }
             let distance = strsim::damerau_levenshtein(&wanted, &name.to_lowercase());
-            // Without a letter in common, one-letter names would all resemble each other.
+            // Otherwise all one-letter names would be similar.
             (distance <= allowed && distance < length).then_some((distance, name))
         })
         .min_by_key(|(distance, _)| *distance)

@@ -1,4 +1,4 @@
-//! Records: a data definition with `fields`, one row per match of its block and named columns.
+//! Records: data definitions with `fields`, which have named columns and one row per block.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use crate::text::Text;
 /// Rows with named columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What is a row: one for each match; the whole page when absent.
+    /// Query whose matches are the rows. `None` means that the whole page is one row.
     pub block: Option<Query>,
-    /// Columns about the page, in front of the fields.
+    /// Columns about the page, before the fields.
     pub columns: Vec<PageColumn>,
-    /// Columns taken from the block, in the order written.
+    /// Columns from the block, in the order written.
     pub fields: Vec<Field>,
 }
 
-/// Where a value or block is looked for. At most one of `css`, `xpath` and `jsonld` is set; none
-/// means the block itself. `json` then looks into the text that was found.
+/// A query for a value or a block. At most one of `css`, `xpath` and `jsonld` is set; none of them
+/// means the block itself. `json` then applies to the text that was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// CSS selector, without its attribute.
@@ -25,14 +25,14 @@ pub struct Query {
     pub xpath: Option<Text>,
     /// Path into the JSON-LD of the page: `Product.offers.price`.
     pub jsonld: Option<Text>,
-    /// Attribute whose value counts instead of the text.
+    /// Attribute to take instead of the text.
     pub attribute: Option<Text>,
-    /// JSON path into the text found, or into the JSON block or page itself.
+    /// JSON path into the found text, or into the JSON block or page.
     pub json: Option<Text>,
 }
 
 impl Query {
-    /// The text to show for it, and its place.
+    /// The text that represents the query in messages, with its position.
     pub fn shown(&self) -> Option<&Text> {
         [&self.css, &self.xpath, &self.jsonld, &self.json, &self.attribute]
             .into_iter()
@@ -45,39 +45,39 @@ impl Query {
 pub struct Field {
     /// Name of the column.
     pub name: Text,
-    /// Queries tried in order: the first that gives something that is not blank counts.
+    /// Queries in order. The first one with a value that is not blank counts.
     pub queries: Vec<Query>,
     /// A constant instead of queries.
     pub value: Option<Text>,
-    /// Which text of an element counts.
+    /// Which text of an element to take.
     pub text: TextKind,
-    /// All matches put together with this between them, instead of the first.
+    /// Separator to join all matches. `None` means to take the first match only.
     pub all: Option<Text>,
-    /// The first capture group, or the whole match, is the value; no match is nothing.
+    /// The first capture group becomes the value, or the whole match without a group.
     pub regex: Option<Text>,
-    /// JavaScript expression over `value`.
+    /// JavaScript expression that computes the value from `value`.
     pub script: Option<Text>,
-    /// What the value has to be.
+    /// Required type of the value.
     pub kind: FieldType,
-    /// The value when nothing was found.
+    /// Value of an empty cell.
     pub default: Option<Text>,
     /// Whether a row without a value is dropped.
     pub required: bool,
 }
 
-/// Which text of an element is its value.
+/// Which text of an element to take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TextKind {
-    /// All text inside, white space folded.
+    /// All text inside, with white space collapsed.
     #[default]
     Whole,
-    /// Text directly inside, white space folded.
+    /// Text directly inside, with white space collapsed.
     Own,
     /// The inner HTML.
     Html,
 }
 
-/// What a value has to be, and how it is written.
+/// Type of a value, and how it is read and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum FieldType {
     /// Any text.
@@ -87,16 +87,16 @@ pub enum FieldType {
     Integer(Separators),
     /// A number with a fraction.
     Decimal(Separators),
-    /// `true` or `false`; with `true_when`, whether the text is one of those.
+    /// `true` or `false`.
     Boolean {
-        /// Texts that mean true; any other text is then false.
+        /// Texts that are true; any other text is false. If empty, the usual words are read.
         true_when: Vec<Text>,
     },
     /// A date.
     Date {
-        /// Java patterns to read by, tried in order; ISO 8601 when there are none.
+        /// Java patterns to read, in order. If empty, ISO 8601.
         input: Vec<Text>,
-        /// Java pattern to write by; `yyyy-MM-dd` when absent.
+        /// Java pattern to write; `None` means `yyyy-MM-dd`.
         output: Option<Text>,
     },
     /// An address, resolved against the page.
@@ -106,9 +106,9 @@ pub enum FieldType {
 /// How a number is written on the page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Separators {
-    /// In front of the fraction; `.` when absent.
+    /// Decimal separator; `None` means `.`.
     pub decimal: Option<Text>,
-    /// Between groups of digits; `,` when absent, or `.` when the decimal separator is `,`.
+    /// Separator of thousands; `None` means `,`, or `.` if the decimal separator is `,`.
     pub thousands: Option<Text>,
 }
 
@@ -121,14 +121,14 @@ pub enum PageColumn {
     Group,
     /// Address of the page.
     Url,
-    /// When it was loaded, ISO 8601.
+    /// Time of loading, ISO 8601.
     FetchedAt,
-    /// Links followed to reach it.
+    /// Number of links from the start page.
     Depth,
 }
 
 impl PageColumn {
-    /// All columns with their names.
+    /// All columns and their names.
     pub const ALL: [(Self, &'static str); 5] = [
         (Self::Locator, "locator"),
         (Self::Group, "group"),
@@ -137,21 +137,21 @@ impl PageColumn {
         (Self::Depth, "depth"),
     ];
 
-    /// Its name in the header.
+    /// Name in the header.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(column, _)| *column == self).map_or("", |(_, name)| name)
     }
 }
 
-/// What the rows of a run are expected to be like.
+/// Requirements for the rows of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
-    /// Rows of the run, at least.
+    /// Fewest rows of the run.
     pub min_rows: Option<u64>,
-    /// Rows of the run, at most.
+    /// Most rows of the run.
     pub max_rows: Option<u64>,
-    /// For a field: the share of rows that have a value, at least, in millionths.
+    /// By field: smallest share of rows with a value, in millionths.
     pub fill: Vec<(Text, u32)>,
-    /// For a field: a pattern for every value that is there, whole.
+    /// By field: regular expression that each value must match as a whole.
     pub pattern: Vec<(Text, Text)>,
 }

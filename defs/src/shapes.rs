@@ -1,7 +1,7 @@
-//! Every mapping of the definition language, with its keys: what a file may say.
+//! The tables of the definition language: every mapping with its keys.
 //!
-//! Reading, the JSON Schema and the reference page all go by these tables, so none of them can
-//! know a key that another does not.
+//! The reader, the JSON Schema and the reference page all use these tables, so they know the same
+//! keys.
 
 mod classic;
 mod reference;
@@ -18,40 +18,40 @@ pub use reference::reference;
 pub use schema::schema;
 pub use short::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
 
-/// A kind of mapping.
+/// A mapping of the definition language.
 #[derive(Debug)]
 pub struct MappingShape {
-    /// Its name in the schema.
+    /// Name in the JSON Schema.
     pub id: &'static str,
-    /// What it is, with its article: `an item`.
+    /// Name with its article, for messages: `an item`.
     pub what: &'static str,
-    /// What it is for.
+    /// Its purpose, for the reference and the schema.
     pub description: &'static str,
-    /// The keys it may have.
+    /// The known keys.
     pub keys: &'static [DefinitionKey],
-    /// What any further key stands for; `None` means there is no other key.
+    /// Description and value of any further key. `None` means that other keys are errors.
     pub other_keys: Option<(&'static str, ValueShape)>,
-    /// An example, in YAML.
+    /// An example in YAML, for the reference.
     pub example: &'static str,
 }
 
 /// A key of a mapping.
 #[derive(Debug)]
 pub struct DefinitionKey {
-    /// As it is written.
+    /// The key as written.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// The values it accepts.
     pub value: ValueShape,
-    /// Whether it has to be there.
+    /// Whether it must be present.
     pub required: bool,
-    /// What it does, in a sentence or two.
+    /// Its effect, in one to three sentences.
     pub description: &'static str,
 }
 
-/// What may stand behind a key.
+/// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueShape {
-    /// Text.
+    /// A text.
     Text,
     /// A text, a number or a boolean.
     Scalar,
@@ -61,21 +61,21 @@ pub enum ValueShape {
     Boolean,
     /// A number from 0 to 1, or a percentage.
     Share,
-    /// One of these words.
+    /// One of these keywords.
     Word(&'static [&'static str]),
-    /// A mapping of this kind.
+    /// This mapping.
     Of(&'static MappingShape),
-    /// A list of them.
+    /// A list of such values.
     List(&'static ValueShape),
-    /// Names of one's own, each with this behind it.
+    /// A mapping from names that the author chooses to such values.
     Named(&'static ValueShape),
-    /// A list of mappings with this one key.
+    /// A list whose entries are written `key: { ... }`.
     Wrapped(&'static str, &'static MappingShape),
-    /// Any of these.
+    /// One of several values.
     Either(&'static [ValueShape]),
 }
 
-/// Text, or a list of texts.
+/// A text or a list of texts.
 const TEXTS: ValueShape =
     ValueShape::Either(&[ValueShape::Text, ValueShape::List(&ValueShape::Text)]);
 
@@ -92,12 +92,12 @@ const fn required(
 }
 
 impl MappingShape {
-    /// The names of its keys.
+    /// The names of the keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
 
-    /// All shapes, each before those it holds.
+    /// All mappings, each before the ones that it contains.
     pub fn all() -> [&'static MappingShape; 19] {
         [
             &FILE,

@@ -9,13 +9,13 @@ use crate::text::Text;
 pub struct Step {
     /// Name of the step in its chain.
     pub name: Text,
-    /// What the step does.
+    /// Kind of step.
     pub kind: StepKind,
     /// Plugins of the step, in document order.
     pub plugins: Vec<PluginDef>,
 }
 
-/// What a step does. Each has an original class string and a short alias.
+/// The kinds of steps. Each has a class string of Scoopi, or a short alias, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum StepKind {
     /// Turns a locator group into jobs.
@@ -38,7 +38,7 @@ pub enum StepKind {
     DataFilter,
     /// Converts values.
     DataConverter,
-    /// Makes new locators from links.
+    /// Creates new locators from links.
     LocatorCreator,
     /// Runs scripts over the data.
     Scripter,
@@ -46,14 +46,14 @@ pub enum StepKind {
     DataAppender,
 }
 
-/// A plugin of a step: a class and its properties, whose meaning is the plugin's own.
+/// A plugin of a step: a class and its properties, which the plugin interprets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PluginDef {
     /// Name of the plugin.
     pub name: Text,
     /// Class string or alias, as written.
     pub class: Text,
-    /// All other properties, in document order; values are read as text whatever their YAML type.
+    /// All other properties, in document order. Every scalar is read as text.
     pub options: Vec<(Text, PluginValue)>,
     /// Nested plugins.
     pub plugins: Vec<PluginDef>,
@@ -69,7 +69,7 @@ pub enum PluginValue {
 }
 
 impl PluginDef {
-    /// The scalar property `key`, if it is there.
+    /// The scalar property `key`, if present.
     pub fn option(&self, key: &str) -> Option<&Text> {
         self.options.iter().find(|(name, _)| name.text == key).and_then(|(_, value)| match value {
             PluginValue::One(text) => Some(text),
@@ -77,7 +77,7 @@ impl PluginDef {
         })
     }
 
-    /// The property `key` as a list; a scalar is a list of one.
+    /// The property `key` as a list. A scalar is a list of one.
     pub fn list(&self, key: &str) -> Vec<&Text> {
         self.options.iter().find(|(name, _)| name.text == key).map_or_else(
             Vec::new,
@@ -89,7 +89,7 @@ impl PluginDef {
     }
 }
 
-/// Every name a step class goes by, and what it does; the first two of a kind are its own.
+/// Every class name of a step and its kind.
 const STEP_CLASSES: &[(&str, StepKind)] = &[
     ("org.codetab.scoopi.step.extract.LocatorSeeder", StepKind::LocatorSeeder),
     ("locator_seeder", StepKind::LocatorSeeder),
@@ -118,14 +118,14 @@ const STEP_CLASSES: &[(&str, StepKind)] = &[
     ("scripter", StepKind::Scripter),
     ("org.codetab.scoopi.step.load.DataAppender", StepKind::DataAppender),
     ("data_appender", StepKind::DataAppender),
-    // Strings that older public guides print.
+    // Class strings from older public guides.
     ("org.codetab.scoopi.step.extract.URLLoader", StepKind::PageLoader),
     ("org.codetab.scoopi.step.convert.DataFilter", StepKind::DataFilter),
     ("org.codetab.scoopi.step.convert.DataConverter", StepKind::DataConverter),
     ("org.codetab.scoopi.step.convert.LocatorCreator", StepKind::LocatorCreator),
 ];
 
-/// What the step class of this name does: an original class string, an older one, or an alias.
+/// The kind of step of a class name: a class string of Scoopi, an older one, or an alias.
 ///
 /// ```
 /// use spoonbill_defs::{StepKind, step_kind};
@@ -160,7 +160,7 @@ impl StepKind {
         matches!(self, Self::PageLoader | Self::DomLoader)
     }
 
-    /// Whether the step makes data from a page.
+    /// Whether the step turns a page into data.
     pub fn is_parser(self) -> bool {
         matches!(self, Self::CssParser | Self::XpathParser)
     }

@@ -1,4 +1,4 @@
-//! The key `taskGroups`: what to do with the pages of a group.
+//! The key `taskGroups`: the tasks for the pages of a group.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::text::Text;
 pub struct TaskGroup {
     /// Name of the group.
     pub name: Text,
-    /// How long a stored page stays usable, as written (`P1W`, `PT6H`, a date); absent means zero.
+    /// How long a stored page stays usable, as written (`P1W`, `PT6H`, a date). `None` means zero.
     pub live: Option<Text>,
-    /// As in the locator group: a group that only links lead to has none.
+    /// As in the locator group. A group that is reached only by links has no locator group.
     pub start_sequence: u32,
-    /// Tasks in document order; the first one's loader loads the page for all of them.
+    /// Tasks in document order. The loader of the first one loads the page for all.
     pub tasks: Vec<Task>,
 }
 
@@ -26,10 +26,10 @@ pub struct Task {
     pub name: Text,
     /// Name of the data definition.
     pub data_def: Text,
-    /// Links of the page to follow, those of the data definition first.
+    /// Links to follow. The rules of the data definition come first.
     pub follow: Vec<Follow>,
-    /// The effective chain, from the step after `start` to the last one, in the order of `next`.
+    /// The effective chain, from the first step to the last one, in the order of `next`.
     pub steps: Vec<Step>,
-    /// Whether parsed data is kept for reuse (`persist.data`).
+    /// Whether parsed data is kept for later runs (`persist.data`).
     pub persist_data: bool,
 }

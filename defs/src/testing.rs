@@ -1,9 +1,9 @@
-//! What the tests of this crate share: problems as lines of text.
+//! Helpers for the tests of this crate: they print problems as lines of text.
 
 use crate::problem::{Problem, Severity};
 use crate::{DefsOptions, from_str};
 
-/// Sections that fill up what a test does not write.
+/// Valid sections, added where a test omits them.
 const SECTIONS: [(&str, &str); 3] = [
     ("locatorGroups:", "locatorGroups: { g: { locators: [ { name: n, url: u } ] } }\n"),
     ("taskGroups:", "taskGroups: { g: { t: { dataDef: d } } }\n"),
@@ -13,7 +13,7 @@ const SECTIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The text without its first line break, and with the sections it lacks at its end.
+/// The text without its first line break, with the missing sections appended.
 pub(crate) fn whole(yaml: &str) -> String {
     let mut text = unindented(yaml).to_owned();
     for (key, section) in SECTIONS {
@@ -48,7 +48,7 @@ pub(crate) fn rendered(problems: &[Problem]) -> String {
     lines.collect()
 }
 
-/// The problems of a text as it is.
+/// The problems of a text, without added sections.
 pub(crate) fn problems_of(text: &str) -> String {
     match from_str("a.yml", text, &DefsOptions::default()) {
         Ok(loaded) => rendered(&loaded.warnings),
@@ -56,13 +56,13 @@ pub(crate) fn problems_of(text: &str) -> String {
     }
 }
 
-/// Compares the problems of a text, filled up to a whole definition.
+/// Compares the problems of a text with the missing sections added.
 #[track_caller]
 pub(crate) fn check(yaml: &str, expected: &str) {
     assert_eq!(problems_of(&whole(yaml)), unindented(expected));
 }
 
-/// Compares the problems of a text as it is.
+/// Compares the problems of a text, without added sections.
 #[track_caller]
 pub(crate) fn check_raw(yaml: &str, expected: &str) {
     assert_eq!(problems_of(unindented(yaml)), unindented(expected));

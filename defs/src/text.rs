@@ -1,30 +1,30 @@
-//! Text that remembers where it was written.
+//! Texts with their position in a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A place in a definition file.
+/// A position in a definition file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Index into [`Sources`].
     pub file: u32,
-    /// Line, from 1; 0 means "nowhere" (a default, not written by anyone).
+    /// Line, from 1. 0 means that the text is a default and stands in no file.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// Characters the text covers on its first line, at least 1.
+    /// Number of characters on the first line, at least 1.
     pub width: u32,
 }
 
-/// A scalar of a definition and its place. Two texts are equal when their words are.
+/// A scalar of a definition and its position. Equality ignores the position.
 #[derive(Debug, Clone, Default, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Where they stand.
+    /// Its position.
     #[serde(skip)]
     pub at: Span,
 }
@@ -36,25 +36,25 @@ impl PartialEq for Text {
 }
 
 impl Text {
-    /// A text that no file holds, for defaults and tests.
+    /// A text without a position, for defaults and tests.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), at: Span::default() }
     }
 
-    /// The words as a slice.
+    /// The text as a slice.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// The files that were read, so that a problem can show its line.
+/// The files that were read. A problem shows its line from here.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     files: Vec<(PathBuf, Arc<str>)>,
 }
 
 impl Sources {
-    /// Adds a file and gives its index.
+    /// Adds a file and returns its index.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> u32 {
         self.files.push((path.into(), text.into()));
         self.files.len() as u32 - 1
@@ -70,7 +70,7 @@ impl Sources {
         self.files.get(file as usize).map(|(path, _)| path.as_path())
     }
 
-    /// One line of a file, without its end.
+    /// One line of a file, without its line end. Lines count from 1.
     pub fn line(&self, file: u32, line: u32) -> Option<&str> {
         let (_, text) = self.files.get(file as usize)?;
         text.lines().nth(line.checked_sub(1)? as usize)

@@ -1,7 +1,7 @@
-//! Files to nodes that know file, line and column.
+//! Parses YAML files into nodes that know file, line and column.
 //!
-//! Scalars are read as YAML 1.1 reads them; aliases and merge keys are resolved here, so nothing
-//! behind this module knows of them. Every size is bounded: hostile text costs a problem, no more.
+//! Scalars have the types of YAML 1.1. Aliases and merge keys are resolved here, so other modules see
+//! plain nodes. Every size is limited, so hostile text causes a problem and nothing worse.
 
 mod files;
 mod mistakes;
@@ -15,12 +15,12 @@ pub(crate) use variables::Variables;
 
 use crate::text::{Span, Text};
 
-/// One value of a definition file. Two nodes are equal when they mean the same, wherever they are.
+/// One value of a definition file. Equality ignores the position.
 #[derive(Debug, Clone)]
 pub(crate) struct YamlNode {
-    /// Where it starts; the place of its key when nothing is written.
+    /// Position of its start; the position of its key if the value is empty.
     pub(crate) at: Span,
-    /// What it is.
+    /// Scalar, list or mapping.
     pub(crate) kind: YamlKind,
 }
 
@@ -30,38 +30,38 @@ impl PartialEq for YamlNode {
     }
 }
 
-/// The kinds of nodes.
+/// The content of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum YamlKind {
-    /// A single word or text, and what YAML takes it for.
+    /// A scalar as written, and its type.
     Scalar(String, ScalarType),
     /// A list.
     Sequence(Vec<YamlNode>),
-    /// Keys and values, in the order of the file.
+    /// Keys and values in the order of the file.
     Mapping(Vec<YamlEntry>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct YamlEntry {
-    /// The key; always text, as nothing else can be a name.
+    /// The key, which is always text.
     pub(crate) key: Text,
     /// The value.
     pub(crate) value: YamlNode,
 }
 
-/// What YAML 1.1 takes a scalar for.
+/// The YAML 1.1 type of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScalarType {
-    /// Nothing, `~` or `null`.
+    /// Empty, `~` or `null`.
     Null,
     /// One of `true false yes no on off`.
     Boolean(bool),
-    /// Digits, perhaps with a sign, point or base.
+    /// Digits, with an optional sign, point, exponent or base.
     Number,
-    /// Everything else, and whatever is quoted.
+    /// Any other text, and every quoted text.
     Text,
-    /// Holds the value of a variable: whatever its reader wants.
+    /// A text with the value of a variable. Its reader decides on the type.
     Filled,
 }
 
@@ -79,7 +79,7 @@ impl YamlNode {
         self.entries()?.iter().find(|entry| entry.key.text == key).map(|entry| &entry.value)
     }
 
-    /// What the node is, for "but it is ...".
+    /// Describes the node for messages: "but it is ...".
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             YamlKind::Scalar(_, ScalarType::Null) => "empty".to_owned(),
@@ -94,7 +94,7 @@ impl YamlNode {
     }
 }
 
-/// A text short enough for a message.
+/// Shortens a text for a message to 60 characters of its first line.
 pub(crate) fn shorten(text: &str) -> String {
     const SHOWN_MAX: usize = 60;
     let line = text.lines().next().unwrap_or_default();
@@ -104,7 +104,7 @@ pub(crate) fn shorten(text: &str) -> String {
     line.chars().take(SHOWN_MAX).chain("...".chars()).collect()
 }
 
-/// Types an unquoted scalar.
+/// The type of an unquoted scalar.
 fn scalar_type(text: &str) -> ScalarType {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => ScalarType::Null,
@@ -142,7 +142,7 @@ fn is_number(text: &str) -> bool {
     let starts = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let exponent_fits = match exponent {
         None => true,
-        // Without a point it is text in YAML 1.1: `12e3` is somebody's part number.
+        // Without a point, YAML 1.1 reads it as text. `12e3` may be a part number.
         Some(exponent) => {
             let power = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
             fraction.is_some() && starts(power) && all_digits(power)

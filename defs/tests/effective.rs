@@ -1,4 +1,4 @@
-//! What definitions mean once they are read: merging, inheritance, ranges, defaults.
+//! The meaning of definitions that were read: merging, inheritance, ranges, defaults.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot prepare its files has failed")]
 
@@ -103,7 +103,7 @@ fn steps_are_inserted_and_replaced() {
         "seeder:locator_seeder loader:dom_loader parser:css_parser filter:data_filter \
          appender:data_appender"
     );
-    // One inserted step may follow another that stands before it.
+    // An inserted step can follow another inserted step before it.
     assert_eq!(
         chain_of(
             "{ jsoupDefault: { a: { class: scripter, previous: filter, next: appender }, \
@@ -113,7 +113,7 @@ fn steps_are_inserted_and_replaced() {
         "seeder:locator_seeder loader:page_loader parser:css_parser filter:data_filter \
          a:scripter b:data_converter appender:data_appender"
     );
-    // Any case of `end`, and the class string of older guides.
+    // `end` in any case, and a class string of older guides.
     assert_eq!(
         chain_of(
             "{ jsoupDefault: { parser: { class: org.codetab.scoopi.step.parse.jsoup.QueryAnalyzer, \
@@ -168,7 +168,7 @@ fn a_user_chain_of_a_built_in_name_wins() {
 }
 
 #[test]
-fn ranges() {
+fn index_ranges_are_normalised() {
     let range = |keys: &str| items(&format!("item: {{ name: i, selector: s, {keys} }}"))[0].range;
     let bounded = |first, last| IndexRange { first, last: Some(last) };
     let open = |first| IndexRange { first, last: None };
@@ -197,7 +197,7 @@ fn facts_are_filled_in() {
 }
 
 #[test]
-fn order_is_the_place_in_the_list() {
+fn order_is_the_position_in_the_list() {
     let data = "dataDefs: { d: { query: { block: b }, \
                 items: [ item: { name: a, value: v }, item: { name: b, value: v, order: 7 }, \
                 item: { name: c, value: v } ], \
@@ -213,7 +213,7 @@ fn order_is_the_place_in_the_list() {
 }
 
 #[test]
-fn scalars_aliases_and_line_ends() {
+fn scalars_aliases_and_line_ends_are_read() {
     let found = items(
         "item: &base { name: \"12\", match: 'yes', prefix: [ &p \"a/\", *p ] }, \
          item: { <<: *base, name: other, match: 12e3 }, ",
@@ -231,7 +231,7 @@ fn scalars_aliases_and_line_ends() {
 }
 
 #[test]
-fn plugin_properties_are_text_of_any_kind() {
+fn plugin_properties_are_read_as_text() {
     let steps = "steps: { c: { jsoupDefault: { appender: { class: data_appender, previous: filter, \
                  next: end, plugins: [ plugin: { name: f, class: file, queueSize: 10, on: yes, \
                  empty: , scripts: [ a, 2 ] } ] } } } }\n";
@@ -310,7 +310,7 @@ fn directories_without_definitions_are_refused() {
 }
 
 #[test]
-fn one_broken_file_does_not_hide_the_others() {
+fn one_broken_file_does_not_hide_problems_of_other_files() {
     assert_eq!(
         refused(&[
             ("a.yml", "dataDefs: { d: [ }\n"),
@@ -338,7 +338,7 @@ fn a_file_that_is_not_utf_8_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn links_to_files_are_followed_and_circles_are_not() {
+fn symbolic_links_to_files_are_followed_but_not_to_directories() {
     let dir = dir_of(&[("sub/a.yml", &format!("{LOCATORS}{TASKS}{DATA}"))]);
     std::os::unix::fs::symlink(dir.path(), dir.path().join("sub/circle")).unwrap();
     std::os::unix::fs::symlink(dir.path().join("sub/a.yml"), dir.path().join("b.yml")).unwrap();

@@ -1,9 +1,9 @@
-//! The examples of the guide are definitions without a problem.
+//! Reads the examples of the guide as definitions.
 
 use spoonbill_defs::{DefsOptions, from_str};
 
 #[test]
-fn every_example_of_the_guide_is_sound() {
+fn every_example_of_the_guide_has_no_problems() {
     let guide = include_str!("../../docs/guide.md");
     let examples: Vec<&str> =
         guide.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

@@ -1,4 +1,4 @@
-//! What flows through a task's chain: every step must get what it can work on.
+//! Checks the chain of each task: every step must receive the payload that it processes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::steps::{Step, StepKind};
 use crate::tasks::{Task, TaskGroup};
 use crate::text::Span;
 
-/// What one step hands to the next.
+/// The output of one step, which is the input of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Payload {
     Group,
@@ -47,7 +47,7 @@ fn input_output(kind: StepKind) -> (Payload, Payload) {
     }
 }
 
-/// Checks the chains of all tasks; a broken chain has no steps and was reported before.
+/// Checks the chains of all tasks. A broken chain has no steps; it was reported before.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     let data_defs: HashMap<&str, &DataDef> =
         defs.data_defs.iter().map(|def| (def.name.as_str(), def)).collect();
@@ -142,7 +142,7 @@ fn check_links(task: &Task, def: &DataDef, findings: &mut Findings<'_>) {
     }
 }
 
-/// A page is loaded once for its group, so only the first task's loader ever runs.
+/// Warns of loaders without effect: a page is loaded once, by the first task of its group.
 fn check_loaders(group: &TaskGroup, findings: &mut Findings<'_>) {
     fn loader(task: &Task) -> Option<&Step> {
         task.steps.iter().find(|step| step.kind.is_loader())

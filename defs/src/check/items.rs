@@ -1,4 +1,4 @@
-//! The entries of one data definition: their names.
+//! Checks the names of the items of one data definition.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use crate::data_defs::DataDef;
 use crate::findings::Findings;
 use crate::text::Span;
 
-/// Checks that names are unique over all axes: variables could not tell the entries apart.
+/// Reports names that are not unique across the axes, as variables refer to entries by name.
 pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     let mut seen: HashMap<&str, Span> = HashMap::new();
     for item in def.items.iter().chain(&def.dims).chain(&def.facts) {
         let name = &item.name;
-        // An empty name is a missing one, which is reported where the item is read.
+        // A missing name is empty; it is reported where the item is read.
         if name.text.is_empty() {
             continue;
         }

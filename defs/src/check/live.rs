@@ -1,10 +1,10 @@
-//! How long pages of a group stay usable: the key `live`.
+//! Checks the key `live`: how long later runs may reuse a page.
 
 use crate::findings::Findings;
 use crate::tasks::TaskGroup;
 use crate::yaml::shorten;
 
-/// Warns of a `live` that reads as zero without saying so.
+/// Warns of a `live` that is neither a duration nor a date, as the engine then uses zero.
 pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
     for live in groups.iter().filter_map(|group| group.live.as_ref()) {
         let text = live.text.trim();
@@ -22,7 +22,7 @@ pub(super) fn check(groups: &[TaskGroup], findings: &mut Findings<'_>) {
     }
 }
 
-/// An ISO-8601 duration (`P1DT2H`) or period (`P1Y2M`); the two cannot be mixed.
+/// Whether the text is an ISO 8601 duration (`P1DT2H`) or period (`P1Y2M`), but not a mix.
 fn is_duration(text: &str) -> bool {
     let text = text.to_ascii_uppercase();
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(&text);
@@ -36,7 +36,7 @@ fn is_duration(text: &str) -> bool {
     duration || has_fields(rest, "YMWD")
 }
 
-/// At least one number-and-unit, units in the given order.
+/// Whether the text is a sequence of numbers with units, in the given order of units.
 fn has_fields(text: &str, units: &str) -> bool {
     let mut rest = text;
     let mut left = units;
@@ -68,8 +68,8 @@ fn is_digits(text: &str, may_be_empty: bool) -> bool {
     (may_be_empty || !text.is_empty()) && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The pattern of dates is a setting that is not known here, so anything with a day, a month and
-/// a year passes.
+/// Whether the text may be a date. The pattern is a setting of the engine, so any text passes that
+/// has at least two groups of digits and four digits.
 fn looks_like_date(text: &str) -> bool {
     let groups = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty());
     let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_periods() {
+    fn durations_and_periods_are_recognised() {
         for good in
             ["PT6H", "P1D", "P1DT2H", "P1W", "P2M", "P1Y2M", "PT1.5S", "-P1D", "p1w", "PT0S"]
         {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_any_pattern() {
+    fn dates_of_any_pattern_are_recognised() {
         for good in ["31-12-2037 23:59:59", "2037-12-31", "31 Dec 2037"] {
             assert!(looks_like_date(good), "{good}");
         }

@@ -1,4 +1,4 @@
-//! Names that lead from one entry to another: groups, data definitions, links.
+//! Checks the names that refer to other entries: groups, data definitions, links.
 
 use std::collections::HashSet;
 
@@ -8,9 +8,9 @@ use crate::findings::Findings;
 use crate::follow::Follow;
 use crate::tasks::Task;
 
-/// Finds names nobody defines and definitions nobody uses.
+/// Reports unknown names and unused definitions.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
-    // Half the definitions are missing then, so almost any of these would be false.
+    // A part of the definitions is missing, so most of these reports would be false.
     if findings.incomplete {
         return;
     }
@@ -64,7 +64,7 @@ fn all_rules(defs: &Defs) -> impl Iterator<Item = (&Task, &Follow)> {
     tasks.flat_map(|task| task.follow.iter().map(move |rule| (task, rule)))
 }
 
-/// The group a rule leads to, or seems to mean.
+/// The group of a follow rule; the most similar one if the name is unknown.
 fn check_rule<'d>(
     task: &Task,
     rule: &'d Follow,
@@ -96,8 +96,8 @@ fn names<'n>(names: impl Iterator<Item = &'n String>) -> HashSet<&'n str> {
     names.map(String::as_str).collect()
 }
 
-/// What to do about a name nobody defines. Whoever is meant counts as used: one slip of the pen
-/// is one problem.
+/// Help for an unknown name. The suggested entry also counts as used, so that one misspelt name
+/// causes one problem.
 fn advice(meant: Option<&str>, wanted: &str, section: &str) -> String {
     match meant {
         Some(name) => format!("did you mean `{name}`?"),
@@ -105,7 +105,7 @@ fn advice(meant: Option<&str>, wanted: &str, section: &str) -> String {
     }
 }
 
-/// The task group an item links to, or seems to mean.
+/// The task group that an item links to; the most similar one if the name is unknown.
 fn check_link<'d>(
     item: &'d Item,
     defs: &'d Defs,

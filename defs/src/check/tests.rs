@@ -1,9 +1,9 @@
-//! Problems between definitions, as a person sees them.
+//! The problems that references between entries cause.
 
 use crate::testing::check;
 
 #[test]
-fn names_nobody_defines() {
+fn unknown_names_are_reported() {
     check(
         r"
 locatorGroups:
@@ -33,7 +33,7 @@ steps:
 }
 
 #[test]
-fn definitions_nobody_uses() {
+fn unused_definitions_cause_warnings() {
     check(
         r"
 taskGroups:
@@ -70,7 +70,7 @@ dataDefs:
 }
 
 #[test]
-fn facts_have_any_names() {
+fn facts_can_have_any_name() {
     check(
         r#"
 dataDefs:
@@ -86,7 +86,7 @@ dataDefs:
 }
 
 #[test]
-fn the_default_fact_has_its_name_for_itself() {
+fn no_other_entry_has_the_name_of_the_default_fact() {
     check(
         r"
 dataDefs:
@@ -102,7 +102,7 @@ dataDefs:
 }
 
 #[test]
-fn variables_that_not_every_row_has() {
+fn a_variable_that_some_rows_lack_is_reported() {
     check(
         r#"
 dataDefs:
@@ -125,7 +125,7 @@ dataDefs:
 }
 
 #[test]
-fn a_constant_is_known_before_its_turn() {
+fn a_later_constant_is_known() {
     check(
         r#"
 dataDefs:
@@ -146,7 +146,7 @@ dataDefs:
 }
 
 #[test]
-fn who_is_meant_is_not_called_unused() {
+fn a_suggested_entry_is_not_reported_as_unused() {
     check(
         r"
 locatorGroups: { gruop: { locators: [ { name: n, url: u } ] } }
@@ -184,7 +184,7 @@ taskGroups:
 }
 
 #[test]
-fn variables_are_whole_and_known() {
+fn malformed_and_unknown_variables_are_reported() {
     check(
         r#"
 dataDefs:
@@ -215,7 +215,7 @@ dataDefs:
 }
 
 #[test]
-fn variables_of_later_axes_have_no_value() {
+fn the_value_of_a_later_axis_causes_a_warning() {
     check(
         r#"
 dataDefs:
@@ -235,7 +235,7 @@ dataDefs:
 }
 
 #[test]
-fn variables_need_their_axis() {
+fn a_variable_of_a_missing_axis_is_reported() {
     check(
         r#"
 dataDefs:
@@ -250,7 +250,7 @@ dataDefs:
 }
 
 #[test]
-fn steps_get_what_they_need() {
+fn steps_must_receive_the_right_payload() {
     check(
         r"
 steps:
@@ -300,7 +300,7 @@ dataDefs:
 }
 
 #[test]
-fn links_come_from_items_with_a_link_group() {
+fn link_steps_and_link_groups_need_each_other() {
     check(
         r"
 taskGroups:
@@ -322,7 +322,7 @@ dataDefs:
 }
 
 #[test]
-fn a_group_has_one_loader() {
+fn a_second_loader_of_a_group_causes_a_warning() {
     check(
         r"
 taskGroups:

@@ -1,4 +1,4 @@
-//! Variables `%{...}` in queries and scripts: their syntax and the axes they name.
+//! Checks the variables `%{...}` in queries and scripts: their syntax and their axes.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use crate::findings::Findings;
 use crate::text::{Span, Text};
 use crate::yaml::shorten;
 
-/// What a variable may say of an axis.
+/// Properties of an axis that a variable can name.
 const PROPERTIES: [&str; 7] =
     ["index", "match", "value", "order", "itemName", "axisName", "nameString"];
 
-/// The kinds of axes.
+/// The axes in the order of evaluation.
 const AXES: [&str; 3] = ["item", "dim", "fact"];
 
-/// Checks every text of a data definition in which variables are replaced.
+/// Checks every text of a data definition that may contain variables.
 pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     let axes = Axes::new(def);
     let (block, selector) = axes.users_of_query();
@@ -29,7 +29,7 @@ pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
             let own = [(axis, position)];
             let users = if is_constant(item) { &[][..] } else { &own[..] };
             if let Some(text) = &item.selector {
-                // The selector of a fact is that of the query.
+                // The engine uses the selector of the query for facts.
                 let users = if AXES[axis] == "fact" { &[][..] } else { users };
                 check_text(&axes, text, TextUse { here, users }, findings);
             }
@@ -40,15 +40,15 @@ pub(super) fn check(def: &DataDef, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether the value is known before anything is looked up.
+/// Whether the value is constant, without a query.
 fn is_constant(item: &Item) -> bool {
     item.value.is_some() || item.match_text.is_some()
 }
 
-/// An entry by its axis and its position there.
+/// An entry of an axis: the index of the axis and the position in it.
 type AxisEntry = (usize, usize);
 
-/// A data definition's axes: their entries, and where in the list a name stands.
+/// The axes of a data definition: their entries, and the position of each name.
 struct Axes<'d> {
     def: &'d DataDef,
     items: [&'d [Item]; 3],
@@ -65,7 +65,7 @@ impl<'d> Axes<'d> {
         Self { def, items, names: items.map(index) }
     }
 
-    /// The entries that look up the block of the query, and those that look up its selector.
+    /// The entries that use the block of the query, and those that use its selector.
     fn users_of_query(&self) -> (Vec<AxisEntry>, Vec<AxisEntry>) {
         let (mut block, mut selector) = (Vec::new(), Vec::new());
         for (axis, items) in self.items.into_iter().enumerate() {
@@ -83,15 +83,15 @@ impl<'d> Axes<'d> {
     }
 }
 
-/// Where a text stands and who looks it up.
+/// A text with variables: its owner, and the entries that use it.
 #[derive(Clone, Copy)]
 struct TextUse<'d> {
-    /// The entry whose text it is; none for the query, which every axis shares.
+    /// The entry that owns the text; `None` for the query, which all axes share.
     here: Option<CurrentEntry<'d>>,
     users: &'d [AxisEntry],
 }
 
-/// The entry whose text is looked at.
+/// The entry that owns the checked text.
 #[derive(Clone, Copy)]
 struct CurrentEntry<'d> {
     axis: usize,
@@ -99,11 +99,11 @@ struct CurrentEntry<'d> {
     name: &'d str,
 }
 
-/// A variable and the text it stands in.
+/// A variable and the text that contains it.
 #[derive(Clone, Copy)]
 struct VariableRef<'d> {
     text: &'d Text,
-    /// What stands between the braces.
+    /// The text between the braces.
     name: &'d str,
 }
 
@@ -130,7 +130,7 @@ impl VariableRef<'_> {
     }
 }
 
-/// A part of a text, where it can be found on the line the text starts on.
+/// The position of a part of a text, if it is on the first line of the text.
 fn locate(text: &Text, part: &str, findings: &Findings<'_>) -> Span {
     if findings.is_full() || text.at.line == 0 {
         return text.at;
@@ -216,7 +216,7 @@ fn check_property(variable: VariableRef<'_>, property: &str, findings: &mut Find
     );
 }
 
-/// The axis of a variable, if the data definition has it.
+/// The axis that a variable names, if the data definition has it.
 fn check_axis(
     axes: &Axes<'_>,
     variable: VariableRef<'_>,
@@ -235,7 +235,7 @@ fn check_axis(
     if !axes.names[axis].is_empty() {
         return Some(axis);
     }
-    // Missing items and facts are reported as such; dims may be left out.
+    // Missing items and facts are reported elsewhere; dims are optional.
     if name == "dim" {
         findings.error(
             variable.at(findings),
@@ -246,7 +246,7 @@ fn check_axis(
     None
 }
 
-/// The axis and position of the item a variable names.
+/// The axis and position of the item that a variable names.
 fn check_item(
     axes: &Axes<'_>,
     variable: VariableRef<'_>,
@@ -282,8 +282,8 @@ fn check_item(
     None
 }
 
-/// Axes are evaluated from left to right: the value of a later one is not there yet, unless the
-/// definition says it.
+/// Warns of a value that is not known yet. Axes are evaluated from left to right, so the value of a
+/// later axis is known only if it is constant.
 fn check_order(
     axes: &Axes<'_>,
     variable: VariableRef<'_>,
@@ -298,7 +298,7 @@ fn check_order(
     let later = match axis.cmp(&here.axis) {
         Ordering::Less => false,
         Ordering::Greater => true,
-        // Within dims, the order of the list; an item or a fact can only mean itself.
+        // Dims are evaluated in the order of the list; an item or a fact can refer only to itself.
         Ordering::Equal => AXES[axis] != "dim" || position.unwrap_or(0) >= here.position,
     };
     if later && !is_known(axes, axis, position, here) {
@@ -313,21 +313,21 @@ fn check_order(
     }
 }
 
-/// Whether every entry that a variable may mean is constant.
+/// Whether every entry that a variable may refer to is constant.
 fn is_known(axes: &Axes<'_>, axis: usize, position: Option<usize>, here: CurrentEntry<'_>) -> bool {
     let items = axes.items[axis];
     let meant = match position {
         Some(position) => items.get(position..=position),
         None if AXES[axis] == "dim" => items.get(..1),
         None if axis == here.axis => items.get(here.position..=here.position),
-        // A row has one of them, and any row may be meant.
+        // A row has one of these entries, so all of them must be constant.
         None => Some(items),
     };
     meant.is_some_and(|items| items.iter().all(is_constant))
 }
 
-/// Whether the text is looked up in rows without the entry: a row has all dims, but one item and
-/// one fact only.
+/// Whether the text is also used for rows without the entry: a row has all dims, but only one item
+/// and one fact.
 fn is_missed(axes: &Axes<'_>, entry: AxisEntry, site: TextUse<'_>) -> bool {
     let (axis, _) = entry;
     AXES[axis] != "dim"

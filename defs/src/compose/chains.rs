@@ -1,4 +1,4 @@
-//! Reads the section `steps`: chains as written, and the two that are built in.
+//! Reads the section `steps` and adds the built-in chains.
 
 use super::mapping::{MappingReader, check_name, mapping, sequence, wrapped};
 use crate::findings::Findings;
@@ -7,44 +7,44 @@ use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
 use crate::text::{Span, Text};
 use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
-/// Steps of one chain; the shipped chains have five.
+/// Most steps of one chain. The built-in chains have at most five.
 pub(super) const STEPS_MAX: usize = 200;
 
-/// Weight of all chains, and of all steps copied into tasks.
+/// Largest total weight of all chains, and of all steps that are copied into tasks.
 pub(super) const WEIGHT_MAX: usize = 1_000_000;
 
-/// A chain as somebody wrote it.
+/// A chain as written, before its base is resolved.
 #[derive(Debug)]
 pub(super) struct ChainDraft {
     pub(super) name: Text,
     pub(super) body: ChainBody,
 }
 
-/// The two ways to write a chain.
+/// The steps of a chain as written.
 #[derive(Debug)]
 pub(super) enum ChainBody {
-    /// All its steps.
+    /// All steps.
     Whole(Vec<StepDraft>),
-    /// Another chain with steps put over it.
+    /// The name of a base chain, and the steps to replace or insert.
     Based(Text, Vec<StepDraft>),
-    /// Not readable; reported.
+    /// Unreadable, which is reported.
     Broken,
 }
 
-/// A step before its place in the chain is known.
+/// A step as written, before the chain is put in order.
 #[derive(Debug, Clone)]
 pub(super) struct StepDraft {
     pub(super) name: Text,
-    /// `None` when the class is unknown, which is reported.
+    /// `None` if the class is unknown, which is reported.
     pub(super) kind: Option<StepKind>,
     pub(super) previous: Text,
     pub(super) next: Text,
     pub(super) plugins: Vec<PluginDef>,
-    /// Written in the chain itself rather than inherited.
+    /// Whether the chain itself contains the step. Otherwise it inherits the step from its base.
     pub(super) own: bool,
 }
 
-/// What a copy of the step costs.
+/// The cost of a copy of the step: one per entry, plus one per 64 bytes of text.
 pub(super) fn weight(step: &StepDraft) -> usize {
     fn plugin_weight(plugin: &PluginDef) -> usize {
         let options = plugin.options.iter().map(|(key, value)| {
@@ -61,7 +61,7 @@ pub(super) fn weight(step: &StepDraft) -> usize {
     1 + step.plugins.iter().map(plugin_weight).sum::<usize>()
 }
 
-/// Reports a chain that no task can need.
+/// Reports a chain with too many steps.
 pub(super) fn report_too_long(at: Span, findings: &mut Findings<'_>) {
     findings.error(
         at,
@@ -70,7 +70,7 @@ pub(super) fn report_too_long(at: Span, findings: &mut Findings<'_>) {
     );
 }
 
-/// Reports chains that, once inherited and copied, outgrow memory.
+/// Reports chains that would need too much memory once they are copied into tasks.
 pub(super) fn report_too_large(at: Span, findings: &mut Findings<'_>) {
     findings.error(
         at,
@@ -79,7 +79,7 @@ pub(super) fn report_too_large(at: Span, findings: &mut Findings<'_>) {
     );
 }
 
-/// Reads the user's chains and adds the built-in ones they do not replace.
+/// Reads the chains of the files, and adds the built-in chains that they do not replace.
 pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<ChainDraft> {
     let mut chains: Vec<_> = entries.iter().map(|entry| chain(entry, findings)).collect();
     for built_in in built_in() {
@@ -118,21 +118,25 @@ fn body(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<ChainBody> {
         findings.warn(
             other.key.at,
             format!("{what} can have only one base, so `{}` is ignored", other.key.text),
-            format!("its base is `{}`; define another chain for the other base", first.key.text),
+            format!(
+                "its base is `{}`; define another chain on `{}`",
+                first.key.text, other.key.text
+            ),
         );
     }
     let overlay = overlay_steps(first, findings)?;
     Some(ChainBody::Based(first.key.clone(), overlay))
 }
 
-/// A base chain holds steps, a step holds texts; a step may lack its `class` by mistake.
+/// Whether a node is a step and not a base chain. A step may lack its `class` by mistake, so any of
+/// its keys decides.
 fn is_step(node: &YamlNode) -> bool {
     ["class", "previous", "next"]
         .into_iter()
         .any(|key| matches!(node.get(key).map(|node| &node.kind), Some(YamlKind::Scalar(..))))
 }
 
-/// Reads the steps that are put over a base chain.
+/// Reads the steps to replace or insert in a base chain.
 pub(super) fn overlay_steps(
     base: &YamlEntry,
     findings: &mut Findings<'_>,
@@ -148,7 +152,7 @@ pub(super) fn overlay_steps(
     steps(&base.value, findings)
 }
 
-/// Reads steps by name, in the order of the file.
+/// Reads the steps of a chain, in the order of the file.
 pub(super) fn steps(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Vec<StepDraft>> {
     let entries = mapping("a chain of steps", node, findings)?;
     if entries.len() > STEPS_MAX {
@@ -183,7 +187,7 @@ fn step(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<StepDraft> {
 fn kind(class: &Text, findings: &mut Findings<'_>) -> Option<StepKind> {
     let kind = step_kind(&class.text);
     if kind.is_none() {
-        // `PageLoader` or a wrong package: the last word says which class is meant.
+        // For `PageLoader` or a wrong package, the last word identifies the class.
         let word = |name: &str| {
             let last = name.rsplit('.').next().unwrap_or_default();
             last.replace('_', "").to_lowercase()
@@ -240,7 +244,7 @@ fn plugin(node: &YamlNode, findings: &mut Findings<'_>) -> Option<PluginDef> {
     Some(PluginDef { name: name?, class: class?, options, plugins })
 }
 
-/// Any scalar is text here: whether `1` is a number is the plugin's affair.
+/// Reads a property of a plugin. Any scalar is text; the plugin decides whether `1` is a number.
 fn option(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<PluginValue> {
     let scalar = |node: &YamlNode| match &node.kind {
         YamlKind::Scalar(_, ScalarType::Null) => Some(Text { text: String::new(), at: node.at }),
@@ -264,16 +268,16 @@ fn option(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<PluginValue>
     value
 }
 
-/// Chain of tasks with fields.
+/// Chain for tasks with fields.
 pub(super) const RECORD_CHAIN: &str = "recordDefault";
 
-/// Chain of tasks that only follow links.
+/// Chain for tasks that only follow links.
 pub(super) const FOLLOW_CHAIN: &str = "followDefault";
 
-/// Chain of tasks that read a sitemap.
+/// Chain for tasks that read a sitemap.
 pub(super) const SITEMAP_CHAIN: &str = "sitemapDefault";
 
-/// The chains every set of definitions has.
+/// The built-in chains.
 fn built_in() -> [ChainDraft; 5] {
     let classic = [("delimiter", "|"), ("includeTags", "false")];
     let data = || plugin_of("dataFile", "file", "output/data.txt", &classic);
@@ -317,7 +321,7 @@ fn built_in_step(name: &str, kind: StepKind, previous: &str, next: &str) -> Step
     }
 }
 
-/// A page is loaded and looked at; nothing is appended.
+/// A chain that loads and parses a page, but writes no rows.
 fn short_steps(parser: StepKind) -> Vec<StepDraft> {
     vec![
         built_in_step("seeder", StepKind::LocatorSeeder, "start", "loader"),

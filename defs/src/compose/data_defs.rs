@@ -1,4 +1,4 @@
-//! Reads the section `dataDefs` and normalises facts, ranges and orders.
+//! Reads the section `dataDefs` and fills in defaults for facts, ranges and orders.
 
 use super::links;
 use super::mapping::{MappingReader, check_name, sequence, wrapped};
@@ -11,10 +11,10 @@ use crate::shapes;
 use crate::text::{Span, Text};
 use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
-/// A data definition and its links, which belong to the tasks that use it.
+/// A data definition and its follow rules, which apply to the tasks that use it.
 pub(super) type DataDefWithLinks = (DataDef, Vec<Follow>);
 
-/// Reads all data definitions; a broken one is still there under its name.
+/// Reads all data definitions. A broken one keeps its name, so that references to it are valid.
 pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<DataDefWithLinks> {
     let defs = entries.iter().map(|entry| {
         let keys = MappingReader::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
@@ -170,14 +170,14 @@ fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -
     IndexRange { first, last: Some(first) }
 }
 
-/// An open range that nothing can end.
+/// Warns of an open range that never ends.
 fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
     let names_nothing = fields
         .get("breakAfter")
         .is_none_or(|node| matches!(&node.kind, YamlKind::Sequence(nodes) if nodes.is_empty()));
     let constant = ["value", "match"].into_iter().find(|key| fields.get(key).is_some());
     if let Some(key) = constant {
-        // At the name, where the parser's plan would see the same: one place is told once.
+        // The parser's plan reports the same at the name. The same position is reported only once.
         findings.warn(
             if name.at.line == 0 { at } else { name.at },
             format!("the range never ends: with `{key}`, no value of the page can end it"),
@@ -192,7 +192,7 @@ fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut 
     }
 }
 
-/// `a-b`, `a-`, `a` or `-`.
+/// Reads `a-b`, `a-`, `a` or `-`.
 fn parse_range(text: &Text, findings: &mut Findings<'_>) -> IndexRange {
     let mut parts = text.text.split('-');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Chains based on chains: steps are put over a base, by replacing or inserting them.
+//! Resolves chains that are based on other chains: steps replace steps of the base or are inserted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,15 +7,15 @@ use super::wiring;
 use crate::findings::Findings;
 use crate::text::Text;
 
-/// All chains with their bases resolved.
+/// All chains, with their base chains resolved.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    /// `None` for a chain that is broken and reported.
+    /// The steps by chain name; `None` for a broken chain, which is reported.
     expanded: HashMap<String, Option<Vec<StepDraft>>>,
 }
 
 impl Chains {
-    /// The steps of a chain; an unknown name is reported where it stands.
+    /// The steps of a chain. An unknown name is reported.
     pub(super) fn find(&self, name: &Text, findings: &mut Findings<'_>) -> Option<&[StepDraft]> {
         let found = self.expanded.get(&name.text);
         if found.is_none() {
@@ -36,7 +36,7 @@ impl Chains {
             );
         } else {
             let mut known: Vec<_> = self.expanded.keys().map(String::as_str).collect();
-            // Ties are broken by order, and that of a map differs from run to run.
+            // The first of several equally close names wins, so their order must be stable.
             known.sort_unstable();
             let help = findings.did_you_mean(
                 &name.text,
@@ -49,7 +49,7 @@ impl Chains {
     }
 }
 
-/// Resolves the bases of all chains, without recursion: a base may stand at the end of a long row.
+/// Resolves the bases of all chains, without recursion: a sequence of bases can be long.
 pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Chains {
     let mut chains = Chains::default();
     let mut based = BasedChains::new();
@@ -84,7 +84,7 @@ pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Ch
             chains.expanded.insert(name.to_owned(), steps);
         }
     }
-    // Tasks walk the chains they use; a circle is wrong in any other, too.
+    // Unused chains are checked for cycles as well.
     for name in &names {
         if let Some(Some(steps)) = chains.expanded.get(&name.text) {
             wiring::check_circles(steps, name, findings);
@@ -93,10 +93,10 @@ pub(super) fn expand(drafts: Vec<ChainDraft>, findings: &mut Findings<'_>) -> Ch
     chains
 }
 
-/// Chains by name, each with its base and the steps put over it.
+/// Chains by name, each with its base and the steps to replace or insert.
 type BasedChains = HashMap<String, (Text, Vec<StepDraft>)>;
 
-/// The chains from this one down to the first that is expanded already.
+/// The chains from this one down to the first base that is already resolved.
 fn row_of_bases<'b>(
     name: &'b str,
     chains: &mut Chains,
@@ -149,7 +149,7 @@ fn report_unknown_base(
     findings.error(base.at, format!("there is no base chain `{}`", base.text), help);
 }
 
-/// Puts steps over a base: a known name replaces, an unknown one is inserted.
+/// Applies steps to a base: a step with a known name replaces, any other is inserted.
 pub(super) fn overlay(
     base: &[StepDraft],
     steps: &[StepDraft],
@@ -182,7 +182,7 @@ fn insert(chain: &mut Vec<StepDraft>, step: &StepDraft, findings: &mut Findings<
     let known = chain.iter_mut().find(|known| known.name == step.previous);
     match known {
         Some(previous) => previous.next = step.name.clone(),
-        // Missing `previous` and `next` are reported where the step is read.
+        // A missing `previous` is reported where the step is read.
         None if step.previous.text.is_empty() => return false,
         None => {
             let names = chain.iter().map(|step| step.name.text.as_str());

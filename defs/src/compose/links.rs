@@ -1,4 +1,4 @@
-//! Reads where pages come from: links to follow, addresses, files of them, sitemaps.
+//! Reads the sources of pages: links to follow, addresses, files of addresses, sitemaps.
 
 use super::mapping::{MappingReader, advised_text, text};
 use super::records::{css, keyword, one_of};
@@ -11,7 +11,7 @@ use crate::shapes;
 use crate::text::Text;
 use crate::yaml::{YamlKind, YamlNode, shorten};
 
-/// The rules below `follow`; without a group of their own they lead to `group`.
+/// The rules below `follow`. A rule without `group` leads to the given group.
 pub(super) fn follow(
     keys: &MappingReader<'_>,
     group: &Text,
@@ -78,7 +78,7 @@ fn rule(node: &YamlNode, group: &Text, findings: &mut Findings<'_>) -> Option<Fo
     })
 }
 
-/// A selector of links.
+/// The query of a selector of links.
 fn link(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
     let fits = selectors::is_plain(text, findings) && selectors::check_link(text, findings);
     if fits { css(text, findings) } else { None }
@@ -90,7 +90,7 @@ fn patterns(keys: &MappingReader<'_>, key: &str, findings: &mut Findings<'_>) ->
     patterns
 }
 
-/// Addresses below `urls`: plain ones are locators, the rest are sources.
+/// The entries of `urls`: plain addresses are locators, ranges and files are sources.
 pub(super) fn urls(
     keys: &MappingReader<'_>,
     findings: &mut Findings<'_>,
@@ -126,7 +126,7 @@ pub(super) fn urls(
     (locators, sources)
 }
 
-/// An address with a name.
+/// An entry `{ name: ..., url: ... }`.
 fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator> {
     let keys = MappingReader::new(&shapes::LOCATOR, node.at, node, findings)?;
     let (name, url) =
@@ -142,7 +142,7 @@ fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator
     Some(Locator { name, url })
 }
 
-/// A file of addresses.
+/// An entry `{ file: ... }`.
 fn url_file(node: &YamlNode, findings: &mut Findings<'_>) -> Option<UrlSource> {
     let keys = MappingReader::new(&shapes::URL_FILE, node.at, node, findings)?;
     let (column, name) = (keys.filled_text("column", findings), keys.filled_text("name", findings));
@@ -164,7 +164,7 @@ fn url_file(node: &YamlNode, findings: &mut Findings<'_>) -> Option<UrlSource> {
     Some(UrlSource::File { file, column, name })
 }
 
-/// What stands between brackets in an address, hosts in numbers left aside.
+/// The texts between brackets in an address, without an IPv6 host.
 fn ranges(url: &str) -> impl Iterator<Item = &str> {
     let from = url.find("://[").and_then(|at| Some(at + url[at..].find(']')? + 1)).unwrap_or(0);
     let parts = url[from..].split('[').skip(1);
@@ -179,7 +179,7 @@ fn is_range(text: &str) -> bool {
         && step.is_none_or(digits)
 }
 
-/// Reports what was meant to be a range but is none, and would be part of the address.
+/// Reports a malformed range, which would otherwise become a part of the address.
 fn check_ranges(url: &Text, findings: &mut Findings<'_>) {
     for range in ranges(&url.text) {
         let open = !url.text.contains(&format!("[{range}]"));
@@ -208,7 +208,7 @@ fn check_ranges(url: &Text, findings: &mut Findings<'_>) {
     }
 }
 
-/// A text that is an address.
+/// A text that is not empty, as an address.
 pub(super) fn address(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Text> {
     let url = text(&format!("an entry of {key}"), node, findings)?;
     if !selectors::is_plain(&url, findings) {
@@ -221,7 +221,7 @@ pub(super) fn address(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -
     Some(url)
 }
 
-/// The sitemaps below `sitemap`: each with the rule for its addresses.
+/// The addresses of the sitemaps below `sitemap`, each with the rule for its entries.
 pub(super) fn sitemaps(
     keys: &MappingReader<'_>,
     group: &Text,

@@ -1,4 +1,4 @@
-//! Reads groups of locators.
+//! Reads the section `locatorGroups` and the sources of short groups.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::shapes;
 use crate::text::Span;
 use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
-/// Reads the section `locatorGroups`; sitemaps are read with the tasks that load them.
+/// Reads the section `locatorGroups`. Sitemaps are read later, with the tasks that load them.
 pub(super) fn read(section: &Section, findings: &mut Findings<'_>) -> Vec<LocatorGroup> {
     if let (Some(at), true, false) = (section.at, section.entries.is_empty(), findings.incomplete) {
         findings.error(
@@ -31,19 +31,19 @@ fn group(entry: &YamlEntry, findings: &mut Findings<'_>) -> LocatorGroup {
         return empty;
     };
     if !has_sources(&keys) {
-        // The classic key is the one to ask for.
+        // Of the three keys, the message names the classic one.
         keys.required("locators", findings);
         return empty;
     }
     LocatorGroup { name: entry.key.clone(), ..sources(&keys, findings) }
 }
 
-/// Whether a mapping says where pages are.
+/// Whether a mapping has a source of pages.
 pub(super) fn has_sources(keys: &MappingReader<'_>) -> bool {
     ["locators", "urls", "sitemap"].iter().any(|key| keys.get(key).is_some())
 }
 
-/// The locators and sources of a mapping, in a group without a name.
+/// The locators and sources of a mapping, as a group without a name.
 pub(super) fn sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
     let mut locators = keys.get("locators").map(|list| listed(list, findings));
     let (plain, sources) = links::urls(keys, findings);

@@ -1,4 +1,4 @@
-//! The shape of nodes: which keys a mapping may have and of what type their values are.
+//! Reads mappings: reports unknown keys, missing keys and values of the wrong type.
 
 use crate::findings::Findings;
 use crate::problem::suggest;
@@ -6,7 +6,7 @@ use crate::shapes::MappingShape;
 use crate::text::{Span, Text};
 use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
-/// Names of an older dialect of the definition language, and what to write today.
+/// Keys of an older dialect that no longer exist, each with advice.
 const OLD_KEYS: &[(&str, &str)] = &[
     ("axis", "`axis` is no longer a key: list the axes as `item` entries below `items` and `dims`"),
     (
@@ -19,11 +19,11 @@ const OLD_KEYS: &[(&str, &str)] = &[
     ("tags", "`tags` is no longer a key: remove it"),
 ];
 
-/// Keys of an older dialect that only have another name today.
+/// Keys of an older dialect and their present names.
 const RENAMED_KEYS: &[(&str, &str)] =
     &[("region", "block"), ("field", "selector"), ("prefixes", "prefix")];
 
-/// What people write for a key that has another name here, and what to write.
+/// Key names from other tools: the name, the key to use, and advice.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("attr", "selector", "write the attribute after the selector: `selector: .p @href`"),
     ("attribute", "selector", "write the attribute after the selector: `selector: .p @href`"),
@@ -47,22 +47,22 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("loc", "url", "write `url: ...`"),
 ];
 
-/// A mapping with a fixed set of keys.
+/// Reads the keys of one mapping.
 #[derive(Debug, Clone)]
 pub(super) struct MappingReader<'n> {
-    /// What the mapping is, with its article: `an item`.
+    /// Name of the mapping with its article, for messages: `an item`.
     what: &'static str,
-    /// Where to report a missing key.
+    /// Position at which a missing key is reported.
     at: Span,
     entries: &'n [YamlEntry],
-    /// Keys that are there under a wrong name, so that they are not called missing too.
+    /// Keys that are present under a wrong name, so that they are not also reported as missing.
     misspelt: Vec<&'static str>,
-    /// Whether there is a key that nobody reads.
+    /// Whether an unknown key is present.
     unknown: bool,
 }
 
 impl<'n> MappingReader<'n> {
-    /// Reports every unknown key; `None` (and a problem) when the node is no mapping.
+    /// Reports every unknown key. `None` (and an error) if the node is not a mapping.
     pub(super) fn new(
         shape: &'static MappingShape,
         at: Span,
@@ -87,7 +87,7 @@ impl<'n> MappingReader<'n> {
         self.entries
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if present.
     pub(super) fn get(&self, key: &str) -> Option<&'n YamlNode> {
         self.entry(key).map(|entry| &entry.value)
     }
@@ -96,7 +96,7 @@ impl<'n> MappingReader<'n> {
         self.entries.iter().find(|entry| entry.key.text == key)
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub(super) fn required(&self, key: &str, findings: &mut Findings<'_>) -> Option<&'n YamlNode> {
         let found = self.get(key);
         if found.is_none() && !self.misspelt.contains(&key) {
@@ -109,18 +109,18 @@ impl<'n> MappingReader<'n> {
         found
     }
 
-    /// The text of a key, if it is there.
+    /// The text of a key, if present.
     pub(super) fn text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         text(key, self.get(key)?, findings)
     }
 
-    /// The text of a key, if it is there and says something.
+    /// The text of a key, if present; an empty text is an error.
     pub(super) fn filled_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         self.get(key)?;
         self.required_filled_text(key, findings)
     }
 
-    /// A text, number or boolean as text, if the key is there.
+    /// A text, number or boolean as text, if the key is present.
     pub(super) fn scalar(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         let node = self.get(key)?;
         match &node.kind {
@@ -131,7 +131,7 @@ impl<'n> MappingReader<'n> {
         }
     }
 
-    /// A text or a list of texts, if the key is there.
+    /// A text or a list of texts, if the key is present.
     pub(super) fn text_or_list(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let node = self.get(key)?;
         if let YamlKind::Sequence(nodes) = &node.kind {
@@ -144,37 +144,37 @@ impl<'n> MappingReader<'n> {
         Some(Vec::from_iter(text(key, node, findings)))
     }
 
-    /// What the mapping is, with its article.
+    /// Name of the mapping with its article.
     pub(super) fn what(&self) -> &'static str {
         self.what
     }
 
-    /// Where to report what concerns the mapping as a whole.
+    /// Position for problems of the whole mapping.
     pub(super) fn at(&self) -> Span {
         self.at
     }
 
-    /// Whether one of these keys is there under a wrong name.
+    /// Whether one of these keys is present under a wrong name.
     pub(super) fn misspells(&self, keys: &[&str]) -> bool {
         self.misspelt.iter().any(|key| keys.contains(key))
     }
 
-    /// Whether a key is there under a wrong name.
+    /// Whether any key is present under a wrong name.
     pub(super) fn has_misspelt_keys(&self) -> bool {
         !self.misspelt.is_empty()
     }
 
-    /// Whether there is a key that nobody reads, whatever it was meant to be.
+    /// Whether any unknown key is present, similar to a known one or not.
     pub(super) fn has_unknown_keys(&self) -> bool {
         self.unknown
     }
 
-    /// The text of a key that must be there; may be empty.
+    /// The text of a required key; it may be empty.
     pub(super) fn required_text(&self, key: &str, findings: &mut Findings<'_>) -> Option<Text> {
         text(key, self.required(key, findings)?, findings)
     }
 
-    /// The text of a key that must be there and say something.
+    /// The text of a required key; an empty text is an error.
     pub(super) fn required_filled_text(
         &self,
         key: &str,
@@ -192,7 +192,7 @@ impl<'n> MappingReader<'n> {
         Some(name)
     }
 
-    /// A whole number from 0, if the key is there.
+    /// A whole number from 0, if the key is present.
     pub(super) fn index(&self, key: &str, findings: &mut Findings<'_>) -> Option<u32> {
         let node = self.get(key)?;
         let (help, number) = match &node.kind {
@@ -221,7 +221,7 @@ impl<'n> MappingReader<'n> {
         number
     }
 
-    /// A list of texts, if the key is there.
+    /// A list of texts, if the key is present.
     pub(super) fn texts(&self, key: &str, findings: &mut Findings<'_>) -> Option<Vec<Text>> {
         let entry = self.entry(key)?;
         let nodes = sequence(key, "\"...\"", &entry.value, findings).unwrap_or_default();
@@ -231,7 +231,7 @@ impl<'n> MappingReader<'n> {
     }
 }
 
-/// Reports a key that nobody reads, and gives the key that was meant if that is clear.
+/// Reports an unknown key. Returns the key that the author probably meant.
 pub(super) fn unknown_key(
     what: &str,
     key: &Text,
@@ -246,7 +246,7 @@ pub(super) fn unknown_key(
         findings.error(key.at, format!("`{name}` is not a key of {what}"), *help);
         return known.iter().find(|known| *known == meant).copied();
     }
-    // `selector:h1` is one word to YAML.
+    // YAML reads `selector:h1` as one word.
     if let Some((front, behind)) = name.split_once(':')
         && let Some(meant) = known.iter().find(|known| **known == front.trim())
     {
@@ -316,7 +316,7 @@ pub(super) fn mapping<'n>(
     entries
 }
 
-/// The nodes of a list; the example shows one entry.
+/// The nodes of a list. The message shows the example as an entry.
 pub(super) fn sequence<'n>(
     key: &str,
     example: &str,
@@ -334,12 +334,12 @@ pub(super) fn sequence<'n>(
     None
 }
 
-/// A scalar that YAML takes for text.
+/// A scalar of the type text.
 pub(super) fn text(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Text> {
     advised_text(key, node, "", findings)
 }
 
-/// A scalar that YAML takes for text; the advice is for one that is nothing, a number or a boolean.
+/// A scalar of the type text. The advice is for an empty value, a number or a boolean.
 pub(super) fn advised_text(
     key: &str,
     node: &YamlNode,
@@ -377,7 +377,7 @@ pub(super) fn advised_text(
     None
 }
 
-/// Whether a comment stands where a value should: `price: #price`.
+/// Whether a comment takes the place of the value: `price: #price`.
 fn begins_comment(node: &YamlNode, findings: &Findings<'_>) -> bool {
     let line = findings.sources.line(node.at.file, node.at.line).unwrap_or_default();
     let behind: String = line.chars().skip(node.at.column as usize - 1).collect();
@@ -385,7 +385,7 @@ fn begins_comment(node: &YamlNode, findings: &Findings<'_>) -> bool {
     value.starts_with('#') && !value.starts_with("# ")
 }
 
-/// A boolean.
+/// A boolean value.
 pub(super) fn boolean(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<bool> {
     match &node.kind {
         YamlKind::Scalar(_, ScalarType::Boolean(value)) => return Some(*value),
@@ -402,7 +402,7 @@ pub(super) fn boolean(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -
     None
 }
 
-/// Reports a name that is empty or that other tools cannot look up.
+/// Reports an empty name, and warns of a name that Scoopi does not accept.
 pub(super) fn check_name(what: &str, name: &Text, findings: &mut Findings<'_>) {
     if name.text.trim().is_empty() {
         findings.error(

@@ -1,14 +1,14 @@
-//! The files of a task's appenders: named after the data definition, or by `output`.
+//! Names the output files of a task: after its data definition, or by `output`.
 
 use crate::findings::Findings;
 use crate::steps::{PluginDef, PluginValue, Step, StepKind};
 use crate::tasks::Task;
 use crate::text::Text;
 
-/// What stands for the name of the data definition in the file of an appender.
+/// Placeholder for the name of the data definition in the file name of an appender.
 pub(super) const DATA_DEF: &str = "%{dataDef}";
 
-/// Fills the names of files, or replaces the appenders by the one that `output` asks for.
+/// Replaces the placeholder in file names, or installs the appender that `output` requests.
 pub(super) fn name_files(task: &mut Task, output: Option<Text>, findings: &mut Findings<'_>) {
     let def = task.data_def.text.replace(['/', '\\'], "-");
     let broken = task.steps.is_empty();
@@ -50,7 +50,7 @@ pub(super) fn name_files(task: &mut Task, output: Option<Text>, findings: &mut F
     }
 }
 
-/// The encoder that the ending of a file asks for.
+/// The encoder for the ending of a file name.
 fn encoder(output: &Text, findings: &mut Findings<'_>) -> Option<PluginDef> {
     let ending = output.text.rsplit_once('.').map_or("", |(_, ending)| ending);
     let (class, delimiter) = match ending {

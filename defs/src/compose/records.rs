@@ -8,21 +8,21 @@ use crate::shapes;
 use crate::text::{Span, Text};
 use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
-/// The keys of a record, wherever it stands.
+/// The keys of a record. They may stand in a group, a task or a dataDef.
 pub(super) const RECORD_KEYS: [&str; 4] = ["block", "fields", "columns", "expect"];
 
-/// What the block of a field is.
+/// The content of a block, which decides how a field is read.
 #[derive(Clone, Copy, PartialEq)]
 enum BlockContent {
-    /// Elements, or the page.
+    /// HTML elements, or the whole page.
     Html,
-    /// JSON that an element of the page holds.
+    /// JSON inside an element of the page.
     Element,
-    /// JSON that is the page itself.
+    /// JSON that is the whole page.
     Page,
 }
 
-/// The record of a mapping with `fields`; without any, an empty one for tasks that only follow.
+/// The record of a mapping with `fields`. Without `fields`, it has no columns.
 pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Record {
     let block = keys.get("block").and_then(|node| block(node, findings));
     let inside = match &block {
@@ -117,7 +117,7 @@ fn columns(node: &YamlNode, findings: &mut Findings<'_>) -> Vec<(PageColumn, Spa
     columns
 }
 
-/// Types as other languages call them.
+/// Names of types in other languages, and the names here.
 const OTHER_TYPES: [(&str, &str); 12] = [
     ("number", "decimal"),
     ("float", "decimal"),
@@ -133,7 +133,7 @@ const OTHER_TYPES: [(&str, &str); 12] = [
     ("uri", "url"),
 ];
 
-/// The meaning of a word, or a problem that lists the words there are.
+/// The value of a keyword. An unknown keyword is reported with the known ones.
 pub(super) fn keyword<T: Copy>(
     text: &Text,
     known: &[(T, &'static str)],
@@ -213,7 +213,8 @@ fn field(entry: &YamlEntry, inside: BlockContent, findings: &mut Findings<'_>) -
     field
 }
 
-/// A field whose query is broken has been told of; nobody need miss its query again.
+/// Gives a field without a query a constant value. Its broken query was reported, so no later check
+/// reports it as missing.
 fn assume_value(field: &mut Field) {
     if field.queries.is_empty() {
         field.value.get_or_insert_default();
@@ -227,10 +228,10 @@ fn plain(text: Text, inside: BlockContent, findings: &mut Findings<'_>) -> Optio
     css(&text, findings)
 }
 
-/// A page that is JSON has no elements.
+/// Reports keys that search for elements on a JSON page.
 fn check_inside(keys: &MappingReader<'_>, inside: BlockContent, findings: &mut Findings<'_>) {
     let idle: &[&str] = match inside {
-        // Beside JSON that an element holds, the page can still be asked.
+        // With JSON inside an element, a field can still search the page.
         BlockContent::Html | BlockContent::Element => &[],
         BlockContent::Page => &["selector", "xpath", "jsonld"],
     };
@@ -245,7 +246,7 @@ fn check_inside(keys: &MappingReader<'_>, inside: BlockContent, findings: &mut F
     }
 }
 
-/// A selector and the attribute at its end.
+/// The query of a selector with an optional attribute at its end.
 pub(super) fn css(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
     let (selector, _) = split_attribute(&text.text);
     selectors::check_at(text, selector.trim(), findings).then(|| split(text))
@@ -261,7 +262,7 @@ fn split(text: &Text) -> Query {
     Query { css, attribute, ..Query::default() }
 }
 
-/// Where a part of a text stands: exact for what is written without quotes on one line.
+/// The position of a part of a text. It is exact only for a text without quotes on one line.
 fn part_place(text: &Text, whole: &str, part: &str) -> Span {
     let offset = whole.find(part).map_or(0, |byte| whole[..byte].chars().count() as u32);
     let plain = text.at.width as usize == whole.chars().count();
@@ -271,7 +272,7 @@ fn part_place(text: &Text, whole: &str, part: &str) -> Span {
     Span { column: text.at.column + offset, width: part.chars().count() as u32, ..text.at }
 }
 
-/// `a.x attribute: href` and `a.x @href` to a selector and `href`.
+/// Splits `a.x attribute: href` and `a.x @href` into the selector and `href`.
 fn split_attribute(text: &str) -> (&str, Option<&str>) {
     let is_name = |name: &str| {
         !name.is_empty()
@@ -312,7 +313,7 @@ fn queries(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Query> 
     queries
 }
 
-/// Text that says something.
+/// Returns the text unless it is blank or in typographic quotes, which is reported.
 fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text> {
     if text.text.trim().is_empty() {
         findings.error(text.at, format!("`{key}` is empty"), "write a query");
@@ -321,7 +322,7 @@ fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text>
     selectors::is_plain(&text, findings).then_some(text)
 }
 
-/// Reports keys of which only one can count.
+/// Reports keys that exclude each other.
 pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Findings<'_>) {
     let mut entries =
         keys.entries().iter().filter(|entry| names.contains(&entry.key.text.as_str()));
@@ -478,7 +479,7 @@ pub(super) fn expect(
     Some(expect)
 }
 
-/// The entries below a key whose names are fields.
+/// The entries below a key that maps field names to values.
 fn field_entries<'n>(
     keys: &MappingReader<'n>,
     key: &str,
@@ -499,7 +500,7 @@ fn field_entries<'n>(
     known
 }
 
-/// `95%` or `0.95`, in millionths.
+/// Reads `95%` or `0.95` as millionths.
 fn share(node: &YamlNode) -> Option<u32> {
     let YamlKind::Scalar(text, _) = &node.kind else {
         return None;

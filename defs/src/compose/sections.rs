@@ -1,4 +1,4 @@
-//! The top level: the sections of all files, merged one level deep.
+//! Merges the top-level sections of all files.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::shapes;
 use crate::text::Span;
 use crate::yaml::{YamlEntry, YamlNode, shorten};
 
-/// The keys of the top level.
+/// The top-level keys.
 pub(super) const SECTIONS: [&str; 5] =
     ["groups", "locatorGroups", "taskGroups", "dataDefs", "steps"];
 
 /// One section with the entries of all files.
 #[derive(Debug, Default)]
 pub(super) struct Section {
-    /// The first place that names the section or may hide it; `None` when no file has it.
+    /// First position of the section, or of a mistake that may hide it. `None` if no file has it.
     pub(super) at: Option<Span>,
-    /// Entries by name; a replaced one keeps its position.
+    /// Entries in order. A replaced entry keeps its position.
     pub(super) entries: Vec<YamlEntry>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn merge(roots: Vec<YamlNode>, findings: &mut Findings<'_>) -> [Secti
         }
         for section in entries {
             let Some(index) = SECTIONS.iter().position(|name| *name == section.key.text) else {
-                // A misspelt section hides its names, so nothing is called unknown or missing.
+                // A misspelt section hides its names, so no name is reported as unknown.
                 let meant = unknown_key("a definition file", &section.key, &SECTIONS, findings);
                 let meant = SECTIONS.iter().position(|name| Some(*name) == meant);
                 if let Some(section_meant) = meant.and_then(|index| sections.get_mut(index)) {
@@ -69,7 +69,7 @@ pub(super) fn merge(roots: Vec<YamlNode>, findings: &mut Findings<'_>) -> [Secti
     sections
 }
 
-/// The entries of a file that belong into a group, and the others.
+/// Splits the top-level entries of a file into those that belong in a group, and the rest.
 fn without_group(entries: &[YamlEntry]) -> (Vec<&YamlEntry>, Vec<&YamlEntry>) {
     let is_group_key = |name: &str| shapes::GROUP.names().any(|key| key == name);
     let is_loose = |entry: &&YamlEntry| {

@@ -1,12 +1,12 @@
-//! Selectors as people write them: what is no CSS, and what was meant.
+//! Reports common mistakes in selectors and patterns, each with a correction.
 
 use crate::findings::Findings;
 use crate::text::Text;
 
-/// Quotes that a word processor makes of plain ones.
+/// Typographic quotes, as word processors write them.
 const CURLY: [char; 8] = ['“', '”', '„', '‘', '’', '‚', '«', '»'];
 
-/// Reports typographic quotes around a text, which YAML takes as part of it.
+/// Returns false and reports typographic quotes, which YAML reads as a part of the text.
 pub(super) fn is_plain(text: &Text, findings: &mut Findings<'_>) -> bool {
     let inner = text.text.trim();
     if !inner.starts_with(CURLY) {
@@ -20,7 +20,7 @@ pub(super) fn is_plain(text: &Text, findings: &mut Findings<'_>) -> bool {
     false
 }
 
-/// Reports an `@` that a selector cannot hold, once its attribute is split off.
+/// Returns false and reports an `@` that remains after the attribute is split off.
 pub(super) fn check_at(text: &Text, selector: &str, findings: &mut Findings<'_>) -> bool {
     let Some(at) = outside(selector, '@') else { return true };
     let (front, name) = (selector[..at].trim_end(), selector[at + 1..].trim());
@@ -38,7 +38,7 @@ pub(super) fn check_at(text: &Text, selector: &str, findings: &mut Findings<'_>)
     false
 }
 
-/// Reports what is no selector of elements, where an attribute cannot be asked for.
+/// Returns false and reports an attribute in the selector of a block.
 pub(super) fn check_element(text: &Text, findings: &mut Findings<'_>) -> bool {
     let Some(at) = outside(&text.text, '@') else { return true };
     findings.error(
@@ -49,7 +49,7 @@ pub(super) fn check_element(text: &Text, findings: &mut Findings<'_>) -> bool {
     false
 }
 
-/// Reports XPath and other dialects in a rule's selector.
+/// Returns false and reports XPath and other dialects in the selector of a follow rule.
 pub(super) fn check_link(text: &Text, findings: &mut Findings<'_>) -> bool {
     let selector = text.text.trim();
     if selector.starts_with('/') || selector.starts_with("./") || selector.starts_with("(/") {
@@ -71,7 +71,7 @@ pub(super) fn check_link(text: &Text, findings: &mut Findings<'_>) -> bool {
     true
 }
 
-/// Reports wildcards where a regular expression is wanted.
+/// Reports wildcards in place of regular expressions.
 pub(super) fn check_patterns(patterns: &[Text], findings: &mut Findings<'_>) {
     for pattern in patterns {
         let text = pattern.text.as_str();
@@ -93,7 +93,7 @@ pub(super) fn check_patterns(patterns: &[Text], findings: &mut Findings<'_>) {
     }
 }
 
-/// The first such character that stands outside quotes and brackets.
+/// Byte offset of the first such character outside quotes and brackets.
 fn outside(text: &str, wanted: char) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, c) in text.char_indices() {

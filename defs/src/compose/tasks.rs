@@ -1,4 +1,4 @@
-//! Reads tasks: the section `taskGroups`, and the groups that hold everything in one place.
+//! Reads tasks from the sections `taskGroups` and `groups`.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -21,23 +21,22 @@ use crate::tasks::{Task, TaskGroup};
 use crate::text::Text;
 use crate::yaml::{YamlEntry, YamlKind, YamlNode};
 
-/// Reads tasks and gives every one its effective chain.
+/// Reads tasks and resolves the chain of each.
 pub(super) struct TaskReader<'c> {
     chains: &'c Chains,
     options: &'c DefsOptions,
-    /// Weight of the steps copied into tasks so far.
+    /// Total weight of the steps that were copied into tasks.
     copied: usize,
-    /// Data definitions with fields that tasks may name.
+    /// Names of the data definitions with fields.
     records: HashSet<String>,
-    /// Links of data definitions.
+    /// Follow rules of data definitions, by name.
     links: HashMap<String, Vec<Follow>>,
-    /// What has been read.
     pub(super) locator_groups: Vec<LocatorGroup>,
     pub(super) task_groups: Vec<TaskGroup>,
     pub(super) data_defs: Vec<DataDef>,
 }
 
-/// What a task takes from a page, as far as its chain depends on it.
+/// The form of a task, which decides its default chain.
 #[derive(Clone, Copy, PartialEq)]
 enum TaskForm {
     Classic,
@@ -46,7 +45,7 @@ enum TaskForm {
 }
 
 impl<'c> TaskReader<'c> {
-    /// Starts from the locator groups and data definitions of their own sections.
+    /// Starts with the locator groups and data definitions of the classic sections.
     pub(super) fn new(
         chains: &'c Chains,
         options: &'c DefsOptions,
@@ -81,7 +80,7 @@ impl<'c> TaskReader<'c> {
     /// Reads the sitemaps of the section `locatorGroups`.
     pub(super) fn sitemaps(&mut self, section: &Section, findings: &mut Findings<'_>) {
         for entry in &section.entries {
-            // Every other key has been looked at with the locators.
+            // Problems of these keys were reported with the locators.
             let quiet = &mut Findings::new(findings.sources, Vec::new());
             let keys =
                 MappingReader::new(&shapes::LOCATOR_GROUP, entry.key.at, &entry.value, quiet);
@@ -91,7 +90,7 @@ impl<'c> TaskReader<'c> {
         }
     }
 
-    /// Reads the section `groups`: each entry is a locator group, a task group and a data
+    /// Reads the section `groups`. Each entry becomes a locator group, a task group and a data
     /// definition.
     pub(super) fn short(&mut self, section: &Section, findings: &mut Findings<'_>) {
         for entry in &section.entries {
@@ -103,8 +102,8 @@ impl<'c> TaskReader<'c> {
             };
             self.check_free(name, findings);
             let sources = ["urls", "locators", "sitemap"];
-            let told = locators::has_sources(&keys) || keys.misspells(&sources);
-            findings.without_pages.insert(name.text.clone(), told);
+            let reported = locators::has_sources(&keys) || keys.misspells(&sources);
+            findings.without_pages.insert(name.text.clone(), reported);
             if locators::has_sources(&keys) {
                 let group =
                     LocatorGroup { name: name.clone(), ..locators::sources(&keys, findings) };
@@ -171,13 +170,14 @@ impl<'c> TaskReader<'c> {
             let place = findings.location(known.at);
             findings.error(
                 name.at,
-                format!("the group `{}` is also defined in `{section}`", name.text),
-                format!("rename one of them; the other definition is at {place}"),
+                format!("the group `{}` is also defined in `{section}`, at {place}", name.text),
+                "rename one of them",
             );
         }
     }
 
-    /// Sitemaps are pages of a group of their own, whose task finds the group's addresses.
+    /// Adds a group for each sitemap. The sitemap is its page, and its task adds the addresses to
+    /// the given group.
     fn sitemap_group(
         &mut self,
         keys: &MappingReader<'_>,
@@ -258,7 +258,7 @@ impl<'c> TaskReader<'c> {
         group
     }
 
-    /// A task from the keys of a task or a short group.
+    /// Reads a task from the keys of a task or of a short group.
     fn task(
         &mut self,
         keys: &MappingReader<'_>,
@@ -282,7 +282,7 @@ impl<'c> TaskReader<'c> {
         task
     }
 
-    /// Finds out what a task takes from a page, and notes a data definition written in place.
+    /// Reads the data definition of a task: a named one, or one written in place.
     fn take(
         &mut self,
         keys: &MappingReader<'_>,
@@ -294,21 +294,20 @@ impl<'c> TaskReader<'c> {
             keys.entries().iter().find(|entry| RECORD_KEYS.contains(&entry.key.text.as_str()));
         let named = keys.get("dataDef").is_some();
         if named || inline.is_none() && task.follow.is_empty() {
-            let told = keys.get("follow").is_some() || keys.misspells(&["fields", "follow"]);
-            task.data_def = if !named && told {
-                // What it takes is broken, and reported.
+            let reported = keys.get("follow").is_some() || keys.misspells(&["fields", "follow"]);
+            task.data_def = if !named && reported {
+                // The data definition is broken, which is reported.
                 Text::default()
             } else if named || keys.has_misspelt_keys() {
                 keys.required_filled_text("dataDef", findings).unwrap_or_default()
             } else {
-                report_idle(keys, findings);
+                report_no_data_def(keys, findings);
                 Text::default()
             };
             if named {
-                report_both(keys, findings);
+                report_keys_beside_data_def(keys, findings);
             }
-            // Links of a definition lead to the group of the task that uses it, unless they say
-            // where.
+            // A rule of a data definition without `group` leads to the group of the task.
             let mut rules = self.links.get(&task.data_def.text).cloned().unwrap_or_default();
             for rule in rules.iter_mut().filter(|rule| rule.group.text.is_empty()) {
                 rule.group.text.clone_from(&group.text);
@@ -323,10 +322,8 @@ impl<'c> TaskReader<'c> {
             let place = findings.location(known.name.at);
             findings.error(
                 task.name.at,
-                format!("the name of task `{}` is also the name of a dataDef", task.name.text),
-                format!(
-                    "a task with `fields` or `follow` defines a dataDef of its own name; rename one of them, the other is at {place}"
-                ),
+                format!("there is a dataDef with the name of task `{}`, at {place}", task.name.text),
+                "rename one of them: a task with `fields` or `follow` defines a dataDef of that name",
             );
         }
         if inline.is_none() {
@@ -344,7 +341,7 @@ impl<'c> TaskReader<'c> {
         TaskForm::Record
     }
 
-    /// The steps a task names, inherits or has by default, in no order yet.
+    /// The steps of a task, not yet in order: its own, those of a named chain, or the default.
     fn steps(
         &mut self,
         task: &Text,
@@ -381,7 +378,7 @@ impl<'c> TaskReader<'c> {
         super::inherit::overlay(known?, &overlay, findings).map(Cow::Owned)
     }
 
-    /// A chain to be copied into a task, as long as the copies are not too many.
+    /// The steps of a chain to copy into a task. Reports chains that are too large in total.
     fn chain(
         &mut self,
         name: &Text,
@@ -398,19 +395,19 @@ impl<'c> TaskReader<'c> {
     }
 }
 
-/// The key `startSequence` of a mapping that has been read: what is wrong with it has been told.
+/// The key `startSequence` of a mapping that was read before, so its problems are reported.
 fn start_sequence(keys: &MappingReader<'_>, findings: &Findings<'_>) -> u32 {
     let quiet = &mut Findings::new(findings.sources, Vec::new());
     keys.index("startSequence", quiet).unwrap_or_default()
 }
 
-/// A definition that gives no rows: its pages are there for their links.
+/// A data definition without rows, for pages that are only read for their links.
 fn links_only(name: Text) -> DataDef {
     DataDef { name, record: Some(Record::default()), ..DataDef::default() }
 }
 
-/// What belongs to a record cannot stand beside the name of one.
-fn report_both(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+/// Reports keys of a record together with `dataDef`.
+fn report_keys_beside_data_def(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     let record = |entry: &&YamlEntry| RECORD_KEYS.contains(&entry.key.text.as_str());
     for YamlEntry { key, .. } in keys.entries().iter().filter(record) {
         findings.error(
@@ -421,7 +418,7 @@ fn report_both(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn report_idle(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+fn report_no_data_def(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     let classic = keys.what() == shapes::TASK.what;
     findings.error(
         keys.at(),

@@ -1,4 +1,4 @@
-//! Problems of shape, inheritance and wiring, as a person sees them.
+//! The problems of malformed mappings, of base chains and of the order of steps.
 
 mod mistakes;
 mod sequence;
@@ -22,7 +22,7 @@ steps: { }
 }
 
 #[test]
-fn a_file_is_a_mapping() {
+fn a_file_must_be_a_mapping() {
     check_raw(
         r"
 - locatorGroups
@@ -34,7 +34,7 @@ fn a_file_is_a_mapping() {
 }
 
 #[test]
-fn sections_are_mappings() {
+fn sections_must_be_mappings() {
     check_raw(
         r"
 locatorGroups:
@@ -52,7 +52,7 @@ steps:
 }
 
 #[test]
-fn no_locators_at_all() {
+fn a_section_without_locators_is_reported() {
     check(
         r"
 locatorGroups: { }
@@ -65,7 +65,7 @@ locatorGroups: { }
 }
 
 #[test]
-fn shape_of_locators() {
+fn malformed_locators_are_reported() {
     check(
         r#"
 locatorGroups:
@@ -97,7 +97,7 @@ taskGroups: { g: &t { t: { dataDef: d } }, h: *t, i: *t, j: *t, k: *t }
 }
 
 #[test]
-fn shape_of_tasks() {
+fn malformed_tasks_are_reported() {
     check(
         r#"
 taskGroups:
@@ -139,7 +139,7 @@ taskGroups:
 }
 
 #[test]
-fn shape_of_data_defs() {
+fn malformed_data_defs_are_reported() {
     check(
         r#"
 dataDefs:
@@ -177,7 +177,7 @@ taskGroups: { g: { t: { dataDef: d }, u: { dataDef: e }, v: { dataDef: f } } }
 }
 
 #[test]
-fn shape_of_items() {
+fn malformed_items_are_reported() {
     check(
         r#"
 dataDefs:
@@ -212,7 +212,7 @@ dataDefs:
 }
 
 #[test]
-fn words_of_the_old_dialect() {
+fn keys_of_the_old_dialect_are_explained() {
     check(
         r"
 dataDefs:
@@ -233,7 +233,7 @@ dataDefs:
 }
 
 #[test]
-fn keys_without_effect() {
+fn keys_without_effect_cause_warnings() {
     check(
         r"
 dataDefs:
@@ -252,7 +252,7 @@ dataDefs:
 }
 
 #[test]
-fn ranges_that_are_none() {
+fn malformed_ranges_are_reported() {
     check(
         r#"
 dataDefs:
@@ -282,7 +282,7 @@ dataDefs:
 }
 
 #[test]
-fn names_are_not_empty_and_hold_no_slash() {
+fn names_are_not_empty_and_contain_no_slash() {
     check(
         r#"
 locatorGroups: { "": { locators: [ { name: n, url: u } ] } }
@@ -299,7 +299,7 @@ dataDefs: { a/b: { query: { block: b }, items: [ item: { name: a/b, value: v } ]
 }
 
 #[test]
-fn shape_of_chains() {
+fn malformed_chains_are_reported() {
     check(
         r"
 steps:
@@ -323,14 +323,14 @@ steps:
 6:5 a step cannot have the name `start` [`start` and `end` are the two ends of a chain; rename the step]
 6:63 `plugin` is not a key of a step [did you mean `plugins`?]
 8:15 `clas` is not a key of a step [did you mean `class`?]
-11:5 warning: the chain `twoBases` can have only one base, so `htmlUnitDefault` is ignored [its base is `jsoupDefault`; define another chain for the other base]
+11:5 warning: the chain `twoBases` can have only one base, so `htmlUnitDefault` is ignored [its base is `jsoupDefault`; define another chain on `htmlUnitDefault`]
 13:5 the chain `jsoupDefault` is named without steps to change [add the steps below it, or write `{ }` to use the chain unchanged]
 ",
     );
 }
 
 #[test]
-fn shape_of_plugins() {
+fn malformed_plugins_are_reported() {
     check(
         r"
 steps:
@@ -360,7 +360,7 @@ steps:
 }
 
 #[test]
-fn unknown_step_classes() {
+fn unknown_step_classes_are_reported() {
     check(
         r"
 steps:
@@ -381,7 +381,7 @@ steps:
 }
 
 #[test]
-fn unknown_chains() {
+fn unknown_chains_are_reported() {
     check(
         r"
 taskGroups:
@@ -404,7 +404,7 @@ steps:
 }
 
 #[test]
-fn chains_based_on_themselves() {
+fn chains_based_on_themselves_are_reported() {
     check(
         r"
 steps:
@@ -437,7 +437,7 @@ steps:
 }
 
 #[test]
-fn inserted_steps_need_a_place() {
+fn inserted_steps_need_a_known_previous_step() {
     check(
         r"
 taskGroups:
@@ -469,7 +469,7 @@ taskGroups:
 }
 
 #[test]
-fn wiring_of_whole_chains() {
+fn wrong_links_between_steps_are_reported() {
     check(
         r"
 steps:
@@ -544,7 +544,7 @@ taskGroups:
 }
 
 #[test]
-fn circles_are_found_in_chains_nobody_uses() {
+fn cycles_in_unused_chains_are_reported() {
     check(
         r"
 steps:

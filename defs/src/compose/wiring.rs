@@ -1,4 +1,4 @@
-//! The order of a chain's steps: `next` is followed from the step after `start`.
+//! Puts the steps of a chain in order: follows `next` from the first step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::text::{Span, Text};
 /// The steps of a chain by name.
 type StepIndex<'c> = HashMap<&'c str, &'c StepDraft>;
 
-/// Walks a chain from `start` to `end`; `None` when it is broken, which is reported.
+/// Follows a chain from `start` to `end`. `None` if the chain is broken, which is reported.
 pub(super) fn walk(
     chain: &[StepDraft],
     task: &Text,
@@ -54,12 +54,12 @@ pub(super) fn walk(
     steps.collect()
 }
 
-/// The place of a text, or of the task when the text is built in.
+/// The position of a text, or of the task if the text is built in.
 fn span_or_task(at: Span, task: &Text) -> Span {
     if at.line == 0 { task.at } else { at }
 }
 
-/// `did you mean ...?` among the steps of a chain and one of its ends.
+/// Help for an unknown step name: a similar step of the chain, or one of its ends.
 fn suggestion(wanted: &str, index: &StepIndex<'_>, end: &str, findings: &Findings<'_>) -> String {
     let mut names: Vec<_> = index.keys().copied().chain([end]).collect();
     names.sort_unstable();
@@ -104,7 +104,7 @@ fn first<'c>(
 ) -> Option<&'c StepDraft> {
     let mut firsts = chain.iter().filter(|step| step.previous.text.eq_ignore_ascii_case("start"));
     let Some(first) = firsts.next() else {
-        // A `previous` that could not be read may have said `start`.
+        // An unreadable `previous` may be the missing `start`.
         if chain.iter().all(|step| !step.previous.text.is_empty()) {
             let at = chain.first().map_or(task.at, |step| step.name.at);
             findings.error(
@@ -127,11 +127,11 @@ fn first<'c>(
     Some(first)
 }
 
-/// Where a step leads.
+/// The target of a step's `next`.
 enum Successor<'c> {
     Step(&'c StepDraft),
     End,
-    /// Nowhere, which is reported.
+    /// No known step, which is reported.
     Unknown,
 }
 
@@ -139,7 +139,7 @@ fn successor<'c>(step: &StepDraft, index: &StepIndex<'c>) -> Successor<'c> {
     if step.next.text.eq_ignore_ascii_case("end") {
         return Successor::End;
     }
-    // New locators start jobs of their own; this job is over.
+    // New locators become new jobs, so this job ends here.
     let creates = step.kind == Some(StepKind::LocatorCreator);
     match index.get(step.next.as_str()) {
         None => Successor::Unknown,
@@ -148,7 +148,7 @@ fn successor<'c>(step: &StepDraft, index: &StepIndex<'c>) -> Successor<'c> {
     }
 }
 
-/// Reports every step that leads to one its chain does not have.
+/// Reports every `next` that names no step of the chain.
 fn check_next(
     chain: &[StepDraft],
     index: &StepIndex<'_>,
@@ -156,7 +156,7 @@ fn check_next(
     findings: &mut Findings<'_>,
 ) {
     for step in chain {
-        // An empty `next` is a missing one, which is reported where the step is read.
+        // A missing `next` is empty; it is reported where the step is read.
         if step.next.text.is_empty() || !matches!(successor(step, index), Successor::Unknown) {
             continue;
         }
@@ -172,15 +172,15 @@ fn check_next(
     }
 }
 
-/// Reports the wrong `next` of steps whose chain could not be put together.
+/// Reports every wrong `next` of steps that could not be inserted into their base chain.
 pub(super) fn check_loose(base: &[StepDraft], steps: &[StepDraft], findings: &mut Findings<'_>) {
     let both = base.iter().chain(steps);
     let index: StepIndex<'_> = both.map(|step| (step.name.as_str(), step)).collect();
     check_next(steps, &index, &Text::default(), findings);
 }
 
-/// Reports every circle of a chain, be it reached from `start` or not; `owner` is the place of
-/// what is built in.
+/// Reports every cycle of a chain, whether `start` leads to it or not. Problems of built-in steps
+/// are reported at the position of `owner`.
 pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Findings<'_>) {
     let index: StepIndex<'_> = chain.iter().map(|step| (step.name.as_str(), step)).collect();
     let (firsts, others): (Vec<_>, Vec<_>) =
@@ -208,7 +208,8 @@ pub(super) fn check_circles(chain: &[StepDraft], owner: &Text, findings: &mut Fi
     }
 }
 
-/// Inherited steps may be left out on purpose, as link tasks do with the appender.
+/// Warns of unreachable steps, except inherited ones: a task that only follows links omits the
+/// appender on purpose.
 fn warn_unreached(chain: &[StepDraft], reached: &HashSet<&str>, findings: &mut Findings<'_>) {
     for step in chain {
         if step.own && step.name.at.line > 0 && !reached.contains(step.name.as_str()) {

@@ -69,7 +69,7 @@ fn value_type(value: &ValueShape) -> String {
         ValueShape::List(value) => format!("list of {}", value_type(value)),
         ValueShape::Named(value) => format!("names, each with {}", value_type(value)),
         ValueShape::Wrapped(key, shape) => format!("list of `{key}:` {}", link(shape)),
-        // One or several of the same.
+        // The list repeats the single values.
         ValueShape::Either([single @ .., ValueShape::List(_)]) => {
             format!(
                 "{}, or a list",
@@ -82,7 +82,7 @@ fn value_type(value: &ValueShape) -> String {
     }
 }
 
-/// `a, b or c`.
+/// Joins values to `a, b or c`.
 fn alternatives(values: &[String]) -> String {
     match values {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),

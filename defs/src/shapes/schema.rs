@@ -1,10 +1,10 @@
-//! The shapes as a JSON Schema, so that an editor completes and explains what a file may say.
+//! Writes the mappings as a JSON Schema, with which an editor completes and explains keys.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{DefinitionKey, FILE, MappingShape, ValueShape};
 
-/// The schema of a definition file, as text.
+/// The JSON Schema of a definition file, as text.
 pub fn schema() -> String {
     let definitions = MappingShape::all().into_iter().filter(|shape| shape.id != FILE.id);
     let definitions: Map<String, Json> =
@@ -45,14 +45,14 @@ fn mapping(shape: &MappingShape) -> Json {
     schema
 }
 
-/// Mappings that have to have one of these keys.
+/// Mappings that need at least one of these keys.
 const ANY_OF: [(&str, &[&str]); 3] = [
     ("field", &["selector", "xpath", "json", "jsonld", "value", "script"]),
     ("follow", &["selector", "xpath"]),
     ("block", &["selector", "xpath", "json"]),
 ];
 
-/// Keys whose lists and mappings must not be empty.
+/// Keys whose list or mapping must not be empty.
 const FILLED: [&str; 9] =
     ["fields", "selector", "xpath", "allow", "deny", "in", "trueWhen", "follow", "urls"];
 
@@ -67,7 +67,7 @@ fn property(key: &DefinitionKey) -> Json {
     described(schema, key.description)
 }
 
-/// The same without lists and mappings that hold nothing.
+/// Excludes empty lists and mappings.
 fn not_empty(schema: &mut Json) {
     let Json::Object(schema) = schema else { return };
     match schema.get("type").and_then(Json::as_str) {
@@ -80,7 +80,7 @@ fn not_empty(schema: &mut Json) {
     }
 }
 
-/// A reference cannot carry a description beside it in draft 7, so it stands in an `allOf`.
+/// Adds a description. In draft 7, keywords beside a `$ref` are ignored, so `allOf` wraps it.
 fn described(schema: Json, words: &str) -> Json {
     let mut schema = match schema {
         Json::Object(reference) if reference.contains_key("$ref") => {
@@ -94,7 +94,7 @@ fn described(schema: Json, words: &str) -> Json {
     schema
 }
 
-/// A percentage up to 100, a fraction up to 1, or a variable.
+/// A percentage up to 100, a fraction up to 1, or a text with a variable.
 const SHARE: &str =
     r"^\s*(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)\s*%\s*$|^\s*(0?\.[0-9]+|[01](\.0*)?)\s*$|\$\{";
 
@@ -125,7 +125,7 @@ fn of(value: &ValueShape) -> Json {
     }
 }
 
-/// A variable may replace the value, so a text with one also passes.
+/// Also accepts a text with a variable, which may become such a value.
 fn filled(schema: &Json) -> Json {
     json!({ "anyOf": [schema, { "type": "string", "pattern": r"\$\{" }] })
 }

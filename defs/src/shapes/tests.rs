@@ -1,4 +1,4 @@
-//! The schema, the reference and the reader agree.
+//! The schema, the reference page and the reader know the same keys.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::text::Sources;
 use crate::yaml::{self, ScalarType, YamlKind, YamlNode};
 use crate::{DefsOptions, from_str};
 
-/// Definitions that use every key there is.
+/// Definitions that use every key.
 const EVERY_KEY: &str = include_str!("every_key.yml");
 
 fn json(node: &YamlNode) -> Json {
@@ -39,8 +39,8 @@ fn parsed(text: &str) -> Json {
     json(&root.unwrap().unwrap())
 }
 
-/// What the schema has against a definition.
-fn refusal(instance: &Json) -> Option<String> {
+/// The schema's error for a definition, if it has one.
+fn schema_error(instance: &Json) -> Option<String> {
     let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
     let schema = serde_json::from_str(&schema()).unwrap();
     compiler.add_resource("definitions.json", schema).unwrap();
@@ -59,7 +59,7 @@ fn blessed(name: &str, text: &str) {
 }
 
 #[test]
-fn the_published_files_are_true() {
+fn the_schema_and_the_reference_page_are_up_to_date() {
     blessed("schema.json", &schema());
     blessed("../docs/reference.md", &reference());
 }
@@ -69,7 +69,7 @@ fn every_key_is_read_and_in_the_schema() {
     let read = from_str("every_key.yml", EVERY_KEY, &DefsOptions::default());
     assert_eq!(read.err().map(|problems| crate::testing::rendered(&problems.0)), None);
     let written = parsed(EVERY_KEY);
-    assert_eq!(refusal(&written), None);
+    assert_eq!(schema_error(&written), None);
     let mut used = BTreeSet::new();
     keys_of(&written, &mut used);
     let missing: Vec<&str> = MappingShape::all()
@@ -94,9 +94,9 @@ fn keys_of(value: &Json, keys: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn what_the_reader_refuses_the_schema_refuses() {
+fn the_schema_refuses_what_the_reader_refuses() {
     let start = "groups:\n  a:\n    urls: https://a.example/\n";
-    for slip in [
+    for mistake in [
         "    fild: { title: h1 }\n",
         "    fields: { title: { selectr: h1 } }\n",
         "    fields: { title: { selector: h1, type: decmal } }\n",
@@ -118,9 +118,12 @@ fn what_the_reader_refuses_the_schema_refuses() {
         "    fields: { title: h1 }\n    output: rows.xlsx\n",
         "    fields: { title: h1 }\n    block: {}\n",
     ] {
-        let text = format!("{start}{slip}");
-        assert!(from_str("a.yml", &text, &DefsOptions::default()).is_err(), "read: {slip}");
-        assert!(refusal(&parsed(&text)).is_some(), "in the schema: {slip}");
+        let text = format!("{start}{mistake}");
+        assert!(
+            from_str("a.yml", &text, &DefsOptions::default()).is_err(),
+            "the reader accepts: {mistake}"
+        );
+        assert!(schema_error(&parsed(&text)).is_some(), "the schema accepts: {mistake}");
     }
     for good in [
         "",
@@ -129,7 +132,10 @@ fn what_the_reader_refuses_the_schema_refuses() {
         "    locators: [ { name: a, url: b } ]\n    follow: [ a, { xpath: //a } ]\n",
     ] {
         let text = format!("{start}    fields: {{ title: h1 }}\n{good}");
-        assert!(from_str("a.yml", &text, &DefsOptions::default()).is_ok(), "read: {good}");
-        assert_eq!(refusal(&parsed(&text)), None, "in the schema: {good}");
+        assert!(
+            from_str("a.yml", &text, &DefsOptions::default()).is_ok(),
+            "the reader refuses: {good}"
+        );
+        assert_eq!(schema_error(&parsed(&text)), None, "the schema refuses: {good}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which files belong to a directory of definitions, and their text.
+//! Finds and reads the definition files of a directory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,13 +10,13 @@ use crate::text::{Sources, Span};
 /// Largest definition file, in bytes.
 const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// All definition files of a directory together, in bytes.
+/// Largest total size of the definition files of a directory, in bytes.
 const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Directory entries looked at, so that a wrong directory (such as `/`) ends soon.
+/// Most directory entries to visit. It stops the search early in a wrong directory such as `/`.
 const ENTRIES_MAX: usize = 100_000;
 
-/// Reads every definition file below a directory and gives the indexes of the readable ones.
+/// Reads every definition file below a directory. Returns the indexes of the readable ones.
 pub(crate) fn read_dir(dir: &Path, sources: &mut Sources, problems: &mut Vec<Problem>) -> Vec<u32> {
     let mut paths = Vec::new();
     if let Some((message, help)) = root_problem(dir) {
@@ -79,7 +79,8 @@ fn root_problem(dir: &Path) -> Option<(String, &'static str)> {
     }
 }
 
-/// Links to files are followed, links to directories are not: they may run in a circle.
+/// Finds the definition files. It follows links to files, but not to directories, which may form a
+/// cycle.
 fn find(dir: &Path, paths: &mut Vec<PathBuf>, sources: &Sources, problems: &mut Vec<Problem>) {
     let mut waiting = vec![dir.to_path_buf()];
     let mut seen = 0;
@@ -152,7 +153,7 @@ fn add_bytes(
     }
 }
 
-/// Adds a file whose text is known; line ends become `\n` and a byte order mark goes.
+/// Adds a text as a file. Converts line ends to `\n` and removes a byte order mark.
 pub(crate) fn add_text(
     path: PathBuf,
     text: &str,

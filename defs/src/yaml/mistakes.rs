@@ -1,4 +1,5 @@
-//! Where a slip of the pen is, when the parser stumbles only behind it: open quotes and tabs.
+//! Finds the real position of a mistake if the YAML parser reports it too late, such as a missing
+//! quote or a tab.
 
 use std::borrow::Cow;
 
@@ -7,31 +8,31 @@ use granit_parser::ErrorKind;
 use super::syntax::{QUOTE_HELP, QUOTE_OPEN, TAB, TAB_HELP};
 use crate::text::Span;
 
-/// The text a parser stumbled in.
+/// A text that the parser could not read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ParseFailure<'s> {
     pub(super) text: &'s str,
-    /// End of what was read well, in bytes.
+    /// End of the part that was read without error, in bytes.
     pub(super) from: usize,
-    /// Where the parser stumbled, in bytes.
+    /// Where the parser failed, in bytes.
     pub(super) to: usize,
-    /// The same as a place.
+    /// Where the parser failed, as a position.
     pub(super) at: Span,
 }
 
-/// Where a slip is, what is wrong and what to do about it.
+/// Position, message and help of a mistake.
 pub(super) type SyntaxMistake = (Span, String, Cow<'static, str>);
 
-/// What is wrong, where it starts and what to do about it; `None` when the parser's word is best.
+/// Finds the mistake behind a parser error. `None` if the parser's own position is best.
 pub(super) fn find(kind: &ErrorKind, failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
-    if let Some(slip) = bare_variable(failure) {
-        return Some(slip);
+    if let Some(mistake) = bare_variable(failure) {
+        return Some(mistake);
     }
     match kind {
         ErrorKind::InvalidQuotedScalarIndent => open_quote(failure),
         ErrorKind::InvalidTrailingSingleQuotedScalar
         | ErrorKind::InvalidTrailingDoubleQuotedScalar => late_quote(failure),
-        // These two are told where their text starts; the tab is on a line below.
+        // The parser reports these two at the start of the text; the tab is on a later line.
         ErrorKind::TabInPlainScalar | ErrorKind::TabAtBlockScalarStart => tab(failure, true),
         ErrorKind::TabInBlockIndentation
         | ErrorKind::InvalidIndentation
@@ -49,7 +50,7 @@ pub(super) fn find(kind: &ErrorKind, failure: ParseFailure<'_>) -> Option<Syntax
     }
 }
 
-/// `${NAME}` without quotes between brackets, where a brace begins a mapping.
+/// `${NAME}` without quotes inside brackets, where the brace starts a mapping.
 fn bare_variable(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let ParseFailure { text, to, at, .. } = failure;
     let meets = text.get(..to)?.ends_with('$') && text.get(to..)?.starts_with('{');
@@ -60,7 +61,7 @@ fn bare_variable(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     })
 }
 
-/// A text between brackets that holds brackets itself, or a comma too many.
+/// An unquoted text with brackets inside brackets, or an extra comma.
 fn bracket(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let ParseFailure { text, to, at, .. } = failure;
     let start = text.get(..to)?.rfind('\n').map_or(0, |line| line + 1);
@@ -89,7 +90,7 @@ fn bracket(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     Some((at, message, format!("write `{quote}{}{quote}`", written.trim()).into()))
 }
 
-/// A colon that YAML does not expect: the slip may be on the line above.
+/// An unexpected colon. The mistake may be on a line above.
 fn colon(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let ParseFailure { text, at, .. } = failure;
     let lines: Vec<&str> = text.lines().take(at.line as usize).collect();
@@ -138,7 +139,7 @@ fn colon(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     })
 }
 
-/// The first tab that indents: on the line of the failure, or on the next one that has any.
+/// The first tab in an indentation: on the line of the failure, or on a later line if `below`.
 fn tab(failure: ParseFailure<'_>, below: bool) -> Option<SyntaxMistake> {
     let ParseFailure { text, at, .. } = failure;
     let skipped = (at.line as usize).saturating_sub(usize::from(!below));
@@ -153,7 +154,7 @@ fn tab(failure: ParseFailure<'_>, below: bool) -> Option<SyntaxMistake> {
     Some((Span { line, column: column as u32, width: 1, ..at }, TAB.to_owned(), TAB_HELP.into()))
 }
 
-/// A text in quotes whose next line stands too far left: hardly ever is it meant to go on there.
+/// A quoted text whose next line is not indented enough. Usually a closing quote is missing.
 fn open_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let open = last_quote(failure)?;
     let goes_on = closing(failure.text, open).and_then(|close| failure.text.get(close + 1..));
@@ -168,7 +169,7 @@ fn open_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     Some((place(failure, open)?, QUOTE_OPEN.to_owned(), QUOTE_HELP.into()))
 }
 
-/// A quote that only the next quote closed, lines below.
+/// A missing closing quote, so that the text ends at the next quote on a later line.
 fn late_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     let at = place(failure, last_quote(failure)?)?;
     (at.line < failure.at.line).then(|| {
@@ -178,7 +179,7 @@ fn late_quote(failure: ParseFailure<'_>) -> Option<SyntaxMistake> {
     })
 }
 
-/// The opening quote of the text that was being read.
+/// The opening quote of the text in which the parser failed.
 fn last_quote(failure: ParseFailure<'_>) -> Option<usize> {
     let mut found = None;
     let mut from = failure.from;
@@ -192,7 +193,7 @@ fn last_quote(failure: ParseFailure<'_>) -> Option<usize> {
     found
 }
 
-/// The first quote that opens a text, comments left aside.
+/// The first quote that opens a text outside comments.
 fn opening(text: &str, from: usize, to: usize) -> Option<usize> {
     let mut before = ' ';
     let mut comment = false;
@@ -227,7 +228,7 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// The place of a byte before the failure.
+/// The position of a byte before the failure.
 fn place(failure: ParseFailure<'_>, byte: usize) -> Option<Span> {
     let between = failure.text.get(byte..failure.to)?;
     let returns = between.matches('\r').count() - between.matches("\r\n").count();

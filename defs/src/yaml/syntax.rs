@@ -1,17 +1,17 @@
-//! The parser's complaints in the words of a person who writes definitions.
+//! Translates errors of the YAML parser into messages for authors of definitions.
 
 use granit_parser::ErrorKind;
 
-/// A tab that indents.
+/// Message for a tab in the indentation.
 pub(super) const TAB: &str = "a tab in the indentation";
 pub(super) const TAB_HELP: &str = "replace the tab with spaces";
 
-/// A quote without its other half.
+/// Message for a missing closing quote.
 pub(super) const QUOTE_OPEN: &str = "the closing quote is missing";
 pub(super) const QUOTE_HELP: &str =
     "add the closing quote; inside double quotes write `\\\"` for a quote";
 
-/// What is wrong and what to do about it.
+/// Message and help for a parser error.
 pub(super) fn explain(kind: &ErrorKind) -> (String, &'static str) {
     brackets_and_quotes(kind).or_else(|| lines(kind)).unwrap_or_else(|| {
         let said = kind.to_string();

@@ -1,9 +1,9 @@
-//! Problems of YAML itself, as a person sees them.
+//! The problems of invalid YAML.
 
 use crate::testing::{check, check_raw};
 
 #[test]
-fn unquoted_words_and_digits_are_no_text() {
+fn unquoted_booleans_and_digits_are_not_text() {
     check(
         r"
 locatorGroups:
@@ -59,7 +59,7 @@ dataDefs:
 }
 
 #[test]
-fn a_key_stands_once() {
+fn a_duplicate_key_is_reported() {
     check(
         r"
 dataDefs:
@@ -92,7 +92,7 @@ dataDefs:
 }
 
 #[test]
-fn aliases_that_lead_nowhere() {
+fn an_alias_without_an_anchor_is_reported() {
     check(
         r"
 dataDefs:
@@ -108,7 +108,7 @@ dataDefs:
 }
 
 #[test]
-fn an_alias_inside_its_anchor() {
+fn an_alias_inside_its_anchor_is_reported() {
     check(
         r"
 dataDefs: &a
@@ -121,7 +121,7 @@ dataDefs: &a
 }
 
 #[test]
-fn keys_are_names() {
+fn a_list_or_mapping_as_key_is_reported() {
     check(
         r"
 dataDefs:
@@ -137,7 +137,7 @@ dataDefs:
 }
 
 #[test]
-fn tabs_do_not_indent() {
+fn a_tab_in_the_indentation_is_reported() {
     for (yaml, place) in [
         ("dataDefs:\n\td: { }\n", "2:1"),
         ("dataDefs:\n  d:\n  \tquery: { }\n", "3:3"),
@@ -154,7 +154,7 @@ fn tabs_do_not_indent() {
 }
 
 #[test]
-fn an_open_bracket() {
+fn an_open_bracket_is_reported() {
     check(
         r"
 dataDefs:
@@ -167,7 +167,7 @@ dataDefs:
 }
 
 #[test]
-fn an_open_quote() {
+fn an_open_quote_is_reported() {
     check(
         r#"
 dataDefs:
@@ -180,7 +180,7 @@ dataDefs:
 }
 
 #[test]
-fn an_open_quote_is_told_at_the_quote() {
+fn an_open_quote_is_reported_at_the_quote() {
     for (yaml, place) in [
         ("foo: 'abc", "1:6"),
         ("foo: 'abc\n", "1:6"),
@@ -198,7 +198,7 @@ fn an_open_quote_is_told_at_the_quote() {
 }
 
 #[test]
-fn a_quote_that_the_next_one_closes() {
+fn a_quote_closed_by_a_later_one_is_reported() {
     check_raw(
         r"
 a: { b: 'c }
@@ -219,7 +219,7 @@ a: 'b' c
 }
 
 #[test]
-fn a_quoted_text_of_several_lines_is_indented() {
+fn a_quoted_text_of_several_lines_must_be_indented() {
     check_raw(
         r#"
 a: "b
@@ -232,7 +232,7 @@ c"
 }
 
 #[test]
-fn an_unknown_escape() {
+fn an_unknown_escape_is_reported() {
     check(
         r#"
 dataDefs:
@@ -245,7 +245,7 @@ dataDefs:
 }
 
 #[test]
-fn a_line_out_of_place() {
+fn a_wrong_indentation_is_reported() {
     check(
         r"
 dataDefs:
@@ -260,7 +260,7 @@ dataDefs:
 }
 
 #[test]
-fn a_missing_colon() {
+fn a_missing_colon_is_reported() {
     check(
         r"
 dataDefs:
@@ -274,7 +274,7 @@ dataDefs:
 }
 
 #[test]
-fn a_missing_comma() {
+fn a_missing_comma_is_reported() {
     check(
         r"
 dataDefs:
@@ -287,7 +287,7 @@ dataDefs:
 }
 
 #[test]
-fn a_text_that_needs_quotes() {
+fn a_text_without_needed_quotes_is_reported() {
     check(
         r"
 dataDefs:
@@ -300,7 +300,7 @@ dataDefs:
 }
 
 #[test]
-fn two_documents() {
+fn only_the_first_document_is_read() {
     check_raw(
         r"
 ---
@@ -317,7 +317,7 @@ anything: [
 }
 
 #[test]
-fn the_end_of_the_file_is_shown_where_there_is_text() {
+fn an_error_at_the_end_of_the_file_is_shown_at_the_last_text() {
     check_raw(
         r"
 dataDefs: { d: [

@@ -1,4 +1,4 @@
-//! Parser events to nodes, without recursion over the input.
+//! Builds nodes from parser events, without recursion over the input.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use super::{ScalarType, Variables, YamlEntry, YamlKind, YamlNode, scalar_type, s
 use crate::findings::Findings;
 use crate::text::{Span, Text};
 
-/// Deepest nesting; definitions need ten. Later stages recurse on nodes and rely on it.
+/// Deepest nesting. Definitions need ten levels; later stages recurse over nodes and rely on it.
 const DEPTH_MAX: usize = 64;
 
-/// Nodes of one directory, copies made by aliases included.
+/// Most nodes of one directory, including the copies that aliases make.
 const NODES_MAX: usize = 1_000_000;
 
-/// How many nodes the files may still have.
+/// Number of nodes that the files may still use.
 #[derive(Debug)]
 pub(crate) struct NodeBudget(usize);
 
@@ -26,11 +26,11 @@ impl Default for NodeBudget {
     }
 }
 
-/// The file had a problem that makes the rest of it unreadable; the problem is noted.
+/// The file has an error, already reported, that makes the rest of it unreadable.
 #[derive(Debug)]
 pub(crate) struct Unreadable;
 
-/// Reads the first document of a file; `None` when there is nothing in it.
+/// Reads the first document of a file. `None` if it is empty.
 pub(crate) fn parse(
     file: u32,
     budget: &mut NodeBudget,
@@ -60,7 +60,7 @@ pub(crate) fn parse(
     for event in Parser::new_from_str_with_options(text, settings) {
         let (event, span) = match event {
             Ok(found) => found,
-            // What comes after the first document is not read, so it may be anything.
+            // Text after the first document is not read, so errors there do not count.
             Err(_) if first_ended => break,
             Err(error) => {
                 builder.report(&error, read_to);
@@ -95,12 +95,12 @@ struct NodeBuilder<'b, 's> {
     findings: &'b mut Findings<'s>,
     open: Vec<OpenCollection>,
     anchors: HashMap<usize, YamlNode>,
-    /// End of what has been read, in bytes.
+    /// End of the part that was read, in bytes.
     end: usize,
     root: Option<YamlNode>,
 }
 
-/// A collection whose end has not come yet.
+/// A list or mapping whose end was not read yet.
 struct OpenCollection {
     at: Span,
     anchor: usize,
@@ -113,9 +113,9 @@ enum OpenContent {
 }
 
 enum PendingKey {
-    /// A key and whether it is an unquoted `<<`.
+    /// A key, and whether it is an unquoted `<<`.
     Named(Text, bool),
-    /// A list or mapping as key, already reported.
+    /// A list or mapping as a key, which is reported.
     Bad,
 }
 
@@ -169,9 +169,9 @@ impl NodeBuilder<'_, '_> {
         }
     }
 
-    /// Warns of a text that YAML cuts off at ` #`.
+    /// Warns of a text that YAML ends at ` #`.
     fn check_comment(&mut self, text: &str, at: Span) {
-        // Only what follows at once is looked at, whatever the length of the line.
+        // Only the text right after the scalar counts, however long the line is.
         let rest = self.text.get(self.end..).unwrap_or_default();
         let comment = rest.trim_start_matches([' ', '\t']);
         if !comment.starts_with('#') || comment.len() == rest.len() {
@@ -222,7 +222,7 @@ impl NodeBuilder<'_, '_> {
         self.place(YamlNode { at: open.at, kind }, open.anchor, false)
     }
 
-    /// Puts a complete node where it belongs.
+    /// Adds a complete node to the innermost open collection.
     fn place(&mut self, mut node: YamlNode, anchor: usize, merges: bool) -> Result<(), Unreadable> {
         if anchor != 0 {
             self.charge(weight(&node), node.at)?;
@@ -279,7 +279,7 @@ impl NodeBuilder<'_, '_> {
         self.place(copy, 0, false)
     }
 
-    /// Resolves merge keys and reports keys that stand twice; the first one stays.
+    /// Resolves merge keys, and reports duplicate keys. The first of them counts.
     fn mapping(&mut self, pairs: Vec<MappingPair>) -> Vec<YamlEntry> {
         let mut places: HashMap<String, Span> = HashMap::with_capacity(pairs.len());
         let mut kept = Vec::with_capacity(pairs.len());
@@ -304,7 +304,7 @@ impl NodeBuilder<'_, '_> {
                 continue;
             }
             for entry in self.merged(pair) {
-                // The mapping's own keys win over merged ones, earlier merges over later ones.
+                // Keys of the mapping win over merged ones, and earlier merges over later ones.
                 if !places.contains_key(&entry.key.text) {
                     places.insert(entry.key.text.clone(), entry.key.at);
                     entries.push(entry);
@@ -355,7 +355,7 @@ impl NodeBuilder<'_, '_> {
         Unreadable
     }
 
-    /// Notes what the parser stumbled over; everything up to `read_to` was in order.
+    /// Reports an error of the parser. The text up to `read_to` was read without error.
     fn report(&mut self, error: &ScanError, read_to: usize) {
         let at = self.span(*error.marker(), *error.marker());
         let to = error.marker().byte_offset().unwrap_or(read_to);
@@ -367,7 +367,7 @@ impl NodeBuilder<'_, '_> {
         self.findings.error(self.within(at), message, help);
     }
 
-    /// A place that has a source line: the end of the file is shown at the last one that has text.
+    /// A position with a source line: the end of the file moves to the last line that has text.
     fn within(&self, at: Span) -> Span {
         let lines = self.text.lines().enumerate();
         let last = lines.filter(|(_, line)| !line.trim().is_empty()).last();
@@ -405,7 +405,7 @@ fn is_text(tag: &Tag) -> bool {
     tag.is_yaml_core_schema_tag("str") || tag.original() == "!"
 }
 
-/// What a tree costs; keys count, as they take memory too.
+/// The cost of a node and everything in it, keys included.
 fn weight(node: &YamlNode) -> usize {
     match &node.kind {
         YamlKind::Scalar(text, _) => text_weight(text),
@@ -417,7 +417,7 @@ fn weight(node: &YamlNode) -> usize {
     }
 }
 
-/// A long text counts as several nodes, else an alias could copy it without end.
+/// The cost of a text. A long one costs more, so aliases cannot copy it without limit.
 fn text_weight(text: &str) -> usize {
     1 + text.len() / 64
 }

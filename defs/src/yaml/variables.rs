@@ -1,4 +1,4 @@
-//! `${NAME}` and `${NAME:-default}` in scalars, filled from the environment.
+//! Replaces `${NAME}` and `${NAME:-default}` in scalars by environment variables.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,31 @@ use crate::findings::Findings;
 use crate::text::Span;
 use crate::yaml::shorten;
 
-/// Where variables come from, and the secrets among those that were used.
+/// The source of variables, and the secret ones that were used.
 #[derive(Debug)]
 pub(crate) struct Variables {
     lookup: fn(&str) -> Option<String>,
-    /// Names and values that must not be shown.
+    /// Names and values of secret variables, which must not be shown.
     pub(crate) secrets: BTreeMap<String, String>,
 }
 
-/// What `${` may mean in a text beside a variable.
+/// How to read a `${` that does not start a valid variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DollarSyntax {
-    /// Nothing: a malformed variable is a problem.
+    /// A malformed variable is an error.
     Variables,
-    /// JavaScript has `${...}` of its own, so only what is a variable counts.
+    /// It belongs to JavaScript, which uses `${...}` in template literals.
     Script,
 }
 
 impl Variables {
-    /// Variables that are looked up by a function.
+    /// Variables from a lookup function.
     pub(crate) fn new(lookup: fn(&str) -> Option<String>) -> Self {
         Self { lookup, secrets: BTreeMap::new() }
     }
 
-    /// The text with every variable filled; `None` when there is none in it. A missing one is a
-    /// problem, and stays as it is written.
+    /// The text with every variable replaced; `None` if it has none. A missing variable is reported
+    /// and stays as written.
     pub(crate) fn fill(
         &mut self,
         text: &str,
@@ -54,9 +54,9 @@ impl Variables {
             }
             let (body, name, default) = match found {
                 Ok(found) => found,
-                Err(slip) => {
+                Err(mistake) => {
                     if dollars == DollarSyntax::Variables {
-                        let (message, help) = slip.words();
+                        let (message, help) = mistake.message_and_help();
                         findings.broken_value(at, message, help);
                     }
                     filled.push_str(&rest[..start + 2]);
@@ -67,7 +67,7 @@ impl Variables {
             any = true;
             rest = &inside[body.len() + 1..];
             filled.push_str(before);
-            // As in a shell, an empty variable has its default too.
+            // As in a shell, `:-` also replaces an empty variable.
             let value = (self.lookup)(name)
                 .filter(|value| !value.is_empty() || default.is_none())
                 .or_else(|| default.map(str::to_owned));
@@ -102,7 +102,7 @@ impl Variables {
     }
 }
 
-/// What is wrong with a `${`.
+/// A malformed variable.
 enum VariableMistake<'t> {
     Open(&'t str),
     Default(&'t str, &'t str),
@@ -111,7 +111,7 @@ enum VariableMistake<'t> {
 }
 
 impl VariableMistake<'_> {
-    fn words(&self) -> (String, String) {
+    fn message_and_help(&self) -> (String, String) {
         const LITERAL: &str = "for a literal `${` write `$${`";
         match self {
             Self::Open(name) => (
@@ -134,7 +134,7 @@ impl VariableMistake<'_> {
     }
 }
 
-/// What stands between the braces, the name in it, and its default.
+/// Splits the text after `${`: the text between the braces, the name, and the default.
 fn variable(inside: &str) -> Result<(&str, &str, Option<&str>), VariableMistake<'_>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

@@ -1,4 +1,4 @@
-//! Mistakes in short forms: one slip, one problem, at its place, with words that lead to the fix.
+//! Each mistake in a short form causes one problem, at its position, with help that fixes it.
 
 use crate::testing::{problems_of, rendered};
 use crate::{DefsOptions, from_str};
@@ -8,7 +8,7 @@ fn group(rest: &str) -> String {
     problems_of(&format!("groups:\n  a:\n    urls: https://a.example/\n{rest}"))
 }
 
-/// The problems of a field with this behind its name.
+/// The problems of a field with this value.
 fn field(value: &str) -> String {
     group(&format!("    fields:\n      t: {value}\n"))
 }
@@ -45,7 +45,7 @@ groups:
 }
 
 #[test]
-fn a_forgotten_group() {
+fn keys_outside_a_group_are_reported() {
     assert_eq!(
         problems_of("urls: https://a.example/\nblock: li\nfields: { t: h1 }\n"),
         "1:1 `urls` is a key of a group, but it stands at the top level [move it into a group: \
@@ -73,7 +73,7 @@ fn a_forgotten_group() {
 }
 
 #[test]
-fn queries_that_are_none() {
+fn malformed_queries_are_reported() {
     for (value, expected) in [
         ("a@href", "5:10 a space is missing before `@` [write `a @href`]\n"),
         ("a @", "5:10 the name of an attribute is missing after `@` [write `a @href`]\n"),
@@ -131,7 +131,7 @@ fn queries_that_are_none() {
 }
 
 #[test]
-fn addresses_and_links_that_are_none() {
+fn malformed_addresses_and_links_are_reported() {
     const FORMS: &str =
         "[write `[1-100]`, `[001-100]` or `[0-100:20]`; for a plain bracket write `%5B`]\n";
     for bad in ["1-", "-1-3", "1-3:-1", "a-c", "1..3"] {
@@ -165,7 +165,7 @@ fn addresses_and_links_that_are_none() {
 }
 
 #[test]
-fn variables_that_are_none() {
+fn malformed_variables_are_reported() {
     let plain = "for a literal `${` write `$${`";
     for (value, message, help) in [
         ("${N-d}", "a default is written after `:-`, as in `${N:-...}`", "write `${N:-d}`; "),
@@ -194,7 +194,7 @@ fn variables_that_are_none() {
 }
 
 #[test]
-fn lines_that_do_not_fit() {
+fn misplaced_lines_are_reported() {
     let start = "groups:\n  a:\n";
     assert_eq!(
         problems_of(&format!("{start}    urls https://a.example/\n    fields: {{ t: h1 }}\n")),
@@ -212,7 +212,7 @@ fn lines_that_do_not_fit() {
 }
 
 #[test]
-fn what_cannot_stand_together() {
+fn keys_that_exclude_each_other_are_reported() {
     assert_eq!(
         group("    block: { json: '$.a[*]' }\n    fields: { t: { selector: h1 }, u: v }\n"),
         "5:20 `selector` finds nothing on a page that is JSON [write `json: ...`; `$` is the block]\n"

@@ -1,4 +1,4 @@
-//! `startSequence`: which groups wait for which.
+//! Tests the order that `startSequence` gives to groups.
 
 use crate::{DefsOptions, from_str};
 
@@ -21,14 +21,14 @@ taskGroups:
 }
 
 #[test]
-fn one_number_for_all_is_no_order() {
+fn the_same_number_for_all_groups_is_no_order() {
     let text = "groups: { a: { urls: https://a.example/, fields: { t: h1 }, startSequence: 5 } }";
     let defs = from_str("a.yml", text, &DefsOptions::default()).unwrap().defs;
     assert!(defs.start_order().is_empty());
 }
 
 #[test]
-fn what_is_no_number_is_told_once() {
+fn a_wrong_number_is_reported_once() {
     for text in [
         "groups: { a: { urls: https://a.example/, sitemap: https://a.example/s.xml, \
          fields: { t: h1 }, startSequence: -1 } }",

@@ -1,4 +1,4 @@
-//! Short forms, records, links and variables, as a person sees them.
+//! Tests short forms, records, links and variables.
 
 use crate::testing::{check_raw, rendered};
 use crate::{Defs, DefsOptions, PageColumn, StepKind, Text, from_str};
@@ -40,7 +40,7 @@ groups:
 }
 
 #[test]
-fn classic_and_short_forms_mix() {
+fn classic_and_short_forms_can_be_mixed() {
     let defs = loaded(
         r"
 locatorGroups: { a: { locators: [ https://a.example/, { name: b, url: https://b.example/ } ] } }
@@ -59,7 +59,7 @@ groups: { b: { fields: { name: h2 }, output: names.jsonl } }
 }
 
 #[test]
-fn sitemaps_are_groups_of_their_own() {
+fn each_sitemap_becomes_a_group() {
     let defs = loaded(
         r"
 groups:
@@ -76,7 +76,7 @@ groups:
 }
 
 #[test]
-fn mistakes_in_short_forms() {
+fn mistakes_in_short_forms_are_reported() {
     check_raw(
         r"
 groups:
@@ -118,7 +118,7 @@ groups:
 }
 
 #[test]
-fn variables_come_from_outside() {
+fn variables_come_from_the_lookup_function() {
     let variable = |name: &str| match name {
         "START" => Some("https://a.example/".to_owned()),
         "PAGES" => Some("5".to_owned()),
@@ -148,7 +148,7 @@ groups:
 }
 
 #[test]
-fn mistakes_that_yaml_makes_easy() {
+fn mistakes_with_yaml_syntax_are_explained() {
     let group = |rest: &str| format!("groups:\n  a:\n    urls: https://a.example/\n{rest}");
     let problems = |rest: &str| crate::testing::problems_of(&group(rest));
     assert_eq!(
