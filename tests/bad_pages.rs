@@ -1,11 +1,11 @@
-//! Pages and scripts that would eat the machine: that job fails with its reason, others finish.
+//! Pages and scripts that would use up the machine. Their job fails with a reason, other jobs finish.
 
 use serde_json::json;
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, job_with, titled};
 
-/// Runs a bad page beside a good one; gives the reason why the bad one failed.
+/// Runs a bad page beside a good one and returns the reason why the bad one failed.
 fn reason(bad: &str, data_def: &str, task: &str, settings: &[&str], good: &str) -> String {
     let locators = [("bad", "bad.html"), ("good", "good.html")];
     let work = Workdir::with_defs(&job_with(&locators, task, data_def));
@@ -63,7 +63,7 @@ fn deep_nesting_below_the_limit_works_in_css_and_xpath() {
     }
 }
 
-/// An item whose script turns bad on the bad page.
+/// A dataDef whose item script runs `body` on the bad page.
 fn scripted(body: &str) -> String {
     format!(
         "query: {{ block: body, selector: h1 }}\nitems:\n  - item:\n      name: title\n      script: \
@@ -92,7 +92,7 @@ fn an_item_script_that_recurses_endlessly_fails_the_page() {
     check(&["stack"], &reason("<h1>x</h1>", &data_def, "", &[], GOOD).to_lowercase());
 }
 
-/// Turns bad on the bad page, too, as a step of its own.
+/// A script step that never ends on the bad page.
 const STEP: &str = "
 function execute(data) {
   if (data.getItems().get(0).getName() == 'bad') { for (;;) {} }

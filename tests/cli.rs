@@ -1,4 +1,4 @@
-//! What a person types and reads: every command, every exit code, word for word.
+//! Commands, their output and their exit codes, compared word for word.
 
 mod check;
 mod data_dir;

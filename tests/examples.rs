@@ -1,11 +1,11 @@
-//! Every example is checked and run by the real binary; its rows are compared with `expected.csv`.
+//! Checks and runs every example with the real binary and compares its rows with `expected.csv`.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Pages of the examples are named from here.
+/// The working directory: examples name their pages relative to it.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 #[test]
@@ -21,7 +21,7 @@ fn every_example_gives_the_rows_it_promises() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Names of the folders that say what they give.
+/// The folders of examples that have an `expected.csv`.
 fn examples() -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(Path::new(ROOT).join("examples"))? {
@@ -34,7 +34,7 @@ fn examples() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What is wrong with one example, if anything is.
+/// The problem of an example, or `None` if it gives the expected rows.
 fn trouble_with(example: &str) -> io::Result<Option<String>> {
     let defs = format!("examples/{example}");
     let check = spoonbill(&["check", &defs])?;
@@ -64,7 +64,7 @@ fn spoonbill(arguments: &[&str]) -> io::Result<Output> {
     Command::new(env!("CARGO_BIN_EXE_spoonbill")).args(arguments).current_dir(ROOT).output()
 }
 
-/// All files of a folder and of the folders in it: appenders may have several.
+/// All files below a folder, since an example may write several.
 fn files_below(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -78,14 +78,14 @@ fn files_below(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Order of rows is not promised, their number is.
+/// The lines of a text, sorted, because the order of rows is not guaranteed.
 fn sorted(text: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort_unstable();
     lines
 }
 
-/// Lines of sorted texts that only one of them has: `-` is missing, `+` is too much.
+/// The lines that only one of two sorted texts has: `-` is missing, `+` is unexpected.
 fn difference(expected: &[&str], found: &[&str]) -> Option<String> {
     let (mut expected, mut found) = (expected.iter().peekable(), found.iter().peekable());
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! The real binary, killed at random instants and at every named point, its power cut, its files
-//! damaged, its disk full: the rows are those of an undisturbed run, or it is refused with words.
+//! A single process that is killed at random times and at every named point, with power cuts, damaged
+//! files and full disks. The rows are those of an undisturbed run, or an error names what is wrong.
 
 mod again;
 mod damage;

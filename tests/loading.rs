@@ -1,4 +1,4 @@
-//! Pages from sites that misbehave: what is tried again, what is given up, who has to wait.
+//! Sites that misbehave: which requests are retried, which pages fail, and which hosts get a pause.
 
 mod faults;
 mod on_error;

@@ -1,4 +1,4 @@
-//! Rows with named columns, from definitions to files, and what is told when they are not as wished.
+//! Rows with named columns, from definitions to files, and the reports about values that do not fit.
 
 mod expectations;
 mod fields;

@@ -1,4 +1,4 @@
-//! Signals in the middle of a run: it ends as asked, and goes on later as if nothing had been.
+//! Signals in the middle of a run. The run ends in order, and the next command continues it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::harness::{Response, Running, Site, Workdir, wait_until};
 const PAGES: usize = 24;
 const AT_ONCE: &str = "loader.fetch.parallelism=4";
 
-/// A site whose pages from number `quick` on take a second, and definitions of them all. So there is
+/// A site whose pages from number `quick` on take a second, and definitions for all pages. This leaves
 /// time for a signal in the middle of the run, on a busy machine too.
 fn slow_site(quick: usize) -> (Site, Workdir) {
     let site = Site::start();
@@ -37,7 +37,7 @@ fn all_rows() -> Vec<String> {
     (0..PAGES).map(|n| format!("n{n:02}|g|title|page {n:02}")).collect()
 }
 
-/// How often each page was asked for.
+/// The number of requests for each page.
 fn visits(site: &Site) -> BTreeMap<String, usize> {
     let mut visits = BTreeMap::new();
     for hit in site.log() {
@@ -46,14 +46,14 @@ fn visits(site: &Site) -> BTreeMap<String, usize> {
     visits
 }
 
-/// The file that the interrupted run left: whole rows of the set, each once.
+/// Checks that the file of an interrupted run has only complete rows, each once. Returns their number.
 fn assert_whole_rows(work: &Workdir) -> usize {
     let text = work.read("output/latest/data.txt");
     assert!(text.is_empty() || text.ends_with('\n'), "half a row: {text:?}");
     let rows = work.latest();
     let mut distinct = rows.clone();
     distinct.dedup();
-    assert_eq!(rows, distinct, "a row twice");
+    assert_eq!(rows, distinct, "a row is there twice");
     let all = all_rows();
     assert!(rows.iter().all(|row| all.contains(row)), "{rows:?}");
     rows.len()
@@ -66,7 +66,7 @@ fn started(work: &Workdir, site: &Site, settings: &[&str], pages: usize) -> Runn
     running
 }
 
-/// One signal in the middle, then a run to the end.
+/// Sends a signal in the middle of a run and then runs to the end.
 fn drained_by(signal: &str, code: i32) {
     let (site, work) = slow_site(5);
     let running = started(&work, &site, &[AT_ONCE], 7);
@@ -77,7 +77,7 @@ fn drained_by(signal: &str, code: i32) {
     let report = work.report();
     assert_eq!(report["finishReason"], "cancelled");
     let rows = assert_whole_rows(&work);
-    // Whatever was in flight was finished: every page that was asked for gave its row.
+    // Requests in flight were finished, so every page that was asked for has a row.
     assert_eq!(rows, site.log().len());
     assert_eq!(report["jobs"]["done"], rows);
     assert_eq!(report["jobs"]["pending"], PAGES - rows);
@@ -89,7 +89,11 @@ fn drained_by(signal: &str, code: i32) {
     assert!(ending.stderr.contains("continued"), "{}", ending.stderr);
     assert_eq!(work.latest(), all_rows());
     assert!(visits(&site).values().all(|count| *count == 1), "{:?}", visits(&site));
-    assert_eq!(work.list("output"), ["2020Jul01-102005", "latest"], "the same folder");
+    assert_eq!(
+        work.list("output"),
+        ["2020Jul01-102005", "latest"],
+        "the run continued in another folder"
+    );
 }
 
 #[test]
@@ -113,8 +117,8 @@ fn a_second_signal_does_not_wait_for_jobs_in_flight() {
     let mut running = work.start_run(&settings);
     wait_until("the silent page is asked for", || site.hits("/1") == 1);
     running.signal("INT");
-    wait_until("a second one is heeded", || {
-        // The first has been heeded when no job is taken any more; there is no other sign.
+    wait_until("the second signal ends the process", || {
+        // Nothing shows that the process has handled the first signal, so the second one is repeated.
         running.signal_if_there("TERM");
         running.has_ended()
     });
@@ -160,7 +164,7 @@ fn repeated_kills_lose_no_row_and_write_no_row_twice() {
     assert_eq!(work.latest(), all_rows());
     let visits = visits(&site);
     for (page, count) in written {
-        assert_eq!(visits[&page], count, "{page} was in the file and is loaded again");
+        assert_eq!(visits[&page], count, "{page} was loaded again though its row was in the file");
     }
     assert_eq!(work.report()["jobs"]["done"], PAGES);
     assert_eq!(work.report()["rows"]["d"], PAGES);
@@ -174,7 +178,7 @@ fn a_half_row_after_a_kill_is_removed() {
     running.signal("KILL");
     assert_eq!(running.end().code, 137);
     pages_take(&site, PAGES, Duration::ZERO);
-    // As if the machine had written half a row more than the ledger knows.
+    // As if the process had written half a row that the ledger does not know.
     let path = work.path("output/latest/data.txt");
     let torn = fs::read_to_string(&path).unwrap() + "n23|g|ti";
     fs::write(&path, torn).unwrap();
@@ -217,7 +221,7 @@ fn a_pending_retry_after_does_not_delay_the_shutdown() {
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
     let settings = ["loader.retryAfter.max=1h", "shutdown.timeout=1h"];
     let running = started(&work, &site, &settings, 1);
-    // Whether the answer is in the ledger by now or still under way: nobody waits for 50 minutes.
+    // Whether the ledger has the answer or not, the process must not wait for 50 minutes.
     running.signal("INT");
     let ending = running.end();
     assert_eq!(ending.code, 130, "{ending:?}");
@@ -244,26 +248,26 @@ fn a_signal_after_the_last_page_changes_nothing() {
     let running = started(&work, &site, &[], 1);
     running.signal("INT");
     let ending = running.end();
-    // All the work there was had been taken, and was finished: there is nothing to continue.
+    // The only job was in flight and was finished, so there is nothing to continue.
     assert_eq!(ending.code, 0, "{ending:?}");
     assert_eq!(work.report()["finishReason"], "finished");
     assert_eq!(work.latest(), ["a|g|title|x"]);
     assert_eq!(work.run(&[]).code, 0);
-    assert_eq!(site.hits("/"), 2, "the next run is a new one");
+    assert_eq!(site.hits("/"), 2, "the next run must load the page again");
 }
 
 #[test]
 fn a_signal_during_startup_ends_with_its_exit_code() {
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
         let (site, work) = slow_site(PAGES);
-        // Settings that come from a pipe to which nobody writes take for ever to be read.
+        // Reading settings from a pipe without a writer never ends.
         let made = Command::new("mkfifo").arg(work.path("settings.yml")).status().unwrap();
         assert!(made.success());
         let mut running = work.start(&["run", "defs", "--config", "settings.yml"]);
-        wait_until("signals are heard", || running.catches_term());
+        wait_until("the process handles signals", || running.catches_term());
         running.signal(signal);
-        assert!(running.ends_within(DEADLINE), "it reads on");
+        assert!(running.ends_within(DEADLINE), "the process does not end");
         assert_eq!((running.code(), running.was_killed()), (Some(code), false));
-        assert!(site.log().is_empty() && !work.exists("data"), "nothing was begun");
+        assert!(site.log().is_empty() && !work.exists("data"), "a run began");
     }
 }

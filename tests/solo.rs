@@ -1,4 +1,4 @@
-//! Definitions to rows: everything that no example of the classic sets pins down.
+//! From definitions to rows: everything that the examples do not cover.
 
 mod charsets;
 mod links;

@@ -1,4 +1,4 @@
-//! `check`: every problem of every file at once, and nothing written.
+//! `check` reports all problems of all files at once and writes nothing.
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, titled};
@@ -12,7 +12,7 @@ fn check_accepts_sound_definitions() {
     --- stderr
     ok: 2 locators in 1 group, 1 task, 1 data definition
     "#);
-    assert_eq!(work.list("."), [".logs", "defs"], "nothing is written");
+    assert_eq!(work.list("."), [".logs", "defs"], "check wrote a file");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn check_reports_all_problems_of_two_files() {
     "#);
 }
 
-/// Sound in form and names, wrong in everything that is looked at later.
+/// Definitions whose structure and names are right, with errors in queries, scripts and plugins.
 const DEEPER: &str = r#"locatorGroups:
   g: { locators: [ { name: acme, url: acme.html } ] }
 taskGroups:
@@ -403,7 +403,7 @@ fn a_run_prints_the_problems_of_check_and_writes_nothing() {
     let check = work.spoonbill(&["check", "defs"]);
     let run = work.run(&[]);
     assert_eq!((run.code, &run.stdout, &run.stderr), (3, &check.stdout, &check.stderr));
-    assert_eq!(work.list("."), [".logs", "defs"], "no data, no output");
+    assert_eq!(work.list("."), [".logs", "defs"], "the run wrote a file");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The data directory: one process at a time, one run at a time, nothing lost when output fails.
+//! The data directory: one process and one run at a time, and no row lost when output fails.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
 use crate::harness::{Gate, Response, Running, Site, Workdir, wait_until};
 
-/// A run that hangs on a silent page.
+/// A run that waits for a page that never answers.
 fn hanging(work: &Workdir, site: &Site) -> Running {
     let before = site.hits("/silent");
     let running = work.start_run(&[]);
@@ -39,7 +39,7 @@ fn a_directory_in_use_is_refused() {
     "#);
     assert_eq!(work.spoonbill(&["failed"]).code, 10);
     assert_eq!(site.hits("/silent"), 1);
-    // Another directory is free.
+    // Another data directory can be used meanwhile.
     work.write("page.html", titled("x"));
     work.write("other/job.yml", job(&[("acme", "page.html")], TITLE));
     let other = ["run", "other", "--data-dir", "data2", "--output", "output2"];
@@ -130,13 +130,13 @@ fn unwritable_output_keeps_the_rows_for_the_next_run() {
         memory  [memory] MB at most
     "#);
     assert_eq!(work.latest(), ["acme|g|title|kept"]);
-    assert_eq!(site.log().len(), 1, "the page is not fetched again for it");
-    // And the run after that is a new one.
+    assert_eq!(site.log().len(), 1, "the page was loaded again");
+    // The run after that is a new one.
     assert_eq!(work.rows(&[]), ["acme|g|title|kept"]);
     assert_eq!(site.log().len(), 2);
 }
 
-/// A task with an appender of the default kind and one with a file of its own.
+/// A task with two appenders: one to the output folder and one to another file.
 fn two_appenders(second: &Path) -> String {
     let encoder = "plugins: [ plugin: { name: c, class: csv } ]";
     let plugins = format!(
@@ -161,7 +161,7 @@ fn a_failing_appender_does_not_affect_another_one() {
     assert_eq!(work.lines("output/latest/a.txt"), ["p,g,title,x"]);
     fs::remove_file(work.path("blocked")).unwrap();
     assert_eq!(work.run(&[]).code, 0);
-    assert_eq!(work.lines("output/latest/a.txt"), ["p,g,title,x"], "not written twice");
+    assert_eq!(work.lines("output/latest/a.txt"), ["p,g,title,x"], "the row was written twice");
     assert_eq!(work.lines("blocked/deep/2020Jul01-102005/b.txt"), ["p,g,title,x"]);
 }
 
@@ -194,7 +194,7 @@ fn a_ledger_that_cannot_grow_fails_the_run_and_loses_no_row() {
     let locators: Vec<(&str, &str)> = locators.iter().map(|(name, url)| (&**name, *url)).collect();
     let work = Workdir::with_defs(&job(&locators, data_def));
     work.write("page.html", titled("x"));
-    // No file may grow beyond half a megabyte; the rows are more than one.
+    // No file may grow beyond half a megabyte, and the rows need more than one.
     let limited = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" run defs --report report.json";
     let binary = env!("CARGO_BIN_EXE_spoonbill");
     let ending = work.start_program("sh", &["-c", limited, binary], &[]).end();

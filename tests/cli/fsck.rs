@@ -1,9 +1,9 @@
-//! `fsck`: a data directory that is whole, and one that is not.
+//! `fsck` on sound and on damaged data directories.
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, titled};
 
-/// Changes the ledger's file behind its back.
+/// Changes a database of the data directory directly.
 fn tamper(work: &Workdir, file: &str, sql: &str) {
     let connection = rusqlite::Connection::open(work.path(file)).unwrap();
     assert!(connection.execute(sql, []).unwrap() > 0);

@@ -1,4 +1,4 @@
-//! `init`: a starter that runs offline, and definitions proposed from samples.
+//! `init`: a starter project that runs offline, and definitions proposed from samples.
 
 use crate::harness::{Site, Workdir};
 
@@ -13,7 +13,7 @@ const DETAIL: &str = r#"<html><body><h1>Red lamp</h1><table><tr><th>Weight</th><
 <tr><th>SKU</th><td>L-7</td></tr></table>
 <script type="application/ld+json">{"@type":"Product","brand":{"name":"Lumen"}}</script></body></html>"#;
 
-/// The rows that `try` prints, as `name=value` with `|` between.
+/// The rows that `try` prints, as `name=value` separated by `|`.
 fn tried(work: &Workdir, page: &str, defs: &str) -> Vec<String> {
     let ending = work.spoonbill(&["try", page, "--defs", defs]);
     assert_eq!(ending.code, 0, "{ending:?}");
@@ -57,7 +57,7 @@ fn init_never_overwrites_a_file() {
     let ending = work.spoonbill(&["init", "mine"]);
     assert_eq!(ending.code, 2, "{ending:?}");
     assert!(ending.stderr.contains("`mine/pages/rye.html` exists already"), "{}", ending.stderr);
-    assert_eq!(work.list("mine"), ["pages"], "nothing else was written");
+    assert_eq!(work.list("mine"), ["pages"], "init wrote another file");
     work.write("shop.html", SHOP);
     work.write("two/shop.yml", "groups: {}");
     let samples = ["init", "two", "--url", "shop.html", "--sample", "Red lamp"];
@@ -99,7 +99,7 @@ fn a_list_is_proposed_from_samples_of_one_item() {
 
     arguments[1] = "again";
     assert_eq!(work.spoonbill(&arguments).code, 0);
-    assert_eq!(work.read("again/shop.yml"), first, "the same samples give the same file");
+    assert_eq!(work.read("again/shop.yml"), first, "the same samples gave another file");
 }
 
 #[test]

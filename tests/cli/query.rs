@@ -1,4 +1,4 @@
-//! `query`: one query on a page, JSON strings out.
+//! `query` runs one query on a page and prints JSON strings.
 
 use crate::harness::{Response, Site, Workdir};
 

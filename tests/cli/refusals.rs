@@ -1,12 +1,11 @@
-//! What is not the run that was begun is refused, with the names of what differs; what makes no
-//! sense is refused as such.
+//! A run is not continued with other definitions or settings. The error names what differs.
 
 use std::fs;
 
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
 use crate::harness::{Response, Site, Workdir, wait_until};
 
-/// A run of these definitions, stopped while it waits for its first page.
+/// A run that was stopped while it waited for its first page.
 fn unfinished(defs: impl FnOnce(&Site) -> String, more: &[(&str, &str)]) -> (Site, Workdir) {
     let site = Site::start();
     site.recovers("/silent", 1, Response::silence(), Response::html(titled("x")));
@@ -39,7 +38,7 @@ fn a_refusal_names_the_changed_setting_with_both_values() {
     let words = "setting `runDateTimeText` was `2020-07-01T10:20:05.000+0000` and is not set";
     assert!(ending.code == 3 && ending.stderr.contains(words), "{ending:?}");
     assert_eq!(site.hits("/silent"), 1);
-    // What does not decide the rows may change.
+    // Settings that do not affect the rows may change.
     assert_eq!(work.run(&["loader.fetch.parallelism=3", "job.takeLimit=7"]).code, 0);
 }
 
@@ -101,7 +100,7 @@ fn a_run_that_is_continued_says_so_at_the_start_and_at_the_end() {
         memory  [memory] MB at most
     "#);
     assert_eq!(site.hits("/silent"), 2);
-    assert!(!work.run(&[]).stderr.contains("contin"), "the next run is another one");
+    assert!(!work.run(&[]).stderr.contains("contin"), "the next run was continued");
     let quiet = work.run(&["--quiet"]);
     assert_eq!(quiet.stderr, "");
 }

@@ -1,4 +1,4 @@
-//! `run`, `failed` and `retry`: the report a person reads, and the way on after failures.
+//! `run`, `failed` and `retry`: their reports, and the steps after failures.
 
 use serde_json::Value;
 
@@ -127,8 +127,12 @@ fn failed_jobs_are_listed_and_only_they_are_retried() {
         output  output/2020Jul01-102005/data.txt
         memory  [memory] MB at most
     "#);
-    assert_eq!(site.hits("/good"), 1, "what was done is not done again");
-    assert_eq!(work.latest(), ["down|g|title|up", "good|g|title|good"], "in the same file");
+    assert_eq!(site.hits("/good"), 1, "a finished page was loaded again");
+    assert_eq!(
+        work.latest(),
+        ["down|g|title|up", "good|g|title|good"],
+        "the rows are not in the same file"
+    );
 
     site.page("/gone", titled("back"));
     assert_eq!(work.retry(&[]).code, 0);

@@ -1,4 +1,4 @@
-//! Settings and usage: where values come from, and what mistakes get.
+//! Settings and usage: the sources of values, and the errors for mistakes.
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, job, titled};

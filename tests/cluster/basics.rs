@@ -96,7 +96,7 @@ fn a_worker_joins_takes_jobs_and_leaves() {
     assert_eq!(ending.code, 143, "{ending:?}");
     assert!(
         !ending.stderr.contains("of this data directory"),
-        "a worker has no run of its own: {ending:?}"
+        "a worker continues no run: {ending:?}"
     );
     assert!(share_of(&cluster, 9) > 0, "the worker did no job");
     cluster.all_end_with(0);

@@ -107,7 +107,7 @@ fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
 }
 
 /// Placement decides between nodes that ask within a few milliseconds. On a busy machine they may ask
-/// one after the other, so this repeats the run until the shares are as expected. Without placement
+/// at different times, so this repeats the run until the shares are as expected. Without placement
 /// they would hardly ever be.
 fn in_one_of_some_runs(expected: impl Fn(&[u64]) -> bool, run: impl Fn() -> Vec<u64>) {
     const RUNS: usize = 10;

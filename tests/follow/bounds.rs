@@ -1,4 +1,4 @@
-//! How many pages, and how far: exact, whatever the timing, and through kills.
+//! `maxDepth` and `maxPages`. Both are exact, whatever the timing and in spite of kills.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,8 @@ fn defs(url: &str, rule: &str) -> String {
     )
 }
 
-/// Start to x by a long quick way and a short slow one; y lies behind x.
+/// Two paths lead to page x: a long one with fast pages and a short one with a slow page. Page y follows
+/// x.
 fn two_ways(site: &Site, slow: Duration) {
     let quick = |title: &str, links: &[&str]| Response::html(page(title, links));
     site.answer("/", quick("start", &["/short", "/long1"]));
@@ -38,7 +39,7 @@ fn the_depth_of_a_page_is_that_of_its_shortest_path() {
         assert_eq!(
             skipped(&work),
             json!({ "already known": 1, "links beyond maxDepth": 1 }),
-            "after {slow} ms"
+            "with a page that takes {slow} ms"
         );
     }
 }
@@ -94,7 +95,7 @@ fn a_column_of_depths_does_not_depend_on_which_link_is_found_first() {
     }
 }
 
-/// A site of forty pages that link to each other.
+/// Forty pages that link to each other.
 fn mesh(site: &Site) {
     site.otherwise(|request, _| {
         let number: u32 = request.path[1..].parse().unwrap_or(0);
@@ -137,7 +138,7 @@ fn kills_do_not_change_which_links_are_followed() {
     }
 }
 
-/// Pages that two start pages lead to: who finds one first must not show.
+/// Two start pages lead to the same pages. The rows must not depend on which one is read first.
 #[test]
 fn canonical_rows_of_records_do_not_depend_on_timing() {
     let site = Site::start();

@@ -1,4 +1,4 @@
-//! Which links are followed, and where they lead.
+//! Which links are followed, and how their addresses are resolved.
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ groups:
         })
     );
     let items = work.latest();
-    // The name of a page that is printed is that of the page it was found on.
+    // A row shows the name of the page on which the link was found.
     let start = site.url("/list/1");
     assert!(items.iter().all(|row| row.starts_with(&format!("{start}|item|"))), "{items:?}");
 }
@@ -131,7 +131,7 @@ fn links_are_resolved_against_base_and_the_address_after_redirects() {
     ));
     assert_eq!(titles(&work.rows(&[])), ["a", "c", "moved"]);
     assert_eq!(skipped(&work), json!({ "already known": 1 }));
-    // A saved page still knows where it came from.
+    // A stored page keeps the address after redirects.
     assert_eq!(titles(&work.rows(&[])), ["a", "c", "moved"]);
     assert_eq!(site.log().len() + other.log().len(), 4);
     assert_eq!(work.report()["pages"]["fromStore"], 3);
@@ -204,11 +204,11 @@ fn a_redirect_does_not_widen_the_scope_of_links() {
              }} }} }}\n{TITLES}",
             site.url("/")
         ));
-        // The start page has its true host where it was redirected to.
+        // The host of the start page is the one that it was redirected to.
         assert_eq!(titles(&work.rows(&[])), ["back", "far", "home", "in"], "{scope}");
         assert_eq!(skipped(&work), json!({ format!("links out of scope ({scope})"): 1 }));
         let log = work.run(&["--fresh", "-vv"]).stderr;
-        let told = format!("link not followed link={} reason=", site.url("/farther"));
-        assert!(log.contains(&told), "{log}");
+        let line = format!("link not followed link={} reason=", site.url("/farther"));
+        assert!(log.contains(&line), "{log}");
     }
 }

@@ -1,4 +1,4 @@
-//! `startSequence`: groups that wait for groups.
+//! `startSequence`: groups that wait for other groups.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn a_group_waits_for_those_with_smaller_numbers_and_for_what_they_lead_to() {
             "/list-2" => "<a class=item href=/item-2>2</a>",
             _ => "",
         };
-        // Who came first would be done last.
+        // Without the sequence, the slow list pages would be done last.
         let slow = if request.path.starts_with("/list") { 200 } else { 0 };
         Response::html(format!("<h1>x</h1>{links}")).delay(Duration::from_millis(slow))
     });

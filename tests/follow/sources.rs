@@ -1,4 +1,4 @@
-//! Ranges, files of addresses, sitemaps.
+//! Ranges in addresses, files of addresses and sitemaps.
 
 use serde_json::json;
 
@@ -181,7 +181,7 @@ fn two_locators_of_one_page_give_a_warning_if_links_are_followed() {
     let ending = work.run(&[]);
     assert!(ending.stderr.contains("this page is in the group as `one` already"), "{ending:?}");
     assert_eq!(work.latest(), [format!("one|all|{one}|a")]);
-    // Without links that lead there, each locator is work of its own.
+    // If no links are followed, each locator is a separate job.
     let work = Workdir::with_defs(&defs(&locators));
     assert_eq!(work.rows(&[]).len(), 2);
 }

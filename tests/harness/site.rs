@@ -50,12 +50,12 @@ pub fn pauses_missed(starts: &[Instant], pause: Duration) -> f64 {
     worst.as_secs_f64() / pause.as_secs_f64()
 }
 
-/// How many of the pauses between so many requests may look missed because of a busy machine.
+/// How many pauses may look missed because of a busy machine, in a log of `requests` requests.
 pub fn pauses_missed_max(requests: usize) -> f64 {
     (requests as f64 / 8.0).max(2.0)
 }
 
-/// The fields of a [`Hit`] that are known so far.
+/// The entry of a request in the log while its answer may be incomplete. See [`Hit`].
 struct Seen {
     path: String,
     at: Instant,

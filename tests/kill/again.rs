@@ -1,12 +1,12 @@
-//! `retry` and `replay` killed at every step of theirs that makes something durable, and begun again:
-//! the rows are those of a run in which nothing ever went wrong.
+//! `retry` and `replay`, killed after each step that writes something durable and started again. The
+//! rows are those of a run without failures.
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Ending, Response, Site, Workdir};
 
-/// Pages, of which every third fails at first.
+/// The number of pages. Every third one fails in the first run.
 const PAGES: usize = 12;
-/// Where a process is killed, each at its first and at its third passing.
+/// Points at which a process is killed, each at its first and at its third time.
 const POINTS: [&str; 12] = [
     "store.open.after",
     "store.commit.before",
@@ -47,7 +47,7 @@ fn failed_at_first() -> (Site, Workdir) {
     (site, work)
 }
 
-/// A command with a small journal and rows in canonical order, killed at a point if one is given.
+/// Runs a command with a small journal and rows in canonical order. A point kills it there.
 fn with(work: &Workdir, command: &str, kill: Option<&str>) -> Ending {
     let settings = ["loader.fetch.delay=0", "output.order=canonical", "store.journal.max=2KiB"];
     let mut arguments = vec![command, "defs", "--report", "report.json"];
@@ -56,7 +56,7 @@ fn with(work: &Workdir, command: &str, kill: Option<&str>) -> Ending {
     work.start_with_env(&arguments, &env).end()
 }
 
-fn whole() -> Vec<String> {
+fn complete_rows() -> Vec<String> {
     (0..PAGES).map(|number| format!("n{number:02}|g|title|title {number}")).collect()
 }
 
@@ -74,7 +74,7 @@ fn a_killed_retry_continues() {
             }
             let ending = work.spoonbill(&["fsck"]);
             assert_eq!(ending.code, 0, "{order}: {ending:?}");
-            assert_eq!(work.lines("output/latest/data.txt"), whole(), "{order}");
+            assert_eq!(work.lines("output/latest/data.txt"), complete_rows(), "{order}");
             for number in (0..PAGES).filter(|number| number % 3 != 0) {
                 assert_eq!(site.hits(&path(number)), 1, "{order}: page {number}");
             }
@@ -106,6 +106,6 @@ fn a_killed_replay_starts_again_and_changes_no_output() {
             assert_eq!(work.spoonbill(&["fsck"]).code, 0, "{order}");
         }
     }
-    assert_eq!(site.log().len(), asked, "nothing was fetched");
+    assert_eq!(site.log().len(), asked, "a page was fetched");
     assert!(killed > POINTS.len() as u32, "only {killed} kills");
 }

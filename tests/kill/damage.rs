@@ -1,5 +1,5 @@
-//! Files damaged after a kill: the right rows, or a refusal that names the file; never wrong rows,
-//! never a panic.
+//! Files that are damaged after a kill. The next run writes the right rows or ends with an error that
+//! names the file. It never writes wrong rows and never panics.
 
 use std::path::Path;
 use std::process::Child;
@@ -9,17 +9,17 @@ use super::shop::{self, Dice, Place, sorted, words};
 use super::site::Site;
 use crate::harness::wait_until;
 
-/// Bytes of a journal in which there is more than its head.
+/// A journal with more bytes than this has records behind its head.
 const BEGUN: usize = 1024;
 
-/// Whether a run has come so far that there is something to lose.
+/// Whether the run has written something that damage could destroy.
 fn has_begun(place: &Place) -> bool {
     let journal = std::fs::read(place.data().join("state.journal")).unwrap_or_default();
     place.data().join("state.db").exists()
         && journal.iter().rposition(|byte| *byte != 0) > Some(BEGUN)
 }
 
-/// Places left by a kill in the middle of the run.
+/// A working directory after a kill in the middle of the run.
 fn killed(site: &Site, dice: &mut Dice) -> Place {
     loop {
         let place = Place::new(site, true);
@@ -35,49 +35,49 @@ fn killed(site: &Site, dice: &mut Dice) -> Place {
     }
 }
 
-/// Moves everything from the log into the database, as SQLite does in a longer run.
+/// Moves everything from the WAL into the database, as SQLite does in a longer run.
 fn settle(place: &Place) {
     let connection = rusqlite::Connection::open(place.data().join("state.db")).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Harm {
+enum DamageKind {
     Flip,
     Zero,
     Cut,
 }
 
-/// Harms a file at a random place; tells where.
-fn harm(file: &Path, kind: Harm, dice: &mut Dice) -> Option<usize> {
+/// Damages a file at a random offset and returns the offset.
+fn damage_file(file: &Path, kind: DamageKind, dice: &mut Dice) -> Option<usize> {
     let mut bytes = std::fs::read(file).ok().filter(|bytes| !bytes.is_empty())?;
-    // A journal is zeros behind its records.
+    // A journal has zeros behind its records.
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
     let at = dice.below(used as u64) as usize;
     match kind {
-        Harm::Flip => bytes[at] ^= 1 << dice.below(8),
-        Harm::Zero => {
+        DamageKind::Flip => bytes[at] ^= 1 << dice.below(8),
+        DamageKind::Zero => {
             let end = bytes.len().min(at + 512);
             bytes[at..end].fill(0);
         }
-        Harm::Cut => bytes.truncate(at),
+        DamageKind::Cut => bytes.truncate(at),
     }
     std::fs::write(file, bytes).unwrap();
     Some(at)
 }
 
 #[derive(Debug, Default)]
-struct Outcomes {
+struct DamageOutcomes {
     right: usize,
     refused: usize,
     wrong: Vec<String>,
 }
 
-fn damage(file: &str, seeds: std::ops::Range<u64>) -> Outcomes {
+fn damage(file: &str, seeds: std::ops::Range<u64>) -> DamageOutcomes {
     let site = shop::open();
     let golden = shop::golden(&site);
     let mut dice = Dice(seeds.start);
-    let mut outcomes = Outcomes::default();
+    let mut outcomes = DamageOutcomes::default();
     let mut left = killed(&site, &mut dice);
     for seed in seeds {
         let mut dice = Dice(seed);
@@ -88,8 +88,9 @@ fn damage(file: &str, seeds: std::ops::Range<u64>) -> Outcomes {
         if file == "state.db" {
             settle(&place);
         }
-        let kind = [Harm::Flip, Harm::Flip, Harm::Zero, Harm::Cut][dice.below(4) as usize];
-        let Some(at) = harm(&place.data().join(file), kind, &mut dice) else { continue };
+        let kind = [DamageKind::Flip, DamageKind::Flip, DamageKind::Zero, DamageKind::Cut]
+            [dice.below(4) as usize];
+        let Some(at) = damage_file(&place.data().join(file), kind, &mut dice) else { continue };
         let output = place.run();
         let said = words(&output);
         let same = output.status.code() == Some(0) && sorted(&place.rows()) == sorted(&golden);
@@ -131,5 +132,5 @@ fn a_damaged_log_gives_the_right_rows_or_is_refused_by_name() {
 fn a_damaged_journal_gives_the_right_rows_or_is_refused_by_name() {
     let outcomes = damage("state.journal", seeds(4000));
     assert!(outcomes.wrong.is_empty(), "{:#?}", outcomes.wrong);
-    assert!(outcomes.refused > 0, "nothing was ever lost");
+    assert!(outcomes.refused > 0, "no damage was ever found");
 }

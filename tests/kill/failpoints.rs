@@ -1,5 +1,5 @@
-//! A kill at every named point, then the same command again: the rows are those of an undisturbed
-//! run, and only a run that was closed is followed by another.
+//! A kill at every named point, and then the same command again. The rows are those of an undisturbed
+//! run, and a new run begins only if the killed one was closed.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -7,15 +7,15 @@ use spoonbill_engine::failpoint::POINTS;
 
 use super::shop::{self, Dice, Place, rows_in, sorted, words};
 
-/// Lists of the shop: few, since there are many runs.
+/// The number of lists in the shop. It is small because there are many runs.
 const LISTS: usize = 3;
-/// The points that lie behind the close of the run.
+/// Points after the close of the run.
 const CLOSED: [&str; 1] = ["run.close.after"];
-/// Points that one order of rows does not come to.
+/// Points that a run in order of arrival does not reach.
 const CANONICAL_ONLY: [&str; 2] = ["append.rename.before", "append.rename.after"];
 
-/// Kills at each point, when it is passed for the time that `nth` says; gives the points that were
-/// reached.
+/// Kills a run at each point, when it reaches the point for the `nth` time. Returns the points that
+/// were reached.
 fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'static str> {
     let site = shop::open_with(LISTS);
     let golden = shop::golden_with(&site, LISTS);
@@ -49,7 +49,7 @@ fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'st
 fn after_a_kill_at_any_named_point_the_bytes_are_those_of_an_undisturbed_run() {
     let reached = at_every_point(true, |_| 1);
     let missed: Vec<_> = POINTS.iter().filter(|point| !reached.contains(point)).collect();
-    assert!(missed.is_empty(), "never passed: {missed:?}");
+    assert!(missed.is_empty(), "never reached: {missed:?}");
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn after_a_kill_at_any_named_point_the_rows_in_order_of_arrival_are_the_same() {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(900);
     println!("seed {seed}");
     let mut dice = Dice(seed);
-    // Files are written bit by bit in this order: their points at once, the others at any time.
+    // Runs in this order reach the points of appending often, and other points up to 20 times.
     let nth = |point: &str| if point.starts_with("append") { 1 } else { 1 + dice.below(20) };
     let reached = at_every_point(false, nth);
     let append = |point: &&&str| point.starts_with("append") && !CANONICAL_ONLY.contains(*point);
     let missed: Vec<_> = POINTS.iter().filter(append).filter(|at| !reached.contains(at)).collect();
-    assert!(missed.is_empty(), "never passed: {missed:?}");
+    assert!(missed.is_empty(), "never reached: {missed:?}");
     assert!(reached.len() > POINTS.len() / 3, "only {reached:?}");
 }

@@ -1,5 +1,5 @@
-//! No space left: a clear sentence and exit 9 (the store) or 8 (a sink); with space again the run
-//! goes on to the right rows.
+//! A full disk ends a run with a clear message, and with exit code 9 (data directory) or 8 (output).
+//! With space the run continues to the right rows.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::harness::needs::SMALL_DISKS;
 
 use super::shop::{self, Place, folders_in, rows_in, sorted, words};
 
-/// A small file system in memory; unmounted when dropped.
+/// A small file system in memory. It is unmounted when dropped.
 pub(crate) struct Tmpfs {
     dir: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Drop for Tmpfs {
     }
 }
 
-/// Runs with one directory on a file system of each size, then with space enough.
+/// Runs with one directory on a small file system of each size, and then with enough space.
 fn fill(sizes: &[u64], code: i32, on_tmpfs: fn(&Path, &Path) -> (PathBuf, PathBuf)) {
     if !SMALL_DISKS.are_there() {
         return;
@@ -75,7 +75,7 @@ fn fill(sizes: &[u64], code: i32, on_tmpfs: fn(&Path, &Path) -> (PathBuf, PathBu
         let rows = rows_in(folders_in(&output).last().unwrap());
         assert!(sorted(&rows) == sorted(&golden), "{size} KiB: the rows differ");
     }
-    assert!(full >= 2, "no disk was small enough");
+    assert!(full >= 2, "too few runs filled their disk");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The judged run: hundreds of SIGKILLs over definitions of every kind, with sites that write down
-//! every request. `KILLS=500 cargo test --test spoonbill judged -- --ignored --nocapture`.
+//! SIGKILLs over definitions of every kind, judged by sites that log every request. For hundreds of
+//! kills: `KILLS=500 cargo test --test spoonbill judged -- --ignored --nocapture`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,27 +13,27 @@ use super::site::{pauses_missed, pauses_missed_max};
 /// `job.takeLimit` of these runs.
 const TAKE_LIMIT: usize = 32;
 
-/// What the kills of a set came to.
+/// Counts of the kills of one set and of their effects.
 #[derive(Debug, Default)]
-struct Figures {
+struct KillFigures {
     rounds: usize,
     kills: usize,
     /// Pages that had been answered and were asked for again by a later process.
     again: usize,
-    /// The most of them after one kill.
+    /// The largest number of them in the life of one process.
     again_most: usize,
     /// Kills after the run was closed.
     closed: usize,
 }
 
 /// A directory with definitions, data and output.
-struct Place<'a> {
+struct JudgedDir<'a> {
     dir: tempfile::TempDir,
     set: &'a Set,
     canonical: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> JudgedDir<'a> {
     fn new(set: &'a Set, canonical: bool) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("defs")).unwrap();
@@ -71,7 +71,7 @@ impl<'a> Place<'a> {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files below a folder; no others than those of appenders may be there.
+/// All files below a folder by their paths relative to it.
 fn files(folder: &Path) -> Files {
     let mut found = Files::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -96,9 +96,9 @@ fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
         })
 }
 
-/// What an undisturbed run gives.
+/// The files of an undisturbed run.
 fn golden(set: &Set) -> Files {
-    let place = Place::new(set, true);
+    let place = JudgedDir::new(set, true);
     let output = place.on_defs("run").output().unwrap();
     finished(set, &output);
     let answers = set.answers();
@@ -111,32 +111,33 @@ fn finished(set: &Set, output: &Output) {
     assert_eq!(output.status.code(), Some(code), "{}: {}", set.name, words(output));
 }
 
-/// The pages that were had so far: in the life of which process.
+/// The pages that were answered so far, with the number of the process that asked last.
 type Known = HashMap<String, usize>;
 
-/// Reads what one process has asked for.
-fn read_life(life: &[Answer], number: usize, known: &mut Known, figures: &mut Figures) {
+/// Adds the requests of one process to the known pages.
+fn read_life(life: &[Answer], number: usize, known: &mut Known, figures: &mut KillFigures) {
     let mut again = 0;
     for answer in life.iter().filter(|answer| answer.good) {
         if let Some(earlier) = known.insert(answer.page.clone(), number) {
             again += 1;
-            assert!(earlier < number, "one process has a page once: {answer:?}");
+            assert!(earlier < number, "a process loaded a page twice: {answer:?}");
         }
     }
     figures.again += again;
     figures.again_most = figures.again_most.max(again);
 }
 
-/// Kills until the binary ends by itself; then everything must be as if nothing had been.
-fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
-    let place = Place::new(set, figures.rounds.is_multiple_of(2));
+/// Kills processes until one finishes the run. Then rows, requests and data directory must be those of
+/// an undisturbed run.
+fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut KillFigures) {
+    let place = JudgedDir::new(set, figures.rounds.is_multiple_of(2));
     let (mut known, mut read) = (Known::new(), 0);
     let longest_ms = 80 + dice.below(500);
     let (mut folders, mut starts) = (0, 0);
     let output = loop {
         let mut child = place.on_defs("run").spawn().unwrap();
         starts += 1;
-        assert!(starts < 400, "{}: it does not come to an end", set.name);
+        assert!(starts < 400, "{}: the run does not end", set.name);
         std::thread::sleep(Duration::from_millis(30 + dice.below(longest_ms + 2 * starts)));
         let ended = child.try_wait().unwrap().is_some();
         if !ended {
@@ -148,13 +149,17 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
         set.settle();
         let there = place.folders();
         if folders > 0 && there.len() > folders {
-            // Another run has begun: the one before was closed, all of it, or killed before it was
-            // opened, with its folder just made.
+            // A new run has begun. The previous one was closed with all of its rows, or was killed
+            // when it had only created its folder.
             let before = files(&there[folders - 1]);
             if known.is_empty() {
                 assert!(before.is_empty(), "{}: {:?}", set.name, before.keys());
             } else {
-                assert!(same(&before, golden, place.canonical), "{}: left unfinished", set.name);
+                assert!(
+                    same(&before, golden, place.canonical),
+                    "{}: a run was left unfinished",
+                    set.name
+                );
                 known.clear();
                 figures.closed += 1;
             }
@@ -176,7 +181,7 @@ fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut Figures) {
     figures.rounds += 1;
 }
 
-/// Every host had its pauses, from the first process to the last.
+/// The pauses of each host were kept over all processes.
 fn judge_pauses(set: &Set) {
     if set.delay.is_zero() {
         return;
@@ -194,14 +199,14 @@ fn judge_pauses(set: &Set) {
     }
 }
 
-/// The data directory is whole, and the stored pages give all rows once more.
-fn afterwards(place: &Place<'_>) {
+/// The data directory is whole, and a replay of the stored pages gives all rows again.
+fn afterwards(place: &JudgedDir<'_>) {
     let set = place.set;
     let checked = place.command(&["fsck"]).output().unwrap();
     assert_eq!(checked.status.code(), Some(0), "{}: {}", set.name, words(&checked));
     let asked = set.answers().len();
     finished(set, &place.on_defs("replay").output().unwrap());
-    assert_eq!(set.answers().len(), asked, "a replay asks nobody");
+    assert_eq!(set.answers().len(), asked, "a replay sent requests");
     let report = place.report();
     assert_eq!(report["replay"]["pagesMissing"], set.lost);
     for (name, change) in report["replay"]["dataDefs"].as_object().unwrap() {
@@ -218,7 +223,7 @@ fn hammer(kills_least: usize) {
     for (set, seed) in sets.iter().zip(seed..) {
         let golden = golden(set);
         assert!(golden.values().all(|rows| !rows.is_empty()));
-        let (mut figures, mut dice) = (Figures::default(), Dice(seed));
+        let (mut figures, mut dice) = (KillFigures::default(), Dice(seed));
         while figures.kills < each {
             round(set, &golden, &mut dice, &mut figures);
         }

@@ -1,4 +1,4 @@
-//! SIGKILL at random instants.
+//! SIGKILLs at random times.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,29 +11,29 @@ use crate::harness::wait_until;
 /// The pages that a run begins with.
 const ROOTS: [&str; 2] = ["/0/list/0", "/1/list/0"];
 
-/// What one round of kills came to.
+/// Counts of one round of kills.
 #[derive(Debug, Default)]
-struct Tally {
+struct KillTally {
     kills: usize,
     starts: usize,
-    /// Fetches beyond one a page.
+    /// Requests beyond the first one of each page.
     again: usize,
-    /// The most of them in the life of one process, after all kills before it.
+    /// The largest number of them in the life of one process.
     again_most: usize,
-    /// Kills that came after the run was closed.
+    /// Kills after the run was closed.
     closed: usize,
 }
 
-/// Runs until the binary ends by itself, killing it again and again.
-fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms: u64) -> Tally {
-    let mut tally = Tally::default();
+/// Kills processes until one finishes the run.
+fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms: u64) -> KillTally {
+    let mut tally = KillTally::default();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     loop {
         let from = site.log().len();
         let mut child = place.start();
         tally.starts += 1;
-        assert!(tally.starts < 400, "it does not come to an end");
-        // On a slow machine a start alone may take longer than that: the window grows.
+        assert!(tally.starts < 400, "the run does not end");
+        // On a slow machine the start alone may take longer than the window, so it grows.
         let window_ms = longest_ms + 2 * tally.starts as u64;
         std::thread::sleep(Duration::from_millis(10 + dice.below(window_ms)));
         let ended = child.try_wait().unwrap().is_some();
@@ -47,10 +47,10 @@ fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms:
         for hit in &site.log()[from..] {
             *life.entry(hit.path.clone()).or_default() += 1;
         }
-        assert!(life.values().all(|times| *times == 1), "one process fetches a page once");
+        assert!(life.values().all(|times| *times == 1), "a process loaded a page twice");
         if known.len() == PAGES && ROOTS.iter().all(|root| life.contains_key(*root)) {
-            // Killed between the close of the run and the end of the process: that run was
-            // complete, and this start began another.
+            // The previous process was killed between the close of its run and its end. That run
+            // was complete, and this process began another one.
             let complete = |folder: &PathBuf| sorted(&rows_in(folder)) == sorted(golden);
             assert!(place.folders().iter().any(complete), "a run was left unfinished");
             known.clear();
@@ -73,7 +73,7 @@ fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms:
 fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
     let site = shop::open();
     let golden = shop::golden(&site);
-    let mut total = Tally::default();
+    let mut total = KillTally::default();
     let mut seed = seeds;
     while total.kills < kills_least {
         let place = Place::new(&site, canonical);
@@ -92,7 +92,7 @@ fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
         total.again += tally.again;
         total.again_most = total.again_most.max(tally.again_most);
         seed += 1;
-        assert!(seed < seeds + 60, "kills come too late to hit anything");
+        assert!(seed < seeds + 60, "too many kills come after the end of the run");
     }
     println!(
         "{} rounds: {} kills, {} pages fetched again, at most {} in one life",

@@ -1,12 +1,12 @@
-//! A ledger that has lost what was committed: found and named by whatever looks, never silently
-//! begun anew, and gone on with when a person says so.
+//! A ledger that has lost committed records. Every command reports it, no run starts over silently, and
+//! the run continues only after the user has accepted the loss.
 
 use std::fs;
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Ending, Response, Running, Site, Workdir, wait_until};
 
-/// Pages that answer, and one that never does.
+/// The number of pages that answer. One more never does.
 const PAGES: usize = 12;
 
 /// A run killed after some pages, with everything still in its journal.
@@ -41,7 +41,7 @@ fn killed_with(journal_max: &str) -> (Site, Workdir) {
     (site, work)
 }
 
-/// All commands that look at the ledger; each says what is wrong and changes nothing.
+/// Every command that reads the ledger reports the error and changes no file.
 fn refused_by_all(work: &Workdir, wanted: &str) {
     let ledger = |work: &Workdir| {
         let mut names = work.list("data");
@@ -74,8 +74,8 @@ fn a_missing_ledger_is_refused() {
     refused_by_all(&work, "is gone, but `state.journal` beside it tells of a run");
     fs::remove_file(work.path("data/state.journal")).unwrap();
     refused_by_all(&work, "is gone, but `pages.db` beside it tells of a run");
-    assert_eq!(site.log().len(), asked, "nobody was asked for anything");
-    // The advice is good.
+    assert_eq!(site.log().len(), asked, "a page was asked for");
+    // The advice in the message works.
     fs::remove_dir_all(work.path("data")).unwrap();
     assert_eq!(work.run(&[]).code, 0);
     assert_eq!(work.latest().len(), PAGES + 1);
@@ -100,7 +100,11 @@ fn lost_tables_are_rebuilt_from_a_complete_journal() {
         let asked = site.log().len();
         assert_eq!(work.run(&[]).code, 0);
         assert_eq!(work.latest().len(), PAGES + 1);
-        assert_eq!(site.log().len(), asked + 1, "only what was in hand is asked for again");
+        assert_eq!(
+            site.log().len(),
+            asked + 1,
+            "pages were asked for again that had been answered"
+        );
     }
 }
 
@@ -117,7 +121,7 @@ fn a_missing_journal_or_log_is_refused() {
 #[test]
 fn tables_older_than_their_journal_are_refused() {
     let (_site, work) = settled();
-    // Cut behind its first commits: SQLite takes what comes before for all.
+    // A WAL that is cut behind a commit looks complete to SQLite.
     let log = fs::read(work.path("data/state.db-wal")).unwrap();
     fs::write(work.path("data/state.db-wal"), &log[..log.len() * 2 / 3]).unwrap();
     refused_by_all(&work, "ends at commit ");
@@ -150,7 +154,7 @@ fn a_journal_that_ends_early_is_refused_until_the_user_accepts_the_loss() {
     let (site, work) = killed();
     let journal = fs::read(work.path("data/state.journal")).unwrap();
     let (asked, end) = (site.log().len(), length(&journal));
-    // Cut or changed anywhere behind its first commits: it ends before that.
+    // A journal that is cut or changed somewhere ends at the record before.
     for (at, flip) in [(end * 2 / 3, false), (end * 2 / 3, true), (end - 9, true)] {
         let mut bad = journal.clone();
         if flip {
@@ -161,15 +165,15 @@ fn a_journal_that_ends_early_is_refused_until_the_user_accepts_the_loss() {
         fs::write(work.path("data/state.journal"), bad).unwrap();
         let ending = work.run(&[]);
         assert_eq!(ending.code, 1, "{ending:?}");
-        let told = ["ends at commit ", "state.journal", "remove `data/state.mark` to go on"];
-        assert!(told.iter().all(|words| ending.stderr.contains(words)), "{}", ending.stderr);
+        let words = ["ends at commit ", "state.journal", "remove `data/state.mark` to go on"];
+        assert!(words.iter().all(|word| ending.stderr.contains(word)), "{}", ending.stderr);
         let ending = work.spoonbill(&["fsck"]);
         assert!(ending.code == 1 && ending.stdout.contains("ends at commit "), "{ending:?}");
     }
-    assert_eq!(site.log().len(), asked, "nobody was asked for anything");
+    assert_eq!(site.log().len(), asked, "a page was asked for");
     fs::remove_file(work.path("data/state.mark")).unwrap();
     assert_eq!(work.run(&[]).code, 0);
-    assert_eq!(work.latest().len(), PAGES + 1, "whatever is done again is there once");
+    assert_eq!(work.latest().len(), PAGES + 1, "a row is missing or there twice");
     assert_eq!(work.spoonbill(&["fsck"]).code, 0);
 }
 
@@ -183,10 +187,10 @@ fn a_journal_that_is_put_back_continues_the_run() {
     let asked = site.log().len();
     assert_eq!(work.run(&[]).code, 0);
     assert_eq!(work.latest().len(), PAGES + 1);
-    assert_eq!(site.log().len(), asked + 1, "only what was in hand is asked for again");
+    assert_eq!(site.log().len(), asked + 1, "pages were asked for again that had been answered");
 }
 
-/// A run of pages that live a day, so that the next one takes them from where they were saved.
+/// A finished run whose pages live for a day, so that the next run takes them from the store.
 fn saved() -> (Site, Workdir) {
     let site = Site::start();
     site.page("/", titled("kept"));
@@ -197,8 +201,8 @@ fn saved() -> (Site, Workdir) {
     (site, work)
 }
 
-/// Saved pages with a damaged file, named by whatever meets it; a run fetches what it misses.
-fn told_and_fetched_again(work: &Workdir, file: &str) {
+/// Every command names a damaged file of stored pages, and a run fetches the missing pages.
+fn is_reported_and_fetched_again(work: &Workdir, file: &str) {
     let ending = work.spoonbill(&["fsck"]);
     assert!(ending.code == 1 && ending.stdout.contains(&format!("{file}`")), "{ending:?}");
     let told = format!("{file}` is damaged");
@@ -217,19 +221,19 @@ fn damaged_stored_pages_are_reported_and_fetched_again() {
     let pack = "data/pages-000001.pack";
     let length = fs::metadata(work.path(pack)).unwrap().len() as usize;
     fs::write(work.path(pack), vec![0; length]).unwrap();
-    told_and_fetched_again(&work, pack);
+    is_reported_and_fetched_again(&work, pack);
     assert_eq!((work.latest().len(), site.log().len()), (1, 2));
     let pages = rusqlite::Connection::open(work.path("data/pages.db")).unwrap();
     pages.execute("UPDATE pages SET status = 201", []).unwrap();
     drop(pages);
-    told_and_fetched_again(&work, "data/pages.db");
+    is_reported_and_fetched_again(&work, "data/pages.db");
     assert_eq!((work.latest().len(), site.log().len()), (1, 3));
     for name in work.list("data").iter().filter(|name| name.starts_with("pages-")) {
         fs::remove_file(work.path(&format!("data/{name}"))).unwrap();
     }
-    told_and_fetched_again(&work, ".pack");
+    is_reported_and_fetched_again(&work, ".pack");
     assert_eq!((work.latest().len(), site.log().len()), (1, 4));
-    // The page was saved anew.
+    // The page was stored again.
     assert!(!work.run(&[]).stderr.contains("damaged"));
 }
 
@@ -245,9 +249,9 @@ fn a_run_goes_without_a_pages_file_that_is_no_database_and_a_replay_refuses_it()
     let ending = work.run(&[]);
     assert_eq!(ending.code, 0, "{ending:?}");
     let told = ["saved pages cannot be used", "no row is lost", "pages.db"];
-    assert!(told.iter().all(|words| ending.stderr.contains(words)), "{}", ending.stderr);
+    assert!(told.iter().all(|word| ending.stderr.contains(word)), "{}", ending.stderr);
     assert_eq!((work.latest().len(), site.log().len()), (1, 2));
-    assert!(work.read("data/pages.db").starts_with("no pages"), "it is left as it is");
+    assert!(work.read("data/pages.db").starts_with("no pages"), "the file was changed");
 }
 
 #[test]

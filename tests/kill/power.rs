@@ -1,9 +1,9 @@
-//! The power goes: whatever was not synced may or may not be on the disk, sector by sector.
+//! Power cuts. Each sector that was not synced may or may not be on the disk afterwards.
 //!
-//! At each sync the process copies what it has synced aside (a hook of debug builds): so much is on the
-//! disk for certain. It is killed at the end of a later commit, before anybody is told of that one,
-//! or at any instant. What it has written since the copy is taken over sector by sector as the dice
-//! say, as if the power had gone before the sync; the run is continued from there.
+//! A hook of debug builds copies the files at each sync, so the copies are certainly on the disk. The
+//! process is killed at the end of a later commit, before the commit is reported, or at a random time.
+//! Then random sectors of what it has written since are added to the copies, as if the power had failed
+//! before the sync. The run continues from there.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::shop::{self, Dice, Place, rows_in, sorted, words};
 
 const SECTOR: usize = 512;
 
-/// Some sectors of what was written since the last sync, over what was there then.
+/// The synced bytes with random sectors of what was written later.
 pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
-    // The length may have grown without the bytes: then they read as zero.
+    // A file may have its new length without the new bytes. Then they read as zeros.
     let grown = written.len() > synced.len();
     let length = match dice.below(3) {
         0 => synced.len(),
@@ -34,12 +34,12 @@ pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
     image
 }
 
-/// Leaves the ledger as a power cut could; tells how many bytes were in doubt. Tables that were never
-/// synced may be gone altogether.
+/// Changes the ledger as a power cut could. Returns how many bytes had not been synced. Tables that were
+/// never synced may be gone.
 fn cut_ledger(place: &Place, images: &Path, dice: &mut Dice) -> usize {
     let data = place.data();
     if copying(images) || !images.join("state.journal").exists() {
-        // Killed between the sync and the copy, or before the first: all there is is synced.
+        // Killed between the sync and the copy or before the first sync: nothing is in doubt.
         return 0;
     }
     let read = |dir: &Path, name: &str| std::fs::read(dir.join(name)).unwrap_or_default();
@@ -68,7 +68,7 @@ pub(crate) fn differing(one: &[u8], other: &[u8]) -> usize {
     one.len().max(other.len()) - same
 }
 
-/// Files that are synced later, or at the end only, lose their tail or have zeros there.
+/// Cuts the end of a file that is synced later or only at the end, or fills it with zeros.
 pub(crate) fn cut_tail(file: &Path, dice: &mut Dice) {
     let Ok(mut bytes) = std::fs::read(file) else { return };
     let length = bytes.len();
@@ -138,8 +138,8 @@ fn after_a_power_cut_the_rows_are_those_of_an_undisturbed_run() {
         let whole = |folder: &std::path::PathBuf| sorted(&rows_in(folder)) == sorted(&golden);
         assert!(place.folders().iter().any(whole), "seed {seed}");
         seed += 1;
-        assert!(seed < first + 400, "cuts come too late to hit anything");
+        assert!(seed < first + 400, "too many power cuts come after the end of the run");
     }
     println!("{done} power cuts in {} runs, {in_doubt} with bytes in doubt", seed - first);
-    assert!(in_doubt * 2 > done, "too few cuts took anything");
+    assert!(in_doubt * 2 > done, "too few power cuts lost bytes");
 }

@@ -1,4 +1,4 @@
-//! Sets of definitions with the sites they are for, each of another kind.
+//! Sets of definitions with their sites, each of a different kind.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,44 +13,44 @@ pub(crate) struct Answer {
     /// Host and path.
     pub(crate) page: String,
     pub(crate) at: Instant,
-    /// Whether it was the page, not a fault.
+    /// Whether the answer was the page and not a fault.
     pub(crate) good: bool,
 }
 
 #[derive(Default)]
-struct Book {
+struct AnswerLog {
     answers: Vec<Answer>,
-    /// Requests for each page since the book was opened.
+    /// Requests for each page since the log was cleared.
     tries: HashMap<String, usize>,
-    /// How much longer every page takes.
+    /// Extra time that every page takes.
     pace: Duration,
 }
 
-/// Definitions, their sites, and what a run over them comes to.
+/// Definitions, their sites, and the expected result of a run.
 pub(crate) struct Set {
     pub(crate) name: &'static str,
     pub(crate) defs: String,
     pub(crate) settings: Vec<&'static str>,
-    /// Pages that can be had.
+    /// Pages that answer.
     pub(crate) pages: usize,
-    /// Pages that never can.
+    /// Pages that always fail.
     pub(crate) lost: usize,
     /// Least time between two requests to one host.
     pub(crate) delay: Duration,
-    book: Arc<Mutex<Book>>,
+    book: Arc<Mutex<AnswerLog>>,
     sites: Vec<Site>,
 }
 
 impl Set {
-    /// Answers since the book was opened.
+    /// Answers since the log was cleared.
     pub(crate) fn answers(&self) -> Vec<Answer> {
         self.book.lock().unwrap().answers.clone()
     }
 
-    /// Opens a new book: what fails at first fails at first again.
+    /// Clears the log, so that pages that fail at first do so again.
     pub(crate) fn forget(&self) {
         let mut book = self.book.lock().unwrap();
-        *book = Book { pace: book.pace, ..Book::default() };
+        *book = AnswerLog { pace: book.pace, ..AnswerLog::default() };
     }
 
     /// Waits until the sites have seen everything that ended clients had sent.
@@ -60,22 +60,23 @@ impl Set {
         }
     }
 
-    /// What each site saw since then, in the order it came.
+    /// The requests to each site since a time, in order of arrival.
     pub(crate) fn logs(&self, since: Instant) -> Vec<Vec<Hit>> {
         let log = |site: &Site| site.log().into_iter().filter(|hit| hit.at >= since).collect();
         self.sites.iter().map(log).collect()
     }
 
-    /// Makes every page take so much longer.
+    /// Makes every page take longer.
     pub(crate) fn slow(&self, pace: Duration) {
         self.book.lock().unwrap().pace = pace;
     }
 }
 
-/// A host whose pages `page` makes from their path; some faults come first.
+/// A host whose pages come from `page`, a function of the path and the number of the request. Without a
+/// page it answers with status 503.
 fn host(
     address: &str,
-    book: &Arc<Mutex<Book>>,
+    book: &Arc<Mutex<AnswerLog>>,
     page: impl Fn(&str, usize) -> Option<Response> + Send + Sync + 'static,
 ) -> Site {
     let site = Site::start_on(address);
@@ -103,7 +104,7 @@ fn number(path: &str) -> usize {
     path.rsplit('/').next().and_then(|last| last.parse().ok()).unwrap_or(0)
 }
 
-fn set(name: &'static str, defs: String, book: Arc<Mutex<Book>>, sites: Vec<Site>) -> Set {
+fn set(name: &'static str, defs: String, book: Arc<Mutex<AnswerLog>>, sites: Vec<Site>) -> Set {
     let settings = vec!["loader.fetch.delay=0", "loader.fetch.parallelism=8"];
     let delay = Duration::ZERO;
     Set { name, defs, settings, pages: 0, lost: 0, delay, book, sites }
@@ -116,10 +117,10 @@ pub(crate) fn all() -> Vec<Set> {
 const LINKS: &str = r#"steps: { jsoupDefault: { process: {
         class: "org.codetab.scoopi.step.process.LocatorCreator", previous: parser, next: seeder } } }"#;
 
-/// Ninety pages that lead to each other in circles, each with a note in another group.
+/// Ninety pages that link to each other in circles, each with a note in another group.
 fn circles() -> Set {
     const NODES: usize = 90;
-    let book = Arc::new(Mutex::new(Book::default()));
+    let book = Arc::new(Mutex::new(AnswerLog::default()));
     let site = host("127.0.0.1", &book, |path, _| {
         let n = number(path);
         let link = |to: String| format!("<li><a href='{to}'>x</a></li>");
@@ -164,7 +165,7 @@ dataDefs:
                       selector: "a attribute: href" }} ]
 "#
     );
-    // Nodes that are reached from the first, and their notes.
+    // The nodes that can be reached from the first one, and their notes.
     let mut reached = [false; NODES];
     let mut open = vec![0];
     while let Some(n) = open.pop() {
@@ -184,10 +185,10 @@ fn locators(urls: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// A hundred pages with dates that are converted, in two files.
+/// A hundred pages with dates that are converted, written to two files.
 fn dates() -> Set {
     const PAGES: usize = 100;
-    let book = Arc::new(Mutex::new(Book::default()));
+    let book = Arc::new(Mutex::new(AnswerLog::default()));
     let site = host("127.0.0.1", &book, |path, _| {
         let n = number(path);
         let rows: String = (1..6)
@@ -248,11 +249,11 @@ dataDefs:
     Set { pages: PAGES, ..set("dates", defs, book, vec![site]) }
 }
 
-/// Every third page works at the third try, and two never do.
+/// Every third page answers at the third attempt, and two pages never do.
 fn faults() -> Set {
     const PAGES: usize = 70;
     const LOST: usize = 2;
-    let book = Arc::new(Mutex::new(Book::default()));
+    let book = Arc::new(Mutex::new(AnswerLog::default()));
     let site = host("127.0.0.1", &book, |path, tries| {
         let n = number(path);
         if n >= PAGES || n.is_multiple_of(3) && tries <= 2 {
@@ -282,7 +283,7 @@ dataDefs:
 /// Two hosts that want a pause between requests.
 fn polite() -> Set {
     const PAGES: usize = 12;
-    let book = Arc::new(Mutex::new(Book::default()));
+    let book = Arc::new(Mutex::new(AnswerLog::default()));
     let page = |path: &str, _| Some(html(&format!("<h1>Polite {}</h1>", number(path))));
     let sites = ["127.0.0.2", "127.0.0.3"].map(|address| host(address, &book, page));
     let urls = sites.iter().flat_map(|site| (0..PAGES).map(|n| site.url(&format!("/q/{n}"))));
@@ -306,10 +307,10 @@ dataDefs:
     set
 }
 
-/// Pages that are known one at a time, by XPath.
+/// Pages that each link to the next one, read by XPath.
 fn chain() -> Set {
     const PAGES: usize = 60;
-    let book = Arc::new(Mutex::new(Book::default()));
+    let book = Arc::new(Mutex::new(AnswerLog::default()));
     let site = host("127.0.0.1", &book, |path, _| {
         let n = number(path);
         let next = (n + 1) % PAGES;

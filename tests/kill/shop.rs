@@ -1,4 +1,4 @@
-//! A shop of a few hundred linked pages, its definitions, and one data directory to run them in.
+//! A shop of a few hundred linked pages, its definitions, and a working directory for runs over them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,12 +10,12 @@ use crate::harness::workdir::DEADLINE;
 /// List pages of each of the two roots, and items on each list.
 const LISTS: usize = 12;
 const ITEMS: usize = 14;
-/// Pages of the shop: every one is reached, over chains of links with cycles in them.
+/// Pages of the shop. All of them can be reached by links, some of which form cycles.
 pub(super) const PAGES: usize = 2 * LISTS * (ITEMS + 1);
-/// `job.takeLimit` as it is set for all runs here.
+/// `job.takeLimit` of all runs here.
 pub(super) const TAKE_LIMIT: usize = 64;
 
-/// Numbers that fall the same for the same seed.
+/// Pseudo-random numbers. The same seed gives the same numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -28,12 +28,12 @@ impl Dice {
     }
 }
 
-/// Opens the shop: every page takes a few milliseconds.
+/// Starts the shop. Every page takes a few milliseconds.
 pub(super) fn open() -> Site {
     open_with(LISTS)
 }
 
-/// The same with another number of lists below each root.
+/// Starts a shop with another number of lists below each root.
 pub(super) fn open_with(lists: usize) -> Site {
     let site = Site::start();
     let url = |path: String| site.url(&path);
@@ -153,7 +153,7 @@ impl Place {
             "loader.fetch.parallelism=8",
             &format!("job.takeLimit={TAKE_LIMIT}"),
             &format!("output.order={order}"),
-            // Small enough that the tables are brought to the disk many times in a run.
+            // So small that the tables are synced many times in a run.
             "store.journal.max=12KiB",
         ] {
             command.args(["--set", setting]);
@@ -168,17 +168,17 @@ impl Place {
     }
 
     pub(super) fn start_with(&self, env: &[(&str, &str)]) -> Child {
-        // Relative, so that a copy of the place is a place of its own.
+        // Relative paths, so that a copy of the directory does not use the original.
         let mut command = self.command(Path::new("data"), Path::new("output"));
         command.envs(env.iter().copied()).spawn().unwrap()
     }
 
-    /// A file or folder of this place.
+    /// The path of a file or folder in this directory.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Runs to the end; one that hangs is killed and has no exit code.
+    /// Runs to the end. At the deadline the process is killed and has no exit code.
     pub(super) fn run(&self) -> Output {
         self.run_with(&[])
     }
@@ -249,7 +249,7 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// What an undisturbed run gives.
+/// The rows of an undisturbed run.
 pub(super) fn golden(site: &Site) -> Vec<u8> {
     golden_with(site, LISTS)
 }
@@ -260,9 +260,9 @@ pub(super) fn golden_with(site: &Site, lists: usize) -> Vec<u8> {
     let before = site.log().len();
     let output = place.run();
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-    assert_eq!(site.log().len() - before, pages, "an undisturbed run fetches every page once");
+    assert_eq!(site.log().len() - before, pages, "an undisturbed run loaded a page twice");
     let rows = place.rows();
-    // A head for each page, a price for each item.
+    // Each page has a head, and each item a price.
     assert_eq!(sorted(&rows).len() - 1, pages + 2 * lists * ITEMS);
     rows
 }

@@ -1,4 +1,4 @@
-//! One fault, one page: rows or a reason, and counts that are true.
+//! One page with one fault. The run gives its rows or a reason, and correct counts.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Response, Site, Workdir};
 
-/// A page `bad` that behaves as told beside a page `good`; gives the report after the run.
+/// Runs a page `bad`, set up by the closure, and a page `good`. Returns the report and the site.
 fn run(bad: impl FnOnce(&Site), settings: &[&str], code: i32, rows: &[&str]) -> (Value, Site) {
     let site = Site::start();
     site.page("/good", titled("good"));
@@ -21,8 +21,8 @@ fn run(bad: impl FnOnce(&Site), settings: &[&str], code: i32, rows: &[&str]) -> 
     (work.report(), site)
 }
 
-/// The fault costs the page its rows; gives the reason and the site.
-fn given_up(response: Response, settings: &[&str]) -> (String, Site, Value) {
+/// Runs a page that fails because of the fault. Returns the reason, the site and the report.
+fn fails_with(response: Response, settings: &[&str]) -> (String, Site, Value) {
     let (report, site) =
         run(|site| site.answer("/bad", response), settings, 4, &["good|g|title|good"]);
     assert_eq!(report["jobs"], json!({ "done": 1, "failed": 1, "pending": 0 }));
@@ -35,7 +35,8 @@ fn given_up(response: Response, settings: &[&str]) -> (String, Site, Value) {
     (reasons.join("; "), site, report)
 }
 
-/// The fault passes, and the page gives its row; tells how often it was asked for.
+/// Runs a page that fails `times` times and then answers. Returns the number of its requests and the
+/// report.
 fn recovers(times: usize, fault: Response, settings: &[&str]) -> (usize, Value) {
     let then = Response::html(titled("at last"));
     let (report, site) = run(
@@ -51,7 +52,7 @@ fn recovers(times: usize, fault: Response, settings: &[&str]) -> (usize, Value) 
 
 #[test]
 fn a_status_404_is_not_retried() {
-    let (reason, site, report) = given_up(Response::status(404), &[]);
+    let (reason, site, report) = fails_with(Response::status(404), &[]);
     assert!(reason.contains("404"), "{reason}");
     assert_eq!(site.hits("/bad"), 1);
     assert_eq!(report["httpStatus"], json!({ "200": 1, "404": 1 }));
@@ -67,7 +68,7 @@ fn a_temporary_server_error_is_retried() {
 
 #[test]
 fn a_lasting_server_error_fails_the_page_with_the_number_of_attempts() {
-    let (reason, site, report) = given_up(Response::status(503), &["job.attempts.max=3"]);
+    let (reason, site, report) = fails_with(Response::status(503), &["job.attempts.max=3"]);
     assert_eq!(site.hits("/bad"), 3);
     assert!(reason.contains("503") && reason.contains('3'), "{reason}");
     assert!(reason.contains("3 times") || reason.contains("3 attempts"), "{reason}");
@@ -89,18 +90,18 @@ fn broken_connections_are_retried() {
 fn a_truncated_body_is_never_parsed() {
     let page = titled("half") + &"<p>x</p>".repeat(100);
     let (reason, site, _) =
-        given_up(Response::html(page.clone()).cut_after(60), &["job.attempts.max=2"]);
+        fails_with(Response::html(page.clone()).cut_after(60), &["job.attempts.max=2"]);
     assert_eq!(site.hits("/bad"), 2);
     assert!(reason.contains("/bad"), "{reason}");
     let (_, site, _) =
-        given_up(Response::html(page).chunked().cut_after(60), &["job.attempts.max=2"]);
+        fails_with(Response::html(page).chunked().cut_after(60), &["job.attempts.max=2"]);
     assert_eq!(site.hits("/bad"), 2);
 }
 
 #[test]
 fn a_page_that_never_answers_fails_after_the_idle_timeout() {
     let settings = ["loader.idle.timeout=2s", "job.attempts.max=2"];
-    let (reason, site, _) = given_up(Response::silence(), &settings);
+    let (reason, site, _) = fails_with(Response::silence(), &settings);
     assert!(reason.contains("silence"), "{reason}");
     assert_eq!(site.hits("/bad"), 2);
 }
@@ -109,7 +110,7 @@ fn a_page_that_never_answers_fails_after_the_idle_timeout() {
 fn a_body_that_never_completes_fails_after_the_total_timeout() {
     let drip = Response::huge(1 << 20).drip(1, Duration::from_millis(50));
     let settings = ["loader.total.timeout=3s", "job.attempts.max=1"];
-    let (reason, _, _) = given_up(drip, &settings);
+    let (reason, _, _) = fails_with(drip, &settings);
     assert!(reason.contains("timed out"), "{reason}");
 }
 
@@ -150,7 +151,8 @@ fn redirects_are_followed_to_the_final_page() {
 
 #[test]
 fn redirects_in_a_circle_are_not_retried() {
-    let (reason, site, report) = given_up(Response::redirect("/bad"), &["loader.redirects.max=4"]);
+    let (reason, site, report) =
+        fails_with(Response::redirect("/bad"), &["loader.redirects.max=4"]);
     assert!(reason.contains("more than 4 redirects"), "{reason}");
     assert_eq!(site.hits("/bad"), 5);
     assert_eq!(report["retries"], 0);
@@ -158,13 +160,13 @@ fn redirects_in_a_circle_are_not_retried() {
 
 #[test]
 fn a_redirect_to_a_local_file_is_refused() {
-    let (reason, _, _) = given_up(Response::redirect("file:///etc/passwd"), &[]);
+    let (reason, _, _) = fails_with(Response::redirect("file:///etc/passwd"), &[]);
     assert!(reason.contains("refused"), "{reason}");
 }
 
 #[test]
 fn a_huge_body_is_refused_without_being_kept() {
-    let (reason, site, report) = given_up(Response::huge(1 << 30).chunked(), &[]);
+    let (reason, site, report) = fails_with(Response::huge(1 << 30).chunked(), &[]);
     assert!(reason.contains("16 MiB") || reason.contains("16777216"), "{reason}");
     assert_eq!(site.hits("/bad"), 1);
     let peak = report["peakMemoryBytes"].as_u64().unwrap();
@@ -187,22 +189,22 @@ fn a_compressed_page_counts_with_its_unpacked_size() {
 #[test]
 fn a_body_that_is_too_large_when_unpacked_is_refused() {
     let packed = Response::gzip(&vec![b'x'; 200_000]);
-    let (reason, _, _) = given_up(packed, &["loader.body.max=100000"]);
+    let (reason, _, _) = fails_with(packed, &["loader.body.max=100000"]);
     assert!(reason.contains("100000") || reason.contains("97"), "{reason}");
 }
 
 #[test]
 fn damaged_compression_fails_only_its_page() {
     let damaged = Response::raw(&[("Content-Encoding", "gzip")], "no gzip at all");
-    let (reason, _, _) = given_up(damaged, &["job.attempts.max=2"]);
+    let (reason, _, _) = fails_with(damaged, &["job.attempts.max=2"]);
     assert!(reason.contains("/bad"), "{reason}");
 }
 
 #[test]
 fn an_empty_body_is_a_failure() {
-    let (reason, _, _) = given_up(Response::html(""), &["job.attempts.max=2"]);
+    let (reason, _, _) = fails_with(Response::html(""), &["job.attempts.max=2"]);
     assert!(reason.contains("empty"), "{reason}");
-    given_up(Response::status(204), &["job.attempts.max=2"]);
+    fails_with(Response::status(204), &["job.attempts.max=2"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a failed page means for the others: `job.onError`.
+//! `job.onError`: the effect of a failed page on the rest of the run.
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Response, Site, Workdir};

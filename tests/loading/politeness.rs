@@ -1,11 +1,11 @@
-//! Delay, parallelism and `Retry-After`, host by host.
+//! The pause, the parallelism and `Retry-After` of each host.
 
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Gate, Response, Site, Workdir, wait_until};
 
-/// Definitions with so many pages of each site, each site in its turn.
+/// Definitions for the given number of pages of each site, one site after the other.
 fn pages_of(sites: &[(&Site, usize)]) -> String {
     let locators: Vec<(String, String)> = sites
         .iter()
@@ -43,7 +43,7 @@ fn requests_keep_their_pause_whether_pages_are_fast_or_slow() {
     for (parallelism, slow) in [("1", 0), ("3", 140)] {
         let site = Site::start();
         site.otherwise(move |request, _| {
-            // Some are there at once, some outlast a pause or two.
+            // Some pages answer at once, others take longer than one or two pauses.
             let number: u64 = request.path.trim_start_matches('/').parse().unwrap();
             page().delay(Duration::from_millis(slow * (number % 3) / 2))
         });
@@ -92,10 +92,10 @@ fn connections_are_reused() {
 fn a_host_that_never_answers_does_not_delay_another_host() {
     let silent = serving("127.0.0.2", Response::silence());
     let quick = serving("127.0.0.3", page());
-    // More jobs of the silent host than the node holds at a time.
+    // The silent host has more jobs than the process takes at a time.
     let work = Workdir::with_defs(&pages_of(&[(&silent, 100), (&quick, 20)]));
     let running = work.start_run(&["loader.fetch.parallelism=8", "job.takeLimit=8"]);
-    wait_until("the quick host is done", || quick.log().len() == 20);
+    wait_until("all pages of the quick host are asked for", || quick.log().len() == 20);
     assert!(silent.log().len() <= 8);
     running.signal("INT");
     running.signal("INT");
@@ -141,6 +141,6 @@ fn local_files_have_no_pause() {
     for (_, file) in &locators {
         work.write(file, titled("x"));
     }
-    // With a pause between any two files, this would not end before the deadline of the tests.
+    // A pause between two files would take longer than the deadline of the test.
     assert_eq!(work.rows(&["loader.fetch.delay=1h"]).len(), 30);
 }

@@ -1,4 +1,4 @@
-//! Redirects from host to host: each is asked in its own time, and rows bear the first address.
+//! Redirects from host to host. Each host keeps its own pause, and rows show the first address.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn two_sites() -> (Site, Site) {
     (Site::start_on("127.0.0.1"), Site::start_on("127.0.0.2"))
 }
 
-/// Definitions with a locator for each path of a site, called as the path.
+/// Definitions with a locator for each path of a site. The path is also its name.
 fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
     let urls: Vec<String> = paths.iter().map(|path| site.url(&format!("/{path}"))).collect();
     let locators: Vec<(&str, &str)> =
@@ -22,8 +22,8 @@ fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
 #[test]
 fn a_host_keeps_its_pause_for_pages_that_redirects_lead_to() {
     let (from, to) = two_sites();
-    // All redirects are answered at once, so that the pause of one host does not space them for the
-    // other.
+    // All redirects are answered at once, so the pause of the first host does not delay the requests to
+    // the second one.
     let gate = Gate::at(0);
     let paths = ["a", "b", "c", "d", "e", "f", "g", "h"];
     for path in paths {
@@ -33,7 +33,7 @@ fn a_host_keeps_its_pause_for_pages_that_redirects_lead_to() {
     }
     let work = pages_of(&from, &paths);
     let running = work.start_run(&["loader.fetch.delay=200ms", "loader.fetch.parallelism=8"]);
-    wait_until("all are asked for", || from.log().len() == paths.len());
+    wait_until("all redirects are asked for", || from.log().len() == paths.len());
     gate.open();
     assert_eq!(running.end().code, 0);
     assert_eq!(work.latest(), paths.map(|path| format!("{path}|g|title|/{path}")));
@@ -77,12 +77,12 @@ fn retry_after_pauses_the_host_that_sent_it() {
 
     let log = to.log();
     let refused = log.iter().position(|hit| hit.path == "/lim").unwrap();
-    assert_eq!(refused, 0, "it was redirected first");
+    assert_eq!(refused, 0, "another page was asked for first");
     let pause = log[1].at - log[0].end;
     assert!(pause >= Duration::from_millis(1900), "{pause:?}");
     let meanwhile = from.log().iter().filter(|hit| hit.at < log[1].at).count();
-    assert!(meanwhile > 3, "the innocent host waited: {meanwhile} of its pages were asked for");
-    assert_eq!((from.hits("/r"), to.hits("/lim")), (1, 2), "the retry goes on where it was");
+    assert!(meanwhile > 3, "the other host waited: {meanwhile} of its pages were asked for");
+    assert_eq!((from.hits("/r"), to.hits("/lim")), (1, 2), "the retry began at the first address");
     let report = work.report();
     assert_eq!(report["httpStatus"], json!({ "200": 5, "302": 2, "429": 1 }));
     assert_eq!(report["retries"], 1);

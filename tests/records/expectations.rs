@@ -1,4 +1,4 @@
-//! What the rows of a run have to be like.
+//! `expect`: conditions on the rows of a run.
 
 use super::with_page;
 

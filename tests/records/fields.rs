@@ -1,4 +1,4 @@
-//! Columns and their files.
+//! Fields, their types and the files of their columns.
 
 use super::with_page;
 use crate::harness::{Response, Site, Workdir};

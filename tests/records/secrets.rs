@@ -1,4 +1,4 @@
-//! Values from the environment, and those that must not be shown.
+//! Values from the environment, and secrets that must not appear in any output.
 
 use crate::harness::{Response, Site, Workdir};
 

@@ -1,4 +1,4 @@
-//! Letters beyond ASCII, whatever says how they are written.
+//! The encoding of pages: header, byte order mark and meta element.
 
 use crate::harness::defs::{TITLE, job};
 use crate::harness::{Response, Site, Workdir};

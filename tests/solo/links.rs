@@ -1,9 +1,9 @@
-//! Locators made from pages: one job each, nothing lost.
+//! Locators that a step creates from pages. Each becomes one job.
 
 use crate::harness::defs::titled;
 use crate::harness::{Response, Site, Workdir};
 
-/// A listing whose links lead to group `books`, and back to group `list` for the next page.
+/// A listing whose links lead to the group `books`, and to the next page in the group `list`.
 fn catalogue(url: &str, prefix: &str, link: &str) -> String {
     format!(
         r#"

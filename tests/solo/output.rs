@@ -1,11 +1,11 @@
-//! Files of rows: where they lie, how they are written, in which order.
+//! Output files: their folders, formats and order of rows.
 
 use std::fs;
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
 
-/// A task whose append step has these plugins.
+/// A task with these appenders.
 fn appenders(plugins: &str) -> String {
     let head = r"
         steps:
@@ -62,7 +62,7 @@ fn every_appender_gets_all_rows_in_its_format() {
     assert_eq!(sorted("output/latest/a.csv"), ["acme,g,title,1", "acme,g,title,1"]);
     assert_eq!(sorted("output/latest/sub/b.txt"), ["acme;g;1;1;1;title;1", "acme;g;2;1;1;title;1"]);
     assert_eq!(sorted("output/latest/c.tsv"), ["acme\tg\ttitle\t1", "acme\tg\ttitle\t1"]);
-    assert_eq!(work.report()["rows"]["d"], 2, "rows are counted once, not once a file");
+    assert_eq!(work.report()["rows"]["d"], 2, "rows were counted once for each file");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn canonical_order_gives_equal_bytes() {
         names.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let work = Workdir::with_defs(&job(&locators, TITLE));
     for (number, (_, file)) in names.iter().enumerate() {
-        // Pages of different weight, so that jobs end in another order than they began.
+        // Pages of different sizes, so that jobs end in another order than they begin.
         let weight = "<p>filler</p>".repeat((number * 37 % 11) * 200);
         work.write(file, titled(&format!("t{number}")) + &weight);
     }
@@ -109,7 +109,7 @@ fn canonical_order_gives_equal_bytes() {
     let first = bytes("data1", "parser.threads=4");
     assert_eq!(first.lines().count(), 40);
     assert_eq!(first, bytes("data2", "parser.threads=1"));
-    assert_eq!(work.list("output/latest"), ["data.txt"], "no leftovers");
+    assert_eq!(work.list("output/latest"), ["data.txt"], "temporary files were left behind");
 }
 
 #[test]

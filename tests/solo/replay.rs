@@ -1,11 +1,11 @@
-//! `spoonbill replay`: rows anew from stored pages, and nothing of the last run touched.
+//! `spoonbill replay` writes rows from stored pages and does not change the last run.
 
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Ending, Response, Site, Workdir, wait_until};
 
-/// A list that leads to two items, the first of them with two prices.
+/// A list that leads to two items. The first one has two prices.
 fn shop() -> Site {
     let site = Site::start();
     let (one, two) = (site.url("/item/1"), site.url("/item/2"));
@@ -60,7 +60,7 @@ fn change(added: u64, removed: u64, changed: u64, same: u64) -> serde_json::Valu
     serde_json::json!({ "added": added, "removed": removed, "changed": changed, "same": same })
 }
 
-/// The rows of the one replay there is.
+/// The rows of the only replay.
 fn replayed(work: &Workdir) -> Vec<String> {
     let names = work.list("output");
     let folder = names.iter().find(|name| name.ends_with("-replay")).expect("a folder");
@@ -85,7 +85,7 @@ fn a_replay_gives_the_same_rows_without_the_site() {
     assert_eq!(report(&work)["pages"]["fetched"], 0);
     let words = "    replay  name: 0 added, 0 removed, 0 changed, 2 same";
     assert!(ending.stderr.contains(words), "{}", ending.stderr);
-    // The newest run is still the newest run.
+    // `latest` still points to the run.
     assert_eq!(std::fs::read_link(work.path("output/latest")).unwrap(), latest);
     assert!(!work.exists("data/replay"));
     assert_eq!(work.spoonbill(&["fsck"]).code, 0);
@@ -108,17 +108,17 @@ fn changed_definitions_tell_what_is_added_removed_and_changed() {
     work.write("defs/job.yml", &changed);
     let ending = replay(&work, &[]);
     assert_eq!(ending.code, 0, "{}", ending.stderr);
-    let told = &report(&work)["replay"];
-    assert_eq!(told["pagesMissing"], 0);
-    assert_eq!(told["dataDefs"]["name"], change(0, 0, 2, 0));
-    assert_eq!(told["dataDefs"]["price"], change(2, 0, 0, 2));
-    assert_eq!(told["dataDefs"]["c"], change(2, 0, 0, 0));
-    // And one that is no longer there.
+    let changes = &report(&work)["replay"];
+    assert_eq!(changes["pagesMissing"], 0);
+    assert_eq!(changes["dataDefs"]["name"], change(0, 0, 2, 0));
+    assert_eq!(changes["dataDefs"]["price"], change(2, 0, 0, 2));
+    assert_eq!(changes["dataDefs"]["c"], change(2, 0, 0, 0));
+    // A dataDef that was removed.
     let fewer = defs(&site).replace("    priceTask: { dataDef: price }\n", "");
     work.write("defs/job.yml", &fewer);
     assert_eq!(replay(&work, &[]).code, 0);
     assert_eq!(report(&work)["replay"]["dataDefs"]["price"], change(0, 2, 0, 0));
-    assert_eq!(site.log().len(), asked, "the site is never asked");
+    assert_eq!(site.log().len(), asked, "a replay sent a request");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_replay_counts_missing_pages_and_fetches_none() {
     assert_eq!(report(&work)["replay"]["pagesMissing"], 1);
     assert_eq!(report(&work)["replay"]["dataDefs"]["name"], change(0, 0, 0, 2));
     assert_eq!(site.hits("/item/3"), 0);
-    // The same page under another name is stored.
+    // A page stays stored if its locator gets another name.
     work.write("defs/job.yml", defs(&site).replace("name: shop", "name: store"));
     assert_eq!(replay(&work, &[]).code, 0);
     assert_eq!(report(&work)["replay"]["dataDefs"]["name"], change(2, 2, 0, 0));
@@ -171,14 +171,14 @@ fn a_replay_needs_a_finished_run() {
     let late = Response::html("").delay(Duration::from_secs(60));
     site.recovers("/item/1", 1, late, Response::html(titled("Item 1")));
     let mut running = work.start_run(&[]);
-    wait_until("a page is under way", || site.hits("/item/1") > 0);
+    wait_until("a page is asked for", || site.hits("/item/1") > 0);
     assert!(!running.has_ended());
     running.signal("KILL");
     running.end();
     let ending = replay(&work, &[]);
     assert_eq!(ending.code, 3, "{}", ending.stderr);
     assert!(ending.stderr.contains("is not finished"), "{}", ending.stderr);
-    assert_eq!(work.run(&[]).code, 0, "and it can still be continued");
+    assert_eq!(work.run(&[]).code, 0, "the run cannot be continued");
 }
 
 #[test]

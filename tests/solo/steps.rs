@@ -1,4 +1,4 @@
-//! Chains of steps: insertion, inheritance, converters, script steps, tasks side by side.
+//! Chains of steps: insertion, inheritance, converters, script steps and several tasks of a page.
 
 use crate::harness::Workdir;
 use crate::harness::defs::{TITLE, indent, job_with, titled};
@@ -15,7 +15,7 @@ items: [ item: { name: i, value: i } ]
 dims: [ item: { name: day, selector: "p:nth-of-type(%{index})", indexRange: 1-2 } ]
 "#;
 
-/// The steps of a task with these converters in the chain.
+/// A task with these converters in its chain.
 fn converters(plugins: &str) -> String {
     let head = r"
         steps:

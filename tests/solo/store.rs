@@ -1,4 +1,4 @@
-//! Stored pages and parsed data: what is fetched again, and what is not.
+//! Stored pages and parsed data: what is reused, and what is fetched again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{Response, Site, Workdir};
 
-/// A site whose page says how often it was asked for.
+/// A site whose page shows the number of its requests.
 fn counting_site() -> Site {
     let site = Site::start();
     let count = Arc::new(AtomicUsize::new(0));
@@ -34,7 +34,7 @@ fn a_page_is_fetched_again_only_when_it_is_older_than_live() {
     assert_eq!(site.log().len(), 1);
     assert_eq!(work.report()["pages"]["fromStore"], 1);
     assert_eq!(work.report()["pages"]["fetched"], 0);
-    // To the second: a page that lived a day is not good a day later.
+    // A page that lives for a day is too old exactly one day later.
     assert_eq!(work.rows(&[DAY_AFTER]), ["acme|g|title|visit 2"]);
     assert_eq!(site.log().len(), 2);
 }
@@ -73,7 +73,7 @@ fn a_changed_data_def_parses_the_stored_page_again() {
 
 #[test]
 fn parsed_data_is_reused_unless_a_setting_forbids_it() {
-    // A script that never gives the same twice shows whether it ran again.
+    // The value of this script differs each time, which shows whether it ran again.
     let data_def = r#"
         query: { block: body, selector: h1 }
         items: [ item: { name: i, script: "Date.now() + ' ' + Math.random()" } ]

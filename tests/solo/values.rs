@@ -1,11 +1,11 @@
-//! The value of one axis: prefixes, ranges, variables, facts, XPath text.
+//! The values of an axis: prefixes, ranges, variables, facts and XPath text.
 
 use crate::harness::Workdir;
 use crate::harness::defs::{job, job_with};
 
 const LIST: &str = "<ul><li>one</li><li>two</li><li>three</li><li>four</li></ul>";
 
-/// Rows of one page without their locator and group.
+/// Checks the rows of one page, without the columns for locator and group.
 fn check(page: &str, task: &str, data_def: &str, expect: &[&str]) {
     let work = Workdir::with_defs(&job_with(&[("acme", "page.html")], task, data_def));
     work.write("page.html", page);
