@@ -23,7 +23,7 @@ mod takeover;
 
 use std::time::Duration;
 
-use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled};
+use crate::harness::{PageGate, SiteResponse, TITLE, TestCluster, TestSite, job, titled};
 
 /// Settings of most tests here: no pauses, and a short wait for nodes that do not come back.
 const QUICK: [&str; 5] = [
@@ -38,15 +38,15 @@ const QUICK: [&str; 5] = [
 const PATIENT: &str = "cluster.session.ttl=60s";
 
 /// A site with `pages` pages that each take `delay`, and definitions for all of them.
-fn slow_site(pages: usize, delay: Duration) -> (Site, String) {
-    gated_site(pages, delay, &Gate::at(usize::MAX))
+fn slow_site(pages: usize, delay: Duration) -> (TestSite, String) {
+    gated_site(pages, delay, &PageGate::at(usize::MAX))
 }
 
 /// Like [`slow_site`], with a gate that may hold pages back.
-fn gated_site(pages: usize, delay: Duration, gate: &Gate) -> (Site, String) {
-    let (site, gate) = (Site::start(), gate.clone());
+fn gated_site(pages: usize, delay: Duration, gate: &PageGate) -> (TestSite, String) {
+    let (site, gate) = (TestSite::start(), gate.clone());
     site.otherwise(move |request, _| {
-        let page = Response::html(titled(&request.path.replace('/', "page "))).delay(delay);
+        let page = SiteResponse::html(titled(&request.path.replace('/', "page "))).delay(delay);
         page.held_by(&gate, request.path[1..].parse().unwrap_or(0))
     });
     let locators: Vec<(String, String)> =
@@ -57,18 +57,22 @@ fn gated_site(pages: usize, delay: Duration, gate: &Gate) -> (Site, String) {
 }
 
 /// Three nodes for a [`slow_site`].
-fn three(pages: usize, delay: Duration, settings: &[&str]) -> (Site, Cluster) {
+fn three(pages: usize, delay: Duration, settings: &[&str]) -> (TestSite, TestCluster) {
     let (site, defs) = slow_site(pages, delay);
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
-    (site, Cluster::of(3, &defs, &settings))
+    (site, TestCluster::of(3, &defs, &settings))
 }
 
 /// Three nodes for a site whose gate lets the first `free` pages through.
-fn three_at_gate(pages: usize, free: usize, settings: &[&str]) -> (Site, Cluster, Gate) {
-    let gate = Gate::at(free);
+fn three_at_gate(
+    pages: usize,
+    free: usize,
+    settings: &[&str],
+) -> (TestSite, TestCluster, PageGate) {
+    let gate = PageGate::at(free);
     let (site, defs) = gated_site(pages, Duration::from_millis(20), &gate);
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
-    (site, Cluster::of(3, &defs, &settings), gate)
+    (site, TestCluster::of(3, &defs, &settings), gate)
 }
 
 /// The rows of [`slow_site`], sorted.
@@ -77,7 +81,7 @@ fn all_rows(pages: usize) -> Vec<String> {
 }
 
 /// The rows in the file of a node, sorted.
-fn rows_of(cluster: &Cluster, node: usize) -> Vec<String> {
+fn rows_of(cluster: &TestCluster, node: usize) -> Vec<String> {
     let files = cluster.files(node);
     let text = files.get("data.txt").map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let mut rows: Vec<String> = text.unwrap_or_default().lines().map(str::to_owned).collect();
@@ -86,7 +90,7 @@ fn rows_of(cluster: &Cluster, node: usize) -> Vec<String> {
 }
 
 /// Checks that all voters have the same files, and returns those.
-fn same_everywhere(cluster: &Cluster) -> crate::harness::Files {
+fn same_everywhere(cluster: &TestCluster) -> crate::harness::RunFiles {
     let first = cluster.files(1);
     assert!(!first.is_empty(), "node 1 has no files");
     for node in cluster.seats() {

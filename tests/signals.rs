@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::workdir::DEADLINE;
-use crate::harness::{Response, Running, Site, Workdir, wait_until};
+use crate::harness::{Running, SiteResponse, TestSite, Workdir, wait_until};
 
 const PAGES: usize = 24;
 const AT_ONCE: &str = "loader.fetch.parallelism=4";
 
 /// A site whose pages from number `quick` on take a second, and definitions for all pages. This leaves
 /// time for a signal in the middle of the run, on a busy machine too.
-fn slow_site(quick: usize) -> (Site, Workdir) {
-    let site = Site::start();
+fn slow_site(quick: usize) -> (TestSite, Workdir) {
+    let site = TestSite::start();
     pages_take(&site, quick, Duration::from_secs(1));
     let locators: Vec<(String, String)> =
         (0..PAGES).map(|n| (format!("n{n:02}"), site.url(&format!("/{n:02}")))).collect();
@@ -25,11 +25,11 @@ fn slow_site(quick: usize) -> (Site, Workdir) {
     (site, work)
 }
 
-fn pages_take(site: &Site, quick: usize, slow: Duration) {
+fn pages_take(site: &TestSite, quick: usize, slow: Duration) {
     site.otherwise(move |request, _| {
         let number: usize = request.path[1..].parse().unwrap_or(0);
         let delay = if number < quick { Duration::from_millis(20) } else { slow };
-        Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+        SiteResponse::html(titled(&request.path.replace('/', "page "))).delay(delay)
     });
 }
 
@@ -38,7 +38,7 @@ fn all_rows() -> Vec<String> {
 }
 
 /// The number of requests for each page.
-fn visits(site: &Site) -> BTreeMap<String, usize> {
+fn visits(site: &TestSite) -> BTreeMap<String, usize> {
     let mut visits = BTreeMap::new();
     for hit in site.log() {
         *visits.entry(hit.path).or_default() += 1;
@@ -59,7 +59,7 @@ fn assert_whole_rows(work: &Workdir) -> usize {
     rows.len()
 }
 
-fn started(work: &Workdir, site: &Site, settings: &[&str], pages: usize) -> Running {
+fn started(work: &Workdir, site: &TestSite, settings: &[&str], pages: usize) -> Running {
     let before = site.log().len();
     let running = work.start_run(settings);
     wait_until("some pages are asked for", || site.log().len() >= before + pages);
@@ -108,9 +108,9 @@ fn sigterm_drains_and_the_run_can_be_continued() {
 
 #[test]
 fn a_second_signal_does_not_wait_for_jobs_in_flight() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/0", titled("zero"));
-    site.recovers("/1", 1, Response::silence(), Response::html(titled("one")));
+    site.recovers("/1", 1, SiteResponse::silence(), SiteResponse::html(titled("one")));
     let (zero, one) = (site.url("/0"), site.url("/1"));
     let work = Workdir::with_defs(&job(&[("a", &zero), ("b", &one)], TITLE));
     let settings = ["shutdown.timeout=1h", "loader.idle.timeout=1h", "loader.total.timeout=1h"];
@@ -132,8 +132,8 @@ fn a_second_signal_does_not_wait_for_jobs_in_flight() {
 
 #[test]
 fn a_drain_ends_at_the_shutdown_timeout() {
-    let site = Site::start();
-    site.recovers("/", 1, Response::silence(), Response::html(titled("x")));
+    let site = TestSite::start();
+    site.recovers("/", 1, SiteResponse::silence(), SiteResponse::html(titled("x")));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
     let running = started(&work, &site, &["shutdown.timeout=200ms"], 1);
     running.signal("TERM");
@@ -216,8 +216,8 @@ fn a_deleted_output_is_written_again_when_the_run_continues() {
 
 #[test]
 fn a_pending_retry_after_does_not_delay_the_shutdown() {
-    let site = Site::start();
-    site.recovers("/", 1, Response::busy(503, "3000"), Response::html(titled("x")));
+    let site = TestSite::start();
+    site.recovers("/", 1, SiteResponse::busy(503, "3000"), SiteResponse::html(titled("x")));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
     let settings = ["loader.retryAfter.max=1h", "shutdown.timeout=1h"];
     let running = started(&work, &site, &settings, 1);
@@ -241,8 +241,8 @@ fn progress_is_printed_during_a_run() {
 
 #[test]
 fn a_signal_after_the_last_page_changes_nothing() {
-    let site = Site::start();
-    let slow = Response::html(titled("x")).delay(Duration::from_millis(300));
+    let site = TestSite::start();
+    let slow = SiteResponse::html(titled("x")).delay(Duration::from_millis(300));
     site.answer("/", slow);
     let work = Workdir::with_defs(&job(&[("a", &site.url("/"))], TITLE));
     let running = started(&work, &site, &[], 1);

@@ -7,7 +7,7 @@ mod site;
 
 use std::time::{Duration, Instant};
 
-use site::{Response, Site};
+use site::{SiteResponse, TestSite};
 use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings, Loaded, Way};
 use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target, charset};
 
@@ -35,7 +35,7 @@ async fn load(url: &str) -> Result<Fetched, LoadError> {
 }
 
 /// Loads what must fail, and compares the words with `URL` for the address.
-async fn fails(site: &Site, path: &str, cause: &str, retry: Retry, status: Option<u16>) {
+async fn fails(site: &TestSite, path: &str, cause: &str, retry: Retry, status: Option<u16>) {
     let url = site.url(path);
     let error = load(&url).await.unwrap_err();
     let root = site.url("");
@@ -46,7 +46,7 @@ async fn fails(site: &Site, path: &str, cause: &str, retry: Retry, status: Optio
 
 #[tokio::test]
 async fn a_page_with_all_that_belongs_to_it() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/x", "<p>é");
     let page = load(&site.url("/x")).await.unwrap();
     assert_eq!(charset::decode(&page.body, page.content_type.as_deref()), "<p>é");
@@ -58,10 +58,10 @@ async fn a_page_with_all_that_belongs_to_it() {
 
 #[tokio::test]
 async fn requests_say_who_asks_and_what_for() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.otherwise(|request, _| {
         let lines = request.headers.iter().map(|(k, v)| format!("{}: {v}\n", k.to_lowercase()));
-        Response::html(lines.collect::<String>() + &request.path)
+        SiteResponse::html(lines.collect::<String>() + &request.path)
     });
     let page = load(&site.url("/a b?q=|&r=%41")).await.unwrap();
     let text = String::from_utf8(page.body.to_vec()).unwrap();
@@ -88,9 +88,9 @@ async fn requests_say_who_asks_and_what_for() {
 
 #[tokio::test]
 async fn one_connection_serves_many_pages() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/x", "page");
-    site.answer("/chunked", Response::html("page").chunked());
+    site.answer("/chunked", SiteResponse::html("page").chunked());
     let loader = HttpLoader::new(&settings()).unwrap();
     for path in ["/x", "/chunked", "/x", "/no", "/x"] {
         let url = site.url(path).parse().unwrap();
@@ -101,9 +101,9 @@ async fn one_connection_serves_many_pages() {
 
 #[tokio::test]
 async fn cookies_are_not_kept() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.on("/x", |request, _| {
-        Response::html(format!("{:?}", request.header("cookie"))).header("Set-Cookie", "a=b")
+        SiteResponse::html(format!("{:?}", request.header("cookie"))).header("Set-Cookie", "a=b")
     });
     let loader = HttpLoader::new(&settings()).unwrap();
     let url = site.url("/x").parse().unwrap();
@@ -114,8 +114,8 @@ async fn cookies_are_not_kept() {
 
 #[tokio::test]
 async fn statuses() {
-    let site = Site::start();
-    site.otherwise(|request, _| Response::status(request.path[1..].parse().unwrap()));
+    let site = TestSite::start();
+    site.otherwise(|request, _| SiteResponse::status(request.path[1..].parse().unwrap()));
     for (status, words, retry) in [
         (204, "204 No Content, so there is no page", Retry::Never),
         (205, "205 Reset Content, so there is no page", Retry::Never),
@@ -123,7 +123,7 @@ async fn statuses() {
         (304, "304 Not Modified", Retry::Never),
         (403, "403 Forbidden", Retry::Never),
         (404, "404 Not Found", Retry::Never),
-        (408, "408 Request Timeout", Retry::Soon),
+        (408, "408 SiteRequest Timeout", Retry::Soon),
         (429, "429 Too Many Requests", Retry::Soon),
         (500, "500 Internal Server Error", Retry::Soon),
         (503, "503 Service Unavailable", Retry::Soon),
@@ -136,15 +136,18 @@ async fn statuses() {
 
 #[tokio::test]
 async fn retry_after_is_for_the_whole_host() {
-    let site = Site::start();
+    let site = TestSite::start();
     let at = "Mon, 16 Nov 2026 10:00:30 GMT";
-    site.answer("/429", Response::busy(429, "7"));
-    site.answer("/date", Response::busy(503, at).header("Date", "Mon, 16 Nov 2026 10:00:00 GMT"));
-    site.answer("/long", Response::busy(503, "86400"));
-    site.answer("/zero", Response::busy(429, "0"));
-    site.answer("/past", Response::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"));
-    site.answer("/odd", Response::busy(429, "later"));
-    site.answer("/404", Response::busy(404, "7"));
+    site.answer("/429", SiteResponse::busy(429, "7"));
+    site.answer(
+        "/date",
+        SiteResponse::busy(503, at).header("Date", "Mon, 16 Nov 2026 10:00:00 GMT"),
+    );
+    site.answer("/long", SiteResponse::busy(503, "86400"));
+    site.answer("/zero", SiteResponse::busy(429, "0"));
+    site.answer("/past", SiteResponse::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"));
+    site.answer("/odd", SiteResponse::busy(429, "later"));
+    site.answer("/404", SiteResponse::busy(404, "7"));
     let after = |seconds| Retry::HostAfter(Duration::from_secs(seconds));
     let asks = "the host asks to wait";
     let (many, away) = ("status 429 Too Many Requests", "status 503 Service Unavailable");
@@ -160,8 +163,8 @@ async fn retry_after_is_for_the_whole_host() {
 
 #[tokio::test]
 async fn a_page_that_recovers() {
-    let site = Site::start();
-    site.recovers("/x", 2, Response::status(500), Response::html("well"));
+    let site = TestSite::start();
+    site.recovers("/x", 2, SiteResponse::status(500), SiteResponse::html("well"));
     for _ in 0..2 {
         assert_eq!(load(&site.url("/x")).await.unwrap_err().retry, Retry::Soon);
     }
@@ -171,17 +174,17 @@ async fn a_page_that_recovers() {
 
 #[tokio::test]
 async fn redirects() {
-    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
+    let (site, other) = (TestSite::start(), TestSite::start_on("127.0.0.2"));
     other.page("/end", "end");
-    site.answer("/1", Response::redirect("2?a b"));
-    site.answer("/2", Response::redirect(&other.url("/3")).with_status(301));
-    other.answer("/3", Response::redirect("/end").with_status(308));
+    site.answer("/1", SiteResponse::redirect("2?a b"));
+    site.answer("/2", SiteResponse::redirect(&other.url("/3")).with_status(301));
+    other.answer("/3", SiteResponse::redirect("/end").with_status(308));
     let page = load(&site.url("/1")).await.unwrap();
     assert_eq!((&page.body[..], page.final_url), (&b"end"[..], other.url("/end")));
     assert_eq!(site.hits("/2?a%20b"), 1);
 
-    site.answer("/0", Response::redirect("/1"));
-    site.answer("/loop", Response::redirect("/loop"));
+    site.answer("/0", SiteResponse::redirect("/1"));
+    site.answer("/loop", SiteResponse::redirect("/loop"));
     fails(&site, "/0", "more than 3 redirects", Retry::Never, None).await;
     fails(&site, "/loop", "more than 3 redirects", Retry::Never, None).await;
     assert_eq!(site.hits("/loop"), 4);
@@ -191,21 +194,21 @@ async fn redirects() {
         ("data:,x", "redirect to `data:,x` refused, it leaves the web"),
         ("http://", "redirect to `http://` is not valid, empty host"),
     ] {
-        site.answer("/off", Response::redirect(to));
+        site.answer("/off", SiteResponse::redirect(to));
         fails(&site, "/off", cause, Retry::Never, Some(302)).await;
     }
-    site.answer("/gone", Response::redirect("/nowhere"));
+    site.answer("/gone", SiteResponse::redirect("/nowhere"));
     let cause = "redirected to `SITE/nowhere`: status 404 Not Found";
     fails(&site, "/gone", cause, Retry::Never, Some(404)).await;
 }
 
 #[tokio::test]
 async fn a_way_ends_where_it_leaves_the_lane() {
-    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
-    site.answer("/1", Response::redirect("/2"));
-    site.answer("/2", Response::redirect(&other.url("/3")).with_status(301));
-    other.answer("/3", Response::redirect("/4"));
-    other.recovers("/4", 1, Response::busy(429, "7"), Response::html("end"));
+    let (site, other) = (TestSite::start(), TestSite::start_on("127.0.0.2"));
+    site.answer("/1", SiteResponse::redirect("/2"));
+    site.answer("/2", SiteResponse::redirect(&other.url("/3")).with_status(301));
+    other.answer("/3", SiteResponse::redirect("/4"));
+    other.recovers("/4", 1, SiteResponse::busy(429, "7"), SiteResponse::html("end"));
     let loader = HttpLoader::new(&settings()).unwrap();
     let mut way = Way::to(&site.url("/1").parse().unwrap());
 
@@ -236,25 +239,25 @@ async fn a_way_ends_where_it_leaves_the_lane() {
 
 #[tokio::test]
 async fn empty_bodies_fail() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/x", "");
-    site.answer("/chunked", Response::html("").chunked());
+    site.answer("/chunked", SiteResponse::html("").chunked());
     fails(&site, "/x", "the body is empty", Retry::Never, Some(200)).await;
     fails(&site, "/chunked", "the body is empty", Retry::Never, Some(200)).await;
 }
 
 #[tokio::test]
 async fn connections_that_break() {
-    let site = Site::start();
-    let page = || Response::html("x".repeat(1000));
-    site.answer("/hang-up", Response::hang_up());
+    let site = TestSite::start();
+    let page = || SiteResponse::html("x".repeat(1000));
+    site.answer("/hang-up", SiteResponse::hang_up());
     site.answer("/cut", page().cut_after(500));
     site.answer("/cut-at-once", page().cut_after(0));
     site.answer("/short", page().claim_length(2000));
     site.answer("/chunk", page().chunked().cut_after(500));
     site.answer("/half-chunk", naked_chunk("400\r\nabc"));
     site.answer("/bad-chunk", naked_chunk("zz\r\nabc\r\n0\r\n\r\n"));
-    site.answer("/head", Response::raw_bytes("HTTP/1.1 200 OK\r\nContent-Le"));
+    site.answer("/head", SiteResponse::raw_bytes("HTTP/1.1 200 OK\r\nContent-Le"));
     let silent = "connection closed before an answer came";
     let part = "connection closed before the body was complete";
     fails(&site, "/hang-up", silent, Retry::Soon, None).await;
@@ -265,7 +268,7 @@ async fn connections_that_break() {
     let error = load(&site.url("/bad-chunk")).await.unwrap_err();
     assert_eq!(error.retry, Retry::Soon, "{error}");
 
-    site.answer("/garbage", Response::raw_bytes("SSH-2.0-hello\r\n\r\n"));
+    site.answer("/garbage", SiteResponse::raw_bytes("SSH-2.0-hello\r\n\r\n"));
     let error = load(&site.url("/garbage")).await.unwrap_err();
     assert_eq!(error.retry, Retry::Soon, "{error}");
 
@@ -275,13 +278,13 @@ async fn connections_that_break() {
     assert_eq!(load(&site.url("/long")).await.unwrap().body, "xxxxxxxxxx");
 }
 
-fn naked_chunk(body: &str) -> Response {
-    Response::raw_bytes(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
+fn naked_chunk(body: &str) -> SiteResponse {
+    SiteResponse::raw_bytes(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
 }
 
 #[tokio::test]
 async fn nobody_there() {
-    let url = Site::dead_url("/x");
+    let url = TestSite::dead_url("/x");
     let error = load(&url).await.unwrap_err();
     assert_eq!(error.message, format!("cannot load `{url}`: connection refused"));
     assert_eq!((error.retry, error.status), (Retry::Soon, None));
@@ -296,20 +299,20 @@ async fn nobody_there() {
 
 #[tokio::test]
 async fn passwords_stay_out_of_messages() {
-    let url = Site::dead_url("/x").replace("http://", "http://me:secret@");
+    let url = TestSite::dead_url("/x").replace("http://", "http://me:secret@");
     let error = load(&url).await.unwrap_err();
     assert!(error.message.contains("me@") && !error.message.contains("secret"), "{error}");
 }
 
 #[tokio::test]
 async fn silence_and_slowness() {
-    let site = Site::start();
+    let site = TestSite::start();
     let ms = Duration::from_millis;
-    site.answer("/never", Response::silence());
-    site.answer("/late", Response::html("late").delay(ms(2000)));
-    site.answer("/stall", Response::html("ab").drip(1, ms(2000)));
-    site.answer("/slow", Response::html("abcdefghijkl").drip(1, ms(50)));
-    site.answer("/drip", Response::html("x".repeat(1000)).drip(1, ms(50)));
+    site.answer("/never", SiteResponse::silence());
+    site.answer("/late", SiteResponse::html("late").delay(ms(2000)));
+    site.answer("/stall", SiteResponse::html("ab").drip(1, ms(2000)));
+    site.answer("/slow", SiteResponse::html("abcdefghijkl").drip(1, ms(50)));
+    site.answer("/drip", SiteResponse::html("x".repeat(1000)).drip(1, ms(50)));
     let start = Instant::now();
     let cause = "timed out after 300 ms of silence";
     fails(&site, "/never", cause, Retry::Soon, None).await;
@@ -330,13 +333,13 @@ async fn silence_and_slowness() {
 
 #[tokio::test]
 async fn bodies_end_at_the_cap() {
-    let site = Site::start();
+    let site = TestSite::start();
     let cap = settings().body_max;
     let cause = "body larger than 1 MiB";
-    site.answer("/exact", Response::huge(cap));
-    site.answer("/over", Response::huge(cap + 1));
-    site.answer("/stream", Response::huge(1 << 40).chunked());
-    site.answer("/close", Response::huge(1 << 40).until_close());
+    site.answer("/exact", SiteResponse::huge(cap));
+    site.answer("/over", SiteResponse::huge(cap + 1));
+    site.answer("/stream", SiteResponse::huge(1 << 40).chunked());
+    site.answer("/close", SiteResponse::huge(1 << 40).until_close());
     assert_eq!(load(&site.url("/exact")).await.unwrap().body.len() as u64, cap);
     for path in ["/over", "/stream", "/close"] {
         fails(&site, path, cause, Retry::Never, Some(200)).await;
@@ -354,16 +357,16 @@ fn zstd_bomb(blocks: u32) -> Vec<u8> {
     out
 }
 
-fn encoded(name: &str, body: impl Into<Vec<u8>>) -> Response {
-    Response::raw(&[("Content-Encoding", name)], body)
+fn encoded(name: &str, body: impl Into<Vec<u8>>) -> SiteResponse {
+    SiteResponse::raw(&[("Content-Encoding", name)], body)
 }
 
 #[tokio::test]
 async fn compressed_bodies() {
-    let site = Site::start();
+    let site = TestSite::start();
     let page = "hello".repeat(30_000);
-    site.answer("/gzip", Response::gzip(page.as_bytes()));
-    site.answer("/gzip-chunked", Response::gzip(page.as_bytes()).chunked());
+    site.answer("/gzip", SiteResponse::gzip(page.as_bytes()));
+    site.answer("/gzip-chunked", SiteResponse::gzip(page.as_bytes()).chunked());
     site.answer("/br", encoded("br", *b"\x0b\x02\x80hello\x03"));
     site.answer("/zstd", encoded("zstd", zstd_bomb(2)));
     site.answer("/identity", encoded("identity", "hello"));
@@ -378,7 +381,7 @@ async fn compressed_bodies() {
 
 #[tokio::test]
 async fn compressed_bodies_with_faults() {
-    let site = Site::start();
+    let site = TestSite::start();
     // 32 KiB on the wire, a gigabyte if one were to believe it.
     site.answer("/bomb", encoded("zstd", zstd_bomb(8192)));
     fails(&site, "/bomb", "body larger than 1 MiB", Retry::Never, Some(200)).await;
@@ -408,9 +411,9 @@ async fn compressed_bodies_with_faults() {
 
 #[tokio::test]
 async fn the_site_tells_how_politely_it_was_asked() {
-    let site = Site::start();
+    let site = TestSite::start();
     let ms = Duration::from_millis;
-    site.otherwise(move |_, _| Response::html("page").delay(ms(100)));
+    site.otherwise(move |_, _| SiteResponse::html("page").delay(ms(100)));
     let loader = HttpLoader::new(&settings()).unwrap();
     let urls: Vec<url::Url> = (0..3).map(|n| site.url(&format!("/{n}")).parse().unwrap()).collect();
     for url in &urls {

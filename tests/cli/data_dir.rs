@@ -5,19 +5,19 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
-use crate::harness::{Gate, Response, Running, Site, Workdir, wait_until};
+use crate::harness::{PageGate, Running, SiteResponse, TestSite, Workdir, wait_until};
 
 /// A run that waits for a page that never answers.
-fn hanging(work: &Workdir, site: &Site) -> Running {
+fn hanging(work: &Workdir, site: &TestSite) -> Running {
     let before = site.hits("/silent");
     let running = work.start_run(&[]);
     wait_until("the silent page is asked for", || site.hits("/silent") > before);
     running
 }
 
-fn silent_site() -> Site {
-    let site = Site::start();
-    site.answer("/silent", Response::silence());
+fn silent_site() -> TestSite {
+    let site = TestSite::start();
+    site.answer("/silent", SiteResponse::silence());
     site
 }
 
@@ -70,8 +70,8 @@ fn an_unfinished_run_of_other_definitions_is_refused_until_it_is_discarded() {
 
 #[test]
 fn a_comment_or_another_delay_still_continues_the_run() {
-    let site = Site::start();
-    site.recovers("/", 1, Response::silence(), Response::html(titled("x")));
+    let site = TestSite::start();
+    site.recovers("/", 1, SiteResponse::silence(), SiteResponse::html(titled("x")));
     let defs = job(&[("a", &site.url("/"))], TITLE);
     let work = Workdir::with_defs(&defs);
     let running = work.start_run(&[]);
@@ -98,7 +98,7 @@ fn a_comment_or_another_delay_still_continues_the_run() {
 
 #[test]
 fn unwritable_output_keeps_the_rows_for_the_next_run() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", titled("kept"));
     let work = Workdir::with_defs(&job(&[("acme", &site.url("/"))], TITLE));
     work.write("output", "a file where the directory should be");
@@ -265,10 +265,10 @@ fn a_damaged_ledger_is_reported_and_not_overwritten() {
 
 #[test]
 fn output_removed_during_a_run_is_written_again() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", titled("first"));
-    let gate = Gate::at(0);
-    site.answer("/late", Response::html(titled("late")).held_by(&gate, 0));
+    let gate = PageGate::at(0);
+    site.answer("/late", SiteResponse::html(titled("late")).held_by(&gate, 0));
     let work = Workdir::with_defs(&job(&[("a", &site.url("/")), ("b", &site.url("/late"))], TITLE));
     let running = work.start_run(&["loader.fetch.parallelism=2"]);
     wait_until("a row is written", || work.lines("output/latest/data.txt").len() == 1);

@@ -1,6 +1,6 @@
 //! `init`: a starter project that runs offline, and definitions proposed from samples.
 
-use crate::harness::{Site, Workdir};
+use crate::harness::{TestSite, Workdir};
 
 const SHOP: &str = r#"<html><body><nav><a href="/">Home</a></nav><ul class="products">
 <li class="product"><h2><a href="/p/1">Red lamp</a></h2><span class="price">£10.00</span><i class="left">3</i></li>
@@ -129,7 +129,7 @@ fn one_record_is_proposed_by_labels_and_embedded_data() {
 
 #[test]
 fn init_resolves_links_and_loads_one_page() {
-    let site = Site::start();
+    let site = TestSite::start();
     let work = Workdir::new();
     site.page("/shop/list.html", SHOP);
     let url = site.url("/shop/list.html");

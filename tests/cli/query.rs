@@ -1,6 +1,6 @@
 //! `query` runs one query on a page and prints JSON strings.
 
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 const PAGE: &str = "<ul><li class=a title='T \"1\"'> one\n  <b>bold</b></li>\
                     <li class=b>zwei ü</li></ul><script>var x = 1;</script>";
@@ -89,7 +89,7 @@ fn query_ends_with_4_if_a_page_cannot_be_loaded() {
     --- stderr
     error: cannot load `none.html`: no file `none.html`
     "#);
-    let site = Site::start();
+    let site = TestSite::start();
     let missing = work.spoonbill(&["query", &site.url("/none"), "--css", "li"]);
     insta::assert_snapshot!(missing.shown(&work), @r#"
     exit 4
@@ -101,7 +101,7 @@ fn query_ends_with_4_if_a_page_cannot_be_loaded() {
 #[test]
 fn query_loads_a_page_over_http() {
     let work = Workdir::new();
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", PAGE);
     let found = work.spoonbill(&["query", &site.url("/"), "--css", "li.b"]);
     assert_eq!((found.code, found.stdout.as_str()), (0, "\"zwei ü\"\n"), "{}", found.stderr);
@@ -110,8 +110,8 @@ fn query_loads_a_page_over_http() {
 #[test]
 fn query_gives_up_after_the_idle_timeout() {
     let work = Workdir::new();
-    let site = Site::start();
-    site.answer("/", Response::silence());
+    let site = TestSite::start();
+    site.answer("/", SiteResponse::silence());
     let url = site.url("/");
     let arguments = ["query", &url, "--css", "li", "--set", "loader.idle.timeout=200ms"];
     let silent = work.spoonbill(&arguments);

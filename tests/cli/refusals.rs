@@ -3,12 +3,15 @@
 use std::fs;
 
 use crate::harness::defs::{TITLE, indent, job, job_with, titled};
-use crate::harness::{Response, Site, Workdir, wait_until};
+use crate::harness::{SiteResponse, TestSite, Workdir, wait_until};
 
 /// A run that was stopped while it waited for its first page.
-fn unfinished(defs: impl FnOnce(&Site) -> String, more: &[(&str, &str)]) -> (Site, Workdir) {
-    let site = Site::start();
-    site.recovers("/silent", 1, Response::silence(), Response::html(titled("x")));
+fn unfinished(
+    defs: impl FnOnce(&TestSite) -> String,
+    more: &[(&str, &str)],
+) -> (TestSite, Workdir) {
+    let site = TestSite::start();
+    site.recovers("/silent", 1, SiteResponse::silence(), SiteResponse::html(titled("x")));
     let work = Workdir::with_defs(&defs(&site));
     for (name, text) in more {
         work.write(name, text);
@@ -21,7 +24,7 @@ fn unfinished(defs: impl FnOnce(&Site) -> String, more: &[(&str, &str)]) -> (Sit
     (site, work)
 }
 
-fn plain(site: &Site) -> String {
+fn plain(site: &TestSite) -> String {
     job(&[("a", &site.url("/silent"))], TITLE)
 }
 
@@ -44,7 +47,7 @@ fn a_refusal_names_the_changed_setting_with_both_values() {
 
 #[test]
 fn a_refusal_names_the_changed_list() {
-    let defs = |site: &Site| {
+    let defs = |site: &TestSite| {
         let group = "groups:\n  g:\n    urls:\n      - SITE/silent\n      - { file: more.txt }\n";
         let fields = "    fields:\n      title: h1\n";
         format!("{group}{fields}").replace("SITE", site.url("").trim_end_matches('/'))
@@ -70,7 +73,7 @@ fn a_refusal_names_the_changed_script() {
                 next: filter
                 plugins: [ plugin: { name: s, class: script, script: own.js } ]
     ";
-    let defs = |site: &Site| {
+    let defs = |site: &TestSite| {
         let group = job_with(&[("a", &site.url("/silent"))], "steps: mine", TITLE);
         group + &indent(steps, 0)
     };

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 #[test]
 fn a_run_without_failures_prints_its_report() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", titled("x"));
     let work = Workdir::with_defs(&job(&[("acme", &site.url("/")), ("file", "page.html")], TITLE));
     work.write("page.html", titled("y"));
@@ -81,10 +81,10 @@ fn the_json_report_has_all_keys() {
 
 #[test]
 fn failed_jobs_are_listed_and_only_they_are_retried() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/good", titled("good"));
-    site.answer("/gone", Response::status(404));
-    site.answer("/down", Response::status(503));
+    site.answer("/gone", SiteResponse::status(404));
+    site.answer("/down", SiteResponse::status(503));
     let (good, gone, down) = (site.url("/good"), site.url("/gone"), site.url("/down"));
     let work =
         Workdir::with_defs(&job(&[("good", &good), ("gone", &gone), ("down", &down)], TITLE));

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::{QUICK, all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::nodes::files_below;
 use crate::harness::{
-    Cluster, Ending, Files, Gate, Response, Site, TITLE, job, titled, wait_until,
+    PageGate, ProcessOutput, RunFiles, SiteResponse, TITLE, TestCluster, TestSite, job, titled,
+    wait_until,
 };
 
 const PAGES: usize = 50;
@@ -23,7 +24,7 @@ struct BrokenSite {
     /// Whether the broken pages answer.
     repaired: Arc<AtomicBool>,
     /// Holds the last two pages back. Two nodes may wait for them while the third one does all others.
-    gate: Gate,
+    gate: PageGate,
 }
 
 impl BrokenSite {
@@ -33,16 +34,16 @@ impl BrokenSite {
 }
 
 /// A site with broken pages and a gate before its last pages, and three nodes for it.
-fn broken_site() -> (Site, Cluster, BrokenSite) {
-    let site = Site::start();
-    let broken = BrokenSite { repaired: Arc::default(), gate: Gate::at(PAGES - 2) };
+fn broken_site() -> (TestSite, TestCluster, BrokenSite) {
+    let site = TestSite::start();
+    let broken = BrokenSite { repaired: Arc::default(), gate: PageGate::at(PAGES - 2) };
     let theirs = broken.clone();
     site.otherwise(move |request, _| {
         let number = request.path[1..].parse().unwrap_or(0);
         if BROKEN.contains(&number) && !theirs.repaired.load(Ordering::SeqCst) {
-            return Response::status(if number % 2 == 0 { 404 } else { 500 });
+            return SiteResponse::status(if number % 2 == 0 { 404 } else { 500 });
         }
-        let page = Response::html(titled(&request.path.replace('/', "page ")));
+        let page = SiteResponse::html(titled(&request.path.replace('/', "page ")));
         page.delay(Duration::from_millis(60)).held_by(&theirs.gate, number)
     });
     let locators: Vec<(String, String)> =
@@ -51,7 +52,7 @@ fn broken_site() -> (Site, Cluster, BrokenSite) {
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let own = ["job.takeLimit=2", "cluster.end.wait=1s", "cluster.quorum.timeout=20s"];
     let settings: Vec<&str> = QUICK.iter().chain(&own).copied().collect();
-    (site, Cluster::of(3, &job(&locators, TITLE), &settings), broken)
+    (site, TestCluster::of(3, &job(&locators, TITLE), &settings), broken)
 }
 
 /// The rows of all pages that never fail.
@@ -60,12 +61,12 @@ fn rows_without_broken() -> Vec<String> {
     rows.filter(|(number, _)| !BROKEN.contains(number)).map(|(_, row)| row).collect()
 }
 
-fn read_only(cluster: &Cluster, command: &str, node: usize) -> Ending {
+fn read_only(cluster: &TestCluster, command: &str, node: usize) -> ProcessOutput {
     cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")])
 }
 
 /// The lines that `failed` prints for a stopped node, sorted.
-fn failed(cluster: &Cluster, node: usize) -> Vec<String> {
+fn failed(cluster: &TestCluster, node: usize) -> Vec<String> {
     let ending = read_only(cluster, "failed", node);
     assert_eq!(ending.code, 0, "node {node}: {ending:?}");
     let mut lines: Vec<String> = ending.stdout.lines().map(str::to_owned).collect();
@@ -83,14 +84,14 @@ fn names(lines: &[String]) -> Vec<String> {
 }
 
 /// The data directory of a node, without the files in which SQLite moves data around.
-fn disk(cluster: &Cluster, node: usize) -> Files {
+fn disk(cluster: &TestCluster, node: usize) -> RunFiles {
     let mut files = files_below(&cluster.work.path(&format!("d{node}")));
     files.retain(|name, _| !name.contains(".db"));
     files
 }
 
 /// Copies the data directory of a node that may be running.
-fn copied(cluster: &Cluster, node: usize) -> PathBuf {
+fn copied(cluster: &TestCluster, node: usize) -> PathBuf {
     let copy = cluster.work.path("copy");
     drop(std::fs::remove_dir_all(&copy));
     std::fs::create_dir(&copy).unwrap();
@@ -104,7 +105,7 @@ fn copied(cluster: &Cluster, node: usize) -> PathBuf {
 
 /// Waits until the data directory of a running node lists `jobs` failed jobs. A node writes only now
 /// and then how far its log is committed.
-fn wait_until_written(cluster: &Cluster, node: usize, jobs: usize) {
+fn wait_until_written(cluster: &TestCluster, node: usize, jobs: usize) {
     wait_until("the data directory lists the failed jobs", || {
         copied(cluster, node);
         let ending = cluster.work.spoonbill(&["failed", "--data-dir", "copy"]);
@@ -113,13 +114,13 @@ fn wait_until_written(cluster: &Cluster, node: usize, jobs: usize) {
 }
 
 /// The failed jobs in the tables of a node. Its log may have more.
-fn failed_in_tables(cluster: &Cluster, node: usize) -> i64 {
+fn failed_in_tables(cluster: &TestCluster, node: usize) -> i64 {
     let connection = rusqlite::Connection::open(copied(cluster, node).join("state.db")).unwrap();
     connection.query_row("SELECT count(*) FROM failed", [], |row| row.get(0)).unwrap_or(0)
 }
 
 /// Kills a node that knows all failed jobs in the second half of the run. The other nodes finish it.
-fn one_killed_near_the_end(cluster: &mut Cluster, broken: &BrokenSite) -> usize {
+fn one_killed_near_the_end(cluster: &mut TestCluster, broken: &BrokenSite) -> usize {
     cluster.start_all();
     cluster.done(5);
     let victim = 1 + cluster.led() % 3;
@@ -145,7 +146,7 @@ fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
     let (site, mut cluster, broken) = broken_site();
     let victim = one_killed_near_the_end(&mut cluster, &broken);
     assert_eq!(failed_in_tables(&cluster, victim), 0, "its tables must be behind its log");
-    let before: Vec<Files> = cluster.seats().map(|node| disk(&cluster, node)).collect();
+    let before: Vec<RunFiles> = cluster.seats().map(|node| disk(&cluster, node)).collect();
     let lines = failed(&cluster, 1);
     assert_eq!(names(&lines), BROKEN.map(|n| format!("n{n:03}")));
     // Neither a second call nor `fsck` in between changes the list.
@@ -179,7 +180,7 @@ fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
 }
 
 /// Replays the pages of a node. Returns the exit code, the rows and the number of missing pages.
-fn replay(cluster: &Cluster, node: usize) -> (i32, Vec<String>, u64) {
+fn replay(cluster: &TestCluster, node: usize) -> (i32, Vec<String>, u64) {
     let (data, output) = (format!("d{node}"), format!("again{node}"));
     let mut words = vec!["replay", "defs", "--data-dir", &data, "--output", &output];
     words.extend(["--report", "replay.json", "--set", QUICK[2]]);

@@ -4,18 +4,18 @@
 use std::time::{Duration, Instant};
 
 use super::QUICK;
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until};
 
 /// The requirement itself: a pod is killed 30 s after it was asked to stop.
 const ALL_ENDED_WITHIN: Duration = Duration::from_secs(4);
 const PAGES: usize = 300;
 
 /// Pages that answer after 100 to 900 ms, so that the nodes end their last jobs at different times.
-fn uneven_site() -> (Site, String) {
-    let site = Site::start();
+fn uneven_site() -> (TestSite, String) {
+    let site = TestSite::start();
     site.otherwise(|request, _| {
         let page: u64 = request.path.trim_start_matches('/').parse().unwrap_or(0);
-        Response::html(titled("page")).delay(Duration::from_millis(100 + page * 37 % 9 * 100))
+        SiteResponse::html(titled("page")).delay(Duration::from_millis(100 + page * 37 % 9 * 100))
     });
     let locators: Vec<(String, String)> =
         (0..PAGES).map(|n| (format!("n{n:03}"), site.url(&format!("/{n}")))).collect();
@@ -27,7 +27,7 @@ fn uneven_site() -> (Site, String) {
 /// Stops three nodes at once; the time until the last process has ended.
 fn stop_all_at_once(round: usize) -> Duration {
     let (site, defs) = uneven_site();
-    let mut cluster = Cluster::of(3, &defs, &QUICK);
+    let mut cluster = TestCluster::of(3, &defs, &QUICK);
     cluster.start_all();
     wait_until("all nodes have jobs in flight", || site.log().len() >= 12 + round % 7);
     let asked = Instant::now();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{PATIENT, QUICK, all_rows, rows_of, same_everywhere, slow_site, three, three_at_gate};
 use crate::harness::needs::PROCESS_NAMESPACES;
-use crate::harness::{Cluster, wait_until};
+use crate::harness::{TestCluster, wait_until};
 use crate::kill::sets;
 
 #[test]
@@ -12,7 +12,7 @@ fn three_nodes_write_what_one_writes_byte_for_byte() {
     for set in sets::all() {
         let mut settings = set.settings.clone();
         settings.extend(["output.order=canonical", "job.takeLimit=8", PATIENT]);
-        let mut cluster = Cluster::of(3, &set.defs, &settings);
+        let mut cluster = TestCluster::of(3, &set.defs, &settings);
         let code = if set.lost > 0 { 4 } else { 0 };
         let golden = cluster.solo(code);
         set.forget();
@@ -50,7 +50,7 @@ fn in_order_of_arrival_all_voters_files_are_equal() {
     assert!(shares.iter().all(|jobs| *jobs > 0), "a node did no job: {shares:?}");
 }
 
-fn share_of(cluster: &Cluster, node: usize) -> u64 {
+fn share_of(cluster: &TestCluster, node: usize) -> u64 {
     let report = cluster.report(node);
     report["share"]["jobs"].as_u64().unwrap_or_else(|| panic!("no share in {report}"))
 }
@@ -72,7 +72,7 @@ fn five_nodes_work_as_one() {
     let (site, defs) = slow_site(80, Duration::from_millis(20));
     let settings: Vec<&str> =
         QUICK.iter().copied().chain(["output.order=canonical", PATIENT]).collect();
-    let mut cluster = Cluster::of(5, &defs, &settings);
+    let mut cluster = TestCluster::of(5, &defs, &settings);
     let golden = cluster.solo(0);
     cluster.start_all();
     cluster.all_end_with(0);
@@ -150,7 +150,7 @@ fn workers_with_equal_process_ids_keep_separate_sessions() {
         cluster.put_behind(worker, &own);
         cluster.start(worker);
     }
-    let at_work = |cluster: &Cluster| {
+    let at_work = |cluster: &TestCluster| {
         let status = cluster.status(1).unwrap_or_default();
         let nodes = status["nodes"].as_array().cloned().unwrap_or_default();
         nodes.iter().filter(|node| node["role"] == "worker" && node["jobs"] != 0).count()

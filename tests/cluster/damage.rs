@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{QUICK, all_rows, gated_site, rows_of, same_everywhere, three};
-use crate::harness::{Cluster, Gate, Site};
-use crate::kill::shop::Dice;
+use crate::harness::{PageGate, TestCluster, TestSite};
+use crate::kill::shop::SeededRandom;
 
 const PAGES: usize = 90;
 
 /// A cluster in the middle of a run, with one node killed.
-fn one_killed() -> (Site, Cluster, usize) {
+fn one_killed() -> (TestSite, TestCluster, usize) {
     let settings = ["job.takeLimit=2", "cluster.quorum.timeout=20s"];
-    let gate = Gate::at(12);
+    let gate = PageGate::at(12);
     let (site, defs) = gated_site(PAGES, Duration::from_millis(150), &gate);
     let settings: Vec<&str> = QUICK.iter().copied().chain(settings).collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let mut cluster = TestCluster::of(3, &defs, &settings);
     cluster.start_all();
     cluster.done(12);
     let leader = cluster.led();
@@ -30,7 +30,7 @@ fn one_killed() -> (Site, Cluster, usize) {
 /// another version, not as damaged.
 const HEAD: u64 = 128;
 
-fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
+fn flip(file: &PathBuf, dice: &mut SeededRandom, places: usize) {
     let mut bytes = std::fs::read(file).unwrap();
     // A journal has zeros behind its records.
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1;
@@ -41,21 +41,21 @@ fn flip(file: &PathBuf, dice: &mut Dice, places: usize) {
 }
 
 /// Damages the tables of a node after moving them from the WAL into their file.
-fn damage_tables(cluster: &Cluster, node: usize) {
+fn damage_tables(cluster: &TestCluster, node: usize) {
     let file = cluster.work.path(&format!("d{node}/state.db"));
     let connection = rusqlite::Connection::open(&file).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(connection);
-    flip(&file, &mut Dice(11), 400);
+    flip(&file, &mut SeededRandom(11), 400);
 }
 
-fn damage_log(cluster: &Cluster, node: usize) {
+fn damage_log(cluster: &TestCluster, node: usize) {
     let data = format!("d{node}");
     let parts = cluster.work.list(&data).into_iter().filter(|name| name.starts_with("raft-"));
-    flip(&cluster.work.path(&data).join(parts.max().unwrap()), &mut Dice(12), 1);
+    flip(&cluster.work.path(&data).join(parts.max().unwrap()), &mut SeededRandom(12), 1);
 }
 
-fn is_rebuilt_after(damage: impl Fn(&Cluster, usize), named: &str) {
+fn is_rebuilt_after(damage: impl Fn(&TestCluster, usize), named: &str) {
     let (_site, mut cluster, victim) = one_killed();
     damage(&cluster, victim);
     cluster.start(victim);

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use super::schedule::{Fault, FaultTarget, Planned, draw};
-use crate::harness::site::{Hit, pauses_missed, pauses_missed_max};
+use super::schedule::{FaultTarget, NodeFault, Planned, draw};
+use crate::harness::site::{LoggedRequest, pauses_missed, pauses_missed_max};
 use crate::harness::workdir::DEADLINE;
-use crate::harness::{Cluster, Files};
+use crate::harness::{RunFiles, TestCluster};
 use crate::kill::sets::{self, Set};
-use crate::kill::shop::{Dice, sorted};
+use crate::kill::shop::{SeededRandom, sorted};
 
 /// `job.takeLimit` of these runs.
 const TAKE_LIMIT: usize = 8;
@@ -52,7 +52,7 @@ struct HammerFigures {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NodeState {
+enum HammeredState {
     Up,
     /// Killed. It starts again at this time.
     Down(Instant),
@@ -65,17 +65,17 @@ enum NodeState {
 
 struct Round<'a> {
     set: &'a Set,
-    golden: &'a Files,
+    golden: &'a RunFiles,
     canonical: bool,
-    cluster: Cluster,
-    states: BTreeMap<usize, NodeState>,
+    cluster: TestCluster,
+    states: BTreeMap<usize, HammeredState>,
     /// When nodes slept.
     slept: Vec<(Instant, Instant)>,
     /// When nodes were killed.
     killed: Vec<Instant>,
     began: Instant,
     story: Vec<String>,
-    dice: Dice,
+    dice: SeededRandom,
     figures: HammerFigures,
 }
 
@@ -95,12 +95,12 @@ impl Round<'_> {
         if self.set.lost > 0 { 4 } else { 0 }
     }
 
-    fn nodes(&self, wanted: impl Fn(NodeState) -> bool) -> Vec<usize> {
+    fn nodes(&self, wanted: impl Fn(HammeredState) -> bool) -> Vec<usize> {
         self.states.iter().filter(|(_, state)| wanted(**state)).map(|(node, _)| *node).collect()
     }
 
     fn up(&self) -> Vec<usize> {
-        self.nodes(|state| state == NodeState::Up)
+        self.nodes(|state| state == HammeredState::Up)
     }
 
     /// Whether a node has all rows of the run in its files.
@@ -131,7 +131,7 @@ impl Round<'_> {
         if !self.cluster.kill(node) {
             return false;
         }
-        self.states.insert(node, NodeState::Down(Instant::now() + away));
+        self.states.insert(node, HammeredState::Down(Instant::now() + away));
         self.killed.push(Instant::now());
         self.figures.kills += 1;
         self.figures.leader_kills += usize::from(leads);
@@ -141,15 +141,15 @@ impl Round<'_> {
     }
 
     /// Applies a fault if a node that it can hit is running.
-    fn inflict(&mut self, fault: Fault) {
+    fn inflict(&mut self, fault: NodeFault) {
         let done = match fault {
-            Fault::Kill(target, away) => {
+            NodeFault::Kill(target, away) => {
                 self.pick(target).is_some_and(|(node, leads)| self.kill(node, leads, away))
             }
-            Fault::Double(away) | Fault::All(away) => {
+            NodeFault::Double(away) | NodeFault::All(away) => {
                 let leader = self.leader();
                 let mut victims = self.up();
-                if matches!(fault, Fault::Double(_)) {
+                if matches!(fault, NodeFault::Double(_)) {
                     // The leader, if there is one, and one or two other nodes.
                     victims.sort_by_key(|node| Some(*node) != leader);
                     victims.truncate(2);
@@ -162,7 +162,7 @@ impl Round<'_> {
                 }
                 killed > 0
             }
-            Fault::Empty(target, away) => self.pick(target).is_some_and(|(node, leads)| {
+            NodeFault::Empty(target, away) => self.pick(target).is_some_and(|(node, leads)| {
                 let killed = self.kill(node, leads, away);
                 if killed {
                     // A node that was killed at its start may have none yet.
@@ -172,18 +172,18 @@ impl Round<'_> {
                 }
                 killed
             }),
-            Fault::Stop(target, time) => self.pick(target).is_some_and(|(node, leads)| {
+            NodeFault::Stop(target, time) => self.pick(target).is_some_and(|(node, leads)| {
                 self.cluster.signal(node, "STOP");
                 let now = Instant::now();
-                self.states.insert(node, NodeState::Asleep(now, now + time));
+                self.states.insert(node, HammeredState::Asleep(now, now + time));
                 self.figures.stops += 1;
                 let role = if leads { "leader" } else { "node" };
                 self.note(format!("stopped {role} {node} for {time:?}"));
                 true
             }),
-            Fault::Leave(target, away) => self.pick(target).is_some_and(|(node, leads)| {
+            NodeFault::Leave(target, away) => self.pick(target).is_some_and(|(node, leads)| {
                 self.cluster.signal(node, "TERM");
-                self.states.insert(node, NodeState::Leaving(away));
+                self.states.insert(node, HammeredState::Leaving(away));
                 self.figures.leaves += 1;
                 let role = if leads { "leader" } else { "node" };
                 self.note(format!("asked {role} {node} to leave"));
@@ -197,30 +197,30 @@ impl Round<'_> {
     fn tend(&mut self) {
         for node in self.nodes(|_| true) {
             match self.states[&node] {
-                NodeState::Down(until) if Instant::now() >= until => {
-                    let over = !self.nodes(|state| state == NodeState::Done).is_empty();
+                HammeredState::Down(until) if Instant::now() >= until => {
+                    let over = !self.nodes(|state| state == HammeredState::Done).is_empty();
                     if over && self.is_complete(node) {
                         self.figures.closed += 1;
                         self.note(format!("{node} had finished"));
-                        self.states.insert(node, NodeState::Done);
+                        self.states.insert(node, HammeredState::Done);
                         continue;
                     }
                     self.cluster.start(node);
-                    self.states.insert(node, NodeState::Up);
+                    self.states.insert(node, HammeredState::Up);
                     self.note(format!("started {node}"));
                 }
-                NodeState::Asleep(from, until) if Instant::now() >= until => {
+                HammeredState::Asleep(from, until) if Instant::now() >= until => {
                     self.cluster.signal(node, "CONT");
                     self.slept.push((from, Instant::now()));
-                    self.states.insert(node, NodeState::Up);
+                    self.states.insert(node, HammeredState::Up);
                     self.note(format!("woke {node}"));
                 }
-                NodeState::Up if self.cluster.has_ended(node) => self.ended(node),
-                NodeState::Leaving(away) if self.cluster.has_ended(node) => {
+                HammeredState::Up if self.cluster.has_ended(node) => self.ended(node),
+                HammeredState::Leaving(away) if self.cluster.has_ended(node) => {
                     let code = self.cluster.node(node).code();
                     if code == Some(143) {
                         self.note(format!("{node} has left"));
-                        self.states.insert(node, NodeState::Down(Instant::now() + away));
+                        self.states.insert(node, HammeredState::Down(Instant::now() + away));
                     } else {
                         // The run ended before the node could leave.
                         self.ended(node);
@@ -243,7 +243,7 @@ impl Round<'_> {
             }
             self.figures.closed += 1;
         }
-        self.states.insert(node, NodeState::Done);
+        self.states.insert(node, HammeredState::Done);
     }
 
     /// Whether a node reports that the run is over or that only a few jobs are left.
@@ -267,9 +267,9 @@ impl Round<'_> {
         let mut due = Instant::now() + next.map_or(Duration::ZERO, |planned| planned.after);
         let mut quiet = Instant::now();
         let mut late = self.dice.below(2) == 0;
-        while !self.nodes(|state| state != NodeState::Done).is_empty() {
+        while !self.nodes(|state| state != HammeredState::Done).is_empty() {
             self.tend();
-            let over = !self.nodes(|state| state == NodeState::Done).is_empty();
+            let over = !self.nodes(|state| state == HammeredState::Done).is_empty();
             if let Some(planned) = next.filter(|_| !over && Instant::now() >= due) {
                 self.inflict(planned.fault);
                 next = plan.next();
@@ -282,7 +282,7 @@ impl Round<'_> {
                 let away = Duration::from_millis(self.dice.below(3000));
                 let target =
                     if self.dice.below(2) == 0 { FaultTarget::Leader } else { FaultTarget::Any(1) };
-                self.inflict(Fault::Kill(target, away));
+                self.inflict(NodeFault::Kill(target, away));
                 self.figures.late += self.figures.faults - before;
                 quiet = Instant::now();
             }
@@ -298,7 +298,7 @@ impl Round<'_> {
         for node in self.cluster.seats() {
             if !self.is_complete(node) {
                 let found = self.cluster.files(node);
-                let sizes = |files: &Files| -> Vec<(String, usize)> {
+                let sizes = |files: &RunFiles| -> Vec<(String, usize)> {
                     files.iter().map(|(name, bytes)| (name.clone(), bytes.len())).collect()
                 };
                 let words = format!(
@@ -351,7 +351,7 @@ impl Round<'_> {
             return;
         }
         for log in self.set.logs(self.began) {
-            let excused = |hit: &Hit| {
+            let excused = |hit: &LoggedRequest| {
                 let woken = |woke: Instant| hit.at >= woke && hit.at < woke + WAKES + PAUSE;
                 self.slept.iter().any(|(_, woke)| woken(*woke))
             };
@@ -379,7 +379,7 @@ impl Round<'_> {
     }
 }
 
-fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
+fn same(found: &RunFiles, golden: &RunFiles, canonical: bool) -> bool {
     found.len() == golden.len()
         && found.iter().zip(golden).all(|((name, bytes), (wanted, rows))| {
             name == wanted && if canonical { bytes == rows } else { sorted(bytes) == sorted(rows) }
@@ -405,11 +405,11 @@ fn settings(set: &Set, canonical: bool) -> Vec<String> {
 }
 
 /// The files of an undisturbed run on one node.
-fn golden(set: &Set) -> Files {
+fn golden(set: &Set) -> RunFiles {
     let settings = settings(set, true);
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     set.slow(Duration::ZERO);
-    let cluster = Cluster::of(3, &set.defs, &settings);
+    let cluster = TestCluster::of(3, &set.defs, &settings);
     let golden = cluster.solo(if set.lost > 0 { 4 } else { 0 });
     let lanes = if set.delay > Duration::ZERO || set.name == "chain" { 1 } else { 8 };
     if set.delay == Duration::ZERO {
@@ -418,8 +418,8 @@ fn golden(set: &Set) -> Files {
     golden
 }
 
-fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> HammerFigures {
-    let mut dice = Dice(seed);
+fn round(set: &Set, golden: &RunFiles, votes: usize, faults: usize, seed: u64) -> HammerFigures {
+    let mut dice = SeededRandom(seed);
     let canonical = dice.below(2) == 0;
     let settings = settings(set, canonical);
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
@@ -429,9 +429,9 @@ fn round(set: &Set, golden: &Files, votes: usize, faults: usize, seed: u64) -> H
         // With every second seed a page takes longer than the pause, so requests wait for its end.
         set.slow(if seed.is_multiple_of(2) { PAUSE * 3 / 2 } else { Duration::ZERO });
     }
-    let cluster = Cluster::of(votes, &set.defs, &settings);
+    let cluster = TestCluster::of(votes, &set.defs, &settings);
     let worker = (seed % 3 == 1).then_some(WORKER);
-    let states = cluster.seats().chain(worker).map(|node| (node, NodeState::Up)).collect();
+    let states = cluster.seats().chain(worker).map(|node| (node, HammeredState::Up)).collect();
     let mut round = Round {
         set,
         golden,
@@ -486,7 +486,7 @@ fn hammer(faults_least: usize) {
     let first = given("SEED").unwrap_or(7000);
     let named = std::env::var("SET").ok();
     let sets = sets::all();
-    let golden: Vec<Files> = sets.iter().map(golden).collect();
+    let golden: Vec<RunFiles> = sets.iter().map(golden).collect();
     let mut total = HammerFigures::default();
     let start = Instant::now();
     for seed in first.. {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::{all_rows, rows_of, same_everywhere, three};
-use crate::harness::{Cluster, wait_until};
-use crate::kill::shop::Dice;
+use crate::harness::{TestCluster, wait_until};
+use crate::kill::shop::SeededRandom;
 
 const PAGES: usize = 12;
 
 /// Whether a node was killed after its last step: it has removed its mark, so the other nodes end
 /// without it.
-fn was_too_late(cluster: &mut Cluster, node: usize) -> bool {
+fn was_too_late(cluster: &mut TestCluster, node: usize) -> bool {
     if cluster.work.exists(&format!("d{node}/ended")) {
         return false;
     }
@@ -20,7 +20,7 @@ fn was_too_late(cluster: &mut Cluster, node: usize) -> bool {
 }
 
 /// Kills nodes at the end of a run. Returns how many of them had not finished.
-fn kill_at_the_end(dice: &mut Dice, victims: usize) -> usize {
+fn kill_at_the_end(dice: &mut SeededRandom, victims: usize) -> usize {
     let (site, mut cluster) = three(PAGES, Duration::from_millis(5), &[]);
     cluster.start_all();
     let first = dice.below(3) as usize;
@@ -55,7 +55,7 @@ fn a_node_killed_at_the_end_of_a_run_completes_it() {
     let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seed, rounds) = (given("SEED").unwrap_or(40), given("ROUNDS").unwrap_or(8));
     println!("seed {seed}");
-    let mut dice = Dice(seed);
+    let mut dice = SeededRandom(seed);
     let mut killed = 0;
     for round in 0..rounds {
         killed += kill_at_the_end(&mut dice, 1 + round as usize % 2);

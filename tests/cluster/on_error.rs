@@ -3,20 +3,24 @@
 use std::collections::BTreeSet;
 
 use super::{PATIENT, QUICK, rows_of, same_everywhere};
-use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{
+    PageGate, SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until,
+};
 
 const PAGES: usize = 8;
 
 /// Sites of which the first one lacks page 2, and three nodes for them. With a pause and a parallelism
 /// of 1, no two pages of a site are loaded at the same time.
-fn broken(sites: usize, on_error: &str) -> (Vec<Site>, Cluster) {
-    let sites: Vec<Site> =
-        (2..2 + sites).map(|n| Site::start_on(&format!("127.0.0.{n}"))).collect();
+fn broken(sites: usize, on_error: &str) -> (Vec<TestSite>, TestCluster) {
+    let sites: Vec<TestSite> =
+        (2..2 + sites).map(|n| TestSite::start_on(&format!("127.0.0.{n}"))).collect();
     for site in &sites {
-        site.otherwise(|request, _| Response::html(titled(&request.path.replace('/', "page "))));
+        site.otherwise(|request, _| {
+            SiteResponse::html(titled(&request.path.replace('/', "page ")))
+        });
     }
-    sites[0].answer("/2", Response::status(404));
-    let pages = |place: usize, site: &Site| -> Vec<(String, String)> {
+    sites[0].answer("/2", SiteResponse::status(404));
+    let pages = |place: usize, site: &TestSite| -> Vec<(String, String)> {
         (0..PAGES).map(|n| (format!("s{place}p{n}"), site.url(&format!("/{n}")))).collect()
     };
     let locators: Vec<(String, String)> =
@@ -32,12 +36,12 @@ fn broken(sites: usize, on_error: &str) -> (Vec<Site>, Cluster) {
     ];
     let settings: Vec<&str> =
         QUICK.iter().chain(&own).copied().chain([on_error.as_str()]).collect();
-    let cluster = Cluster::of(3, &job(&locators, TITLE), &settings);
+    let cluster = TestCluster::of(3, &job(&locators, TITLE), &settings);
     (sites, cluster)
 }
 
 /// The number of requests to a site, none of them for the same page.
-fn asked(site: &Site) -> usize {
+fn asked(site: &TestSite) -> usize {
     let paths: Vec<String> = site.log().into_iter().map(|hit| hit.path).collect();
     let distinct: BTreeSet<&String> = paths.iter().collect();
     assert_eq!(distinct.len(), paths.len(), "a page was loaded twice: {paths:?}");
@@ -78,11 +82,11 @@ fn no_node_asks_a_host_in_quarantine() {
 #[test]
 fn halt_stops_all_nodes_and_the_same_command_continues() {
     let (sites, mut cluster) = broken(2, "halt");
-    let gate = Gate::at(2);
+    let gate = PageGate::at(2);
     let theirs = gate.clone();
     sites[1].otherwise(move |request, _| {
         let page = titled(&request.path.replace('/', "page "));
-        Response::html(page).held_by(&theirs, request.path[1..].parse().unwrap_or(0))
+        SiteResponse::html(page).held_by(&theirs, request.path[1..].parse().unwrap_or(0))
     });
     cluster.start_all();
     wait_until("the cluster knows the failed page", || {

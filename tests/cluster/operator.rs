@@ -98,7 +98,7 @@ fn a_node_is_ready_once_it_has_joined_and_not_without_a_leader() {
     let (_site, mut cluster, gate) = three_at_gate(100, 5, &settings);
     cluster.start_all();
     cluster.start(9);
-    let ready = |cluster: &crate::harness::Cluster, node: usize| {
+    let ready = |cluster: &crate::harness::TestCluster, node: usize| {
         let dir = format!("d{node}");
         cluster.work.spoonbill(&["status", "--ready", "--data-dir", &dir])
     };

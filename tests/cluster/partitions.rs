@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{QUICK, all_rows, rows_of, same_everywhere};
 use crate::harness::needs::NETWORK_NAMESPACES;
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
-use crate::kill::shop::Dice;
+use crate::harness::{SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until};
+use crate::kill::shop::SeededRandom;
 
 /// The environment variable of the process inside the namespaces.
 const INSIDE: &str = "SPOONBILL_TEST_INSIDE";
@@ -105,11 +105,11 @@ fn others(node: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Three nodes in their own network namespaces, for a site whose pages each take a while.
-fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (Site, Cluster) {
-    let site = Site::start_on(SITE);
+fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (TestSite, TestCluster) {
+    let site = TestSite::start_on(SITE);
     site.otherwise(move |request, _| {
         let page = titled(&request.path.replace('/', "page "));
-        Response::html(page).delay(takes)
+        SiteResponse::html(page).delay(takes)
     });
     let locators: Vec<(String, String)> =
         (0..pages).map(|n| (format!("n{n:03}"), site.url(&format!("/{n:03}")))).collect();
@@ -117,7 +117,7 @@ fn stage(pages: usize, takes: Duration, settings: &[&str]) -> (Site, Cluster) {
         locators.iter().map(|(name, url)| (name.as_str(), url.as_str())).collect();
     let settings: Vec<&str> = QUICK.iter().chain(settings).copied().collect();
     let peers = (1..=3).map(|node| format!("10.99.0.{node}:7400")).collect();
-    let mut cluster = Cluster::at(peers, &job(&locators, TITLE), &settings);
+    let mut cluster = TestCluster::at(peers, &job(&locators, TITLE), &settings);
     cluster.share_secret();
     for node in 1..=WORKER {
         cluster.put_behind(
@@ -134,7 +134,7 @@ fn is_wanted(name: &str) -> bool {
     std::env::var("SCENE").map_or(true, |wanted| name.contains(&wanted))
 }
 
-fn scenario(name: &str, faults: impl Fn(&Cluster)) {
+fn scenario(name: &str, faults: impl Fn(&TestCluster)) {
     if !is_wanted(name) {
         return;
     }
@@ -171,7 +171,7 @@ fn within(limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
 }
 
 /// The times at which a node sent requests to the site.
-fn asked_by(site: &Site, node: usize) -> Vec<Instant> {
+fn asked_by(site: &TestSite, node: usize) -> Vec<Instant> {
     let own = Some(IpAddr::from([10, 99, 0, node as u8]));
     site.log().iter().filter(|hit| hit.from == own).map(|hit| hit.at).collect()
 }
@@ -183,9 +183,9 @@ fn cut_off_but_not_from_the_web() {
     /// One page is loading when the session expires. The next ones would be loaded after that.
     const TAKES: Duration = Duration::from_secs(8);
     let start = Instant::now();
-    let slow = |site: &Site, delay| {
+    let slow = |site: &TestSite, delay| {
         site.otherwise(move |request, _| {
-            Response::html(titled(&request.path.replace('/', "page "))).delay(delay)
+            SiteResponse::html(titled(&request.path.replace('/', "page "))).delay(delay)
         });
     };
     // Nodes take jobs in advance only while pages are fast.
@@ -249,7 +249,7 @@ fn cut_off_but_not_from_the_web() {
 }
 
 /// The number of jobs that a node holds, as another node reports it.
-fn jobs_held(cluster: &Cluster, asked: usize, node: usize) -> u64 {
+fn jobs_held(cluster: &TestCluster, asked: usize, node: usize) -> u64 {
     let Some(status) = cluster.status(asked) else { return 0 };
     let mut nodes = status["nodes"].as_array().into_iter().flatten();
     let is_meant = |one: &&Value| match node {
@@ -260,7 +260,7 @@ fn jobs_held(cluster: &Cluster, asked: usize, node: usize) -> u64 {
 }
 
 /// Waits until another node leads.
-fn another_leads(cluster: &Cluster, old: usize) {
+fn another_leads(cluster: &TestCluster, old: usize) {
     let other = || {
         others(old).any(|node| {
             let status = cluster.status(node);
@@ -271,11 +271,11 @@ fn another_leads(cluster: &Cluster, old: usize) {
     println!("  another led after {took:.1?}");
 }
 
-fn jobs_done(cluster: &Cluster, node: usize) -> u64 {
+fn jobs_done(cluster: &TestCluster, node: usize) -> u64 {
     cluster.status(node).and_then(|status| status["run"]["done"].as_u64()).unwrap_or(0)
 }
 
-fn leader_cut_off(cluster: &Cluster) {
+fn leader_cut_off(cluster: &TestCluster) {
     let leader = cluster.led();
     for other in others(leader) {
         cut(leader, other);
@@ -287,7 +287,7 @@ fn leader_cut_off(cluster: &Cluster) {
 }
 
 /// Cuts one direction: a mute leader receives packets but cannot send, a deaf one can only send.
-fn one_way(cluster: &Cluster, mute: bool) {
+fn one_way(cluster: &TestCluster, mute: bool) {
     let leader = cluster.led();
     for other in others(leader) {
         if mute { cut(leader, other) } else { cut(other, leader) }
@@ -298,7 +298,7 @@ fn one_way(cluster: &Cluster, mute: bool) {
 }
 
 /// Cuts the link between the leader and one other node. The third node hears both.
-fn one_link_cut(cluster: &Cluster) {
+fn one_link_cut(cluster: &TestCluster) {
     let leader = cluster.led();
     let far = 1 + leader % 3;
     cut(leader, far);
@@ -308,8 +308,8 @@ fn one_link_cut(cluster: &Cluster) {
     wait_until("the cluster finishes jobs", || jobs_done(cluster, middle) > before + 15);
 }
 
-fn flapping(cluster: &Cluster, seed: u64) {
-    let mut dice = Dice(seed);
+fn flapping(cluster: &TestCluster, seed: u64) {
+    let mut dice = SeededRandom(seed);
     for _ in 0..16 {
         let from = 1 + dice.below(3) as usize;
         let to = 1 + (from + dice.below(2) as usize) % 3;

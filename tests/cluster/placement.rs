@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{PATIENT, QUICK, all_rows, rows_of, same_everywhere, three};
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until};
 
 #[test]
 fn no_page_is_loaded_before_the_quorum_has_joined() {
@@ -68,10 +68,10 @@ fn two_of_three_nodes_are_enough_with_a_short_quorum_timeout() {
 /// Runs three nodes on `hosts` hosts that want a pause, with `pages` pages each. Returns how many jobs
 /// each node did.
 fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
-    let sites: Vec<Site> =
-        (2..2 + hosts).map(|n| Site::start_on(&format!("127.0.0.{n}"))).collect();
+    let sites: Vec<TestSite> =
+        (2..2 + hosts).map(|n| TestSite::start_on(&format!("127.0.0.{n}"))).collect();
     for site in &sites {
-        site.otherwise(|_, _| Response::html(titled("x")).delay(Duration::from_millis(20)));
+        site.otherwise(|_, _| SiteResponse::html(titled("x")).delay(Duration::from_millis(20)));
     }
     let locators: Vec<(String, String)> = sites
         .iter()
@@ -91,7 +91,7 @@ fn shares(hosts: usize, pages: usize, placement: &str) -> Vec<u64> {
         PATIENT,
     ];
     let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
-    let mut cluster = Cluster::of(3, &job(&locators, TITLE), &settings);
+    let mut cluster = TestCluster::of(3, &job(&locators, TITLE), &settings);
     // No job is given out before all nodes have joined.
     for node in cluster.seats() {
         cluster.give(node, &["--quorum", "3"]);

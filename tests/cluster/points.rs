@@ -5,8 +5,8 @@ use std::time::Duration;
 use spoonbill_engine::failpoint::{CLUSTER_POINTS, POINTS};
 
 use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site};
-use crate::harness::{Cluster, wait_until};
-use crate::kill::shop::Dice;
+use crate::harness::{TestCluster, wait_until};
+use crate::kill::shop::SeededRandom;
 
 const PAGES: usize = 30;
 
@@ -23,7 +23,7 @@ struct PointOutcome {
 }
 
 /// The data directory of a killed node can be read, wherever it was killed.
-fn data_is_readable(cluster: &Cluster, node: usize, order: &str) {
+fn data_is_readable(cluster: &TestCluster, node: usize, order: &str) {
     for command in ["failed", "fsck"] {
         let ending = cluster.work.spoonbill(&[command, "--data-dir", &format!("d{node}")]);
         let early = ending.code == 1 && ending.stderr.contains("holds no run");
@@ -39,7 +39,7 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> PointOutcome {
     let (_site, defs) = slow_site(PAGES, Duration::from_millis(delay));
     let own = ["cluster.snapshot.bytes=1KiB", "cluster.quorum.timeout=20s", limit];
     let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let mut cluster = TestCluster::of(3, &defs, &settings);
     let order = format!("{point}:{nth}");
     for node in cluster.seats() {
         let env = [("FAILPOINT", order.as_str())];
@@ -77,7 +77,7 @@ fn die_at(point: &str, nth: u64, nodes: &[usize]) -> PointOutcome {
 
 fn die_everywhere(points: impl Iterator<Item = &'static str>, seed: u64) -> usize {
     println!("seed {seed}");
-    let mut dice = Dice(seed);
+    let mut dice = SeededRandom(seed);
     let mut reached = 0;
     for point in points {
         // Points that are passed often kill early or in the middle. One, two or all nodes are killed.

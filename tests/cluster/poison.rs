@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{QUICK, same_everywhere};
-use crate::harness::{Cluster, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until};
 
 const PAGES: usize = 40;
 /// Aborts the process when it parses a page with this text.
@@ -13,10 +13,10 @@ const ABORTED: i32 = 134;
 
 #[test]
 fn a_page_that_kills_its_worker_fails_alone() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.otherwise(|request, _| {
         let page = titled(&request.path.replace('/', "page "));
-        Response::html(page).delay(Duration::from_millis(20))
+        SiteResponse::html(page).delay(Duration::from_millis(20))
     });
     // Without the page, a run gives the expected rows.
     let list = |without: Option<usize>| {
@@ -29,8 +29,8 @@ fn a_page_that_kills_its_worker_fails_alone() {
     };
     let own = ["output.order=canonical", "cluster.quorum.timeout=20s"];
     let settings: Vec<&str> = QUICK.iter().chain(&own).copied().collect();
-    let golden = Cluster::of(3, &list(Some(13)), &settings).solo(0);
-    let mut cluster = Cluster::of(3, &list(None), &settings);
+    let golden = TestCluster::of(3, &list(Some(13)), &settings).solo(0);
+    let mut cluster = TestCluster::of(3, &list(None), &settings);
     for node in cluster.seats() {
         cluster.start_with_env(node, &DEADLY);
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site};
-use crate::harness::{Cluster, wait_until};
+use crate::harness::{TestCluster, wait_until};
 use crate::kill::power::{cut_tail, differing, tear};
-use crate::kill::shop::Dice;
+use crate::kill::shop::SeededRandom;
 
 /// Enough pages that logs are cut: raft keeps the last 500 entries.
 const PAGES: usize = 1500;
@@ -28,7 +28,7 @@ fn is_synced(name: &str) -> bool {
 
 /// Changes the files of a node as a power cut could, and counts what remains as synced. Returns how
 /// many bytes had not been synced.
-fn cut_power(data: &Path, images: &Path, dice: &mut Dice) -> usize {
+fn cut_power(data: &Path, images: &Path, dice: &mut SeededRandom) -> usize {
     let mut doubt = 0;
     for name in names(data).iter().filter(|name| is_synced(name)) {
         let copying = if is_part(name) { "copying-raft-" } else { "copying-state.db" };
@@ -57,7 +57,7 @@ fn cut_power(data: &Path, images: &Path, dice: &mut Dice) -> usize {
 
 /// Starts all nodes. When the first one reaches the point, all are killed. Returns false if they ended
 /// before that.
-fn run_until(cluster: &mut Cluster, point: Option<&str>) -> bool {
+fn run_until(cluster: &mut TestCluster, point: Option<&str>) -> bool {
     for node in cluster.seats() {
         let image = format!("d{node}/state.db:images{node}");
         let order = ("FAILPOINT", point.unwrap_or_default());
@@ -81,11 +81,11 @@ fn run_until(cluster: &mut Cluster, point: Option<&str>) -> bool {
 }
 
 fn cut_power_of_all(seed: u64) -> usize {
-    let mut dice = Dice(seed);
+    let mut dice = SeededRandom(seed);
     let (_site, defs) = slow_site(PAGES, Duration::from_millis(6));
     let own = ["cluster.snapshot.bytes=1KiB", "job.takeLimit=1", "cluster.quorum.timeout=40s"];
     let settings: Vec<&str> = QUICK.iter().copied().chain(own).collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let mut cluster = TestCluster::of(3, &defs, &settings);
     for node in cluster.seats() {
         std::fs::create_dir(cluster.work.path(&format!("images{node}"))).unwrap();
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{QUICK, all_rows, rows_of, same_everywhere, slow_site, three, three_at_gate};
-use crate::harness::Cluster;
+use crate::harness::TestCluster;
 
 #[test]
 fn two_voters_are_refused() {
     let (_site, defs) = slow_site(1, Duration::ZERO);
-    let mut cluster = Cluster::of(2, &defs, &QUICK);
+    let mut cluster = TestCluster::of(2, &defs, &QUICK);
     cluster.start(1);
     let ending = cluster.end(1);
     assert_eq!(ending.code, 2, "{ending:?}");
@@ -38,7 +38,7 @@ fn nodes_without_a_secret_report_it() {
     });
     let (_held, first) = held.expect("a free port");
     let peers = (1..=3).map(|node| format!("127.0.0.1:{}", first + node)).collect();
-    let mut cluster = Cluster::at(peers, &defs, &settings);
+    let mut cluster = TestCluster::at(peers, &defs, &settings);
     // Two nodes listen on all addresses, the third one only on loopback.
     for node in [1, 2] {
         let (_, port) = cluster.address(node).rsplit_once(':').unwrap();
@@ -211,9 +211,9 @@ fn data_directories_of_solo_runs_and_clusters_are_not_mixed() {
 fn broken_definitions_end_all_nodes_with_the_list_of_errors() {
     let defs = "locatorGroups:\n  g:\n    locators: [ { name: a, url: \"http://127.0.0.1:1/\" } ]\n\
                 taskGroups: { g: { t: { dataDef: missing } } }\n";
-    let mut cluster = Cluster::of(3, defs, &QUICK);
+    let mut cluster = TestCluster::of(3, defs, &QUICK);
     cluster.start_all();
-    let names_it = |ending: &crate::harness::Ending| ending.stderr.contains("missing");
+    let names_it = |ending: &crate::harness::ProcessOutput| ending.stderr.contains("missing");
     let ends = cluster.all_end_with(3);
     assert!(ends.iter().all(names_it), "{ends:?}");
 }

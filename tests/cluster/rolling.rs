@@ -1,7 +1,7 @@
 //! A rolling restart, as for an upgrade: every node is restarted once and the run continues.
 
 use super::{PATIENT, same_everywhere, three_at_gate};
-use crate::harness::{Cluster, wait_until};
+use crate::harness::{TestCluster, wait_until};
 
 const PAGES: usize = 120;
 /// Pages that the gate lets through during each restart.
@@ -25,7 +25,7 @@ fn a_rolling_restart_loads_no_page_twice() {
         });
         cluster.start(node);
         // An orchestrator waits for readiness in the same way.
-        let ready = |cluster: &Cluster| {
+        let ready = |cluster: &TestCluster| {
             let dir = format!("d{node}");
             cluster.work.spoonbill(&["status", "--ready", "--data-dir", &dir]).code == 0
         };

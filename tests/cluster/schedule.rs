@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::kill::shop::Dice;
+use crate::kill::shop::SeededRandom;
 
 /// The node that a fault hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum FaultTarget {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum NodeFault {
     /// SIGKILL, and a restart after this time.
     Kill(FaultTarget, Duration),
     /// SIGKILL for two nodes at once.
@@ -33,15 +33,15 @@ pub(super) enum Fault {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
     pub after: Duration,
-    pub fault: Fault,
+    pub fault: NodeFault,
 }
 
-fn ms(dice: &mut Dice, from: u64, to: u64) -> Duration {
+fn ms(dice: &mut SeededRandom, from: u64, to: u64) -> Duration {
     Duration::from_millis(from + dice.below(to - from))
 }
 
 /// How long a killed node stays down. Some times are longer than a session lives.
-fn away(dice: &mut Dice) -> Duration {
+fn away(dice: &mut SeededRandom) -> Duration {
     match dice.below(6) {
         0 | 1 => ms(dice, 0, 30),
         2 | 3 => ms(dice, 100, 900),
@@ -51,7 +51,7 @@ fn away(dice: &mut Dice) -> Duration {
 }
 
 /// How long a stopped node sleeps. Some times are longer than a session lives.
-fn asleep(dice: &mut Dice) -> Duration {
+fn asleep(dice: &mut SeededRandom) -> Duration {
     match dice.below(3) {
         0 => ms(dice, 100, 800),
         1 => ms(dice, 800, 3000),
@@ -59,7 +59,7 @@ fn asleep(dice: &mut Dice) -> Duration {
     }
 }
 
-fn target(dice: &mut Dice, votes: usize) -> FaultTarget {
+fn target(dice: &mut SeededRandom, votes: usize) -> FaultTarget {
     if dice.below(2) == 0 {
         FaultTarget::Leader
     } else {
@@ -68,7 +68,7 @@ fn target(dice: &mut Dice, votes: usize) -> FaultTarget {
 }
 
 /// Draws `faults` faults for a cluster with `votes` voters.
-pub(super) fn draw(dice: &mut Dice, votes: usize, faults: usize) -> Vec<Planned> {
+pub(super) fn draw(dice: &mut SeededRandom, votes: usize, faults: usize) -> Vec<Planned> {
     let mut plan: Vec<Planned> = Vec::with_capacity(faults);
     let mut emptied = 0;
     while plan.len() < faults {
@@ -76,14 +76,16 @@ pub(super) fn draw(dice: &mut Dice, votes: usize, faults: usize) -> Vec<Planned>
             // Never the disks of a majority, because then rows may be lost.
             0 | 1 if emptied < (votes - 1) / 2 => {
                 emptied += 1;
-                Fault::Empty(target(dice, votes), away(dice))
+                NodeFault::Empty(target(dice, votes), away(dice))
             }
-            2..=5 => Fault::Stop(target(dice, votes), asleep(dice)),
-            6 | 7 => Fault::Double(away(dice)),
-            8 => Fault::All(away(dice)),
-            9 => Fault::Leave(target(dice, votes), away(dice)),
-            10..=12 => Fault::Kill(FaultTarget::Any(dice.below(votes as u64) as usize), away(dice)),
-            _ => Fault::Kill(FaultTarget::Leader, away(dice)),
+            2..=5 => NodeFault::Stop(target(dice, votes), asleep(dice)),
+            6 | 7 => NodeFault::Double(away(dice)),
+            8 => NodeFault::All(away(dice)),
+            9 => NodeFault::Leave(target(dice, votes), away(dice)),
+            10..=12 => {
+                NodeFault::Kill(FaultTarget::Any(dice.below(votes as u64) as usize), away(dice))
+            }
+            _ => NodeFault::Kill(FaultTarget::Leader, away(dice)),
         };
         // The first fault may come during start, setup and seeding.
         let after = match (plan.is_empty(), dice.below(3)) {

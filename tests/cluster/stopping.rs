@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use super::{PATIENT, QUICK, all_rows, gated_site, rows_of, same_everywhere, three, three_at_gate};
-use crate::harness::{Cluster, Gate, Site, wait_until};
+use crate::harness::{PageGate, TestCluster, TestSite, wait_until};
 
 /// Asks a node to leave in the middle of a run, which the other nodes finish. Returns that node.
-fn leaves(which: impl Fn(&Cluster) -> usize, signal: &str, code: i32) -> (Site, Cluster, usize) {
+fn leaves(
+    which: impl Fn(&TestCluster) -> usize,
+    signal: &str,
+    code: i32,
+) -> (TestSite, TestCluster, usize) {
     let settings = ["job.takeLimit=3", "cluster.quorum.size=3", PATIENT];
     let (site, mut cluster, gate) = three_at_gate(80, 5, &settings);
     cluster.start_all();
@@ -45,20 +49,20 @@ fn a_follower_leaves_and_other_nodes_finish() {
 
 #[test]
 fn the_leader_leaves_and_other_nodes_finish() {
-    leaves(Cluster::led, "TERM", 143);
+    leaves(TestCluster::led, "TERM", 143);
 }
 
 #[test]
 fn the_leader_leaves_on_ctrl_c() {
-    leaves(Cluster::led, "INT", 130);
+    leaves(TestCluster::led, "INT", 130);
 }
 
 /// Another node leads while the leader that was asked to stop still finishes its page.
 fn hands_over(votes: usize) {
-    let gate = Gate::at(10);
+    let gate = PageGate::at(10);
     let (_site, defs) = gated_site(60, Duration::from_millis(200), &gate);
     let settings: Vec<&str> = QUICK.iter().copied().chain(["job.takeLimit=2"]).collect();
-    let mut cluster = Cluster::of(votes, &defs, &settings);
+    let mut cluster = TestCluster::of(votes, &defs, &settings);
     cluster.start_all();
     // A leader that has just been elected is not replaced at once.
     cluster.done(10);
@@ -154,7 +158,7 @@ fn the_end_does_not_wait_for_a_node_that_stopped_after_writing_everything() {
 }
 
 /// The report of a node counts the rows of its file.
-fn reports_what_it_wrote(cluster: &Cluster, node: usize) {
+fn reports_what_it_wrote(cluster: &TestCluster, node: usize) {
     let report = cluster.report(node);
     let told: u64 = report["rows"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(told, rows_of(cluster, node).len() as u64, "node {node}: {report}");

@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::{PATIENT, all_rows, rows_of, same_everywhere, three_at_gate};
 use crate::harness::nodes::ask;
 use crate::harness::wait_until;
-use crate::kill::shop::Dice;
+use crate::kill::shop::SeededRandom;
 
 /// Connects to a node, sends something wrong and disconnects.
-fn visit(address: &str, dice: &mut Dice) {
+fn visit(address: &str, dice: &mut SeededRandom) {
     let Ok(mut stream) = TcpStream::connect(address) else { return };
     let timeout = Some(Duration::from_millis(50 + dice.below(200)));
     stream.set_read_timeout(timeout).unwrap();
@@ -49,7 +49,7 @@ fn connections_without_the_secret_do_not_disturb_the_run() {
                 cluster.seats().map(|node| cluster.address(node).to_owned()).collect();
             let (stop, visits) = (Arc::clone(&stop), Arc::clone(&visits));
             std::thread::spawn(move || {
-                let mut dice = Dice(number);
+                let mut dice = SeededRandom(number);
                 // Some connections stay open and silent.
                 let mut idle = Vec::new();
                 while !stop.load(Ordering::Relaxed) {

@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::{QUICK, three, three_at_gate};
-use crate::harness::{Cluster, Gate, Response, Site, TITLE, job, titled, wait_until};
+use crate::harness::{
+    PageGate, SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until,
+};
 
 /// A session that does not expire during a test. Jobs of a dead node still go to other nodes, because
 /// its closed connections are a hint.
@@ -47,7 +49,7 @@ fn another_node_leads_after_the_leader_is_killed() {
             status.is_some_and(|status| status["run"]["done"].as_u64() > done)
         });
         jobs.push(killed.elapsed());
-        let shown = |cluster: &Cluster| {
+        let shown = |cluster: &TestCluster| {
             let status = cluster.status(others[0]);
             status.map(|status| status["nodes"][leader - 1].clone()).unwrap_or_default()
         };
@@ -66,10 +68,10 @@ fn another_node_leads_after_the_leader_is_killed() {
 }
 
 /// A site whose pages wait for the gate at the first request and answer later ones at once.
-fn hanging_site(pages: usize, gate: &Gate) -> (Site, String) {
-    let (site, gate) = (Site::start(), gate.clone());
+fn hanging_site(pages: usize, gate: &PageGate) -> (TestSite, String) {
+    let (site, gate) = (TestSite::start(), gate.clone());
     site.otherwise(move |request, nth| {
-        let page = Response::html(titled(&request.path.replace('/', "page ")));
+        let page = SiteResponse::html(titled(&request.path.replace('/', "page ")));
         if nth == 1 { page.held_by(&gate, 0) } else { page }
     });
     let locators: Vec<(String, String)> =
@@ -82,15 +84,15 @@ fn hanging_site(pages: usize, gate: &Gate) -> (Site, String) {
 /// Kills a node that holds jobs. Returns the time until other nodes have asked for all of its pages, and
 /// whether the node was the leader.
 fn jobs_are_taken_over(pages: usize, settings: &[&str]) -> (Duration, bool) {
-    let gate = Gate::at(0);
+    let gate = PageGate::at(0);
     let (site, defs) = hanging_site(pages, &gate);
     let settings: Vec<&str> =
         QUICK.iter().chain(settings).copied().chain(["cluster.end.wait=0s"]).collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let mut cluster = TestCluster::of(3, &defs, &settings);
     cluster.start_all();
     wait_until("all pages are asked for", || site.log().len() >= pages);
     let leader = cluster.led();
-    let holds = |cluster: &Cluster, node: usize| {
+    let holds = |cluster: &TestCluster, node: usize| {
         let status = cluster.status(leader).expect("an answer");
         status["nodes"][node - 1]["jobs"].as_u64().unwrap_or(0)
     };
@@ -149,11 +151,11 @@ fn jobs_of_a_dead_node_are_taken_over() {
 
 #[test]
 fn a_job_that_hangs_on_a_live_node_goes_to_another_node() {
-    let gate = Gate::at(0);
+    let gate = PageGate::at(0);
     let (site, defs) = hanging_site(3, &gate);
     let more = ["loader.fetch.parallelism=8", "task.timeout=2s"];
     let settings: Vec<&str> = QUICK.iter().chain(&more).copied().collect();
-    let mut cluster = Cluster::of(3, &defs, &settings);
+    let mut cluster = TestCluster::of(3, &defs, &settings);
     cluster.start_all();
     let paths = ["/000", "/001", "/002"];
     wait_until("all pages are asked for twice", || paths.iter().all(|path| site.hits(path) > 1));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{TITLES, page, skipped, titles};
-use crate::harness::{Response, Site, Workdir, wait_until};
+use crate::harness::{SiteResponse, TestSite, Workdir, wait_until};
 
 fn defs(url: &str, rule: &str) -> String {
     format!(
@@ -17,8 +17,8 @@ fn defs(url: &str, rule: &str) -> String {
 
 /// Two paths lead to page x: a long one with fast pages and a short one with a slow page. Page y follows
 /// x.
-fn two_ways(site: &Site, slow: Duration) {
-    let quick = |title: &str, links: &[&str]| Response::html(page(title, links));
+fn two_ways(site: &TestSite, slow: Duration) {
+    let quick = |title: &str, links: &[&str]| SiteResponse::html(page(title, links));
     site.answer("/", quick("start", &["/short", "/long1"]));
     site.answer("/short", quick("short", &["/x"]).delay(slow));
     site.answer("/long1", quick("long1", &["/long2"]));
@@ -31,7 +31,7 @@ fn two_ways(site: &Site, slow: Duration) {
 #[test]
 fn the_depth_of_a_page_is_that_of_its_shortest_path() {
     for slow in [0, 400] {
-        let site = Site::start();
+        let site = TestSite::start();
         two_ways(&site, Duration::from_millis(slow));
         let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 3"));
         let rows = work.rows(&["loader.fetch.parallelism=8"]);
@@ -46,10 +46,10 @@ fn the_depth_of_a_page_is_that_of_its_shortest_path() {
 
 #[test]
 fn a_link_at_max_depth_waits_for_a_retry_on_a_shorter_path() {
-    let site = Site::start();
+    let site = TestSite::start();
     two_ways(&site, Duration::ZERO);
-    let short = Response::html(page("short", &["/x"]));
-    site.recovers("/short", 2, Response::status(503), short);
+    let short = SiteResponse::html(page("short", &["/x"]));
+    site.recovers("/short", 2, SiteResponse::status(503), short);
     let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 3"));
     let rows = work.rows(&["loader.fetch.parallelism=8", "loader.retry.backoff=200ms"]);
     assert_eq!(titles(&rows), ["long1", "long2", "short", "start", "x", "y"]);
@@ -57,7 +57,7 @@ fn a_link_at_max_depth_waits_for_a_retry_on_a_shorter_path() {
 
 #[test]
 fn a_max_depth_of_one_follows_links_of_start_pages_only() {
-    let site = Site::start();
+    let site = TestSite::start();
     two_ways(&site, Duration::ZERO);
     let work = Workdir::with_defs(&defs(&site.url("/"), ", maxDepth: 1"));
     assert_eq!(titles(&work.rows(&[])), ["long1", "short", "start"]);
@@ -66,9 +66,9 @@ fn a_max_depth_of_one_follows_links_of_start_pages_only() {
 
 #[test]
 fn links_beyond_max_pages_are_counted() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", page("start", &["/1", "/2", "/3", "/1", "/4", "/5"]));
-    site.otherwise(|request, _| Response::html(page(&request.path, &["/"])));
+    site.otherwise(|request, _| SiteResponse::html(page(&request.path, &["/"])));
     let work = Workdir::with_defs(&defs(&site.url("/"), ", maxPages: 3"));
     assert_eq!(titles(&work.rows(&[])), ["/1", "/2", "/3", "start"]);
     assert_eq!(skipped(&work), json!({ "already known": 4, "links beyond maxPages": 2 }));
@@ -77,7 +77,7 @@ fn links_beyond_max_pages_are_counted() {
 #[test]
 fn a_column_of_depths_does_not_depend_on_which_link_is_found_first() {
     for slow in [0, 400] {
-        let site = Site::start();
+        let site = TestSite::start();
         two_ways(&site, Duration::from_millis(slow));
         let work = Workdir::with_defs(&format!(
             "groups: {{ all: {{ urls: \"{}\", fields: {{ title: h1 }}, columns: [ depth ], follow: a \
@@ -96,7 +96,7 @@ fn a_column_of_depths_does_not_depend_on_which_link_is_found_first() {
 }
 
 /// Forty pages that link to each other.
-fn mesh(site: &Site) {
+fn mesh(site: &TestSite) {
     site.otherwise(|request, _| {
         let number: u32 = request.path[1..].parse().unwrap_or(0);
         let links: Vec<String> = [2 * number + 1, 2 * number + 2, number / 3, 39]
@@ -108,13 +108,13 @@ fn mesh(site: &Site) {
             .map(String::as_str)
             .filter(|to| to[1..].parse::<u32>().unwrap() < 40)
             .collect();
-        Response::html(page(&format!("{number:02}"), &links)).delay(Duration::from_millis(5))
+        SiteResponse::html(page(&format!("{number:02}"), &links)).delay(Duration::from_millis(5))
     });
 }
 
 #[test]
 fn kills_do_not_change_which_links_are_followed() {
-    let site = Site::start();
+    let site = TestSite::start();
     mesh(&site);
     for rule in ["", ", maxDepth: 4", ", maxDepth: 20, maxPages: 1000"] {
         let settings = [
@@ -141,13 +141,13 @@ fn kills_do_not_change_which_links_are_followed() {
 /// Two start pages lead to the same pages. The rows must not depend on which one is read first.
 #[test]
 fn canonical_rows_of_records_do_not_depend_on_timing() {
-    let site = Site::start();
+    let site = TestSite::start();
     let late = Arc::new(Mutex::new(""));
     let theirs = Arc::clone(&late);
     site.otherwise(move |request, _| {
         let slow = request.path == *theirs.lock().unwrap();
         let delay = Duration::from_millis(if slow { 300 } else { 0 });
-        Response::html(page(&request.path, &["/x", "/y", "/z"])).delay(delay)
+        SiteResponse::html(page(&request.path, &["/x", "/y", "/z"])).delay(delay)
     });
     let rows = |slow: &'static str| {
         *late.lock().unwrap() = slow;

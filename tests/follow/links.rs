@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::{TITLES, page, skipped, titles};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 #[test]
 fn pages_of_a_list_and_their_details_are_loaded_once() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/list/1", page("list 1", &["/item/a?utm_source=x", "/item/b#top", "/list/2"]));
     site.page("/list/2", page("list 2", &["../item/b", "/item/c?gclid=1", "/list/1?utm_id=7"]));
     for item in ["a", "b", "c"] {
@@ -42,7 +42,7 @@ groups:
 
 #[test]
 fn pages_that_link_in_a_circle_are_followed_once() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", page("home", &["/a", "/", "#x", ""]));
     site.page("/a", page("a", &["/b", "/?utm_medium=mail"]));
     site.page("/b", page("b", &["/a", &site.url("/")]));
@@ -57,7 +57,7 @@ fn pages_that_link_in_a_circle_are_followed_once() {
 
 #[test]
 fn the_scope_limits_which_links_are_followed() {
-    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
+    let (site, other) = (TestSite::start(), TestSite::start_on("127.0.0.2"));
     let links = ["/docs/a", "/b", &other.url("/c")];
     site.page("/docs/", page("start", &links));
     site.page("/docs/a", page("a", &["/docs/deep/d", "/b"]));
@@ -89,7 +89,7 @@ fn the_scope_limits_which_links_are_followed() {
 
 #[test]
 fn every_link_that_is_not_followed_has_its_reason() {
-    let site = Site::start();
+    let site = TestSite::start();
     let links =
         ["/ok", "/no/1", "/other", "mailto:me@h", "javascript:x()", "http://[", "file:///x"];
     site.page("/", page("home", &links));
@@ -120,8 +120,8 @@ groups:
 
 #[test]
 fn links_are_resolved_against_base_and_the_address_after_redirects() {
-    let (site, other) = (Site::start(), Site::start_on("127.0.0.3"));
-    site.answer("/old/", Response::redirect(&other.url("/new/index")));
+    let (site, other) = (TestSite::start(), TestSite::start_on("127.0.0.3"));
+    site.answer("/old/", SiteResponse::redirect(&other.url("/new/index")));
     other.page("/new/index", page("moved", &["a", "index"]));
     other.page("/new/a", format!("<base href='/b/'>{}", page("a", &["c"])));
     other.page("/b/c", page("c", &[]));
@@ -152,7 +152,7 @@ fn links_of_local_files_lead_to_local_files() {
 
 #[test]
 fn xpath_attributes_and_classic_links_are_both_followed() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/", "<h1>home</h1><div data-next=/a></div><a class=n href=/b>b</a>");
     site.page("/a", page("a", &[]));
     site.page("/b", page("b", &[]));
@@ -190,10 +190,10 @@ fn check_shows_where_a_follow_rule_is_wrong() {
 
 #[test]
 fn a_redirect_does_not_widen_the_scope_of_links() {
-    let (site, other) = (Site::start(), Site::start_on("127.0.0.2"));
-    site.answer("/", Response::redirect(&other.url("/home")));
+    let (site, other) = (TestSite::start(), TestSite::start_on("127.0.0.2"));
+    site.answer("/", SiteResponse::redirect(&other.url("/home")));
     other.page("/home", page("home", &["/out", "/in"]));
-    other.answer("/out", Response::redirect(&site.url("/far")));
+    other.answer("/out", SiteResponse::redirect(&site.url("/far")));
     other.page("/in", page("in", &[]));
     site.page("/far", page("far", &["/farther", &other.url("/back")]));
     site.page("/farther", page("farther", &[]));

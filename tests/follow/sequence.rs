@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 #[test]
 fn a_group_waits_for_those_with_smaller_numbers_and_for_what_they_lead_to() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.otherwise(|request, _| {
         let links = match request.path.as_str() {
             "/list" => "<a class=next href=/list-2>2</a><a class=item href=/item-1>1</a>",
@@ -15,7 +15,7 @@ fn a_group_waits_for_those_with_smaller_numbers_and_for_what_they_lead_to() {
         };
         // Without the sequence, the slow list pages would be done last.
         let slow = if request.path.starts_with("/list") { 200 } else { 0 };
-        Response::html(format!("<h1>x</h1>{links}")).delay(Duration::from_millis(slow))
+        SiteResponse::html(format!("<h1>x</h1>{links}")).delay(Duration::from_millis(slow))
     });
     let work = Workdir::with_defs(&format!(
         "groups:

@@ -3,15 +3,15 @@
 use serde_json::json;
 
 use super::{TITLES, page, skipped, titles};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 fn defs(keys: &str) -> String {
     format!("groups:\n  all:\n    dataDef: page\n    {keys}\n{TITLES}")
 }
 
-fn echo() -> Site {
-    let site = Site::start();
-    site.otherwise(|request, _| Response::html(page(&request.path, &[])));
+fn echo() -> TestSite {
+    let site = TestSite::start();
+    site.otherwise(|request, _| SiteResponse::html(page(&request.path, &[])));
     site
 }
 
@@ -59,8 +59,8 @@ fn addresses_are_read_from_text_and_csv_files() {
 
 #[test]
 fn a_changed_list_of_addresses_does_not_continue_the_run() {
-    let site = Site::start();
-    site.answer("/slow", Response::silence());
+    let site = TestSite::start();
+    site.answer("/slow", SiteResponse::silence());
     site.page("/b", page("b", &[]));
     let work = Workdir::with_defs(&defs("urls: { file: list.txt }"));
     work.write("list.txt", site.url("/slow"));
@@ -120,12 +120,15 @@ fn sitemaps_and_their_indexes_may_be_compressed() {
     let index = ["/maps/a.xml.gz", "/maps/b.xml", "/index.xml"]
         .map(|path| format!("<sitemap><loc> {} </loc></sitemap>", site.url(path)));
     let index = format!("<sitemapindex>{}</sitemapindex>", index.concat());
-    site.answer("/index.xml", Response::raw(&[("Content-Type", "text/xml")], index));
+    site.answer("/index.xml", SiteResponse::raw(&[("Content-Type", "text/xml")], index));
     let a = urlset(&[site.url("/item/1?x=1&y=2"), site.url("/about"), site.url("/item/2#top")]);
     let packed = crate::harness::site::gzip(a.as_bytes());
-    site.answer("/maps/a.xml.gz", Response::raw(&[("Content-Type", "application/gzip")], packed));
+    site.answer(
+        "/maps/a.xml.gz",
+        SiteResponse::raw(&[("Content-Type", "application/gzip")], packed),
+    );
     let b = format!("{}\n{}\n{}\n", site.url("/item/2"), site.url("/item/3"), site.url("/item/4"));
-    site.answer("/maps/b.xml", Response::raw(&[("Content-Type", "text/plain")], b));
+    site.answer("/maps/b.xml", SiteResponse::raw(&[("Content-Type", "text/plain")], b));
     let work = Workdir::with_defs(&defs(&format!(
         "sitemap: {{ url: \"{}\", allow: /item/, maxPages: 3 }}",
         site.url("/index.xml")
@@ -145,9 +148,9 @@ fn sitemaps_and_their_indexes_may_be_compressed() {
 
 #[test]
 fn pages_of_a_sitemap_are_start_pages() {
-    let site = Site::start();
+    let site = TestSite::start();
     let map = urlset(&[site.url("/a")]);
-    site.answer("/map.xml", Response::raw(&[("Content-Type", "text/xml")], map));
+    site.answer("/map.xml", SiteResponse::raw(&[("Content-Type", "text/xml")], map));
     site.page("/a", page("a", &["/b"]));
     site.page("/b", page("b", &["/c"]));
     site.page("/c", page("c", &[]));
@@ -161,7 +164,7 @@ fn pages_of_a_sitemap_are_start_pages() {
 
 #[test]
 fn a_page_that_is_no_sitemap_fails_with_the_reason() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/map.xml", "<!doctype html><html><body>Not found</body></html>");
     let work = Workdir::with_defs(&defs(&format!("sitemap: \"{}\"", site.url("/map.xml"))));
     let ending = work.run(&[]);
@@ -172,7 +175,7 @@ fn a_page_that_is_no_sitemap_fails_with_the_reason() {
 
 #[test]
 fn two_locators_of_one_page_give_a_warning_if_links_are_followed() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/a", page("a", &[]));
     let (one, other) = (site.url("/a"), site.url("/a?utm_source=x#top"));
     let locators =

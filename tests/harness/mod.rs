@@ -8,6 +8,6 @@ pub mod site;
 pub mod workdir;
 
 pub use defs::{TITLE, indent, job, titled};
-pub use nodes::{Cluster, Files};
-pub use site::{Gate, Response, Site};
-pub use workdir::{Ending, Running, Workdir, wait_until};
+pub use nodes::{RunFiles, TestCluster};
+pub use site::{PageGate, SiteResponse, TestSite};
+pub use workdir::{ProcessOutput, Running, Workdir, wait_until};

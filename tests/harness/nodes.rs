@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::workdir::{DEADLINE, Ending, Running, Workdir, send_signal, wait_until};
+use super::workdir::{DEADLINE, ProcessOutput, Running, Workdir, send_signal, wait_until};
 
 /// Longest wait for the answer of a node. A node stopped by SIGSTOP never answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,10 +21,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const CLAIM_PORT: u16 = 7399;
 
 /// The files of a run by name.
-pub type Files = BTreeMap<String, Vec<u8>>;
+pub type RunFiles = BTreeMap<String, Vec<u8>>;
 
 /// Voters are numbered from 1. Any larger number is a worker, a node without a vote.
-pub struct Cluster {
+pub struct TestCluster {
     pub work: Workdir,
     /// The command of all nodes: `run` or `retry`.
     pub command: &'static str,
@@ -55,7 +55,7 @@ fn own_host() -> (String, TcpListener) {
     }
 }
 
-impl Cluster {
+impl TestCluster {
     /// A cluster with `votes` voters. No process runs yet.
     pub fn of(votes: usize, defs: &str, settings: &[&str]) -> Self {
         let (host, claim) = own_host();
@@ -201,17 +201,17 @@ impl Cluster {
         self.node(node).has_ended()
     }
 
-    pub fn end(&mut self, node: usize) -> Ending {
+    pub fn end(&mut self, node: usize) -> ProcessOutput {
         self.running.remove(&node).expect("a node that was started").end()
     }
 
     /// Waits until all voters have ended.
-    pub fn ends(&mut self) -> Vec<Ending> {
+    pub fn ends(&mut self) -> Vec<ProcessOutput> {
         self.seats().map(|node| self.end(node)).collect()
     }
 
     /// Waits until all voters have ended, each with this exit code.
-    pub fn all_end_with(&mut self, code: i32) -> Vec<Ending> {
+    pub fn all_end_with(&mut self, code: i32) -> Vec<ProcessOutput> {
         let ends = self.ends();
         for (ending, node) in ends.iter().zip(1..) {
             assert_eq!(ending.code, code, "node {node}: {ending:?}");
@@ -292,7 +292,7 @@ impl Cluster {
     }
 
     /// The files of the latest run of a node.
-    pub fn files(&self, node: usize) -> Files {
+    pub fn files(&self, node: usize) -> RunFiles {
         files_below(&self.work.path(&format!("o{node}/latest")))
     }
 
@@ -301,7 +301,7 @@ impl Cluster {
     }
 
     /// Runs the same definitions without a cluster, in separate directories.
-    pub fn solo(&self, code: i32) -> Files {
+    pub fn solo(&self, code: i32) -> RunFiles {
         let mut words: Vec<&str> = vec![
             "run",
             "defs",
@@ -329,7 +329,7 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for TestCluster {
     fn drop(&mut self) {
         // SIGKILL ends a node that was stopped by SIGSTOP, too.
         self.running.clear();
@@ -363,8 +363,8 @@ pub fn ask(
 }
 
 /// All files below a folder, by their paths relative to it.
-pub fn files_below(folder: &Path) -> Files {
-    let mut found = Files::new();
+pub fn files_below(folder: &Path) -> RunFiles {
+    let mut found = RunFiles::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(next) = folders.pop() {
         let Ok(entries) = fs::read_dir(&next) else { continue };

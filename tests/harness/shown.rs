@@ -1,8 +1,8 @@
 //! Turns the output of a process into text for a snapshot. Whatever differs from run to run is replaced.
 
-use super::{Ending, Workdir};
+use super::{ProcessOutput, Workdir};
 
-impl Ending {
+impl ProcessOutput {
     /// Exit code, stdout and stderr in one text.
     pub fn shown(&self, work: &Workdir) -> String {
         let part = |name: &str, text: &str| {

@@ -1,7 +1,7 @@
 //! A web server for tests, with every fault that a site can have.
 //!
 //! It uses plain threads and nothing but std, so that any test crate can include it. The system
-//! chooses its port. Several hosts are several loopback addresses: `Site::start_on("127.0.0.2")`.
+//! chooses its port. Several hosts are several loopback addresses: `TestSite::start_on("127.0.0.2")`.
 
 #![allow(dead_code, unused_imports, missing_docs, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::must_use_candidate, clippy::return_self_not_must_use)]
@@ -19,11 +19,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-pub use response::{Gate, Request, Response, gzip};
+pub use response::{PageGate, SiteRequest, SiteResponse, gzip};
 
 /// One request in the log of the site.
 #[derive(Debug, Clone)]
-pub struct Hit {
+pub struct LoggedRequest {
     pub path: String,
     /// When the head of the request was read.
     pub at: Instant,
@@ -35,7 +35,7 @@ pub struct Hit {
     pub from: Option<IpAddr>,
 }
 
-type Behaviour = Arc<dyn Fn(&Request, usize) -> Response + Send + Sync>;
+type Behaviour = Arc<dyn Fn(&SiteRequest, usize) -> SiteResponse + Send + Sync>;
 
 /// By how many pauses requests came too early, at worst. A request that was delayed on its way makes
 /// the ones behind it look early once. Pauses that are not kept add up instead, so this number grows
@@ -55,8 +55,8 @@ pub fn pauses_missed_max(requests: usize) -> f64 {
     (requests as f64 / 8.0).max(2.0)
 }
 
-/// The entry of a request in the log while its answer may be incomplete. See [`Hit`].
-struct Seen {
+/// The entry of a request in the log while its answer may be incomplete. See [`LoggedRequest`].
+struct RequestEntry {
     path: String,
     at: Instant,
     end: Option<Instant>,
@@ -65,11 +65,11 @@ struct Seen {
 }
 
 #[derive(Default)]
-struct State {
+struct SiteState {
     behaviours: HashMap<String, Behaviour>,
     otherwise: Option<Behaviour>,
     counts: HashMap<String, usize>,
-    hits: Vec<Seen>,
+    hits: Vec<RequestEntry>,
     in_flight: usize,
     connections: usize,
     open: HashMap<usize, TcpStream>,
@@ -77,14 +77,14 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SiteShared {
+    state: Mutex<SiteState>,
     /// Notified when the site stops, which ends all pauses.
     stop: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SiteShared {
+    fn state(&self) -> MutexGuard<'_, SiteState> {
         // A behaviour that panics fails its own test and must not stop the site.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -98,13 +98,13 @@ impl Shared {
 }
 
 /// A running site. It stops when dropped.
-pub struct Site {
-    shared: Arc<Shared>,
+pub struct TestSite {
+    shared: Arc<SiteShared>,
     address: SocketAddr,
     listener: Option<JoinHandle<()>>,
 }
 
-impl Site {
+impl TestSite {
     pub fn start() -> Self {
         Self::start_on("127.0.0.1")
     }
@@ -113,7 +113,7 @@ impl Site {
     pub fn start_on(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SiteShared::default());
         let theirs = Arc::clone(&shared);
         let listener = std::thread::spawn(move || listen(&listener, &theirs));
         Self { shared, address, listener: Some(listener) }
@@ -130,16 +130,16 @@ impl Site {
 
     /// Serves an HTML page in UTF-8.
     pub fn page(&self, path: &str, body: impl Into<Vec<u8>>) {
-        self.answer(path, Response::html(body));
+        self.answer(path, SiteResponse::html(body));
     }
 
     /// Sends the same answer each time.
-    pub fn answer(&self, path: &str, response: Response) {
+    pub fn answer(&self, path: &str, response: SiteResponse) {
         self.on(path, move |_, _| response.clone());
     }
 
     /// Sends the first answer `times` times, and then the other one.
-    pub fn recovers(&self, path: &str, times: usize, first: Response, then: Response) {
+    pub fn recovers(&self, path: &str, times: usize, first: SiteResponse, then: SiteResponse) {
         self.on(path, move |_, nth| if nth <= times { first.clone() } else { then.clone() });
     }
 
@@ -147,7 +147,7 @@ impl Site {
     /// each path. A path with a query is looked up whole, then without the query.
     pub fn on<F>(&self, path: &str, behaviour: F)
     where
-        F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
+        F: Fn(&SiteRequest, usize) -> SiteResponse + Send + Sync + 'static,
     {
         self.shared.state().behaviours.insert(path.to_owned(), Arc::new(behaviour));
     }
@@ -155,16 +155,16 @@ impl Site {
     /// Answers requests for all other paths with a function, instead of status 404.
     pub fn otherwise<F>(&self, behaviour: F)
     where
-        F: Fn(&Request, usize) -> Response + Send + Sync + 'static,
+        F: Fn(&SiteRequest, usize) -> SiteResponse + Send + Sync + 'static,
     {
         self.shared.state().otherwise = Some(Arc::new(behaviour));
     }
 
     /// All requests in the order of their arrival.
-    pub fn log(&self) -> Vec<Hit> {
+    pub fn log(&self) -> Vec<LoggedRequest> {
         let now = Instant::now();
         let state = self.shared.state();
-        let hit = |seen: &Seen| Hit {
+        let hit = |seen: &RequestEntry| LoggedRequest {
             path: seen.path.clone(),
             at: seen.at,
             end: seen.end.unwrap_or(now),
@@ -223,7 +223,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for TestSite {
     fn drop(&mut self) {
         {
             let mut state = self.shared.state();
@@ -242,7 +242,7 @@ impl Drop for Site {
     }
 }
 
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+fn listen(listener: &TcpListener, shared: &Arc<SiteShared>) {
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
         let mut state = shared.state();

@@ -38,7 +38,7 @@ pub struct Workdir {
 
 /// The exit code and the output of a process that has ended.
 #[derive(Debug)]
-pub struct Ending {
+pub struct ProcessOutput {
     /// The exit code, or 128 + the number of the signal that killed the process.
     pub code: i32,
     pub stdout: String,
@@ -147,7 +147,7 @@ impl Workdir {
     }
 
     /// Runs the binary with exactly these arguments.
-    pub fn spoonbill(&self, arguments: &[&str]) -> Ending {
+    pub fn spoonbill(&self, arguments: &[&str]) -> ProcessOutput {
         self.start(arguments).end()
     }
 
@@ -156,11 +156,11 @@ impl Workdir {
         self.start(&arguments_of("run", more).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    pub fn run(&self, more: &[&str]) -> Ending {
+    pub fn run(&self, more: &[&str]) -> ProcessOutput {
         self.start_run(more).end()
     }
 
-    pub fn retry(&self, more: &[&str]) -> Ending {
+    pub fn retry(&self, more: &[&str]) -> ProcessOutput {
         self.spoonbill(&arguments_of("retry", more).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -209,11 +209,11 @@ impl Running {
     }
 
     /// Waits for the end. At the deadline the process is killed and the test fails.
-    pub fn end(mut self) -> Ending {
+    pub fn end(mut self) -> ProcessOutput {
         let ended = self.ends_within(DEADLINE);
         let (stdout, stderr) = (self.stdout(), self.stderr());
         assert!(ended, "the process does not end; its output:\n{stdout}\n{stderr}");
-        Ending { code: self.code().unwrap(), stdout, stderr }
+        ProcessOutput { code: self.code().unwrap(), stdout, stderr }
     }
 
     /// Sends a signal unless the process has ended: its number may belong to another process then.
@@ -239,7 +239,7 @@ impl Running {
         self.status.is_some()
     }
 
-    /// The exit code of a process that has ended, as in [`Ending::code`].
+    /// The exit code of a process that has ended, as in [`ProcessOutput::code`].
     pub fn code(&self) -> Option<i32> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.status?;

@@ -2,7 +2,7 @@
 //! rows are those of a run without failures.
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Ending, Response, Site, Workdir};
+use crate::harness::{ProcessOutput, SiteResponse, TestSite, Workdir};
 
 /// The number of pages. Every third one fails in the first run.
 const PAGES: usize = 12;
@@ -26,11 +26,11 @@ fn path(number: usize) -> String {
     format!("/{number}")
 }
 
-fn failed_at_first() -> (Site, Workdir) {
-    let site = Site::start();
+fn failed_at_first() -> (TestSite, Workdir) {
+    let site = TestSite::start();
     for number in 0..PAGES {
         match number % 3 {
-            0 => site.answer(&path(number), Response::status(404)),
+            0 => site.answer(&path(number), SiteResponse::status(404)),
             _ => site.page(&path(number), titled(&format!("title {number}"))),
         }
     }
@@ -48,7 +48,7 @@ fn failed_at_first() -> (Site, Workdir) {
 }
 
 /// Runs a command with a small journal and rows in canonical order. A point kills it there.
-fn with(work: &Workdir, command: &str, kill: Option<&str>) -> Ending {
+fn with(work: &Workdir, command: &str, kill: Option<&str>) -> ProcessOutput {
     let settings = ["loader.fetch.delay=0", "output.order=canonical", "store.journal.max=2KiB"];
     let mut arguments = vec![command, "defs", "--report", "report.json"];
     arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));

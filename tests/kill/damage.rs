@@ -5,24 +5,24 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use super::shop::{self, Dice, Place, sorted, words};
-use super::site::Site;
+use super::shop::{self, SeededRandom, ShopDir, sorted, words};
+use super::site::TestSite;
 use crate::harness::wait_until;
 
 /// A journal with more bytes than this has records behind its head.
 const BEGUN: usize = 1024;
 
 /// Whether the run has written something that damage could destroy.
-fn has_begun(place: &Place) -> bool {
+fn has_begun(place: &ShopDir) -> bool {
     let journal = std::fs::read(place.data().join("state.journal")).unwrap_or_default();
     place.data().join("state.db").exists()
         && journal.iter().rposition(|byte| *byte != 0) > Some(BEGUN)
 }
 
 /// A working directory after a kill in the middle of the run.
-fn killed(site: &Site, dice: &mut Dice) -> Place {
+fn killed(site: &TestSite, dice: &mut SeededRandom) -> ShopDir {
     loop {
-        let place = Place::new(site, true);
+        let place = ShopDir::new(site, true);
         let mut child: Child = place.start();
         wait_until("a run begins", || has_begun(&place) || child.try_wait().unwrap().is_some());
         std::thread::sleep(Duration::from_millis(dice.below(350)));
@@ -36,7 +36,7 @@ fn killed(site: &Site, dice: &mut Dice) -> Place {
 }
 
 /// Moves everything from the WAL into the database, as SQLite does in a longer run.
-fn settle(place: &Place) {
+fn settle(place: &ShopDir) {
     let connection = rusqlite::Connection::open(place.data().join("state.db")).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
 }
@@ -49,7 +49,7 @@ enum DamageKind {
 }
 
 /// Damages a file at a random offset and returns the offset.
-fn damage_file(file: &Path, kind: DamageKind, dice: &mut Dice) -> Option<usize> {
+fn damage_file(file: &Path, kind: DamageKind, dice: &mut SeededRandom) -> Option<usize> {
     let mut bytes = std::fs::read(file).ok().filter(|bytes| !bytes.is_empty())?;
     // A journal has zeros behind its records.
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
@@ -76,11 +76,11 @@ struct DamageOutcomes {
 fn damage(file: &str, seeds: std::ops::Range<u64>) -> DamageOutcomes {
     let site = shop::open();
     let golden = shop::golden(&site);
-    let mut dice = Dice(seeds.start);
+    let mut dice = SeededRandom(seeds.start);
     let mut outcomes = DamageOutcomes::default();
     let mut left = killed(&site, &mut dice);
     for seed in seeds {
-        let mut dice = Dice(seed);
+        let mut dice = SeededRandom(seed);
         if seed % 8 == 0 {
             left = killed(&site, &mut dice);
         }

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use spoonbill_engine::failpoint::POINTS;
 
-use super::shop::{self, Dice, Place, rows_in, sorted, words};
+use super::shop::{self, SeededRandom, ShopDir, rows_in, sorted, words};
 
 /// The number of lists in the shop. It is small because there are many runs.
 const LISTS: usize = 3;
@@ -21,7 +21,7 @@ fn at_every_point(canonical: bool, mut nth: impl FnMut(&str) -> u64) -> Vec<&'st
     let golden = shop::golden_with(&site, LISTS);
     let mut reached = Vec::new();
     for point in POINTS {
-        let place = Place::new(&site, canonical);
+        let place = ShopDir::new(&site, canonical);
         let order = format!("{point}:{}", nth(point));
         let killed = place.run_with(&[("FAILPOINT", &order)]);
         if killed.status.signal() == Some(9) {
@@ -56,7 +56,7 @@ fn after_a_kill_at_any_named_point_the_bytes_are_those_of_an_undisturbed_run() {
 fn after_a_kill_at_any_named_point_the_rows_in_order_of_arrival_are_the_same() {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(900);
     println!("seed {seed}");
-    let mut dice = Dice(seed);
+    let mut dice = SeededRandom(seed);
     // Runs in this order reach the points of appending often, and other points up to 20 times.
     let nth = |point: &str| if point.starts_with("append") { 1 } else { 1 + dice.below(20) };
     let reached = at_every_point(false, nth);

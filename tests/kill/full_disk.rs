@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::harness::needs::SMALL_DISKS;
 
-use super::shop::{self, Place, folders_in, rows_in, sorted, words};
+use super::shop::{self, ShopDir, folders_in, rows_in, sorted, words};
 
 /// A small file system in memory. It is unmounted when dropped.
 pub(crate) struct Tmpfs {
@@ -52,7 +52,7 @@ fn fill(sizes: &[u64], code: i32, on_tmpfs: fn(&Path, &Path) -> (PathBuf, PathBu
     let mut full = 0;
     for size in sizes {
         let small = Tmpfs::mount(*size);
-        let place = Place::new(&site, true);
+        let place = ShopDir::new(&site, true);
         let elsewhere = tempfile::tempdir().unwrap();
         let (data, output) = on_tmpfs(small.path(), elsewhere.path());
         let ended = place.run_in(&data, &output);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::sets::{self, Answer, Set};
-use super::shop::{Dice, folders_in, sorted, words};
+use super::sets::{self, Set, SiteAnswer};
+use super::shop::{SeededRandom, folders_in, sorted, words};
 use super::site::{pauses_missed, pauses_missed_max};
 
 /// `job.takeLimit` of these runs.
@@ -69,11 +69,11 @@ impl<'a> JudgedDir<'a> {
     }
 }
 
-type Files = BTreeMap<String, Vec<u8>>;
+type RunFiles = BTreeMap<String, Vec<u8>>;
 
 /// All files below a folder by their paths relative to it.
-fn files(folder: &Path) -> Files {
-    let mut found = Files::new();
+fn files(folder: &Path) -> RunFiles {
+    let mut found = RunFiles::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(next) = folders.pop() {
         for entry in std::fs::read_dir(&next).unwrap() {
@@ -89,7 +89,7 @@ fn files(folder: &Path) -> Files {
     found
 }
 
-fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
+fn same(found: &RunFiles, golden: &RunFiles, canonical: bool) -> bool {
     found.len() == golden.len()
         && found.iter().zip(golden).all(|((name, bytes), (wanted, rows))| {
             name == wanted && if canonical { bytes == rows } else { sorted(bytes) == sorted(rows) }
@@ -97,7 +97,7 @@ fn same(found: &Files, golden: &Files, canonical: bool) -> bool {
 }
 
 /// The files of an undisturbed run.
-fn golden(set: &Set) -> Files {
+fn golden(set: &Set) -> RunFiles {
     let place = JudgedDir::new(set, true);
     let output = place.on_defs("run").output().unwrap();
     finished(set, &output);
@@ -112,10 +112,15 @@ fn finished(set: &Set, output: &Output) {
 }
 
 /// The pages that were answered so far, with the number of the process that asked last.
-type Known = HashMap<String, usize>;
+type KnownPages = HashMap<String, usize>;
 
 /// Adds the requests of one process to the known pages.
-fn read_life(life: &[Answer], number: usize, known: &mut Known, figures: &mut KillFigures) {
+fn read_life(
+    life: &[SiteAnswer],
+    number: usize,
+    known: &mut KnownPages,
+    figures: &mut KillFigures,
+) {
     let mut again = 0;
     for answer in life.iter().filter(|answer| answer.good) {
         if let Some(earlier) = known.insert(answer.page.clone(), number) {
@@ -129,9 +134,9 @@ fn read_life(life: &[Answer], number: usize, known: &mut Known, figures: &mut Ki
 
 /// Kills processes until one finishes the run. Then rows, requests and data directory must be those of
 /// an undisturbed run.
-fn round(set: &Set, golden: &Files, dice: &mut Dice, figures: &mut KillFigures) {
+fn round(set: &Set, golden: &RunFiles, dice: &mut SeededRandom, figures: &mut KillFigures) {
     let place = JudgedDir::new(set, figures.rounds.is_multiple_of(2));
-    let (mut known, mut read) = (Known::new(), 0);
+    let (mut known, mut read) = (KnownPages::new(), 0);
     let longest_ms = 80 + dice.below(500);
     let (mut folders, mut starts) = (0, 0);
     let output = loop {
@@ -223,7 +228,7 @@ fn hammer(kills_least: usize) {
     for (set, seed) in sets.iter().zip(seed..) {
         let golden = golden(set);
         assert!(golden.values().all(|rows| !rows.is_empty()));
-        let (mut figures, mut dice) = (KillFigures::default(), Dice(seed));
+        let (mut figures, mut dice) = (KillFigures::default(), SeededRandom(seed));
         while figures.kills < each {
             round(set, &golden, &mut dice, &mut figures);
         }

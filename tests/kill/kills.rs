@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::shop::{self, Dice, PAGES, Place, TAKE_LIMIT, rows_in, sorted, words};
-use super::site::Site;
+use super::shop::{self, PAGES, SeededRandom, ShopDir, TAKE_LIMIT, rows_in, sorted, words};
+use super::site::TestSite;
 use crate::harness::wait_until;
 
 /// The pages that a run begins with.
@@ -25,7 +25,13 @@ struct KillTally {
 }
 
 /// Kills processes until one finishes the run.
-fn round(site: &Site, place: &Place, golden: &[u8], dice: &mut Dice, longest_ms: u64) -> KillTally {
+fn round(
+    site: &TestSite,
+    place: &ShopDir,
+    golden: &[u8],
+    dice: &mut SeededRandom,
+    longest_ms: u64,
+) -> KillTally {
     let mut tally = KillTally::default();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     loop {
@@ -76,8 +82,8 @@ fn hammer(canonical: bool, kills_least: usize, seeds: u64) {
     let mut total = KillTally::default();
     let mut seed = seeds;
     while total.kills < kills_least {
-        let place = Place::new(&site, canonical);
-        let mut dice = Dice(seed);
+        let place = ShopDir::new(&site, canonical);
+        let mut dice = SeededRandom(seed);
         let longest_ms = 60 + dice.below(600);
         println!("seed {seed}, kills within {longest_ms} ms");
         let tally = round(&site, &place, &golden, &mut dice, longest_ms);
@@ -117,7 +123,7 @@ fn after_repeated_kills_the_rows_in_order_of_arrival_are_the_same() {
 #[test]
 fn a_second_process_on_the_same_data_directory_is_refused() {
     let site = shop::open();
-    let place = Place::new(&site, true);
+    let place = ShopDir::new(&site, true);
     let mut first = place.start();
     wait_until("the run begins", || place.data().join("state.db").exists());
     let second = place.run();

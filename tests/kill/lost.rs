@@ -4,24 +4,24 @@
 use std::fs;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Ending, Response, Running, Site, Workdir, wait_until};
+use crate::harness::{ProcessOutput, Running, SiteResponse, TestSite, Workdir, wait_until};
 
 /// The number of pages that answer. One more never does.
 const PAGES: usize = 12;
 
 /// A run killed after some pages, with everything still in its journal.
-fn killed() -> (Site, Workdir) {
+fn killed() -> (TestSite, Workdir) {
     killed_with("4MiB")
 }
 
 /// A run killed after some pages, with all but the last in its tables.
-fn settled() -> (Site, Workdir) {
+fn settled() -> (TestSite, Workdir) {
     killed_with("2KiB")
 }
 
-fn killed_with(journal_max: &str) -> (Site, Workdir) {
-    let site = Site::start();
-    site.answer("/silent", Response::silence());
+fn killed_with(journal_max: &str) -> (TestSite, Workdir) {
+    let site = TestSite::start();
+    site.answer("/silent", SiteResponse::silence());
     let mut locators = vec![("silent".to_owned(), site.url("/silent"))];
     for number in 0..PAGES {
         let path = format!("/{number}");
@@ -49,7 +49,7 @@ fn refused_by_all(work: &Workdir, wanted: &str) {
         names
     };
     let before = ledger(work);
-    let refused = |ending: Ending| {
+    let refused = |ending: ProcessOutput| {
         assert_eq!(ending.code, 1, "{ending:?}");
         let said = ending.stderr + &ending.stdout;
         assert!(said.contains(wanted) && said.contains("state.db"), "{said}");
@@ -191,8 +191,8 @@ fn a_journal_that_is_put_back_continues_the_run() {
 }
 
 /// A finished run whose pages live for a day, so that the next run takes them from the store.
-fn saved() -> (Site, Workdir) {
-    let site = Site::start();
+fn saved() -> (TestSite, Workdir) {
+    let site = TestSite::start();
     site.page("/", titled("kept"));
     let defs = job(&[("acme", &site.url("/"))], TITLE);
     let defs = defs.replace("taskGroups:\n  g:\n", "taskGroups:\n  g:\n    live: P1D\n");

@@ -9,12 +9,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::shop::{self, Dice, Place, rows_in, sorted, words};
+use super::shop::{self, SeededRandom, ShopDir, rows_in, sorted, words};
 
 const SECTOR: usize = 512;
 
 /// The synced bytes with random sectors of what was written later.
-pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
+pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut SeededRandom) -> Vec<u8> {
     // A file may have its new length without the new bytes. Then they read as zeros.
     let grown = written.len() > synced.len();
     let length = match dice.below(3) {
@@ -36,7 +36,7 @@ pub(crate) fn tear(synced: &[u8], written: &[u8], dice: &mut Dice) -> Vec<u8> {
 
 /// Changes the ledger as a power cut could. Returns how many bytes had not been synced. Tables that were
 /// never synced may be gone.
-fn cut_ledger(place: &Place, images: &Path, dice: &mut Dice) -> usize {
+fn cut_ledger(place: &ShopDir, images: &Path, dice: &mut SeededRandom) -> usize {
     let data = place.data();
     if copying(images) || !images.join("state.journal").exists() {
         // Killed between the sync and the copy or before the first sync: nothing is in doubt.
@@ -69,7 +69,7 @@ pub(crate) fn differing(one: &[u8], other: &[u8]) -> usize {
 }
 
 /// Cuts the end of a file that is synced later or only at the end, or fills it with zeros.
-pub(crate) fn cut_tail(file: &Path, dice: &mut Dice) {
+pub(crate) fn cut_tail(file: &Path, dice: &mut SeededRandom) {
     let Ok(mut bytes) = std::fs::read(file) else { return };
     let length = bytes.len();
     bytes.truncate(dice.below(length as u64 + 1) as usize);
@@ -89,9 +89,9 @@ fn after_a_power_cut_the_rows_are_those_of_an_undisturbed_run() {
     let golden = shop::golden(&site);
     let (mut done, mut in_doubt, mut seed) = (0, 0_u64, first);
     while done < cuts {
-        let mut dice = Dice(seed);
+        let mut dice = SeededRandom(seed);
         let canonical = seed.is_multiple_of(2);
-        let place = Place::new(&site, canonical);
+        let place = ShopDir::new(&site, canonical);
         let images = place.path("images");
         std::fs::create_dir(&images).unwrap();
         // Several cuts in the life of one run.

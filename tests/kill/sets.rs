@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::site::{Hit, Response, Site};
+use super::site::{LoggedRequest, SiteResponse, TestSite};
 
 /// One request as a site answered it.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct SiteAnswer {
     /// Host and path.
     pub(crate) page: String,
     pub(crate) at: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct Answer {
 
 #[derive(Default)]
 struct AnswerLog {
-    answers: Vec<Answer>,
+    answers: Vec<SiteAnswer>,
     /// Requests for each page since the log was cleared.
     tries: HashMap<String, usize>,
     /// Extra time that every page takes.
@@ -38,12 +38,12 @@ pub(crate) struct Set {
     /// Least time between two requests to one host.
     pub(crate) delay: Duration,
     book: Arc<Mutex<AnswerLog>>,
-    sites: Vec<Site>,
+    sites: Vec<TestSite>,
 }
 
 impl Set {
     /// Answers since the log was cleared.
-    pub(crate) fn answers(&self) -> Vec<Answer> {
+    pub(crate) fn answers(&self) -> Vec<SiteAnswer> {
         self.book.lock().unwrap().answers.clone()
     }
 
@@ -61,8 +61,8 @@ impl Set {
     }
 
     /// The requests to each site since a time, in order of arrival.
-    pub(crate) fn logs(&self, since: Instant) -> Vec<Vec<Hit>> {
-        let log = |site: &Site| site.log().into_iter().filter(|hit| hit.at >= since).collect();
+    pub(crate) fn logs(&self, since: Instant) -> Vec<Vec<LoggedRequest>> {
+        let log = |site: &TestSite| site.log().into_iter().filter(|hit| hit.at >= since).collect();
         self.sites.iter().map(log).collect()
     }
 
@@ -77,9 +77,9 @@ impl Set {
 fn host(
     address: &str,
     book: &Arc<Mutex<AnswerLog>>,
-    page: impl Fn(&str, usize) -> Option<Response> + Send + Sync + 'static,
-) -> Site {
-    let site = Site::start_on(address);
+    page: impl Fn(&str, usize) -> Option<SiteResponse> + Send + Sync + 'static,
+) -> TestSite {
+    let site = TestSite::start_on(address);
     let (book, lane) = (Arc::clone(book), site.lane());
     site.otherwise(move |request, _| {
         let name = format!("{lane}{}", request.path);
@@ -88,23 +88,23 @@ fn host(
         *tries += 1;
         let answer = page(&request.path, *tries);
         let good = answer.is_some();
-        book.answers.push(Answer { page: name, at: Instant::now(), good });
+        book.answers.push(SiteAnswer { page: name, at: Instant::now(), good });
         let wait = 1 + request.path.bytes().map(u64::from).sum::<u64>() % 7;
         let wait = Duration::from_millis(wait) + book.pace;
-        answer.unwrap_or_else(|| Response::status(503)).delay(wait)
+        answer.unwrap_or_else(|| SiteResponse::status(503)).delay(wait)
     });
     site
 }
 
-fn html(body: &str) -> Response {
-    Response::html(format!("<!DOCTYPE html><title>t</title>{body}"))
+fn html(body: &str) -> SiteResponse {
+    SiteResponse::html(format!("<!DOCTYPE html><title>t</title>{body}"))
 }
 
 fn number(path: &str) -> usize {
     path.rsplit('/').next().and_then(|last| last.parse().ok()).unwrap_or(0)
 }
 
-fn set(name: &'static str, defs: String, book: Arc<Mutex<AnswerLog>>, sites: Vec<Site>) -> Set {
+fn set(name: &'static str, defs: String, book: Arc<Mutex<AnswerLog>>, sites: Vec<TestSite>) -> Set {
     let settings = vec!["loader.fetch.delay=0", "loader.fetch.parallelism=8"];
     let delay = Duration::ZERO;
     Set { name, defs, settings, pages: 0, lost: 0, delay, book, sites }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::site::{Response, Site};
+use super::site::{SiteResponse, TestSite};
 use crate::harness::workdir::DEADLINE;
 
 /// List pages of each of the two roots, and items on each list.
@@ -16,9 +16,9 @@ pub(super) const PAGES: usize = 2 * LISTS * (ITEMS + 1);
 pub(super) const TAKE_LIMIT: usize = 64;
 
 /// Pseudo-random numbers. The same seed gives the same numbers.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct SeededRandom(pub(crate) u64);
 
-impl Dice {
+impl SeededRandom {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -29,13 +29,13 @@ impl Dice {
 }
 
 /// Starts the shop. Every page takes a few milliseconds.
-pub(super) fn open() -> Site {
+pub(super) fn open() -> TestSite {
     open_with(LISTS)
 }
 
 /// Starts a shop with another number of lists below each root.
-pub(super) fn open_with(lists: usize) -> Site {
-    let site = Site::start();
+pub(super) fn open_with(lists: usize) -> TestSite {
+    let site = TestSite::start();
     let url = |path: String| site.url(&path);
     for root in 0..2 {
         for list in 0..lists {
@@ -66,10 +66,10 @@ pub(super) fn open_with(lists: usize) -> Site {
     site
 }
 
-fn serve(site: &Site, path: &str, body: &str) {
+fn serve(site: &TestSite, path: &str, body: &str) {
     let page = format!("<!DOCTYPE html><title>t</title>{body}");
     let delay = 2 + (path.len() as u64 * 7 + path.bytes().map(u64::from).sum::<u64>()) % 6;
-    site.answer(path, Response::html(page).delay(Duration::from_millis(delay)));
+    site.answer(path, SiteResponse::html(page).delay(Duration::from_millis(delay)));
 }
 
 const DEFS: &str = r#"
@@ -117,13 +117,13 @@ dataDefs:
 "#;
 
 /// A directory with definitions, data and output.
-pub(super) struct Place {
+pub(super) struct ShopDir {
     dir: tempfile::TempDir,
     canonical: bool,
 }
 
-impl Place {
-    pub(super) fn new(site: &Site, canonical: bool) -> Self {
+impl ShopDir {
+    pub(super) fn new(site: &TestSite, canonical: bool) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("defs")).unwrap();
         let defs = DEFS.replace("SITE", site.url("").trim_end_matches('/'));
@@ -250,13 +250,13 @@ fn copy_dir(from: &Path, to: &Path) {
 }
 
 /// The rows of an undisturbed run.
-pub(super) fn golden(site: &Site) -> Vec<u8> {
+pub(super) fn golden(site: &TestSite) -> Vec<u8> {
     golden_with(site, LISTS)
 }
 
-pub(super) fn golden_with(site: &Site, lists: usize) -> Vec<u8> {
+pub(super) fn golden_with(site: &TestSite, lists: usize) -> Vec<u8> {
     let pages = 2 * lists * (ITEMS + 1);
-    let place = Place::new(site, true);
+    let place = ShopDir::new(site, true);
     let before = site.log().len();
     let output = place.run();
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));

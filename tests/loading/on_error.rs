@@ -1,17 +1,17 @@
 //! `job.onError`: the effect of a failed page on the rest of the run.
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 /// A site whose first page does not exist.
-fn broken(host: &str) -> Site {
-    let site = Site::start_on(host);
-    site.otherwise(|_, _| Response::html(titled("x")));
-    site.answer("/0", Response::status(404));
+fn broken(host: &str) -> TestSite {
+    let site = TestSite::start_on(host);
+    site.otherwise(|_, _| SiteResponse::html(titled("x")));
+    site.answer("/0", SiteResponse::status(404));
     site
 }
 
-fn pages_of(sites: &[&Site]) -> Workdir {
+fn pages_of(sites: &[&TestSite]) -> Workdir {
     let locators: Vec<(String, String)> = sites
         .iter()
         .enumerate()
@@ -36,8 +36,8 @@ fn a_failed_page_does_not_stop_other_pages() {
 
 #[test]
 fn quarantine_skips_the_host_and_continues_with_other_hosts() {
-    let (bad, good) = (broken("127.0.0.2"), Site::start_on("127.0.0.3"));
-    good.otherwise(|_, _| Response::html(titled("x")));
+    let (bad, good) = (broken("127.0.0.2"), TestSite::start_on("127.0.0.3"));
+    good.otherwise(|_, _| SiteResponse::html(titled("x")));
     let work = pages_of(&[&bad, &good]);
     let ending = work.run(&[QUICK, "job.onError=quarantine"]);
     assert_eq!(ending.code, 4, "{ending:?}");

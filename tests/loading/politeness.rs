@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Gate, Response, Site, Workdir, wait_until};
+use crate::harness::{PageGate, SiteResponse, TestSite, Workdir, wait_until};
 
 /// Definitions for the given number of pages of each site, one site after the other.
-fn pages_of(sites: &[(&Site, usize)]) -> String {
+fn pages_of(sites: &[(&TestSite, usize)]) -> String {
     let locators: Vec<(String, String)> = sites
         .iter()
         .enumerate()
@@ -19,14 +19,14 @@ fn pages_of(sites: &[(&Site, usize)]) -> String {
     job(&locators, TITLE)
 }
 
-fn serving(host: &str, response: Response) -> Site {
-    let site = Site::start_on(host);
+fn serving(host: &str, response: SiteResponse) -> TestSite {
+    let site = TestSite::start_on(host);
     site.otherwise(move |_, _| response.clone());
     site
 }
 
-fn page() -> Response {
-    Response::html(titled("x"))
+fn page() -> SiteResponse {
+    SiteResponse::html(titled("x"))
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_host_gets_one_request_at_a_time_with_a_pause() {
 #[test]
 fn requests_keep_their_pause_whether_pages_are_fast_or_slow() {
     for (parallelism, slow) in [("1", 0), ("3", 140)] {
-        let site = Site::start();
+        let site = TestSite::start();
         site.otherwise(move |request, _| {
             // Some pages answer at once, others take longer than one or two pauses.
             let number: u64 = request.path.trim_start_matches('/').parse().unwrap();
@@ -57,9 +57,9 @@ fn requests_keep_their_pause_whether_pages_are_fast_or_slow() {
 
 #[test]
 fn redirects_from_host_to_host_keep_the_pauses_of_both() {
-    let (from, to) = (Site::start_on("127.0.0.2"), serving("127.0.0.3", page()));
+    let (from, to) = (TestSite::start_on("127.0.0.2"), serving("127.0.0.3", page()));
     let there = to.url("");
-    from.otherwise(move |request, _| Response::redirect(&format!("{there}{}", request.path)));
+    from.otherwise(move |request, _| SiteResponse::redirect(&format!("{there}{}", request.path)));
     let work = Workdir::with_defs(&pages_of(&[(&from, 15), (&to, 15)]));
     let rows = work.rows(&["loader.fetch.delay=100", "loader.fetch.parallelism=3"]);
     assert_eq!(rows.len(), 30);
@@ -70,7 +70,7 @@ fn redirects_from_host_to_host_keep_the_pauses_of_both() {
 
 #[test]
 fn a_host_never_gets_more_requests_at_once_than_its_parallelism() {
-    let gate = Gate::at(0);
+    let gate = PageGate::at(0);
     let site = serving("127.0.0.1", page().held_by(&gate, 0));
     let work = Workdir::with_defs(&pages_of(&[(&site, 12)]));
     let running = work.start_run(&["loader.fetch.parallelism=3"]);
@@ -90,7 +90,7 @@ fn connections_are_reused() {
 
 #[test]
 fn a_host_that_never_answers_does_not_delay_another_host() {
-    let silent = serving("127.0.0.2", Response::silence());
+    let silent = serving("127.0.0.2", SiteResponse::silence());
     let quick = serving("127.0.0.3", page());
     // The silent host has more jobs than the process takes at a time.
     let work = Workdir::with_defs(&pages_of(&[(&silent, 100), (&quick, 20)]));
@@ -104,9 +104,9 @@ fn a_host_that_never_answers_does_not_delay_another_host() {
 
 #[test]
 fn retry_after_pauses_the_whole_host_and_no_other() {
-    let busy = Site::start_on("127.0.0.2");
+    let busy = TestSite::start_on("127.0.0.2");
     busy.otherwise(|_, _| page());
-    busy.recovers("/0", 1, Response::busy(429, "2"), page());
+    busy.recovers("/0", 1, SiteResponse::busy(429, "2"), page());
     let calm = serving("127.0.0.3", page());
     let work = Workdir::with_defs(&pages_of(&[(&busy, 6), (&calm, 6)]));
     let rows = work.rows(&[]);
@@ -124,8 +124,8 @@ fn retry_after_pauses_the_whole_host_and_no_other() {
 
 #[test]
 fn a_long_retry_after_is_cut_to_the_maximum() {
-    let busy = Site::start();
-    busy.recovers("/0", 1, Response::busy(503, "86400"), page());
+    let busy = TestSite::start();
+    busy.recovers("/0", 1, SiteResponse::busy(503, "86400"), page());
     let work = Workdir::with_defs(&pages_of(&[(&busy, 1)]));
     let rows = work.rows(&["loader.retryAfter.max=300ms"]);
     assert_eq!(rows.len(), 1);

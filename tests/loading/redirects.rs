@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Gate, Response, Site, Workdir, wait_until};
+use crate::harness::{PageGate, SiteResponse, TestSite, Workdir, wait_until};
 
-fn two_sites() -> (Site, Site) {
-    (Site::start_on("127.0.0.1"), Site::start_on("127.0.0.2"))
+fn two_sites() -> (TestSite, TestSite) {
+    (TestSite::start_on("127.0.0.1"), TestSite::start_on("127.0.0.2"))
 }
 
 /// Definitions with a locator for each path of a site. The path is also its name.
-fn pages_of(site: &Site, paths: &[&str]) -> Workdir {
+fn pages_of(site: &TestSite, paths: &[&str]) -> Workdir {
     let urls: Vec<String> = paths.iter().map(|path| site.url(&format!("/{path}"))).collect();
     let locators: Vec<(&str, &str)> =
         paths.iter().zip(&urls).map(|(path, url)| (*path, url.as_str())).collect();
@@ -24,11 +24,11 @@ fn a_host_keeps_its_pause_for_pages_that_redirects_lead_to() {
     let (from, to) = two_sites();
     // All redirects are answered at once, so the pause of the first host does not delay the requests to
     // the second one.
-    let gate = Gate::at(0);
+    let gate = PageGate::at(0);
     let paths = ["a", "b", "c", "d", "e", "f", "g", "h"];
     for path in paths {
         let path = format!("/{path}");
-        from.answer(&path, Response::redirect(&to.url(&path)).held_by(&gate, 0));
+        from.answer(&path, SiteResponse::redirect(&to.url(&path)).held_by(&gate, 0));
         to.page(&path, titled(&path));
     }
     let work = pages_of(&from, &paths);
@@ -49,8 +49,8 @@ fn a_host_keeps_its_pause_for_pages_that_redirects_lead_to() {
 fn redirects_do_not_raise_the_parallelism_of_a_host() {
     let (from, to) = two_sites();
     let there = to.url("/x");
-    from.otherwise(move |_, _| Response::redirect(&there));
-    to.otherwise(|_, _| Response::html(titled("x")).delay(Duration::from_millis(50)));
+    from.otherwise(move |_, _| SiteResponse::redirect(&there));
+    to.otherwise(|_, _| SiteResponse::html(titled("x")).delay(Duration::from_millis(50)));
     let urls: Vec<(String, String)> =
         (0..8).map(|n| (format!("n{n}"), [&from, &to][n % 2].url(&format!("/{n}")))).collect();
     let locators: Vec<(&str, &str)> =
@@ -63,10 +63,10 @@ fn redirects_do_not_raise_the_parallelism_of_a_host() {
 #[test]
 fn retry_after_pauses_the_host_that_sent_it() {
     let (from, to) = two_sites();
-    from.answer("/r", Response::redirect(&to.url("/lim")));
-    from.answer("/s", Response::redirect(&to.url("/ok")));
-    from.otherwise(|_, _| Response::html(titled("here")));
-    to.recovers("/lim", 1, Response::busy(429, "2"), Response::html(titled("there")));
+    from.answer("/r", SiteResponse::redirect(&to.url("/lim")));
+    from.answer("/s", SiteResponse::redirect(&to.url("/ok")));
+    from.otherwise(|_, _| SiteResponse::html(titled("here")));
+    to.recovers("/lim", 1, SiteResponse::busy(429, "2"), SiteResponse::html(titled("there")));
     to.page("/ok", titled("ok"));
     let work = pages_of(&from, &["r", "s", "p1", "p2", "p3"]);
     work.rows(&["loader.fetch.delay=50ms"]);
@@ -91,8 +91,8 @@ fn retry_after_pauses_the_host_that_sent_it() {
 #[test]
 fn hosts_that_redirect_to_each_other_fail_the_page() {
     let (from, to) = two_sites();
-    from.answer("/x", Response::redirect(&to.url("/x")));
-    to.answer("/x", Response::redirect(&from.url("/x")));
+    from.answer("/x", SiteResponse::redirect(&to.url("/x")));
+    to.answer("/x", SiteResponse::redirect(&from.url("/x")));
     let work = pages_of(&from, &["x"]);
     assert_eq!(work.run(&["loader.redirects.max=4"]).code, 4);
     assert_eq!(from.hits("/x") + to.hits("/x"), 5);

@@ -1,7 +1,7 @@
 //! Fields, their types and the files of their columns.
 
 use super::with_page;
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 const SHELF: &str = "<ul><li data-id=1><b>One</b> 1,50</li><li data-id=2><b>Two</b> n/a</li><li>\
                      <b>Three, \"3\"</b> 3,00</li></ul>";
@@ -76,7 +76,7 @@ fn a_file_cannot_have_two_headers() {
 
 #[test]
 fn json_pages_are_read_by_json_paths() {
-    let site = Site::start();
+    let site = TestSite::start();
     let body = r#"{"results":[{"id":7,"price":{"amount":"1.5"}},{"id":8}],"next":null}"#;
     site.page("/api", body);
     let work = Workdir::with_defs(&format!(
@@ -105,11 +105,11 @@ steps:
 
 #[test]
 fn a_feed_is_read_as_xml() {
-    let site = Site::start();
+    let site = TestSite::start();
     let feed = "<?xml version='1.0'?><rss><item><title><![CDATA[One & two]]></title>\
         <link>/a?x=1&amp;y=2</link><pubDate>2026-01-02</pubDate><dc:creator>me</dc:creator>\
         </item></rss>";
-    site.answer("/feed", Response::html(feed).header("Content-Type", "application/rss+xml"));
+    site.answer("/feed", SiteResponse::html(feed).header("Content-Type", "application/rss+xml"));
     let work = Workdir::with_defs(&format!(
         "groups:\n  g:\n    urls: \"{}\"\n    block: item\n    fields:\n      title: title\n      \
          link: {{ selector: link, type: url }}\n      date: {{ xpath: pubDate, type: date }}\n      \
@@ -127,8 +127,8 @@ fn a_feed_is_read_as_xml() {
 
 #[test]
 fn a_retry_does_not_put_other_columns_below_a_header() {
-    let site = Site::start();
-    site.answer("/x", crate::harness::Response::status(404));
+    let site = TestSite::start();
+    site.answer("/x", crate::harness::SiteResponse::status(404));
     let defs = |fields: &str| {
         format!("groups:\n  g:\n    urls: \"{}\"\n    fields: {{ {fields} }}\n", site.url("/x"))
     };

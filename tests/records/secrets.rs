@@ -1,8 +1,8 @@
 //! Values from the environment, and secrets that must not appear in any output.
 
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
-fn defs(site: &Site) -> String {
+fn defs(site: &TestSite) -> String {
     format!(
         "groups:\n  g:\n    urls: \"{}?key=${{SHOP_TOKEN}}&page=${{PAGE:-1}}\"\n    \
          fields: {{ title: h1 }}\n",
@@ -12,8 +12,8 @@ fn defs(site: &Site) -> String {
 
 #[test]
 fn a_secret_is_used_and_never_shown() {
-    let site = Site::start();
-    site.answer("/list?key=s3cr%20et&page=1", Response::status(404));
+    let site = TestSite::start();
+    site.answer("/list?key=s3cr%20et&page=1", SiteResponse::status(404));
     let work = Workdir::with_defs(&defs(&site));
     let run = ["run", "defs", "-vv", "--report", "report.json", "--set", "loader.fetch.delay=0"];
     let ending = work.start_with_env(&run, &[("SHOP_TOKEN", "s3cr et")]).end();
@@ -29,7 +29,7 @@ fn a_secret_is_used_and_never_shown() {
 
 #[test]
 fn a_missing_variable_is_a_problem_with_its_place() {
-    let site = Site::start();
+    let site = TestSite::start();
     let work = Workdir::with_defs(&defs(&site));
     let ending = work.spoonbill(&["check", "defs"]);
     assert_eq!(ending.code, 3);
@@ -39,8 +39,8 @@ fn a_missing_variable_is_a_problem_with_its_place() {
 
 #[test]
 fn both_values_of_a_changed_secret_are_hidden() {
-    let site = Site::start();
-    site.otherwise(|_, _| Response::status(404));
+    let site = TestSite::start();
+    site.otherwise(|_, _| SiteResponse::status(404));
     let work = Workdir::with_defs(&defs(&site));
     let with = |command: &str, token: &str| {
         let arguments =
@@ -57,7 +57,7 @@ fn both_values_of_a_changed_secret_are_hidden() {
 
 #[test]
 fn a_password_of_an_address_is_not_shown() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/a", "<h1>x</h1><a href=b>b</a>");
     let with_user = |path: &str| site.url(path).replace("://", "://me:pa55w@");
     let work = Workdir::with_defs(&format!(

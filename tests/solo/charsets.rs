@@ -1,10 +1,10 @@
 //! The encoding of pages: header, byte order mark and meta element.
 
 use crate::harness::defs::{TITLE, job};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
-fn check(response: Response, expect: &str) {
-    let site = Site::start();
+fn check(response: SiteResponse, expect: &str) {
+    let site = TestSite::start();
     site.answer("/", response);
     let work = Workdir::with_defs(&job(&[("acme", &site.url("/"))], TITLE));
     assert_eq!(work.rows(&[]), [format!("acme|g|title|{expect}")]);
@@ -17,37 +17,37 @@ fn latin1(text: &str) -> Vec<u8> {
 #[test]
 fn the_header_says_latin1() {
     let body = latin1("<h1>Käse £5</h1>");
-    check(Response::raw(&[("Content-Type", "text/html; charset=ISO-8859-1")], body), "Käse £5");
+    check(SiteResponse::raw(&[("Content-Type", "text/html; charset=ISO-8859-1")], body), "Käse £5");
 }
 
 #[test]
 fn the_page_itself_says_latin1() {
     let body = latin1("<head><meta charset=latin1></head><h1>Käse £5</h1>");
-    check(Response::raw(&[("Content-Type", "text/html")], body), "Käse £5");
+    check(SiteResponse::raw(&[("Content-Type", "text/html")], body), "Käse £5");
 }
 
 #[test]
 fn the_header_outranks_the_page() {
     let body = "<head><meta charset=latin1></head><h1>Käse £5</h1>";
-    check(Response::html(body), "Käse £5");
+    check(SiteResponse::html(body), "Käse £5");
 }
 
 #[test]
 fn a_byte_order_mark_outranks_the_header() {
     let text = "\u{feff}<h1>Käse £5 ✓</h1>";
     let body: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    check(Response::raw(&[("Content-Type", "text/html; charset=latin1")], body), "Käse £5 ✓");
+    check(SiteResponse::raw(&[("Content-Type", "text/html; charset=latin1")], body), "Käse £5 ✓");
 }
 
 #[test]
 fn a_page_without_a_charset_is_recognised_as_utf8() {
-    check(Response::raw(&[], "<h1>Käse £5 ✓</h1>"), "Käse £5 ✓");
+    check(SiteResponse::raw(&[], "<h1>Käse £5 ✓</h1>"), "Käse £5 ✓");
 }
 
 #[test]
 fn a_wrong_charset_costs_letters_but_not_the_row() {
     let body = latin1("<h1>K\u{e4}se</h1>");
-    check(Response::html(body), "K\u{fffd}se");
+    check(SiteResponse::html(body), "K\u{fffd}se");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Locators that a step creates from pages. Each becomes one job.
 
 use crate::harness::defs::titled;
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 /// A listing whose links lead to the group `books`, and to the next page in the group `list`.
 fn catalogue(url: &str, prefix: &str, link: &str) -> String {
@@ -40,7 +40,7 @@ fn listing(books: &[&str], next: &str) -> String {
 
 #[test]
 fn every_link_becomes_a_job_and_paging_ends_at_the_last_page() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/1", listing(&["/a", "/b", "/c", "/d"], "/2"));
     site.page("/2", listing(&["/e", "/f"], ""));
     for book in ["a", "b", "c", "d", "e", "f"] {
@@ -60,7 +60,7 @@ fn every_link_becomes_a_job_and_paging_ends_at_the_last_page() {
 
 #[test]
 fn link_break_on_stops_at_its_link() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/1", listing(&["/a", "/b"], ""));
     site.page("/a", titled("a"));
     site.page("/b", titled("b"));
@@ -74,10 +74,10 @@ fn link_break_on_stops_at_its_link() {
 
 #[test]
 fn endless_paging_ends_at_the_maximum_depth() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.otherwise(|request, _| {
         let number: u32 = request.path[1..].parse().unwrap();
-        Response::html(listing(&[], &format!("/{}", number + 1)))
+        SiteResponse::html(listing(&[], &format!("/{}", number + 1)))
     });
     let work = Workdir::with_defs(&catalogue(&site.url("/1"), &site.url(""), ""));
     let ending = work.run(&["links.depth.max=5"]);
@@ -88,7 +88,7 @@ fn endless_paging_ends_at_the_maximum_depth() {
 
 #[test]
 fn pages_that_link_in_a_circle_are_loaded_once_each() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/1", listing(&["/a"], "/2"));
     site.page("/2", listing(&["/a", "/a"], "/1"));
     site.page("/a", titled("a"));
@@ -99,9 +99,9 @@ fn pages_that_link_in_a_circle_are_loaded_once_each() {
 
 #[test]
 fn links_beyond_the_limit_of_a_page_are_counted() {
-    let site = Site::start();
+    let site = TestSite::start();
     site.page("/1", listing(&["/a", "/b", "/c", "/d"], ""));
-    site.otherwise(|request, _| Response::html(titled(&request.path)));
+    site.otherwise(|request, _| SiteResponse::html(titled(&request.path)));
     let work = Workdir::with_defs(&catalogue(&site.url("/1"), &site.url(""), ""));
     let rows = work.rows(&["links.page.max=3"]);
     assert_eq!(rows.len(), 3);

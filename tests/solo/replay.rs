@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Ending, Response, Site, Workdir, wait_until};
+use crate::harness::{ProcessOutput, SiteResponse, TestSite, Workdir, wait_until};
 
 /// A list that leads to two items. The first one has two prices.
-fn shop() -> Site {
-    let site = Site::start();
+fn shop() -> TestSite {
+    let site = TestSite::start();
     let (one, two) = (site.url("/item/1"), site.url("/item/2"));
     let links = format!("<li><a href='{one}'>1</a></li><li><a href='{two}'>2</a></li>");
     site.page("/list", format!("<h1>List</h1><ul>{links}</ul>"));
@@ -16,7 +16,7 @@ fn shop() -> Site {
     site
 }
 
-fn defs(site: &Site) -> String {
+fn defs(site: &TestSite) -> String {
     DEFS.replace("SITE", site.url("").trim_end_matches('/'))
 }
 
@@ -46,7 +46,7 @@ dataDefs:
                      selector: "li:nth-child(%{index}) > a attribute: href" } ]
 "#;
 
-fn replay(work: &Workdir, more: &[&str]) -> Ending {
+fn replay(work: &Workdir, more: &[&str]) -> ProcessOutput {
     let mut arguments = vec!["replay", "defs", "--report", "replay.json"];
     arguments.extend(more);
     work.spoonbill(&arguments)
@@ -144,7 +144,7 @@ fn a_replay_counts_missing_pages_and_fetches_none() {
 #[test]
 fn a_replay_does_not_change_what_failed_and_retry_see() {
     let site = shop();
-    site.recovers("/item/2", 4, Response::status(503), Response::html(titled("Item 2")));
+    site.recovers("/item/2", 4, SiteResponse::status(503), SiteResponse::html(titled("Item 2")));
     let work = Workdir::with_defs(&defs(&site));
     assert_eq!(work.run(&[]).code, 4);
     let listed = work.spoonbill(&["failed"]).stdout;
@@ -168,8 +168,8 @@ fn a_replay_needs_a_finished_run() {
     assert_eq!(ending.code, 1);
     assert!(ending.stderr.contains("`data` holds no run whose pages"), "{}", ending.stderr);
     assert!(!work.exists("data"));
-    let late = Response::html("").delay(Duration::from_secs(60));
-    site.recovers("/item/1", 1, late, Response::html(titled("Item 1")));
+    let late = SiteResponse::html("").delay(Duration::from_secs(60));
+    site.recovers("/item/1", 1, late, SiteResponse::html(titled("Item 1")));
     let mut running = work.start_run(&[]);
     wait_until("a page is asked for", || site.hits("/item/1") > 0);
     assert!(!running.has_ended());

@@ -135,7 +135,7 @@ fn steps_are_inserted_into_inherited_chains() {
 
 #[test]
 fn two_tasks_of_one_page_load_it_once_and_both_give_rows() {
-    let site = crate::harness::Site::start();
+    let site = crate::harness::TestSite::start();
     site.page("/", titled("both"));
     let defs = format!(
         r#"

@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::harness::defs::{TITLE, job, titled};
-use crate::harness::{Response, Site, Workdir};
+use crate::harness::{SiteResponse, TestSite, Workdir};
 
 /// A site whose page shows the number of its requests.
-fn counting_site() -> Site {
-    let site = Site::start();
+fn counting_site() -> TestSite {
+    let site = TestSite::start();
     let count = Arc::new(AtomicUsize::new(0));
     site.on("/", move |_, _| {
-        Response::html(titled(&format!("visit {}", count.fetch_add(1, Ordering::SeqCst) + 1)))
+        SiteResponse::html(titled(&format!("visit {}", count.fetch_add(1, Ordering::SeqCst) + 1)))
     });
     site
 }
 
-fn living(site: &Site, live: &str, data_def: &str) -> String {
+fn living(site: &TestSite, live: &str, data_def: &str) -> String {
     job(&[("acme", &site.url("/"))], data_def)
         .replace("taskGroups:\n  g:\n", &format!("taskGroups:\n  g:\n    live: {live}\n"))
 }

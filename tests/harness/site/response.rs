@@ -8,9 +8,9 @@ use std::time::Duration;
 /// asks for them, and the gate is open for all numbers below its limit. So a test can act in the
 /// middle of a run, however fast or slow the machine is.
 #[derive(Debug, Clone)]
-pub struct Gate(Arc<AtomicUsize>);
+pub struct PageGate(Arc<AtomicUsize>);
 
-impl Gate {
+impl PageGate {
     /// Open for the first `limit` pages.
     pub fn at(limit: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(limit)))
@@ -33,14 +33,14 @@ impl Gate {
 
 /// A request of a client.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SiteRequest {
     pub method: String,
     /// The path with its query, as sent.
     pub path: String,
     pub headers: Vec<(String, String)>,
 }
 
-impl Request {
+impl SiteRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -68,19 +68,19 @@ pub(super) enum Framing {
 
 /// An answer. Build one with `html`, `status`, `redirect` and so on, then add faults.
 #[derive(Debug, Clone)]
-pub struct Response {
+pub struct SiteResponse {
     status: u16,
     headers: Vec<(String, String)>,
     body: Body,
     pub(super) framing: Framing,
     pub(super) delay: Duration,
-    pub(super) held: Option<(Gate, usize)>,
+    pub(super) held: Option<(PageGate, usize)>,
     pub(super) drip: Option<(usize, Duration)>,
     pub(super) cut_after: Option<u64>,
     pub(super) silent: bool,
 }
 
-impl Response {
+impl SiteResponse {
     /// Status 200 with these headers and bytes.
     pub fn raw(headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -171,7 +171,7 @@ impl Response {
     }
 
     /// Waits before the first byte of the answer until the gate lets this number through.
-    pub fn held_by(mut self, gate: &Gate, number: usize) -> Self {
+    pub fn held_by(mut self, gate: &PageGate, number: usize) -> Self {
         self.held = Some((gate.clone(), number));
         self
     }

@@ -4,10 +4,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::response::{Framing, Request, Response};
-use super::{Seen, Shared};
+use super::response::{Framing, SiteRequest, SiteResponse};
+use super::{RequestEntry, SiteShared};
 
-pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+pub(super) fn serve(mut stream: TcpStream, shared: &SiteShared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let from = stream.peer_addr().ok().map(|peer| peer.ip());
@@ -31,7 +31,7 @@ pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// Waits until the gate lets the answer through. Returns false if the site stops meanwhile.
-fn wait_at_gate(shared: &Shared, response: &Response) -> bool {
+fn wait_at_gate(shared: &SiteShared, response: &SiteResponse) -> bool {
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     while response.held.as_ref().is_some_and(|(gate, number)| gate.holds(*number)) {
         if !shared.pause(POLL_INTERVAL) {
@@ -41,7 +41,7 @@ fn wait_at_gate(shared: &Shared, response: &Response) -> bool {
     true
 }
 
-fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<SiteRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -60,7 +60,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
             None => break,
         }
     }
-    let request = Request { method, path, headers };
+    let request = SiteRequest { method, path, headers };
     let length = request.header("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
     io::copy(&mut reader.take(length), &mut io::sink())?;
     Ok(Some(request))
@@ -69,13 +69,13 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Request>
 /// A request without a complete answer. It ends before the last byte is sent: a client that has its
 /// answer may send the next request at once, and the two must not overlap in the log.
 struct Flight<'a> {
-    shared: &'a Shared,
+    shared: &'a SiteShared,
     hit: usize,
     nth: usize,
 }
 
 impl<'a> Flight<'a> {
-    fn start(shared: &'a Shared, request: &Request, from: Option<IpAddr>) -> Self {
+    fn start(shared: &'a SiteShared, request: &SiteRequest, from: Option<IpAddr>) -> Self {
         let mut state = shared.state();
         state.in_flight += 1;
         let in_flight = state.in_flight;
@@ -83,20 +83,20 @@ impl<'a> Flight<'a> {
         *count += 1;
         let nth = *count;
         let (path, at) = (request.path.clone(), Instant::now());
-        state.hits.push(Seen { path, at, end: None, in_flight, from });
+        state.hits.push(RequestEntry { path, at, end: None, in_flight, from });
         let hit = state.hits.len() - 1;
         Self { shared, hit, nth }
     }
 
     /// Asks the behaviour for the answer. The lock is free, because a behaviour may use the site.
-    fn decide(&self, request: &Request) -> Response {
+    fn decide(&self, request: &SiteRequest) -> SiteResponse {
         let bare = request.path.split('?').next().unwrap_or_default();
         let behaviour = {
             let state = self.shared.state();
             let known = state.behaviours.get(&request.path).or_else(|| state.behaviours.get(bare));
             known.or(state.otherwise.as_ref()).cloned()
         };
-        behaviour.map_or_else(|| Response::status(404), |b| b(request, self.nth))
+        behaviour.map_or_else(|| SiteResponse::status(404), |b| b(request, self.nth))
     }
 }
 
@@ -110,7 +110,7 @@ impl Drop for Flight<'_> {
 
 fn send(
     stream: &mut TcpStream,
-    response: &Response,
+    response: &SiteResponse,
     head_only: bool,
     flight: Flight,
 ) -> io::Result<()> {
