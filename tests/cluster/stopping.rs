@@ -259,7 +259,7 @@ fn a_worker_can_be_stopped_when_the_only_node_has_lost_its_data() {
     cluster.start_all();
     cluster.start(9);
     cluster.done(3);
-    wait_until("the worker works", || cluster.work.exists("d9/pages.db"));
+    cluster.wait_for_jobs(9);
     for node in cluster.seats() {
         cluster.kill(node);
     }
