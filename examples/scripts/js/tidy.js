@@ -1,12 +1,12 @@
-// Called with the data of one page; what it returns goes on to the next step.
+// Receives the data of one page. The next step receives what it returns.
 function execute(data) {
   var rows = data.getItems();
-  // From the end, since rows are taken out on the way.
+  // Backwards, because rows are removed in the loop.
   for (var i = rows.size() - 1; i >= 0; i--) {
     var row = rows.get(i);
     var wind = units.toMetresPerSecond(row.getValue("fact"));
     if (wind === null) {
-      // No reading, no row.
+      // A row without a reading is dropped.
       data.removeItem(row);
     } else {
       row.setValue("fact", wind.toFixed(1) + " m/s");

@@ -1,4 +1,4 @@
-// A small library: it leaves one name behind.
+// A library that defines one global name, `units`.
 (function (global) {
   "use strict";
   var FACTORS = { kn: 1852 / 3600, mph: 1609.344 / 3600, "m/s": 1 };
