@@ -1,5 +1,5 @@
-//! Jobs in and out of the ledger, against a queue and a set of the standard library:
-//! `cargo bench -p spoonbill-engine`. `spoonbill bench frontier` measures ledger and disk together.
+//! Compares the ledger in memory with a queue and a set of the standard library, by
+//! `cargo bench -p spoonbill-engine`. `spoonbill bench frontier` measures the ledger with its disk.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::panic, missing_docs, unreachable_pub)]
 
@@ -14,10 +14,12 @@ mod measure;
 
 use measure::compare;
 
-/// Jobs of one round, over so many hosts, taken so many at a time.
+/// Jobs of one round.
 const JOBS: u64 = 2_000;
+/// Hosts that the jobs are spread over.
 const HOSTS: u64 = 100;
-const AT_ONCE: u32 = 64;
+/// Jobs granted by one command.
+const GRANTED_MAX: u32 = 64;
 
 fn job(number: u64) -> NewJob {
     let mut key = [0; 16];
@@ -36,28 +38,28 @@ fn job(number: u64) -> NewJob {
     }
 }
 
-struct Desk {
+struct LedgerClient {
     ledger: Ledger<MemoryTables>,
     session: SessionId,
 }
 
-impl Desk {
+impl LedgerClient {
     fn apply(&mut self, command: Command) -> Reply {
         self.ledger.apply(Stamp { leadership: 1, ms: 0 }, command).unwrap()
     }
 
-    /// A ledger with a run that has been seeded.
+    /// Opens a run and seeds it with `jobs`.
     fn open(jobs: Vec<NewJob>) -> Self {
         let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
-        let mut desk = Self { ledger, session: SessionId(0) };
+        let mut client = Self { ledger, session: SessionId(0) };
         let (seat, votes, alone) = (Seat(1), true, true);
         let arrival = Arrival { nonce: 1, life: 1, seat, votes, alone };
-        let Reply::Joined(session) = desk.apply(Command::Join(arrival)) else {
+        let Reply::Joined(session) = client.apply(Command::Join(arrival)) else {
             panic!("not joined");
         };
-        desk.session = session;
+        client.session = session;
         let claim = Command::Claim { session, name: "setup".to_owned() };
-        let Reply::Cross(epoch) = desk.apply(claim) else { panic!("not crossed") };
+        let Reply::Cross(epoch) = client.apply(claim) else { panic!("not crossed") };
         let plan = RunPlan {
             identity: [1; 32],
             defs: [1; 32],
@@ -69,20 +71,20 @@ impl Desk {
             seats: vec![Seat(1)],
             sequence: BTreeMap::new(),
             by_level: false,
-            policy: Policy { delay_ms: 0, slots: AT_ONCE, ..Policy::default() },
+            policy: Policy { delay_ms: 0, slots: GRANTED_MAX, ..Policy::default() },
         };
         let publish = Publication { defs: Vec::new(), config: Vec::new() };
         let mode = OpenMode::Fresh;
-        desk.apply(Command::OpenRun { session, epoch, plan, publish, mode });
-        desk.apply(Command::Seed { session, epoch, group: "g".to_owned(), jobs, last: true });
-        desk
+        client.apply(Command::OpenRun { session, epoch, plan, publish, mode });
+        client.apply(Command::Seed { session, epoch, group: "g".to_owned(), jobs, last: true });
+        client
     }
 
-    /// Takes and ends all jobs; how many there were.
+    /// Takes and finishes all jobs, and returns their number.
     fn work(&mut self) -> u64 {
         let (session, mut ended) = (self.session, 0);
         for number in 1.. {
-            let take = Command::Take { session, number, limit: AT_ONCE, ahead: u32::MAX };
+            let take = Command::Take { session, number, limit: GRANTED_MAX, ahead: u32::MAX };
             let Reply::Granted { jobs, .. } = self.apply(take) else { panic!("not granted") };
             if jobs.is_empty() {
                 break;
@@ -101,7 +103,7 @@ impl Desk {
 fn main() {
     let jobs: Vec<NewJob> = (0..JOBS).map(job).collect();
     let through_ledger = || {
-        let ended = Desk::open(jobs.clone()).work();
+        let ended = LedgerClient::open(jobs.clone()).work();
         assert_eq!(ended, JOBS);
         ended
     };

@@ -1,47 +1,48 @@
-//! How long two ways take, as a ratio: the machine's own speed does not count.
+//! Compares the CPU time of two functions. The ratio does not depend on the machine.
 
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// Rounds of either way in turn; the fastest of each counts.
+/// Rounds of both functions, in turn. The fastest round of each counts.
 const ROUNDS: usize = 15;
-/// How long a round takes at least.
-const ROUND: Duration = Duration::from_millis(20);
+/// Shortest time of a round.
+const ROUND_MIN: Duration = Duration::from_millis(20);
 
-/// Prints the time of our way and its ratio to the plain one.
-pub fn compare<A, B>(what: &str, mut own: impl FnMut() -> A, mut plain: impl FnMut() -> B) {
-    let (own_times, plain_times) = (times(&mut own), times(&mut plain));
-    let (mut own_best, mut plain_best) = (f64::MAX, f64::MAX);
+/// Prints the time of our function and its ratio to that of a library.
+pub fn compare<A, B>(what: &str, mut own: impl FnMut() -> A, mut library: impl FnMut() -> B) {
+    let (own_calls, library_calls) = (calls(&mut own), calls(&mut library));
+    let (mut own_best, mut library_best) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        own_best = own_best.min(micros(own_times, &mut own));
-        plain_best = plain_best.min(micros(plain_times, &mut plain));
+        own_best = own_best.min(micros(own_calls, &mut own));
+        library_best = library_best.min(micros(library_calls, &mut library));
     }
-    let ratio = own_best / plain_best;
-    println!("{what:<44} {own_best:>10.2} us   {ratio:>6.2} of the plain way");
+    let ratio = own_best / library_best;
+    println!("{what:<44} {own_best:>10.2} us   {ratio:>6.2} of the library's time");
 }
 
-/// How often a thing is done in one round.
-fn times<T>(work: &mut impl FnMut() -> T) -> u32 {
-    let mut times = 1;
-    while micros(times, work) * f64::from(times) < ROUND.as_secs_f64() * 1e6 {
-        times *= 2;
+/// Calls of one round.
+fn calls<T>(work: &mut impl FnMut() -> T) -> u32 {
+    let mut calls = 1;
+    while micros(calls, work) * f64::from(calls) < ROUND_MIN.as_secs_f64() * 1e6 {
+        calls *= 2;
     }
-    times
+    calls
 }
 
-fn micros<T>(times: u32, work: &mut impl FnMut() -> T) -> f64 {
+/// CPU time of one call in microseconds, as the mean of `calls`.
+fn micros<T>(calls: u32, work: &mut impl FnMut() -> T) -> f64 {
     let start = clock();
-    for _ in 0..times {
+    for _ in 0..calls {
         black_box(work());
     }
-    clock().saturating_sub(start).as_secs_f64() * 1e6 / f64::from(times)
+    clock().saturating_sub(start).as_secs_f64() * 1e6 / f64::from(calls)
 }
 
-/// CPU time of this process where the system tells it, so that neighbours do not count.
+/// CPU time of this process, so that other processes do not count. Elsewhere than on Linux, wall time.
 fn clock() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/self/schedstat").ok();
-    let nanos = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    let schedule = std::fs::read_to_string("/proc/self/schedstat").ok();
+    let nanos = schedule.and_then(|text| text.split(' ').next()?.parse().ok());
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }

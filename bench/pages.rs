@@ -1,11 +1,11 @@
-//! Page to row, step by step, against the plain library call: `cargo bench -p spoonbill-plugins`.
+//! Compares each step from a page to a row with a call of a library: `cargo bench -p spoonbill-plugins`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, unreachable_pub)]
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use scraper::{Html, Selector as PlainSelector};
+use scraper::{Html, Selector as ScraperSelector};
 use spoonbill_defs::{Field, PluginDef, Query, Record, Text};
 use spoonbill_plugins::css::{Selector, TextCache};
 use spoonbill_plugins::data::Data;
@@ -22,7 +22,7 @@ use measure::compare;
 const FIELDS: [&str; 6] =
     ["h1.title", "#price", "ol.crumbs li:last-child", "span.rating", "#text", "table.attrs td"];
 
-/// A page of a shop, partly malformed.
+/// A page of a shop. Some of its markup is malformed.
 fn page() -> String {
     let mut page = String::from("<!doctype html><html><head><title>Item</title></head><body>");
     for number in 0..200 {
@@ -83,7 +83,7 @@ fn main() {
 
     let (tree, plain) = (parse(), Html::parse_document(&page));
     let own = FIELDS.map(|text| Selector::parse(text).unwrap());
-    let others = FIELDS.map(|text| PlainSelector::parse(text).unwrap());
+    let others = FIELDS.map(|text| ScraperSelector::parse(text).unwrap());
     let select = || {
         let mut texts = TextCache::default();
         own.each_ref().map(|it| it.select_first(&tree, tree.root(), &mut texts).unwrap())
