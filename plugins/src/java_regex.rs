@@ -1,8 +1,8 @@
-//! Regular expressions as Java writes them, run by `fancy-regex`.
+//! Java's regular expressions, translated for `fancy-regex`.
 //!
-//! What differs is rewritten: Java's classes are ASCII unless flagged, `\Q...\E` quotes, and some
-//! letters after a backslash mean other things. What cannot be rewritten is an error, never a
-//! guess. Known difference: `(?i)` folds the case of all letters, in Java of ASCII alone.
+//! Constructs with a different meaning are rewritten: Java's classes are ASCII unless flagged,
+//! `\Q...\E` quotes, and some escapes differ. A construct that cannot be rewritten is an error. One
+//! difference remains: `(?i)` ignores the case of all letters, in Java only of ASCII letters.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -11,37 +11,38 @@ use fancy_regex::RegexBuilder;
 
 pub use fancy_regex::Regex;
 
-/// Steps of backtracking after which a match is given up.
+/// Backtracking steps before a match is given up with an error.
 ///
-/// A hostile pattern costs a fraction of a second this way, and not the life of a thread.
-pub const BACKTRACK_LIMIT: usize = 1_000_000;
+/// This bounds a hostile pattern to a fraction of a second.
+const BACKTRACK_LIMIT: usize = 1_000_000;
 
-/// Why a pattern cannot be used.
+/// Why a pattern is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JavaRegexError {
-    /// An escape that Java does not know, or that cannot be said here.
+    /// An escape that Java does not have, or that `fancy-regex` cannot express.
     #[error("`\\{letter}` is not a supported escape")]
     Escape {
-        /// The character behind the backslash.
+        /// The character after the backslash.
         letter: char,
     },
-    /// A backslash with nothing behind it.
+    /// A backslash at the end of the pattern.
     #[error("the pattern ends in a backslash")]
     LoneBackslash,
-    /// The engine refuses the pattern.
+    /// `fancy-regex` rejects the pattern.
     #[error(transparent)]
     Engine(Box<fancy_regex::Error>),
 }
 
 impl JavaRegexError {
-    /// The character of the pattern that is meant, counted from 0, where that is known.
-    pub fn place_in(&self, java: &str) -> Option<usize> {
+    /// The position of the problem in the pattern, in characters from 0, if it is known.
+    pub(crate) fn position_in(&self, java: &str) -> Option<usize> {
         let at = match self {
             Self::Escape { letter } => java.find(&format!("\\{letter}"))?,
             Self::LoneBackslash => java.len().checked_sub(1)?,
             Self::Engine(error) => match **error {
-                // The engine counts in its own words; they are the same as a rule.
+                // The engine reports positions in the translated pattern, so they are used only if
+                // both are equal.
                 fancy_regex::Error::ParseError(at, _) if translate(java).ok()? == java => at,
                 _ => return None,
             },
@@ -50,8 +51,8 @@ impl JavaRegexError {
     }
 }
 
-/// Compiles a Java pattern to be searched for anywhere in a text.
-pub fn compile_find(java: &str) -> Result<Regex, JavaRegexError> {
+/// Compiles a Java pattern that may match anywhere in a text.
+pub(crate) fn compile_find(java: &str) -> Result<Regex, JavaRegexError> {
     build(&translate(java)?)
 }
 
@@ -65,17 +66,17 @@ pub fn compile_find(java: &str) -> Result<Regex, JavaRegexError> {
 /// ```
 pub fn compile_whole(java: &str) -> Result<Regex, JavaRegexError> {
     let bare = translate(java)?;
-    // On its own first: `a)|(b` would close the group put around it and pass.
+    // Compiled alone first: `a)|(b` would close the group around it and become valid.
     build(&bare)?;
-    // Where white space is free, a comment would swallow the bracket.
+    // With the flag `x`, a comment at the end would include the closing parenthesis.
     let line = if has_flag(java, 'x') { "\n" } else { "" };
     build(&format!(r"\A(?:{bare}{line})\z"))
 }
 
-/// Patterns compiled last. Definitions are made ready more than once on the way to a run, and
-/// `^.{0,200}` alone takes milliseconds.
+/// The patterns compiled last. Definitions are compiled several times before a run starts, and a
+/// pattern such as `^.{0,200}` takes milliseconds.
 static RECENT: Mutex<Vec<(String, Regex)>> = Mutex::new(Vec::new());
-/// How many of them are kept.
+/// Number of patterns kept.
 const RECENT_MAX: usize = 64;
 
 fn build(pattern: &str) -> Result<Regex, JavaRegexError> {
@@ -95,8 +96,8 @@ fn build(pattern: &str) -> Result<Regex, JavaRegexError> {
     Ok(regex)
 }
 
-/// Rewrites a Java pattern in the words of `fancy-regex`.
-pub fn translate(java: &str) -> Result<String, JavaRegexError> {
+/// Translates a Java pattern for `fancy-regex`.
+fn translate(java: &str) -> Result<String, JavaRegexError> {
     let mut translator = Translator {
         rest: java,
         out: String::with_capacity(java.len() + 16),
@@ -110,7 +111,7 @@ pub fn translate(java: &str) -> Result<String, JavaRegexError> {
     Ok(translator.out)
 }
 
-/// Whether some `(?...)` switches a flag on. Where in the pattern is not looked at.
+/// Whether some `(?...)` sets a flag, anywhere in the pattern.
 fn has_flag(java: &str, flag: char) -> bool {
     java.split("(?").skip(1).any(|group| {
         let flags = group.split(|c: char| !c.is_ascii_alphabetic()).next();
@@ -122,7 +123,7 @@ fn has_flag(java: &str, flag: char) -> bool {
 struct Translator<'p> {
     rest: &'p str,
     out: String,
-    /// How many `[` are open.
+    /// Number of open `[`.
     depth: usize,
     unicode: bool,
     dot_all: bool,
@@ -148,14 +149,14 @@ impl Translator<'_> {
             '.' if self.depth == 0 && !self.dot_all => {
                 self.out.push_str(r"[^\n\r\x{85}\x{2028}\x{2029}]");
             }
-            // Two of them are an operator there, never in Java.
+            // `~~` is an operator inside a class of `fancy-regex`, but not in Java.
             '~' if self.depth > 0 => self.out.push_str(r"\~"),
             other => self.out.push(other),
         }
         Ok(())
     }
 
-    /// A `]` right after the opening is a plain character.
+    /// Starts a class. Directly after `[` or `[^`, a `]` is a plain character.
     fn open_class(&mut self) {
         self.depth += 1;
         self.out.push('[');
@@ -169,7 +170,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Flags that mean nothing or something else here are left out.
+    /// Copies the start of a group, without flags that have no meaning or another meaning in
+    /// `fancy-regex`.
     fn group(&mut self) {
         let body = &self.rest[2..];
         let count =
@@ -191,7 +193,7 @@ impl Translator<'_> {
         }
     }
 
-    /// What follows a backslash.
+    /// Translates the escape after a backslash.
     fn escape(&mut self) -> Result<(), JavaRegexError> {
         let Some(letter) = self.rest.chars().next() else {
             return Err(JavaRegexError::LoneBackslash);
@@ -231,7 +233,7 @@ impl Translator<'_> {
                 self.out.push('\\');
                 self.out.push(letter);
             }
-            // Here they would mean what they mean to other engines.
+            // `fancy-regex` gives these letters a meaning that Java does not have.
             letter if letter.is_ascii_alphabetic() => {
                 return Err(JavaRegexError::Escape { letter });
             }
@@ -249,12 +251,13 @@ impl Translator<'_> {
         self.out.push_str(text);
     }
 
-    /// A character that stands for itself, inside a class or out of it.
+    /// Adds a character that stands for itself, inside a class or outside.
     fn literal(&mut self, plain: char) {
         if plain.is_alphanumeric() || plain == '_' {
             self.out.push(plain);
         } else {
-            // By number: then no character is special, nor free white space.
+            // A number is never special, neither as operator nor as white space in a pattern with
+            // the flag `x`.
             write!(self.out, r"\x{{{:X}}}", u32::from(plain)).unwrap_or_default();
         }
     }
@@ -293,7 +296,7 @@ impl Translator<'_> {
         self.push(&format!(r"\{letter}{{{name}}}"));
     }
 
-    /// `\0n`, `\0nn` and `\0mnn`.
+    /// Translates octal escapes: `\0n`, `\0nn` and `\0mnn`.
     fn octal(&mut self) {
         let digits = self.rest.bytes().take(3).take_while(|it| (b'0'..=b'7').contains(it));
         let count = match (digits.count(), self.rest.as_bytes().first()) {
@@ -308,7 +311,7 @@ impl Translator<'_> {
         self.rest = rest;
     }
 
-    /// `\cX`.
+    /// Translates the control character `\cX`.
     fn control(&mut self) {
         match self.rest.chars().next() {
             Some(letter) if letter.is_ascii() => {
@@ -319,7 +322,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `\uXXXX`, of which two may make one character.
+    /// Translates `\uXXXX`. A surrogate pair of two escapes is one character.
     fn unit(&mut self) {
         let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
         let Some(first) = unit(self.rest) else {
@@ -338,11 +341,12 @@ impl Translator<'_> {
 }
 
 const HORIZONTAL: &str = r" \t\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
-/// Java's white space: no space that forbids a line break, but the separators of old.
+/// The characters of `Character.isWhitespace`: no no-break spaces, but the separators U+001C to
+/// U+001F.
 const WHITE: &str = r"\s\x1C-\x1F&&[^\x{85}\x{A0}\x{2007}\x{202F}]";
 const VERTICAL: &str = r"\n\x0B\f\r\x{85}\x{2028}\x{2029}";
 
-/// Java's ASCII classes and their members.
+/// Java's POSIX classes and their ASCII members.
 const POSIX: &[(&str, &str)] = &[
     ("Lower", "a-z"),
     ("Upper", "A-Z"),
@@ -375,9 +379,9 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_match_reaches_over_alternatives() {
+    fn a_whole_match_covers_all_alternatives() {
         check("a|ab", &["a", "ab"], &["abc", "b", ""]);
-        check("(?x) a b # the bracket of the frame is no comment", &["ab"], &["a b"]);
+        check("(?x) a b # this comment must not hide the end", &["ab"], &["a b"]);
         assert!(compile_whole("a)|(b").is_err());
         assert!(compile_whole("a(").is_err());
         check("", &[""], &[" "]);
@@ -396,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn java_properties_are_known() {
+    fn java_properties_match() {
         check(r"\p{Alpha}+", &["abC"], &["é", "1"]);
         check(r"\P{Alpha}", &["é", "1"], &["a"]);
         check(r"[\p{Punct}\p{Upper}]+", &["A!]~"], &["a"]);
@@ -407,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn quotations_and_escapes_stand_for_themselves() {
+    fn quotations_and_escapes_are_plain_characters() {
         check(r"\Qa.b(\E\d", &["a.b(1"], &["axb(1"]);
         check(r"\Qa|b", &["a|b"], &["a"]);
         check(r"[\Q^]\E]+", &["^]"], &["a"]);
@@ -418,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_other_engines_are_refused() {
+    fn escapes_of_other_engines_are_rejected() {
         for java in [r"\N", r"\X", r"\K", r"\y", r"a\", r"\i"] {
             assert!(compile_whole(java).is_err(), "{java}");
         }
@@ -427,21 +431,21 @@ mod tests {
     }
 
     #[test]
-    fn the_dot_stops_at_every_line_end() {
+    fn a_dot_does_not_match_line_ends() {
         check("a.b", &["axb"], &["a\nb", "a\rb", "a\u{2028}b"]);
         check("(?s)a.b", &["a\nb"], &[]);
         check("[.]", &["."], &["a"]);
     }
 
     #[test]
-    fn classes_of_java_keep_their_shape() {
+    fn class_operators_follow_java() {
         check("[a-z&&[^aeiou]]+", &["xyz"], &["a"]);
         check("[]a]+", &["]a"], &["["]);
         check("[~~]", &["~"], &["a"]);
     }
 
     #[test]
-    fn flags_and_backtracking_constructs_work() {
+    fn flags_and_backreferences_work() {
         check("(?iu)abc", &["ABC"], &["abd"]);
         check("(?i:a)b", &["Ab"], &["AB"]);
         check("(?u)a", &["a"], &["A"]);
@@ -452,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_pattern_ends() {
+    fn a_hostile_pattern_stops_at_its_limit() {
         let regex = compile_whole(r"(a*)*\1b").unwrap();
         assert!(!matches!(regex.is_match(&"a".repeat(200)), Ok(true)));
     }

@@ -243,12 +243,12 @@ fn check_compiles_queries_scripts_patterns_and_plugins() {
        |
     16 |               - plugin: { name: a, class: date_roler, item: day, inPattern: "yyyy", outPattern: "yyyy", roll: "MONTH=ceil" }
        |                                           ^^^^^^^^^^ did you mean `date_roller`?
-    error: date pattern `yyyy'`: the quote ' at offset 4 is never closed; a plain apostrophe is ''
+    error: date pattern `yyyy'`: the quote ' at offset 4 is never closed; write '' for an apostrophe
       --> defs/job.yml:17:78
        |
     17 |               - plugin: { name: b, class: date_roller, item: day, inPattern: "yyyy'", outPattern: "bbb", roll: "MOON=full" }
        |                                                                              ^^^^^^^
-    error: date pattern `bbb`: `b` at offset 0 is no pattern letter; plain text stands in '...'
+    error: date pattern `bbb`: `b` at offset 0 is not a pattern letter; put plain text in '...'
       --> defs/job.yml:17:99
        |
     17 |               - plugin: { name: b, class: date_roller, item: day, inPattern: "yyyy'", outPattern: "bbb", roll: "MOON=full" }

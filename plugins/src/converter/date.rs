@@ -53,7 +53,7 @@ impl Converter for DateRoller {
         let moment = if rolled == date.at {
             date
         } else {
-            Moment::settle(rolled, zone, DateDialect::Calendar)
+            Moment::at_local_time(rolled, zone, DateDialect::Calendar)
         };
         Ok(self.output.print(&moment))
     }

@@ -174,7 +174,7 @@ fn all_problems_of_a_plugin_are_told() {
             "plugin `dates` knows no property `inPatern` (did you mean `inPattern`?)",
             "plugin `dates` lacks property `item`",
             "plugin `dates` lacks property `inPattern`",
-            "date pattern `yyyy-bb`: `b` at offset 5 is no pattern letter; plain text stands in '...'",
+            "date pattern `yyyy-bb`: `b` at offset 5 is not a pattern letter; put plain text in '...'",
             "roll knows no field `DAY_OF_MONT` (did you mean `DAY_OF_MONTH`?)",
             "roll `MONTH` cannot be `top` (how is `ceil`, `floor`, `round` or a whole number)",
             "roll `HOUR` has no `=` (write `FIELD=how`, such as `DAY_OF_MONTH=ceil`)",

@@ -1,20 +1,20 @@
-//! What a parser has read so far, and which date-time that means.
+//! The fields that a parser has read, and the date-time they stand for.
 //!
-//! Fields may contradict each other (a day of the month, a weekday, a week). As in Java's
+//! Fields can contradict each other: a day of the month, a weekday and a week. As in Java's
 //! calendar, the combination that was completed last decides.
 
 use jiff::civil::DateTime;
 
 use super::weeks::{DayRule, LenientDateTime};
 
-/// A field as the calendar keeps it.
+/// A field of the calendar. Several pattern letters can set the same one.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CalendarField {
-    /// 0 before the year 1, else 1.
+    /// 0 before the year 1, 1 from then on.
     Era,
     Year,
     Quarter,
-    /// From 0.
+    /// January is 0.
     Month,
     Day,
     DayOfYear,
@@ -33,7 +33,7 @@ pub(super) enum CalendarField {
 
 const SLOTS: usize = CalendarField::Nano as usize + 1;
 
-/// A value and when it was set: a later one has a greater stamp.
+/// A value and its sequence number. A value that was set later has a greater stamp.
 #[derive(Debug, Clone, Copy)]
 struct StampedValue {
     value: i64,
@@ -64,7 +64,8 @@ impl ParsedFields {
         self.slot(slot).map(|stamped| stamped.stamp)
     }
 
-    /// The date-time that the fields mean; what is missing is that of 1970-01-01T00:00.
+    /// The date-time of the fields. Missing fields are those of 1970-01-01T00:00. `None` if it is
+    /// out of range.
     pub(super) fn resolve(&self) -> Option<DateTime> {
         let year = match (self.get(CalendarField::Year), self.get(CalendarField::Era)) {
             (Some(year), Some(0)) => 1 - year,

@@ -1,4 +1,4 @@
-//! Writing a date-time by a pattern.
+//! Formats a date-time by a pattern.
 
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ fn write_field(
         PatternField::Nano => pad(out, count, i64::from(nano)),
         PatternField::ZoneName => out.push_str(&zones::name(moment, count >= 4)),
         PatternField::ZoneRfc => out.push_str(&zones::rfc(moment, pattern.dialect, count)),
-        // Java's calendar drops the minutes here; java.time does not.
+        // `SimpleDateFormat` prints no minutes for a single `X`, `DateTimeFormatter` does.
         PatternField::ZoneIso if count == 1 && pattern.dialect == DateDialect::Calendar => {
             out.push_str(&zones::iso_hours(moment));
         }

@@ -1,22 +1,23 @@
-//! How long a stored page stays good: the `live` of a task.
+//! The `live` of a task: how long a saved page stays valid.
 
 use jiff::{Span, Zoned};
 
 use super::{DatePattern, DateSetup};
 
-/// Until when a page is good.
+/// The end of a page's validity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveUntil {
-    /// The page is good while this lies strictly after the date-time of the run.
+    /// The page is valid while this is later than the date-time of the run.
     pub until: Zoned,
-    /// Words for the user when `live` was not understood and so means no time at all.
+    /// The message shown to users if `live` is invalid, which counts as zero.
     pub warning: Option<String>,
 }
 
-/// Until when a page fetched at `from` is good.
+/// The end of validity of a page that was fetched at `from`.
 ///
-/// Tried in this order: nothing or `0`, an ISO duration (`PT6H`, `P1DT2H`; a day is 24 hours), an
-/// ISO period (`P1W`, `P1Y2M`), a date-time in `pattern`. Anything else is zero, with a warning.
+/// `live` is empty or `0`, an ISO duration (`PT6H`, `P1DT2H`; a day has 24 hours), an ISO period
+/// (`P1W`, `P1Y2M`), or a date-time in `pattern`. They are tried in this order. Anything else
+/// counts as zero and gives a warning.
 pub fn live_until(from: &Zoned, live: &str, pattern: &DatePattern) -> LiveUntil {
     let text = live.trim();
     if text.is_empty() || text == "0" {
@@ -33,7 +34,7 @@ pub fn live_until(from: &Zoned, live: &str, pattern: &DatePattern) -> LiveUntil 
             until: from.clone(),
             warning: Some(format!(
                 "live `{live}` is neither an ISO duration such as `PT6H` or `P1W` \
-                 nor a date-time in the pattern `{}`; taken as zero",
+                 nor a date-time in the pattern `{}`; it counts as zero",
                 pattern.as_str()
             )),
         },
@@ -53,7 +54,8 @@ fn iso_duration(text: &str) -> Option<Span> {
         found += amounts(text, units, |unit, amount, nanos| {
             let (amount, nanos) = (sign * amount, sign * nanos);
             span = match unit {
-                // In hours, so that a change of clocks does not stretch or cut the day.
+                // A day counts as 24 hours, so that a change to summer time does not alter its
+                // length.
                 'D' => span.try_hours(amount.checked_mul(24)?.checked_add(hours(&span))?).ok()?,
                 'H' => span.try_hours(amount.checked_add(hours(&span))?).ok()?,
                 'M' => span.try_minutes(amount).ok()?,
@@ -85,7 +87,7 @@ fn iso_period(text: &str) -> Option<Span> {
     (found > 0).then_some(span)
 }
 
-/// The sign and what follows `P`, in upper case.
+/// The sign, and the text after `P` in upper case.
 fn after_p(text: &str) -> Option<(i64, String)> {
     let upper = text.to_ascii_uppercase();
     let (sign, rest) = match upper.strip_prefix('-') {
@@ -95,8 +97,9 @@ fn after_p(text: &str) -> Option<(i64, String)> {
     Some((sign, rest.strip_prefix('P')?.to_owned()))
 }
 
-/// Reads `1Y2M` and the like: each unit at most once and in the order of `units`. Gives how many
-/// there were; `take` gets the unit, the whole amount and the nanoseconds of a fraction.
+/// Reads amounts such as `1Y2M`, each unit at most once and in the order of `units`. Calls `take`
+/// with the unit, the whole amount and the nanoseconds of its fraction. Returns the number of
+/// amounts.
 fn amounts(
     text: &str,
     units: &str,

@@ -1,8 +1,8 @@
 //! Java date patterns: compiled once, then used to format and to parse.
 //!
-//! Names are English and weeks are those of the United States (they begin on Sunday, and week 1
-//! holds 1 January), whatever the machine's locale. Years before 1582 are Gregorian too, unlike
-//! Java's calendar. Nothing here reads a clock.
+//! Names are English and weeks are those of the United States, whatever the machine's locale: they
+//! begin on Sunday, and week 1 contains 1 January. Years before 1582 are Gregorian, which differs
+//! from Java's calendar. Only `system` reads the clock.
 
 mod fields;
 mod format;
@@ -25,61 +25,62 @@ pub(crate) use moment::Moment;
 pub use system::{now, read_zoned, system_zone};
 pub(crate) use weeks::{DayRule, LenientDateTime, week_of_month, week_of_year, weekday};
 
-/// What a pattern cannot know by itself.
+/// The context of a pattern: settings of the run that decide what a text means.
 #[derive(Debug, Clone)]
 pub struct DateSetup {
-    /// Zone of texts that name none, and of rolled dates.
+    /// The zone of texts without a zone, and of rolled dates.
     pub zone: TimeZone,
-    /// Year of the run: two-digit years lie from 80 years before it to 19 after it.
+    /// The year of the run. Two-digit years mean years from 80 before it to 19 after it.
     pub run_year: i16,
 }
 
-/// Which of Java's two readings of a pattern is meant. They differ in few letters.
+/// The two pattern languages of Java. They differ in a few letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DateDialect {
-    /// `SimpleDateFormat`: `u` is the day of the week (Monday is 1), `S` counts milliseconds.
+pub(crate) enum DateDialect {
+    /// `SimpleDateFormat`: `u` is the day of the week (Monday is 1), `S` is milliseconds.
     Calendar,
-    /// `DateTimeFormatter`: `u` is the year, `S` is a decimal fraction, five letters are narrow.
+    /// `DateTimeFormatter`: `u` is the year, `S` is a decimal fraction, and five letters mean the
+    /// narrow form.
     Time,
 }
 
-/// Why a pattern makes no sense. Offsets count characters from 0.
+/// Why a pattern is invalid. Offsets count characters from 0.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// A letter that is no field.
-    #[error("`{letter}` at offset {offset} is no pattern letter; plain text stands in '...'")]
+    /// A letter that is not a pattern letter.
+    #[error("`{letter}` at offset {offset} is not a pattern letter; put plain text in '...'")]
     UnknownLetter {
         /// The letter.
         letter: char,
-        /// Where it stands.
+        /// Its position.
         offset: usize,
     },
-    /// A character that Java keeps for itself.
-    #[error("`{mark}` at offset {offset} has no meaning here; as plain text it stands in '...'")]
+    /// A character that Java reserves for future use.
+    #[error("`{mark}` at offset {offset} is reserved; put plain text in '...'")]
     Reserved {
         /// The character.
         mark: char,
-        /// Where it stands.
+        /// Its position.
         offset: usize,
     },
-    /// A quote without its end.
-    #[error("the quote ' at offset {offset} is never closed; a plain apostrophe is ''")]
+    /// A quote that is not closed.
+    #[error("the quote ' at offset {offset} is never closed; write '' for an apostrophe")]
     OpenQuote {
-        /// Where it stands.
+        /// Its position.
         offset: usize,
     },
-    /// A run of one letter that no text could need.
+    /// A letter repeated more than 64 times.
     #[error("`{letter}` at offset {offset} is repeated more than {} times", COUNT_MAX)]
     TooLong {
         /// The letter.
         letter: char,
-        /// Where the run begins.
+        /// Position of the first one.
         offset: usize,
     },
 }
 
-/// Longest run of one letter; it bounds what a format can pad.
+/// Most repetitions of a letter. It limits the zeros that formatting adds.
 const COUNT_MAX: usize = 64;
 
 /// A compiled pattern.
@@ -138,20 +139,20 @@ enum PatternField {
     ZoneName,
     ZoneRfc,
     ZoneIso,
-    /// Like [`PatternField::ZoneIso`], but zero is digits and not `Z`.
+    /// Like [`PatternField::ZoneIso`], but prints zero as digits instead of `Z`.
     ZoneIsoDigits,
     ZoneGmt,
     ZoneId,
 }
 
 impl DatePattern {
-    /// Compiles a pattern in the `SimpleDateFormat` reading.
+    /// Compiles a pattern of `SimpleDateFormat`.
     pub fn compile(pattern: &str) -> Result<Self, PatternError> {
         Self::compile_as(DateDialect::Calendar, pattern)
     }
 
-    /// Compiles a pattern in the given reading.
-    pub fn compile_as(dialect: DateDialect, pattern: &str) -> Result<Self, PatternError> {
+    /// Compiles a pattern of the given dialect.
+    pub(crate) fn compile_as(dialect: DateDialect, pattern: &str) -> Result<Self, PatternError> {
         let chars: Vec<char> = pattern.chars().collect();
         let mut parts = Vec::new();
         let mut offset = 0;
@@ -179,37 +180,37 @@ impl DatePattern {
         Ok(Self { source: pattern.to_owned(), dialect, parts })
     }
 
-    /// The pattern as it was written.
+    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         &self.source
     }
 
-    /// Writes a date-time in its own zone.
+    /// Formats a date-time in its own zone.
     pub fn format(&self, date: &Zoned) -> String {
         self.print(&Moment::of(date))
     }
 
-    /// Reads the whole of `text`, leniently: fields out of range roll over, so that 32 January is
-    /// 1 February. Fields that the pattern lacks are those of 1970-01-01T00:00.
+    /// Parses the whole of `text`. Fields out of range carry over: 32 January is 1 February. Fields
+    /// that the pattern does not have are those of 1970-01-01T00:00.
     ///
-    /// The result is in the zone that the text names, else in the zone of `setup`. `Y` reads as
-    /// `y`: a week-year without a week would move the date.
+    /// The result is in the zone named in the text, or else in the zone of `setup`. `Y` is parsed
+    /// like `y`, because a week-year without a week would change the date.
     pub fn parse(&self, text: &str, setup: &DateSetup) -> Option<Zoned> {
         self.read(text, setup)?.zoned()
     }
 
-    /// Like [`DatePattern::format`], to the end of the year 9999.
+    /// Like [`DatePattern::format`], but works up to the end of the year 9999 in all zones.
     pub(crate) fn print(&self, moment: &Moment) -> String {
         format::format(self, moment)
     }
 
-    /// Like [`DatePattern::parse`], to the end of the year 9999.
+    /// Like [`DatePattern::parse`], but works up to the end of the year 9999 in all zones.
     pub(crate) fn read(&self, text: &str, setup: &DateSetup) -> Option<Moment> {
         parse::parse(self, text, setup)
     }
 }
 
-/// Reads quoted text that begins at `open`; gives the text and the offset behind it.
+/// Reads quoted text that begins at `open`. Returns the text and the offset after it.
 fn quoted(chars: &[char], open: usize) -> Result<(String, usize), PatternError> {
     if chars.get(open + 1) == Some(&'\'') {
         return Ok(("'".to_owned(), open + 2));
@@ -232,7 +233,8 @@ fn quoted(chars: &[char], open: usize) -> Result<(String, usize), PatternError> 
     }
 }
 
-/// Neighbouring literals become one, so that a number knows what follows it.
+/// Adds text, joined with a literal directly before it. A field needs to see all of the literal
+/// after it.
 fn push_literal(parts: &mut Vec<PatternPart>, text: &str) {
     if let Some(PatternPart::Literal(last)) = parts.last_mut() {
         last.push_str(text);

@@ -1,4 +1,4 @@
-//! A wall-clock time with the offset it has in a zone.
+//! A date-time with its zone and offset.
 
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
@@ -6,8 +6,8 @@ use jiff::{Timestamp, Zoned};
 
 use super::DateDialect;
 
-/// Like [`Zoned`], but it also holds the last day of the year 9999, which many pages print for
-/// "no end" and which a timestamp cannot reach in every zone.
+/// Like [`Zoned`], but it can also be on the last day of the year 9999. Many pages print that day
+/// for "no end", and a timestamp cannot represent it in every zone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) at: DateTime,
@@ -20,9 +20,10 @@ impl Moment {
         Self { at: zoned.datetime(), zone: zoned.time_zone().clone(), offset: zoned.offset() }
     }
 
-    /// Puts a wall-clock time into a zone. A time that the clocks skip moves on by the gap; one
-    /// that they show twice is the second to Java's calendar and the first to java.time.
-    pub(crate) fn settle(at: DateTime, zone: &TimeZone, dialect: DateDialect) -> Self {
+    /// Interprets a local time in a zone. A time that the clocks skip moves forward by the gap. A
+    /// time that occurs twice is the second for `SimpleDateFormat` and the first for
+    /// `DateTimeFormatter`.
+    pub(crate) fn at_local_time(at: DateTime, zone: &TimeZone, dialect: DateDialect) -> Self {
         let ambiguous = zone.to_ambiguous_zoned(at);
         let zoned = match dialect {
             DateDialect::Calendar => ambiguous.later(),
@@ -47,7 +48,7 @@ impl Moment {
         Some(instant.to_zoned(self.zone.clone()))
     }
 
-    /// The abbreviation that the zone uses at this time.
+    /// The abbreviation of the zone at this time.
     pub(crate) fn abbreviation(&self) -> String {
         let instant = self.offset.to_timestamp(self.at).unwrap_or(Timestamp::MAX);
         let info = self.zone.to_offset_info(instant);

@@ -1,4 +1,4 @@
-//! English names of months, days, eras and halves of the day.
+//! English names of months, days, eras, and of the halves of a day.
 
 pub(super) const MONTHS: [&str; 12] = [
     "January",
@@ -15,28 +15,29 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Sunday first, as Java's calendar counts.
+/// Starts with Sunday, as Java's calendar counts.
 pub(super) const WEEKDAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 pub(super) const HALVES: [&str; 2] = ["AM", "PM"];
 
-/// Before and after the year 1, each from the shortest to the longest.
+/// The eras before and after the year 1. Each has a narrow, a short and a long form.
 pub(super) const ERAS: [[&str; 3]; 2] = [["B", "BC", "Before Christ"], ["A", "AD", "Anno Domini"]];
 
-/// Letters of the short form of a month or a day.
+/// Characters of the short name of a month or a day.
 pub(super) const SHORT: usize = 3;
 
-/// Cuts `name` off the front of `text`, whatever the case of either.
+/// Removes `name` from the start of `text`, in any case.
 pub(super) fn strip_name<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let head = text.get(..name.len())?;
     head.eq_ignore_ascii_case(name).then(|| &text[name.len()..])
 }
 
-/// Cuts off the first of `names` in its full or its short form; gives its index and the rest.
+/// Removes the first of `names` that `text` starts with, in its long or short form. Returns its
+/// index and the rest.
 pub(super) fn strip_long_or_short<'t>(text: &'t str, names: &[&str]) -> Option<(usize, &'t str)> {
     names.iter().enumerate().find_map(|(index, name)| {
-        // `Sept` is not Java's, but it is what many pages print.
+        // Java does not know `Sept`, but many pages print it.
         let sept = (*name == "September").then_some("Sept");
         [Some(*name), sept, Some(&name[..SHORT])]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Reading a text by a pattern, leniently.
+//! Parses a text by a pattern.
 
 use jiff::tz::TimeZone;
 
@@ -6,7 +6,7 @@ use super::fields::{CalendarField, ParsedFields};
 use super::names::{ERAS, HALVES, MONTHS, WEEKDAYS, strip_long_or_short, strip_name};
 use super::{DatePattern, DateSetup, Moment, PatternField, PatternPart, zones};
 
-/// Largest number a field holds; Java reads an `int`.
+/// Largest value of a field; Java uses an `int`.
 const NUMBER_MAX: i64 = i32::MAX as i64;
 
 pub(super) fn parse(pattern: &DatePattern, text: &str, setup: &DateSetup) -> Option<Moment> {
@@ -26,7 +26,7 @@ pub(super) fn parse(pattern: &DatePattern, text: &str, setup: &DateSetup) -> Opt
         return None;
     }
     let zone = reader.zone.unwrap_or_else(|| setup.zone.clone());
-    Some(Moment::settle(reader.fields.resolve()?, &zone, pattern.dialect))
+    Some(Moment::at_local_time(reader.fields.resolve()?, &zone, pattern.dialect))
 }
 
 struct DateReader<'t> {
@@ -102,7 +102,7 @@ impl DateReader<'_> {
         self.fields.set(slot, value);
     }
 
-    /// A number; `width` bounds its digits when another number follows at once.
+    /// Reads a number. `width` limits its digits if another number follows directly.
     fn number(&mut self, width: Option<usize>) -> Option<i64> {
         let digits = self.digits(width.unwrap_or(usize::MAX));
         let value: i64 = digits.parse().ok()?;
@@ -146,13 +146,13 @@ impl DateReader<'_> {
     }
 }
 
-/// The year that two digits mean: within 80 years before and 19 after the run.
+/// The year that two digits mean: from 80 years before the run to 19 after it.
 fn full_year(two_digits: i64, run_year: i16) -> i64 {
     let first = i64::from(run_year) - 80;
     first + (two_digits - first).rem_euclid(100)
 }
 
-/// Whether a part begins with digits, so that a number before it must stop at its width.
+/// Whether a part starts with a digit, so that a number directly before it must stop at its width.
 fn is_number(part: &PatternPart) -> bool {
     match part {
         PatternPart::Literal(text) => text.starts_with(|c: char| c.is_ascii_digit()),

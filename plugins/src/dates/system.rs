@@ -1,7 +1,7 @@
-//! The machine's own zone, found without looking at all zones there are.
+//! The zone and the clock of the machine.
 //!
-//! The library makes a list of a machine's zones before it gives one out, which takes longer than
-//! most of what a run does before its first page. Nearly always one file is enough.
+//! `jiff` lists all zones of the machine before it returns one, which takes longer than most of
+//! what a run does before its first page. Nearly always it is enough to read one file.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -35,7 +35,8 @@ pub fn read_zoned(text: &str) -> Option<Zoned> {
     }
 }
 
-/// The zone that a variable or a link names, if that is all there is to it.
+/// The zone named by `TZ` or by the link `/etc/localtime`. `None` for anything more complicated,
+/// which `jiff` handles.
 fn named_by_machine() -> Option<TimeZone> {
     if std::env::var_os("TZDIR").is_some() {
         return None;
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_zone_is_the_one_that_the_library_finds() {
+    fn the_zone_is_the_one_that_jiff_finds() {
         let (ours, theirs) = (system_zone(), TimeZone::system());
         assert_eq!(ours.iana_name(), theirs.iana_name());
         for text in ["2026-01-15T10:00:00Z", "2026-07-15T10:00:00Z"] {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_date_is_read_again() {
+    fn a_printed_date_is_parsed_again() {
         let here: Zoned =
             "2020-07-01T10:00:00Z".parse::<Timestamp>().unwrap().to_zoned(system_zone());
         assert_eq!(read_zoned(&here.to_string()).unwrap(), here);

@@ -1,5 +1,5 @@
-//! Expectations here were taken from Java 17 (`SimpleDateFormat`, `DateTimeFormatter`) and from the
-//! parser of commons-lang.
+//! The expected results were taken from Java 17 (`SimpleDateFormat`, `DateTimeFormatter`) and from
+//! the date parser of Apache Commons Lang.
 
 use jiff::civil::date;
 use jiff::tz::TimeZone;
@@ -20,7 +20,8 @@ fn formats(dialect: DateDialect, zone: &str, expects: &[(&str, &str)]) {
     }
 }
 
-/// Parses in New York; `expect` is `uuuu-MM-dd HH:mm:ss.SSS`, its tail left out when zero.
+/// Parses in New York. Expected is `uuuu-MM-dd HH:mm:ss.SSS` without trailing zeros, or `no` for a
+/// failure.
 #[track_caller]
 fn parses(pattern: &str, expects: &[(&str, &str)]) {
     let pattern = DatePattern::compile(pattern).unwrap();
@@ -36,7 +37,7 @@ fn parses(pattern: &str, expects: &[(&str, &str)]) {
 }
 
 #[test]
-fn formats_as_simple_date_format() {
+fn formats_like_simple_date_format() {
     formats(
         DateDialect::Calendar,
         "Asia/Kolkata",
@@ -57,7 +58,7 @@ fn formats_as_simple_date_format() {
 }
 
 #[test]
-fn formats_as_date_time_formatter() {
+fn formats_like_date_time_formatter() {
     formats(
         DateDialect::Time,
         "Europe/Paris",
@@ -76,7 +77,7 @@ fn formats_as_date_time_formatter() {
 }
 
 #[test]
-fn reads_the_months_of_the_examples() {
+fn month_names_are_parsed_in_any_case() {
     parses(
         "MMM ''YY",
         &[
@@ -91,8 +92,8 @@ fn reads_the_months_of_the_examples() {
 }
 
 #[test]
-fn two_digits_lie_around_the_run() {
-    // A run in 2026 sees 1946 to 2045.
+fn two_digit_years_are_near_the_run() {
+    // In a run of 2026, two digits mean 1946 to 2045.
     parses(
         "yy",
         &[
@@ -107,7 +108,7 @@ fn two_digits_lie_around_the_run() {
 }
 
 #[test]
-fn fields_out_of_range_roll_over() {
+fn fields_out_of_range_carry_over() {
     parses(
         "dd-MM-yyyy",
         &[
@@ -126,7 +127,7 @@ fn fields_out_of_range_roll_over() {
 }
 
 #[test]
-fn neighbouring_numbers_keep_to_their_width() {
+fn adjacent_numbers_have_the_width_of_the_pattern() {
     parses("yyyyMMdd", &[("20160229", "2016-02-29"), ("201602299", "2016-11-25")]);
     parses("HHmm", &[("0930", "1970-01-01 09:30:00"), ("9", "no")]);
     parses("yyyyMMM", &[("2001Mar", "2001-03-01")]);
@@ -146,7 +147,7 @@ fn the_combination_completed_last_decides() {
 }
 
 #[test]
-fn zones_in_a_text_are_kept() {
+fn zones_are_parsed_in_all_forms() {
     parses(
         "yyyy-MM-dd HH:mm z",
         &[
@@ -167,7 +168,7 @@ fn zones_in_a_text_are_kept() {
 }
 
 #[test]
-fn an_abbreviation_means_home_first() {
+fn an_abbreviation_means_the_home_zone_first() {
     let pattern = DatePattern::compile("HH z").unwrap();
     let hour = |zone: &str| {
         let read = pattern.parse("12 IST", &setup(zone)).unwrap();
@@ -178,7 +179,7 @@ fn an_abbreviation_means_home_first() {
 }
 
 #[test]
-fn hours_skipped_or_shown_twice() {
+fn skipped_and_repeated_hours_follow_java() {
     parses("yyyy-MM-dd HH:mm", &[("2020-03-08 02:30", "2020-03-08 03:30:00")]);
     let text = "2020-11-01 01:30";
     let offset = |dialect| {
@@ -191,7 +192,7 @@ fn hours_skipped_or_shown_twice() {
 }
 
 #[test]
-fn a_bad_pattern_tells_what_and_where() {
+fn an_error_names_the_problem_and_its_offset() {
     let error = |pattern: &str| DatePattern::compile(pattern).unwrap_err();
     assert_eq!(error("yyyy-bb"), PatternError::UnknownLetter { letter: 'b', offset: 5 });
     assert_eq!(error("dd 'of"), PatternError::OpenQuote { offset: 3 });
@@ -220,7 +221,7 @@ fn lives(live: &str, expect: &str) {
 }
 
 #[test]
-fn a_page_lives_for_a_duration_or_until_a_date() {
+fn live_is_a_duration_or_a_date() {
     for nothing in ["", "  ", "0", "PT0S"] {
         lives(nothing, "2026-01-31T10:00:00");
     }
@@ -233,14 +234,14 @@ fn a_page_lives_for_a_duration_or_until_a_date() {
     lives("P2M", "2026-03-31T10:00:00");
     lives("P1M", "2026-02-28T10:00:00");
     lives("P1Y2M", "2027-03-31T10:00:00");
-    // The clocks change on 8 March: a day is 24 hours, a week is a week.
+    // Summer time starts on 8 March. A day stays 24 hours, and a week seven days of the calendar.
     lives("P40D", "2026-03-12T11:00:00");
     lives("P6W", "2026-03-14T10:00:00");
     lives("2026-03-01T00:00:00.000+0000", "2026-03-01T00:00:00");
 }
 
 #[test]
-fn a_live_that_means_nothing_is_zero_with_words() {
+fn an_invalid_live_is_zero_with_a_warning() {
     for live in
         ["PT1W", "P", "PT", "P1DT", "P1H", "P2M1Y", "P1.5D", "tomorrow", "P1YT1H", "P99999Y"]
     {

@@ -1,9 +1,9 @@
-//! Calendar arithmetic that never refuses a number: what Java calls a lenient calendar.
+//! Calendar arithmetic in which every field may be out of range, like Java's lenient calendar.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{Span, ToSpan};
 
-/// Day of the week, Sunday being 1.
+/// Day of the week; Sunday is 1.
 pub(crate) fn weekday(date: Date) -> i64 {
     i64::from(date.weekday().to_sunday_one_offset())
 }
@@ -13,8 +13,8 @@ pub(super) fn week_start(date: Date) -> Option<Date> {
     days_after(date, 1 - weekday(date))
 }
 
-/// Week of the year of which `date` is part: the last days of December may be in week 1 of the
-/// next year.
+/// The week of the year, with its year. The last days of December can be in week 1 of the next
+/// year.
 pub(crate) fn week_of_year(date: Date) -> Option<(i64, i64)> {
     let saturday = days_after(date, 7 - weekday(date))?;
     let year = i64::from(saturday.year());
@@ -22,13 +22,13 @@ pub(crate) fn week_of_year(date: Date) -> Option<(i64, i64)> {
     Some((year, (days - 1) / 7 + 1))
 }
 
-/// Week of the month; week 1 begins with the first of the month.
+/// The week of the month. Week 1 contains the first day of the month.
 pub(crate) fn week_of_month(date: Date) -> i64 {
     let first = weekday(date.first_of_month());
     (i64::from(date.day()) + first - 2) / 7 + 1
 }
 
-/// The first day of a month that is counted from 0 and may lie outside its year.
+/// The first day of a month. January is 0, and `month0` may be outside the year.
 pub(super) fn month_start(year: i64, month0: i64) -> Option<Date> {
     let year = year.checked_add(month0.div_euclid(12))?;
     let month = month0.rem_euclid(12) as i8 + 1;
@@ -39,11 +39,12 @@ pub(super) fn days_after(date: Date, days: i64) -> Option<Date> {
     date.checked_add(Span::new().try_days(days).ok()?).ok()
 }
 
-/// A date-time whose parts may be out of range until [`LenientDateTime::resolve`] carries them over.
+/// A date-time whose fields may be out of range until [`LenientDateTime::resolve`] carries them
+/// over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LenientDateTime {
     pub(crate) year: i64,
-    /// From 0.
+    /// January is 0.
     pub(crate) month: i64,
     pub(crate) day: i64,
     pub(crate) hour: i64,
@@ -56,7 +57,8 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl LenientDateTime {
-    /// Carries what is out of range; nothing when the date leaves the years -9999 to 9999.
+    /// Carries over fields that are out of range. `None` if the date is not within the years -9999
+    /// to 9999.
     pub(crate) fn resolve(self) -> Option<DateTime> {
         let date = days_after(month_start(self.year, self.month)?, self.day.checked_sub(1)?)?;
         let seconds = self
@@ -76,7 +78,7 @@ impl LenientDateTime {
             .ok()
     }
 
-    /// The parts of a date-time.
+    /// The fields of a date-time.
     pub(crate) fn of(at: DateTime) -> Self {
         Self {
             year: i64::from(at.year()),
@@ -100,21 +102,21 @@ impl LenientDateTime {
     }
 }
 
-/// Which day of a year or month a text or a roll means.
+/// How fields select a day of a year or month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DayRule {
     OfMonth(i64),
     OfYear(i64),
-    /// Week and day of the week.
+    /// The week, and the day of the week.
     WeekOfYear(i64, i64),
-    /// Week and day of the week.
+    /// The week, and the day of the week.
     WeekOfMonth(i64, i64),
-    /// Which one of its kind in the month, and the day of the week.
+    /// Which occurrence of a day of the week in the month, and that day.
     WeekdayInMonth(i64, i64),
 }
 
 impl DayRule {
-    /// Finds the day; `month0` may lie outside its year.
+    /// The selected day. January is 0, and `month0` may be outside the year.
     pub(crate) fn find(self, year: i64, month0: i64) -> Option<Date> {
         match self {
             Self::OfMonth(day) => days_after(month_start(year, month0)?, day.checked_sub(1)?),

@@ -1,11 +1,11 @@
-//! Zones in texts: offsets, identifiers and the usual English names.
+//! Zones in texts: offsets, identifiers and common English names.
 
 use jiff::tz::{Offset, TimeZone};
 
 use super::names::strip_name;
 use super::{DateDialect, Moment};
 
-/// A name that people print instead of an offset.
+/// A name that pages print instead of an offset.
 struct KnownZone {
     short: &'static str,
     minutes: i32,
@@ -16,8 +16,8 @@ const fn known(short: &'static str, minutes: i32, long: &'static str) -> KnownZo
     KnownZone { short, minutes, long }
 }
 
-/// Several zones share an abbreviation; a text means the first of them, unless the zone of the
-/// setup uses the abbreviation itself.
+/// Common names. If several share an abbreviation, it means the one that the home zone uses, or
+/// else the first.
 const KNOWN: &[KnownZone] = &[
     known("UTC", 0, "Coordinated Universal Time"),
     known("GMT", 0, "Greenwich Mean Time"),
@@ -61,8 +61,8 @@ const KNOWN: &[KnownZone] = &[
     known("NZDT", 780, "New Zealand Daylight Time"),
 ];
 
-/// Cuts a zone off the front of a text: `Z`, an offset, `GMT+1`, `Europe/Paris`, `PST`, or a long
-/// name. One reader serves every zone letter, since pages seldom keep to one form.
+/// Removes a zone from the start of a text: `Z`, an offset, `GMT+1`, `Europe/Paris`, `PST` or a
+/// long name. All zone letters accept all forms, because pages mix them.
 pub(super) fn strip_zone<'t>(text: &'t str, home: &TimeZone) -> Option<(TimeZone, &'t str)> {
     if let Some((offset, rest)) = strip_offset(text) {
         return Some((offset.to_time_zone(), rest));
@@ -95,7 +95,7 @@ fn abbreviated(word: &str, home: &TimeZone) -> Option<TimeZone> {
     }
     let mut same = KNOWN.iter().filter(|it| word.eq_ignore_ascii_case(it.short));
     let first = same.clone().next()?;
-    // Both halves of a year, since the zone may have summer time.
+    // One time in winter and one in summer, because the abbreviation changes with summer time.
     let probes = [0, 15_638_400].map(|second| jiff::Timestamp::from_second(second).ok());
     let at_home = same.find(|it| {
         probes.into_iter().flatten().any(|at| {
@@ -110,7 +110,7 @@ fn fixed(minutes: i32) -> Option<TimeZone> {
     Some(Offset::from_seconds(minutes * 60).ok()?.to_time_zone())
 }
 
-/// `+h`, `+hh`, `+hmm`, `+hhmm`, `+hhmmss`, and the same with colons.
+/// Removes an offset: `+h`, `+hh`, `+hmm`, `+hhmm`, `+hhmmss`, or the same with colons.
 fn strip_offset(text: &str) -> Option<(Offset, &str)> {
     let sign = match text.chars().next()? {
         '+' => 1,
@@ -135,7 +135,7 @@ fn strip_offset(text: &str) -> Option<(Offset, &str)> {
     Some((Offset::from_seconds(sign * seconds).ok()?, rest))
 }
 
-/// Sign, hours, minutes and seconds of the offset at a date.
+/// Sign, hours, minutes and seconds of the offset.
 fn parts(at: &Moment) -> (char, i32, i32, i32) {
     let seconds = at.offset.seconds();
     let sign = if seconds < 0 { '-' } else { '+' };
@@ -143,7 +143,7 @@ fn parts(at: &Moment) -> (char, i32, i32, i32) {
     (sign, seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Letter `z`.
+/// Letter `z`: the name of the zone.
 pub(super) fn name(at: &Moment, long: bool) -> String {
     let short = at.abbreviation();
     if short.starts_with(['+', '-']) {
@@ -158,7 +158,7 @@ pub(super) fn name(at: &Moment, long: bool) -> String {
     }
 }
 
-/// Letter `Z`.
+/// Letter `Z`: the offset as in RFC 822.
 pub(super) fn rfc(at: &Moment, dialect: DateDialect, count: usize) -> String {
     match (dialect, count) {
         (DateDialect::Calendar, 2) => iso(at, 3, false),
@@ -168,7 +168,8 @@ pub(super) fn rfc(at: &Moment, dialect: DateDialect, count: usize) -> String {
     }
 }
 
-/// Letters `X` and `x`: hours, `hhmm`, `hh:mm`, `hhmmss`, `hh:mm:ss` by count.
+/// Letters `X` and `x`: the offset as in ISO 8601. The count selects hours, `hhmm`, `hh:mm`,
+/// `hhmmss` or `hh:mm:ss`.
 pub(super) fn iso(at: &Moment, count: usize, zero_is_z: bool) -> String {
     if zero_is_z && at.offset.seconds() == 0 {
         return "Z".to_owned();
@@ -182,13 +183,13 @@ pub(super) fn iso(at: &Moment, count: usize, zero_is_z: bool) -> String {
     }
 }
 
-/// A single `X` of Java's calendar.
+/// A single `X` of `SimpleDateFormat`: hours only.
 pub(super) fn iso_hours(at: &Moment) -> String {
     let (sign, hours, ..) = parts(at);
     if at.offset.seconds() == 0 { "Z".to_owned() } else { format!("{sign}{hours:02}") }
 }
 
-/// Letter `O`, and what stands in for a zone without a name.
+/// Letter `O`: the offset from GMT. Also used for zones without a name.
 pub(super) fn gmt(at: &Moment, long: bool) -> String {
     let (sign, hours, minutes, _) = parts(at);
     match (hours, minutes, long) {
@@ -199,7 +200,7 @@ pub(super) fn gmt(at: &Moment, long: bool) -> String {
     }
 }
 
-/// Letter `V`.
+/// Letter `V`: the identifier of the zone, or its offset if it has none.
 pub(super) fn id(at: &Moment) -> String {
     match at.zone.iana_name() {
         Some(name) => name.to_owned(),

@@ -134,7 +134,7 @@ impl Rule {
                 Err(error) => {
                     let message = format!("bad `{word}` pattern: {error}");
                     let mut problem = OptionProblem::new(text.at, message);
-                    problem.inside = error.place_in(&text.text);
+                    problem.inside = error.position_in(&text.text);
                     problems.push(problem);
                     None
                 }

@@ -183,7 +183,7 @@ impl Problems {
         match Cut::compile(&text.text) {
             Ok(regex) => Some(regex),
             Err(error) => {
-                let place_inside = error.place_in(&text.text);
+                let place_inside = error.position_in(&text.text);
                 self.add(text, format!("{place}: bad regex: {error}")).inside = place_inside;
                 None
             }

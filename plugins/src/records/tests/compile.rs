@@ -84,8 +84,8 @@ fn types_have_their_problems_too() {
         ),
         (
             date("dd.MM.yyyy", "yyyy-bb"),
-            "5+5 field `a`: bad date pattern: `b` at offset 5 is no pattern letter; plain text \
-             stands in '...'",
+            "5+5 field `a`: bad date pattern: `b` at offset 5 is not a pattern letter; put plain text \
+             in '...'",
         ),
         (date(" ", "yyyy"), "4 field `a`: the date pattern is blank | write it like `dd.MM.yyyy`"),
     ] {
