@@ -23,7 +23,8 @@ use std::sync::Arc;
 use crate::html::{Document, NodeId};
 
 pub use cache::TextCache;
-pub use text::{own_text, text};
+pub(crate) use text::own_text;
+pub use text::text;
 
 /// Why a selector could not be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,13 +67,13 @@ pub enum MatchError {
 /// A compiled selector. A clone is cheap, and threads can share it.
 ///
 /// ```
-/// use spoonbill_plugins::css::{Selector, TextCache, own_text};
+/// use spoonbill_plugins::css::{Selector, TextCache, text};
 /// use spoonbill_plugins::html::{Document, TreeLimits};
 ///
 /// let page = Document::parse("<p>Cash<p>Debt <b>5</b>", TreeLimits::default())?;
 /// let debt = Selector::parse("p:contains(debt) > b")?;
 /// let found = debt.select(&page, page.root(), &mut TextCache::default())?;
-/// assert_eq!(own_text(&page, found[0]), "5");
+/// assert_eq!(text(&page, found[0]), "5");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -110,17 +111,6 @@ impl Selector {
         cache: &mut TextCache,
     ) -> Result<Option<NodeId>, MatchError> {
         select::select_first(self, document, root, cache)
-    }
-
-    /// Whether [`Selector::select`] from `root` would find `node`.
-    pub fn matches(
-        &self,
-        document: &Document,
-        root: NodeId,
-        node: NodeId,
-        cache: &mut TextCache,
-    ) -> Result<bool, MatchError> {
-        select::matches(self, document, root, node, cache)
     }
 
     /// The selector as written.

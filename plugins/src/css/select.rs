@@ -162,23 +162,6 @@ impl<'a> SelectorSearch<'a> {
     }
 }
 
-pub(super) fn matches(
-    selector: &Selector,
-    document: &Document,
-    root: NodeId,
-    node: NodeId,
-    cache: &mut TextCache,
-) -> Result<bool, MatchError> {
-    if node != root && !document.is_inside(node, root) {
-        return Ok(false);
-    }
-    let group = &*selector.group;
-    let mut matcher = Matcher::new(document, &mut cache.facts, root, selector);
-    matcher
-        .group(&mut SearchScope::new(root, group.slots.walks), group, node)
-        .map_err(|error| *error)
-}
-
 /// Whether a node is of the kind that a selector finds. As in jsoup, the document node can match
 /// like an element, but only as the root.
 pub(super) fn is_candidate(document: &Document, chain: &ComplexSelector, node: NodeId) -> bool {

@@ -8,17 +8,7 @@ const KEEPING_LEVELS_MAX: usize = 5;
 /// The text of the text nodes directly below `element`, normalized. `<br>` counts as a space.
 ///
 /// For a text node, which `:matchText` can find, it is the text itself.
-///
-/// ```
-/// use spoonbill_plugins::css::own_text;
-/// use spoonbill_plugins::html::{Document, TreeLimits};
-///
-/// let page = Document::parse("<p> A  cat<b>!</b><br>sat", TreeLimits::default())?;
-/// let p = page.all().find(|node| page.name(*node).is_some_and(|name| &**name == "p"));
-/// assert_eq!(own_text(&page, p.unwrap_or(page.root())), "A cat sat");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn own_text(document: &Document, element: NodeId) -> String {
+pub(crate) fn own_text(document: &Document, element: NodeId) -> String {
     let mut own = Normaliser::new(false);
     own_text_into(document, element, &mut own);
     trimmed(&own.out).to_owned()

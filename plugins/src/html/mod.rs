@@ -31,7 +31,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use index::{IdClassIndex, NameIndex};
-pub use name::{LocalName, Namespace};
+pub use name::LocalName;
+pub(crate) use name::Namespace;
 use name::{NameId, name_of};
 
 /// Limits on the tree of one page.
@@ -83,14 +84,14 @@ pub struct NodeId(u32);
 
 impl NodeId {
     /// Position in document order; the document node is 0.
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 /// The kinds of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeKind {
+pub(crate) enum NodeKind {
     /// The document itself, the ancestor of all other nodes.
     Document,
     /// `<!doctype ...>`.
@@ -225,7 +226,7 @@ impl Document {
     }
 
     /// The kind of a node.
-    pub fn kind(&self, id: NodeId) -> NodeKind {
+    pub(crate) fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
 
@@ -235,42 +236,45 @@ impl Document {
     }
 
     /// The parent; `None` for the document node.
-    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).parent)
     }
 
     /// The parent, if it is an element.
-    pub fn parent_element(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn parent_element(&self, id: NodeId) -> Option<NodeId> {
         self.parent(id).filter(|parent| self.is_element(*parent))
     }
 
     /// The next sibling.
-    pub fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn next_sibling(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).next)
     }
 
     /// The previous sibling.
-    pub fn prev_sibling(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn prev_sibling(&self, id: NodeId) -> Option<NodeId> {
         link(self.node(id).prev)
     }
 
     /// The first child.
-    pub fn first_child(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn first_child(&self, id: NodeId) -> Option<NodeId> {
         (self.node(id).end > id.0 + 1).then_some(NodeId(id.0 + 1))
     }
 
     /// The children, in order.
-    pub fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(self.first_child(id), |child| self.next_sibling(*child))
     }
 
     /// The element children, in order.
-    pub fn child_elements(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn child_elements(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         self.children(id).filter(|child| self.is_element(*child))
     }
 
     /// Everything below `id` in document order, without `id` itself.
-    pub fn descendants(&self, id: NodeId) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+    pub(crate) fn descendants(
+        &self,
+        id: NodeId,
+    ) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (id.0 + 1..self.node(id).end).map(NodeId)
     }
 
@@ -280,13 +284,13 @@ impl Document {
     }
 
     /// The first node after the subtree of `id` in document order.
-    pub fn after_subtree(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn after_subtree(&self, id: NodeId) -> Option<NodeId> {
         let end = self.node(id).end;
         ((end as usize) < self.nodes.len()).then_some(NodeId(end))
     }
 
     /// Whether `inner` lies strictly below `outer`.
-    pub fn is_inside(&self, inner: NodeId, outer: NodeId) -> bool {
+    pub(crate) fn is_inside(&self, inner: NodeId, outer: NodeId) -> bool {
         outer < inner && inner.0 < self.node(outer).end
     }
 
@@ -300,7 +304,7 @@ impl Document {
     }
 
     /// Namespace of an element; `None` for other nodes.
-    pub fn namespace(&self, id: NodeId) -> Option<&Namespace> {
+    pub(crate) fn namespace(&self, id: NodeId) -> Option<&Namespace> {
         self.element(id).map(|element| &element.namespace)
     }
 

@@ -70,24 +70,15 @@ enum NameRepr {
 }
 
 impl LocalName {
-    /// `br`.
-    pub const BR: Self = Self::of(names::BR);
-    /// `class`.
-    pub const CLASS: Self = Self::of(names::CLASS);
-    /// `id`.
-    pub const ID: Self = Self::of(names::ID);
-    /// `plaintext`.
-    pub const PLAINTEXT: Self = Self::of(names::PLAINTEXT);
-    /// `pre`.
-    pub const PRE: Self = Self::of(names::PRE);
-    /// `script`.
-    pub const SCRIPT: Self = Self::of(names::SCRIPT);
-    /// `style`.
-    pub const STYLE: Self = Self::of(names::STYLE);
-    /// `textarea`.
-    pub const TEXTAREA: Self = Self::of(names::TEXTAREA);
-    /// `title`.
-    pub const TITLE: Self = Self::of(names::TITLE);
+    pub(crate) const BR: Self = Self::of(names::BR);
+    pub(crate) const CLASS: Self = Self::of(names::CLASS);
+    pub(crate) const ID: Self = Self::of(names::ID);
+    pub(crate) const PLAINTEXT: Self = Self::of(names::PLAINTEXT);
+    pub(crate) const PRE: Self = Self::of(names::PRE);
+    pub(crate) const SCRIPT: Self = Self::of(names::SCRIPT);
+    pub(crate) const STYLE: Self = Self::of(names::STYLE);
+    pub(crate) const TEXTAREA: Self = Self::of(names::TEXTAREA);
+    pub(crate) const TITLE: Self = Self::of(names::TITLE);
 
     const fn of(id: NameId) -> Self {
         Self::known(id.0 as u16)
@@ -164,7 +155,7 @@ impl fmt::Debug for LocalName {
 
 /// The markup language of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Namespace(NamespaceKind);
+pub(crate) struct Namespace(NamespaceKind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum NamespaceKind {
@@ -176,13 +167,13 @@ enum NamespaceKind {
 
 impl Namespace {
     /// HTML.
-    pub const HTML: Self = Self(NamespaceKind::Html);
+    pub(crate) const HTML: Self = Self(NamespaceKind::Html);
     /// MathML.
-    pub const MATHML: Self = Self(NamespaceKind::MathMl);
+    pub(crate) const MATHML: Self = Self(NamespaceKind::MathMl);
     /// SVG.
-    pub const SVG: Self = Self(NamespaceKind::Svg);
+    pub(crate) const SVG: Self = Self(NamespaceKind::Svg);
     /// A page parsed as XML. Its namespace declarations are not looked at.
-    pub const XML: Self = Self(NamespaceKind::Xml);
+    pub(crate) const XML: Self = Self(NamespaceKind::Xml);
 }
 
 impl Deref for Namespace {

@@ -26,7 +26,7 @@ impl<T> Default for CompiledQueries<T> {
 
 impl<T> CompiledQueries<T> {
     /// A cache for `queries_max` queries, but at least two.
-    pub fn new(queries_max: usize) -> Self {
+    fn new(queries_max: usize) -> Self {
         Self { young: HashMap::new(), old: HashMap::new(), half: (queries_max / 2).max(1) }
     }
 

@@ -22,7 +22,6 @@ pub use compiled::CompiledQueries;
 pub use css::CssQueries;
 pub use expand::{ExpandContext, ExpandLimits, Expansion, FactText};
 pub use plan::{DataDefPlan, PlanProblem};
-pub use template::{Template, TemplateError};
 pub use xpath::XpathQueries;
 
 /// Answers queries about one page in one dialect.

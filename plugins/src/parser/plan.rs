@@ -24,7 +24,7 @@ pub struct PlanProblem {
 ///
 /// ```
 /// use spoonbill_defs::{DataDef, Item, Text};
-/// use spoonbill_plugins::parser::Plan;
+/// use spoonbill_plugins::parser::DataDefPlan;
 ///
 /// let name = Text::new("price");
 /// let item = Item { name, value: Some(Text::new("Price")), ..Item::default() };

@@ -13,24 +13,16 @@ const SEPARATOR: &str = " attribute: ";
 /// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct TemplateError {
+pub(super) struct TemplateError {
     /// The message shown to users.
-    pub message: String,
+    pub(super) message: String,
     /// Position of the variable, in bytes from 0.
-    pub at: usize,
+    pub(super) at: usize,
 }
 
 /// A text split at its variables.
-///
-/// ```
-/// use spoonbill_plugins::parser::Template;
-///
-/// assert!(!Template::compile("td:nth-child(%{dim.year.index})")?.is_constant());
-/// assert!(Template::compile("%{item.colour}").is_err());
-/// # Ok::<(), spoonbill_plugins::parser::TemplateError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub(super) struct Template {
     pieces: Vec<TemplatePiece>,
 }
 
@@ -72,7 +64,7 @@ pub(super) enum VariableProperty {
 
 impl Template {
     /// Parses a template. Every variable must have a valid form, kind of axis and property.
-    pub fn compile(text: &str) -> Result<Self, TemplateError> {
+    pub(super) fn compile(text: &str) -> Result<Self, TemplateError> {
         let pieces = segments(text).map(|segment| match segment {
             TemplateSegment::Text(words) => Ok(TemplatePiece::Text(words.to_owned())),
             TemplateSegment::Variable { whole, name, at, escaped } => Ok(TemplatePiece::Variable {
@@ -86,14 +78,6 @@ impl Template {
             }),
         });
         Ok(Self { pieces: pieces.collect::<Result<_, _>>()? })
-    }
-
-    /// Whether the text is the same in all rows.
-    pub fn is_constant(&self) -> bool {
-        self.pieces.iter().all(|piece| match piece {
-            TemplatePiece::Text(_) => true,
-            TemplatePiece::Variable { escaped, .. } => *escaped,
-        })
     }
 
     /// Binds the template to axis number `own` of a row, and inserts everything that the definition
