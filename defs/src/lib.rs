@@ -11,7 +11,7 @@ mod follow;
 mod locators;
 mod problem;
 mod records;
-pub mod shapes;
+mod shapes;
 mod steps;
 mod tasks;
 #[cfg(test)]
@@ -25,7 +25,8 @@ pub use follow::{Follow, FollowScope, UrlSource};
 pub use locators::{Locator, LocatorGroup};
 pub use problem::{Problem, Problems, Severity, SourceLocation, suggest};
 pub use records::{Expect, Field, FieldType, PageColumn, Query, Record, Separators, TextKind};
-pub use steps::{PluginDef, PluginValue, Step, StepKind, step_kind};
+pub use shapes::{reference, schema};
+pub use steps::{PluginDef, PluginValue, Step, StepKind};
 pub use tasks::{Task, TaskGroup};
 pub use text::{Sources, Span, Text};
 

@@ -10,47 +10,47 @@ mod short;
 #[cfg(test)]
 mod tests;
 
-pub use classic::{
+pub(crate) use classic::{
     DATA_DEF, FILE, FILTER, ITEM, LOCATOR, LOCATOR_GROUP, PERSIST, PLUGIN, QUERY, STEP, TASK,
     TASK_GROUP,
 };
 pub use reference::reference;
 pub use schema::schema;
-pub use short::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
+pub(crate) use short::{BLOCK, EXPECT, FIELD, FOLLOW, GROUP, SITEMAP, URL_FILE};
 
 /// A mapping of the definition language.
 #[derive(Debug)]
-pub struct MappingShape {
+pub(crate) struct MappingShape {
     /// Name in the JSON Schema.
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// Name with its article, for messages: `an item`.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Its purpose, for the reference and the schema.
-    pub description: &'static str,
+    pub(crate) description: &'static str,
     /// The known keys.
-    pub keys: &'static [DefinitionKey],
+    pub(crate) keys: &'static [DefinitionKey],
     /// Description and value of any further key. `None` means that other keys are errors.
-    pub other_keys: Option<(&'static str, ValueShape)>,
+    pub(crate) other_keys: Option<(&'static str, ValueShape)>,
     /// An example in YAML, for the reference.
-    pub example: &'static str,
+    pub(crate) example: &'static str,
 }
 
 /// A key of a mapping.
 #[derive(Debug)]
-pub struct DefinitionKey {
+pub(crate) struct DefinitionKey {
     /// The key as written.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The values it accepts.
-    pub value: ValueShape,
+    pub(crate) value: ValueShape,
     /// Whether it must be present.
-    pub required: bool,
+    pub(crate) required: bool,
     /// Its effect, in one to three sentences.
-    pub description: &'static str,
+    pub(crate) description: &'static str,
 }
 
 /// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
-pub enum ValueShape {
+pub(crate) enum ValueShape {
     /// A text.
     Text,
     /// A text, a number or a boolean.
@@ -93,12 +93,12 @@ const fn required(
 
 impl MappingShape {
     /// The names of the keys.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
 
     /// All mappings, each before the ones that it contains.
-    pub fn all() -> [&'static MappingShape; 19] {
+    pub(crate) fn all() -> [&'static MappingShape; 19] {
         [
             &FILE,
             &GROUP,

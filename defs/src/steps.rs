@@ -126,18 +126,7 @@ const STEP_CLASSES: &[(&str, StepKind)] = &[
 ];
 
 /// The kind of step of a class name: a class string of Scoopi, an older one, or an alias.
-///
-/// ```
-/// use spoonbill_defs::{StepKind, step_kind};
-///
-/// assert_eq!(step_kind("css_parser"), Some(StepKind::CssParser));
-/// assert_eq!(
-///     step_kind("org.codetab.scoopi.step.parse.jsoup.Parser"),
-///     Some(StepKind::CssParser)
-/// );
-/// assert_eq!(step_kind("Parser"), None);
-/// ```
-pub fn step_kind(class: &str) -> Option<StepKind> {
+pub(crate) fn step_kind(class: &str) -> Option<StepKind> {
     STEP_CLASSES.iter().find(|(name, _)| *name == class).map(|(_, kind)| *kind)
 }
 
@@ -147,16 +136,8 @@ pub(crate) fn step_classes() -> impl Iterator<Item = &'static str> {
 }
 
 impl StepKind {
-    /// The short name to write as `class`.
-    pub fn alias(self) -> &'static str {
-        STEP_CLASSES
-            .iter()
-            .find(|(name, kind)| *kind == self && !name.contains('.'))
-            .map_or("", |(name, _)| *name)
-    }
-
     /// Whether the step loads a page.
-    pub fn is_loader(self) -> bool {
+    pub(crate) fn is_loader(self) -> bool {
         matches!(self, Self::PageLoader | Self::DomLoader)
     }
 

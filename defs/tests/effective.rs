@@ -42,11 +42,11 @@ fn refused(files: &[(&str, &str)]) -> Vec<String> {
     messages(&problems, dir.path())
 }
 
-/// `name:alias` of every step of the first task.
+/// `name:kind` of every step of the first task.
 fn chain(defs: &Defs) -> String {
     let steps = &defs.task_groups[0].tasks[0].steps;
     let steps: Vec<_> =
-        steps.iter().map(|step| format!("{}:{}", step.name.text, step.kind.alias())).collect();
+        steps.iter().map(|step| format!("{}:{:?}", step.name.text, step.kind)).collect();
     steps.join(" ")
 }
 
@@ -67,8 +67,8 @@ fn a_task_without_steps_has_the_default_chain() {
     let loaded = read(&text);
     assert_eq!(
         chain(&loaded.defs),
-        "seeder:locator_seeder loader:page_loader parser:css_parser filter:data_filter \
-         appender:data_appender"
+        "seeder:LocatorSeeder loader:PageLoader parser:CssParser filter:DataFilter \
+         appender:DataAppender"
     );
     let appender = &loaded.defs.task_groups[0].tasks[0].steps[4];
     let file = &appender.plugins[0];
@@ -92,16 +92,16 @@ fn steps_are_inserted_and_replaced() {
             "{ jsoupDefault: { convert: { class: data_converter, previous: filter, next: appender } } }",
             ""
         ),
-        "seeder:locator_seeder loader:page_loader parser:css_parser filter:data_filter \
-         convert:data_converter appender:data_appender"
+        "seeder:LocatorSeeder loader:PageLoader parser:CssParser filter:DataFilter \
+         convert:DataConverter appender:DataAppender"
     );
     assert_eq!(
         chain_of(
             "{ jsoupDefault: { loader: { class: dom_loader, previous: seeder, next: parser } } }",
             ""
         ),
-        "seeder:locator_seeder loader:dom_loader parser:css_parser filter:data_filter \
-         appender:data_appender"
+        "seeder:LocatorSeeder loader:DomLoader parser:CssParser filter:DataFilter \
+         appender:DataAppender"
     );
     // An inserted step can follow another inserted step before it.
     assert_eq!(
@@ -110,8 +110,8 @@ fn steps_are_inserted_and_replaced() {
              b: { class: data_converter, previous: a, next: appender } } }",
             ""
         ),
-        "seeder:locator_seeder loader:page_loader parser:css_parser filter:data_filter \
-         a:scripter b:data_converter appender:data_appender"
+        "seeder:LocatorSeeder loader:PageLoader parser:CssParser filter:DataFilter \
+         a:Scripter b:DataConverter appender:DataAppender"
     );
     // `end` in any case, and a class string of older guides.
     assert_eq!(
@@ -121,7 +121,7 @@ fn steps_are_inserted_and_replaced() {
              org.codetab.scoopi.step.extract.URLLoader, previous: seeder, next: parser } } }",
             ""
         ),
-        "seeder:locator_seeder loader:page_loader parser:css_analyzer"
+        "seeder:LocatorSeeder loader:PageLoader parser:CssAnalyzer"
     );
 }
 
@@ -137,7 +137,7 @@ fn a_locator_creator_ends_its_chain() {
         let loaded = read(&format!("{LOCATORS}{tasks}{links}"));
         assert_eq!(
             chain(&loaded.defs),
-            "seeder:locator_seeder loader:page_loader parser:css_parser make:locator_creator"
+            "seeder:LocatorSeeder loader:PageLoader parser:CssParser make:LocatorCreator"
         );
         assert_eq!(loaded.warnings, []);
     }
@@ -152,19 +152,19 @@ fn chains_inherit_over_several_levels_in_any_order() {
 ";
     assert_eq!(
         chain_of("third", steps),
-        "seeder:locator_seeder loader:dom_loader parser:css_analyzer"
+        "seeder:LocatorSeeder loader:DomLoader parser:CssAnalyzer"
     );
     assert_eq!(
         chain_of("first", steps),
-        "seeder:locator_seeder loader:page_loader parser:xpath_parser filter:data_filter \
-         appender:data_appender"
+        "seeder:LocatorSeeder loader:PageLoader parser:XpathParser filter:DataFilter \
+         appender:DataAppender"
     );
 }
 
 #[test]
 fn a_user_chain_of_a_built_in_name_wins() {
     let steps = "steps: { jsoupDefault: { htmlUnitDefault: { } } }\n";
-    assert!(chain_of("jsoupDefault", steps).contains("parser:xpath_parser"));
+    assert!(chain_of("jsoupDefault", steps).contains("parser:XpathParser"));
 }
 
 #[test]

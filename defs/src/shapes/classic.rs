@@ -10,7 +10,7 @@ const ITEMS_VALUE: ValueShape = ValueShape::Wrapped("item", &ITEM);
 const TEXT_LIST: ValueShape = ValueShape::List(&ValueShape::Text);
 
 /// The top level of a definition file.
-pub static FILE: MappingShape = MappingShape {
+pub(crate) static FILE: MappingShape = MappingShape {
     id: "file",
     what: "a definition file",
     description: "All files of a directory form one set of definitions. File names have no meaning. \
@@ -48,7 +48,7 @@ pub static FILE: MappingShape = MappingShape {
 };
 
 /// An entry of `locatorGroups`.
-pub static LOCATOR_GROUP: MappingShape = MappingShape {
+pub(crate) static LOCATOR_GROUP: MappingShape = MappingShape {
     id: "locatorGroup",
     what: "a locator group",
     description: "Pages to load. The task group of the same name processes them.",
@@ -65,7 +65,7 @@ pub static LOCATOR_GROUP: MappingShape = MappingShape {
 };
 
 /// An entry of `locators`.
-pub static LOCATOR: MappingShape = MappingShape {
+pub(crate) static LOCATOR: MappingShape = MappingShape {
     id: "locator",
     what: "a locator",
     description: "One page to load. If only the address is given, it is also the name.",
@@ -83,7 +83,7 @@ pub static LOCATOR: MappingShape = MappingShape {
 };
 
 /// An entry of `taskGroups`.
-pub static TASK_GROUP: MappingShape = MappingShape {
+pub(crate) static TASK_GROUP: MappingShape = MappingShape {
     id: "taskGroup",
     what: "a task group",
     description: "Tasks for the pages of a group. A page is loaded once for all of them.",
@@ -96,7 +96,7 @@ pub static TASK_GROUP: MappingShape = MappingShape {
 };
 
 /// A task of a task group, or an entry of `tasks`.
-pub static TASK: MappingShape = MappingShape {
+pub(crate) static TASK: MappingShape = MappingShape {
     id: "task",
     what: "a task",
     description: "One data definition for a page: named by `dataDef`, or written in place.",
@@ -116,7 +116,7 @@ pub static TASK: MappingShape = MappingShape {
 };
 
 /// `persist` of a task.
-pub static PERSIST: MappingShape = MappingShape {
+pub(crate) static PERSIST: MappingShape = MappingShape {
     id: "persist",
     what: "`persist`",
     description: "Data that later runs may reuse during the time that `live` sets.",
@@ -126,7 +126,7 @@ pub static PERSIST: MappingShape = MappingShape {
 };
 
 /// An entry of `dataDefs`.
-pub static DATA_DEF: MappingShape = MappingShape {
+pub(crate) static DATA_DEF: MappingShape = MappingShape {
     id: "dataDef",
     what: "a dataDef",
     description: "Rows to take from a page: a record with `fields`, or the classic `query` and \
@@ -150,7 +150,7 @@ pub static DATA_DEF: MappingShape = MappingShape {
 };
 
 /// `query` of a classic data definition.
-pub static QUERY: MappingShape = MappingShape {
+pub(crate) static QUERY: MappingShape = MappingShape {
     id: "query",
     what: "a query",
     description: "The block to search, and the selector of the fact. Both are CSS or XPath, \
@@ -169,7 +169,7 @@ pub static QUERY: MappingShape = MappingShape {
 };
 
 /// An entry of `items`, `dims` or `facts`.
-pub static ITEM: MappingShape = MappingShape {
+pub(crate) static ITEM: MappingShape = MappingShape {
     id: "item",
     what: "an item",
     description: "One entry of an axis: a value or a query for it, and the indexes to try.",
@@ -210,7 +210,7 @@ pub static ITEM: MappingShape = MappingShape {
 };
 
 /// A filter of an item.
-pub static FILTER: MappingShape = MappingShape {
+pub(crate) static FILTER: MappingShape = MappingShape {
     id: "filter",
     what: "a filter",
     description: "Drops the rows that match its pattern.",
@@ -232,7 +232,7 @@ pub static FILTER: MappingShape = MappingShape {
 };
 
 /// A step of a chain.
-pub static STEP: MappingShape = MappingShape {
+pub(crate) static STEP: MappingShape = MappingShape {
     id: "step",
     what: "a step",
     description: "One step of a chain. A chain runs from `start` to `end`.",
@@ -255,7 +255,7 @@ pub static STEP: MappingShape = MappingShape {
 };
 
 /// A plugin of a step.
-pub static PLUGIN: MappingShape = MappingShape {
+pub(crate) static PLUGIN: MappingShape = MappingShape {
     id: "plugin",
     what: "a plugin",
     description: "An appender, encoder, converter or script with its properties.",

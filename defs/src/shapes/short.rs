@@ -105,7 +105,7 @@ pub(super) const START_SEQUENCE_KEY: DefinitionKey = key(
 );
 
 /// One entry of `groups`.
-pub static GROUP: MappingShape = MappingShape {
+pub(crate) static GROUP: MappingShape = MappingShape {
     id: "group",
     what: "a group",
     description: "Pages, the fields to take from them, and the links to follow. It is short for a \
@@ -143,7 +143,7 @@ pub static GROUP: MappingShape = MappingShape {
 };
 
 /// A file of addresses, as an entry of `urls`.
-pub static URL_FILE: MappingShape = MappingShape {
+pub(crate) static URL_FILE: MappingShape = MappingShape {
     id: "urlFile",
     what: "an entry of `urls`",
     description: "A file of addresses: one per line, or one column of a CSV file with a header.",
@@ -161,7 +161,7 @@ pub static URL_FILE: MappingShape = MappingShape {
 };
 
 /// One entry of `sitemap`.
-pub static SITEMAP: MappingShape = MappingShape {
+pub(crate) static SITEMAP: MappingShape = MappingShape {
     id: "sitemap",
     what: "a sitemap",
     description: "The addresses of a sitemap. The engine also reads the sitemaps that an index \
@@ -177,7 +177,7 @@ pub static SITEMAP: MappingShape = MappingShape {
 };
 
 /// The mapping below `block`.
-pub static BLOCK: MappingShape = MappingShape {
+pub(crate) static BLOCK: MappingShape = MappingShape {
     id: "block",
     what: "a block",
     description: "Selects the rows of a page: each match is one row.",
@@ -261,7 +261,7 @@ const FIELD_KEYS: &[DefinitionKey] = &[
 ];
 
 /// One entry of `fields`.
-pub static FIELD: MappingShape = MappingShape {
+pub(crate) static FIELD: MappingShape = MappingShape {
     id: "field",
     what: "a field",
     description: "One column. A plain selector is short for `{ selector: ... }`.",
@@ -271,7 +271,7 @@ pub static FIELD: MappingShape = MappingShape {
 };
 
 /// One entry of `follow`.
-pub static FOLLOW: MappingShape = MappingShape {
+pub(crate) static FOLLOW: MappingShape = MappingShape {
     id: "follow",
     what: "a follow rule",
     description: "Links to further pages. A plain selector is short for `{ selector: ... }`.",
@@ -307,7 +307,7 @@ pub static FOLLOW: MappingShape = MappingShape {
 };
 
 /// The mapping below `expect`.
-pub static EXPECT: MappingShape = MappingShape {
+pub(crate) static EXPECT: MappingShape = MappingShape {
     id: "expect",
     what: "`expect`",
     description: "Requirements for the rows of a run. If one is not met, the report names it and the \
