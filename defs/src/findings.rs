@@ -22,7 +22,7 @@ pub(crate) struct Findings<'a> {
     /// so it is not reported.
     pub(crate) incomplete: bool,
     /// Groups of the short form: whether they have sources of pages, or a reported mistake instead.
-    pub(crate) without_pages: HashMap<String, bool>,
+    pub(crate) short_groups: HashMap<String, bool>,
     /// Values that are reported as broken. Further errors at their position are dropped.
     broken: HashSet<Span>,
     kept: Vec<Problem>,
@@ -37,7 +37,7 @@ impl<'a> Findings<'a> {
         Self {
             sources,
             incomplete: !early.is_empty(),
-            without_pages: HashMap::new(),
+            short_groups: HashMap::new(),
             broken: HashSet::new(),
             errors: early.len(),
             warnings: 0,

@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 
 use crate::Defs;
-use crate::data_defs::Item;
 use crate::findings::Findings;
-use crate::follow::Follow;
-use crate::tasks::Task;
+use crate::text::Text;
 
 /// Reports unknown names and unused definitions.
 pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
@@ -14,119 +12,70 @@ pub(super) fn check(defs: &Defs, findings: &mut Findings<'_>) {
     if findings.incomplete {
         return;
     }
-    let task_groups: HashSet<&str> = names(defs.task_groups.iter().map(|group| &group.name.text));
-    let data_defs: HashSet<&str> = names(defs.data_defs.iter().map(|def| &def.name.text));
+    let groups = KnownNames::new(defs.task_groups.iter().map(|group| &group.name));
+    let data_defs = KnownNames::new(defs.data_defs.iter().map(|def| &def.name));
+    let tasks = || defs.task_groups.iter().flat_map(|group| &group.tasks);
     let mut used_groups = HashSet::new();
     let mut used_defs = HashSet::new();
 
-    for group in &defs.locator_groups {
-        used_groups.insert(group.name.text.as_str());
-        if !task_groups.contains(group.name.text.as_str()) {
-            let known = defs.task_groups.iter().map(|group| group.name.as_str());
-            let meant = findings.nearest(&group.name.text, known);
-            used_groups.extend(meant);
-            let help = advice(meant, &group.name.text, "taskGroups");
-            findings.error(
-                group.name.at,
-                format!("the locator group `{}` has no task group", group.name.text),
-                help,
-            );
-        }
+    for group in defs.locator_groups.iter().map(|group| &group.name) {
+        let message = || format!("the locator group `{}` has no task group", group.text);
+        used_groups.extend(groups.resolve(group, "taskGroups", message, findings));
     }
-    for task in defs.task_groups.iter().flat_map(|group| &group.tasks) {
-        used_defs.insert(task.data_def.text.as_str());
-        if !task.data_def.text.is_empty() && !data_defs.contains(task.data_def.as_str()) {
-            let known = defs.data_defs.iter().map(|def| def.name.as_str());
-            let meant = findings.nearest(&task.data_def.text, known);
-            used_defs.extend(meant);
-            let help = advice(meant, &task.data_def.text, "dataDefs");
-            findings.error(
-                task.data_def.at,
-                format!(
-                    "task `{}` uses dataDef `{}`, which no file defines",
-                    task.name.text, task.data_def.text
-                ),
-                help,
-            );
-        }
+    for task in tasks().filter(|task| !task.data_def.text.is_empty()) {
+        let (task, def) = (&task.name.text, &task.data_def);
+        let message =
+            || format!("task `{task}` uses dataDef `{}`, which no file defines", def.text);
+        used_defs.extend(data_defs.resolve(def, "dataDefs", message, findings));
     }
     for item in defs.data_defs.iter().flat_map(|def| &def.items) {
-        used_groups.extend(check_link(item, defs, &task_groups, findings));
+        let Some(group) = &item.link_group else { continue };
+        let (item, name) = (&item.name.text, &group.text);
+        let message =
+            || format!("item `{item}` links to task group `{name}`, which no file defines");
+        used_groups.extend(groups.resolve(group, "taskGroups", message, findings));
     }
-    for (task, rule) in all_rules(defs) {
-        used_groups.extend(check_rule(task, rule, defs, &task_groups, findings));
+    for (task, rule) in tasks().flat_map(|task| task.follow.iter().map(move |rule| (task, rule))) {
+        let (task, name) = (&task.name.text, &rule.group.text);
+        let message =
+            || format!("task `{task}` follows links to the group `{name}`, which no file defines");
+        used_groups.extend(groups.resolve(&rule.group, "groups", message, findings));
     }
     warn_unused(defs, &used_groups, &used_defs, findings);
 }
 
-fn all_rules(defs: &Defs) -> impl Iterator<Item = (&Task, &Follow)> {
-    let tasks = defs.task_groups.iter().flat_map(|group| &group.tasks);
-    tasks.flat_map(|task| task.follow.iter().map(move |rule| (task, rule)))
+/// The names of a section, in order and as a set.
+struct KnownNames<'d> {
+    names: Vec<&'d str>,
+    set: HashSet<&'d str>,
 }
 
-/// The group of a follow rule; the most similar one if the name is unknown.
-fn check_rule<'d>(
-    task: &Task,
-    rule: &'d Follow,
-    defs: &'d Defs,
-    groups: &HashSet<&str>,
-    findings: &mut Findings<'_>,
-) -> Option<&'d str> {
-    if groups.contains(rule.group.as_str()) {
-        return Some(rule.group.as_str());
+impl<'d> KnownNames<'d> {
+    fn new(names: impl Iterator<Item = &'d Text>) -> Self {
+        let names: Vec<&str> = names.map(Text::as_str).collect();
+        Self { set: names.iter().copied().collect(), names }
     }
-    let known = defs.task_groups.iter().map(|group| group.name.as_str());
-    let meant = findings.nearest(&rule.group.text, known);
-    let help = match meant {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => format!("add `{}:` below `groups:`", rule.group.text),
-    };
-    findings.error(
-        rule.group.at,
-        format!(
-            "task `{}` follows links to the group `{}`, which no file defines",
-            task.name.text, rule.group.text
-        ),
-        help,
-    );
-    meant
-}
 
-fn names<'n>(names: impl Iterator<Item = &'n String>) -> HashSet<&'n str> {
-    names.map(String::as_str).collect()
-}
-
-/// Help for an unknown name. The suggested entry also counts as used, so that one misspelt name
-/// causes one problem.
-fn advice(meant: Option<&str>, wanted: &str, section: &str) -> String {
-    match meant {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => format!("add `{wanted}:` below `{section}:`"),
+    /// The entry that a name refers to. An unknown name is reported. The most similar entry then
+    /// counts as used, so that one misspelt name causes one problem.
+    fn resolve(
+        &self,
+        wanted: &Text,
+        section: &str,
+        message: impl FnOnce() -> String,
+        findings: &mut Findings<'_>,
+    ) -> Option<&'d str> {
+        if let Some(name) = self.set.get(wanted.as_str()) {
+            return Some(name);
+        }
+        let meant = findings.nearest(&wanted.text, self.names.iter().copied());
+        let help = match meant {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("add `{}:` below `{section}:`", wanted.text),
+        };
+        findings.error(wanted.at, message(), help);
+        meant
     }
-}
-
-/// The task group that an item links to; the most similar one if the name is unknown.
-fn check_link<'d>(
-    item: &'d Item,
-    defs: &'d Defs,
-    groups: &HashSet<&str>,
-    findings: &mut Findings<'_>,
-) -> Option<&'d str> {
-    let link = item.link_group.as_ref()?;
-    if groups.contains(link.as_str()) {
-        return Some(link.as_str());
-    }
-    let meant =
-        findings.nearest(&link.text, defs.task_groups.iter().map(|group| group.name.as_str()));
-    findings.error(
-        link.at,
-        format!(
-            "item `{}` links to task group `{}`, which no file defines",
-            item.name.text, link.text
-        ),
-        advice(meant, &link.text, "taskGroups"),
-    );
-    meant
 }
 
 fn warn_unused(
@@ -149,7 +98,7 @@ fn warn_unused(
             continue;
         }
         let name = &group.name;
-        match findings.without_pages.get(&name.text) {
+        match findings.short_groups.get(&name.text) {
             Some(true) => {}
             Some(false) => {
                 let message =

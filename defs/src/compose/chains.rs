@@ -280,21 +280,24 @@ pub(super) const SITEMAP_CHAIN: &str = "sitemapDefault";
 /// The built-in chains.
 fn built_in() -> [ChainDraft; 5] {
     let classic = [("delimiter", "|"), ("includeTags", "false")];
-    let data = || plugin_of("dataFile", "file", "output/data.txt", &classic);
-    let records =
-        plugin_of("records", "file", &format!("output/{}.csv", super::output::DATA_DEF), &[]);
-    let chain = |name, steps| ChainDraft { name: Text::new(name), body: ChainBody::Whole(steps) };
+    let data = || file_appender("dataFile", "output/data.txt", &classic);
+    let record_file = format!("output/{}.csv", super::output::DATA_DEF);
+    let records = file_appender("records", &record_file, &[]);
+    let chain = |name, parser, file| ChainDraft {
+        name: Text::new(name),
+        body: ChainBody::Whole(built_in_steps(parser, file)),
+    };
     [
-        chain("jsoupDefault", default_steps(StepKind::CssParser, data())),
-        chain("htmlUnitDefault", default_steps(StepKind::XpathParser, data())),
-        chain(RECORD_CHAIN, default_steps(StepKind::CssParser, records)),
-        chain(FOLLOW_CHAIN, short_steps(StepKind::CssParser)),
-        chain(SITEMAP_CHAIN, short_steps(StepKind::SitemapParser)),
+        chain("jsoupDefault", StepKind::CssParser, Some(data())),
+        chain("htmlUnitDefault", StepKind::XpathParser, Some(data())),
+        chain(RECORD_CHAIN, StepKind::CssParser, Some(records)),
+        chain(FOLLOW_CHAIN, StepKind::CssParser, None),
+        chain(SITEMAP_CHAIN, StepKind::SitemapParser, None),
     ]
 }
 
 /// A file appender with a CSV encoder.
-fn plugin_of(name: &str, class: &str, file: &str, encoder: &[(&str, &str)]) -> PluginDef {
+fn file_appender(name: &str, file: &str, encoder: &[(&str, &str)]) -> PluginDef {
     let option = |key: &str, value: &str| (Text::new(key), PluginValue::One(Text::new(value)));
     let csv = PluginDef {
         name: Text::new("csv"),
@@ -304,41 +307,34 @@ fn plugin_of(name: &str, class: &str, file: &str, encoder: &[(&str, &str)]) -> P
     };
     PluginDef {
         name: Text::new(name),
-        class: Text::new(class),
+        class: Text::new("file"),
         options: vec![option("file", file)],
         plugins: vec![csv],
     }
 }
 
-fn built_in_step(name: &str, kind: StepKind, previous: &str, next: &str) -> StepDraft {
-    StepDraft {
-        name: Text::new(name),
-        kind: Some(kind),
-        previous: Text::new(previous),
-        next: Text::new(next),
-        plugins: Vec::new(),
-        own: true,
+/// Loads and parses a page; with a file, also filters and writes its rows.
+fn built_in_steps(parser: StepKind, file: Option<PluginDef>) -> Vec<StepDraft> {
+    let mut kinds = vec![
+        ("seeder", StepKind::LocatorSeeder),
+        ("loader", StepKind::PageLoader),
+        ("parser", parser),
+    ];
+    if file.is_some() {
+        kinds.extend([("filter", StepKind::DataFilter), ("appender", StepKind::DataAppender)]);
     }
-}
-
-/// A chain that loads and parses a page, but writes no rows.
-fn short_steps(parser: StepKind) -> Vec<StepDraft> {
-    vec![
-        built_in_step("seeder", StepKind::LocatorSeeder, "start", "loader"),
-        built_in_step("loader", StepKind::PageLoader, "seeder", "parser"),
-        built_in_step("parser", parser, "loader", "end"),
-    ]
-}
-
-fn default_steps(parser: StepKind, file: PluginDef) -> Vec<StepDraft> {
-    let step = built_in_step;
-    let mut appender = step("appender", StepKind::DataAppender, "filter", "end");
-    appender.plugins.push(file);
-    vec![
-        step("seeder", StepKind::LocatorSeeder, "start", "loader"),
-        step("loader", StepKind::PageLoader, "seeder", "parser"),
-        step("parser", parser, "loader", "filter"),
-        step("filter", StepKind::DataFilter, "parser", "appender"),
-        appender,
-    ]
+    let mut steps: Vec<StepDraft> = Vec::new();
+    for (name, kind) in kinds {
+        let previous = steps.last().map_or_else(|| Text::new("start"), |step| step.name.clone());
+        if let Some(last) = steps.last_mut() {
+            last.next = Text::new(name);
+        }
+        let (name, next) = (Text::new(name), Text::new("end"));
+        let plugins = Vec::new();
+        steps.push(StepDraft { name, kind: Some(kind), previous, next, plugins, own: true });
+    }
+    if let Some(last) = steps.last_mut() {
+        last.plugins.extend(file);
+    }
+    steps
 }

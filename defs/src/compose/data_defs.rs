@@ -38,7 +38,7 @@ fn data_def(
         return def;
     };
     let classic = ["query", "items", "dims", "facts"];
-    let classic = fields.entries().iter().find(|entry| classic.contains(&entry.key.text.as_str()));
+    let classic = fields.entries_of(&classic).next();
     if RECORD_KEYS.iter().any(|key| fields.get(key).is_some()) {
         let record = records::record(&fields, findings);
         def.expect = records::expect(&fields, &record, findings);
@@ -137,7 +137,7 @@ fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item
         _ => &["selector", "linkGroup", "linkBreakOn"],
     };
     for key in idle {
-        if let Some(entry) = fields.entries().iter().find(|entry| entry.key.text == *key) {
+        if let Some(entry) = fields.entry(key) {
             let help = match *key {
                 "selector" => "the `selector` of the query selects the fact",
                 _ => "only `items` create links; move the entry there",

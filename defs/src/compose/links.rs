@@ -17,19 +17,11 @@ pub(super) fn follow(
     group: &Text,
     findings: &mut Findings<'_>,
 ) -> Vec<Follow> {
-    let Some(node) = keys.get("follow") else {
+    let Some((at, nodes)) = keys.one_or_many("follow") else {
         return Vec::new();
     };
-    let nodes = match &node.kind {
-        YamlKind::Sequence(nodes) => nodes.as_slice(),
-        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
-    };
     if nodes.is_empty() {
-        findings.error(
-            node.at,
-            "`follow` is empty",
-            "write a selector of links, or remove the key",
-        );
+        findings.error(at, "`follow` is empty", "write a selector of links, or remove the key");
     }
     nodes.iter().filter_map(|node| rule(node, group, findings)).collect()
 }
@@ -96,15 +88,11 @@ pub(super) fn urls(
     findings: &mut Findings<'_>,
 ) -> (Vec<Locator>, Vec<UrlSource>) {
     let (mut locators, mut sources) = (Vec::new(), Vec::new());
-    let Some(node) = keys.get("urls") else {
+    let Some((at, nodes)) = keys.one_or_many("urls") else {
         return (locators, sources);
     };
-    let nodes = match &node.kind {
-        YamlKind::Sequence(nodes) => nodes.as_slice(),
-        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
-    };
     if nodes.is_empty() {
-        findings.error(node.at, "`urls` is empty", "write at least one address");
+        findings.error(at, "`urls` is empty", "write at least one address");
     }
     for node in nodes {
         if matches!(node.kind, YamlKind::Mapping(_)) {
@@ -227,14 +215,10 @@ pub(super) fn sitemaps(
     group: &Text,
     findings: &mut Findings<'_>,
 ) -> Vec<(Text, Follow)> {
-    let Some(node) = keys.get("sitemap") else {
+    let Some((at, nodes)) = keys.one_or_many("sitemap") else {
         return Vec::new();
     };
-    let nodes = match &node.kind {
-        YamlKind::Sequence(nodes) => nodes.as_slice(),
-        YamlKind::Scalar(..) | YamlKind::Mapping(_) => std::slice::from_ref(node),
-    };
-    let group = Text { text: group.text.clone(), at: node.at };
+    let group = Text { text: group.text.clone(), at };
     let rule = Follow { group, scope: FollowScope::Any, ..Follow::default() };
     let sitemaps = nodes.iter().filter_map(|node| {
         if !matches!(node.kind, YamlKind::Mapping(_)) {

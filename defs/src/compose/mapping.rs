@@ -92,8 +92,25 @@ impl<'n> MappingReader<'n> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    fn entry(&self, key: &str) -> Option<&'n YamlEntry> {
+    /// The entry of a key, if present.
+    pub(super) fn entry(&self, key: &str) -> Option<&'n YamlEntry> {
         self.entries.iter().find(|entry| entry.key.text == key)
+    }
+
+    /// The entries of those of these keys that are present.
+    pub(super) fn entries_of(&self, keys: &[&str]) -> impl Iterator<Item = &'n YamlEntry> {
+        self.entries.iter().filter(move |entry| keys.contains(&entry.key.text.as_str()))
+    }
+
+    /// The values of a key that accepts one value or a list, with their position.
+    pub(super) fn one_or_many(&self, key: &str) -> Option<(Span, &'n [YamlNode])> {
+        let node = self.get(key)?;
+        match &node.kind {
+            YamlKind::Sequence(nodes) => Some((node.at, nodes)),
+            YamlKind::Scalar(..) | YamlKind::Mapping(_) => {
+                Some((node.at, std::slice::from_ref(node)))
+            }
+        }
     }
 
     /// The value of a required key.

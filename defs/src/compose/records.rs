@@ -56,7 +56,7 @@ pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> R
     }
     if keys.get("fields").is_none() && !keys.misspells(&["fields"]) {
         for key in ["block", "columns", "expect"] {
-            if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key) {
+            if let Some(entry) = keys.entry(key) {
                 findings.error(
                     entry.key.at,
                     format!("`{key}` has no effect without `fields`"),
@@ -230,19 +230,16 @@ fn plain(text: Text, inside: BlockContent, findings: &mut Findings<'_>) -> Optio
 
 /// Reports keys that search for elements on a JSON page.
 fn check_inside(keys: &MappingReader<'_>, inside: BlockContent, findings: &mut Findings<'_>) {
-    let idle: &[&str] = match inside {
-        // With JSON inside an element, a field can still search the page.
-        BlockContent::Html | BlockContent::Element => &[],
-        BlockContent::Page => &["selector", "xpath", "jsonld"],
-    };
-    for YamlEntry { key, .. } in keys.entries() {
-        if idle.contains(&key.text.as_str()) {
-            findings.error(
-                key.at,
-                format!("`{}` finds nothing on a page that is JSON", key.text),
-                "write `json: ...`; `$` is the block",
-            );
-        }
+    // With JSON inside an element, a field can still search the page.
+    if inside != BlockContent::Page {
+        return;
+    }
+    for YamlEntry { key, .. } in keys.entries_of(&["selector", "xpath", "jsonld"]) {
+        findings.error(
+            key.at,
+            format!("`{}` finds nothing on a page that is JSON", key.text),
+            "write `json: ...`; `$` is the block",
+        );
     }
 }
 
@@ -324,8 +321,7 @@ fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text>
 
 /// Reports keys that exclude each other.
 pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Findings<'_>) {
-    let mut entries =
-        keys.entries().iter().filter(|entry| names.contains(&entry.key.text.as_str()));
+    let mut entries = keys.entries_of(names);
     if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
         findings.error(
             second.key.at,
@@ -357,7 +353,7 @@ fn text_kind(keys: &MappingReader<'_>, queries: &[Query], findings: &mut Finding
     const KINDS: [(TextKind, &str); 3] =
         [(TextKind::Whole, "whole"), (TextKind::Own, "own"), (TextKind::Html, "html")];
     let kind = keys.text("text", findings);
-    let entry = keys.entries().iter().find(|entry| entry.key.text == "text");
+    let entry = keys.entry("text");
     let beside = ["json", "jsonld", "value"].into_iter().find(|key| keys.get(key).is_some());
     let attributes = !queries.is_empty() && queries.iter().all(|query| query.attribute.is_some());
     let idle = beside.map(|key| format!("`{key}`"));
@@ -422,7 +418,7 @@ fn field_type(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> FieldTyp
         ("out", name == FieldTypeName::Date, "date"),
     ];
     for (key, used, needed) in idle {
-        if let Some(entry) = keys.entries().iter().find(|entry| entry.key.text == key)
+        if let Some(entry) = keys.entry(key)
             && known
             && !used
         {

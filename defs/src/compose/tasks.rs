@@ -103,7 +103,7 @@ impl<'c> TaskReader<'c> {
             self.check_free(name, findings);
             let sources = ["urls", "locators", "sitemap"];
             let reported = locators::has_sources(&keys) || keys.misspells(&sources);
-            findings.without_pages.insert(name.text.clone(), reported);
+            findings.short_groups.insert(name.text.clone(), reported);
             if locators::has_sources(&keys) {
                 let group =
                     LocatorGroup { name: name.clone(), ..locators::sources(&keys, findings) };
@@ -133,7 +133,7 @@ impl<'c> TaskReader<'c> {
             return vec![self.task(keys, name, name, findings)];
         };
         let own = ["block", "fields", "columns", "expect", "dataDef", "output", "steps", "persist"];
-        for entry in keys.entries().iter().filter(|entry| own.contains(&entry.key.text.as_str())) {
+        for entry in keys.entries_of(&own) {
             findings.error(
                 entry.key.at,
                 format!("`{}` and `tasks` cannot be used together", entry.key.text),
@@ -290,8 +290,7 @@ impl<'c> TaskReader<'c> {
         group: &Text,
         findings: &mut Findings<'_>,
     ) -> TaskForm {
-        let inline =
-            keys.entries().iter().find(|entry| RECORD_KEYS.contains(&entry.key.text.as_str()));
+        let inline = keys.entries_of(&RECORD_KEYS).next();
         let named = keys.get("dataDef").is_some();
         if named || inline.is_none() && task.follow.is_empty() {
             let reported = keys.get("follow").is_some() || keys.misspells(&["fields", "follow"]);
@@ -408,8 +407,7 @@ fn links_only(name: Text) -> DataDef {
 
 /// Reports keys of a record together with `dataDef`.
 fn report_keys_beside_data_def(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
-    let record = |entry: &&YamlEntry| RECORD_KEYS.contains(&entry.key.text.as_str());
-    for YamlEntry { key, .. } in keys.entries().iter().filter(record) {
+    for YamlEntry { key, .. } in keys.entries_of(&RECORD_KEYS) {
         findings.error(
             key.at,
             format!("`{}` and `dataDef` cannot be used together", key.text),
