@@ -19,7 +19,7 @@ use crate::html::{Document, LocalName, NodeId, NodeKind};
 
 /// Compound selectors tried in one search. This many take some seconds.
 const STEPS_MAX: u64 = if cfg!(test) { 500_000 } else { 50_000_000 };
-/// Bytes a regex may read for the price of one step.
+/// Bytes of text searched by a regex that count as one step.
 const BYTES_PER_STEP: usize = 64;
 
 /// Whether something matches. The error is boxed to keep the common result small.

@@ -80,7 +80,7 @@ pub enum PatternError {
     },
 }
 
-/// Most repetitions of a letter. It limits the zeros that formatting adds.
+/// Maximum number of repetitions of a letter. It limits the zeros that formatting adds.
 const COUNT_MAX: usize = 64;
 
 /// A compiled pattern.

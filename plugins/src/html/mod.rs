@@ -6,7 +6,7 @@
 //! `parse` follows the HTML standard. The tokenizer (`tokens`, `raw`, `charref`) cuts the page into
 //! tokens. The rules of the current insertion mode (`outside_body`, `body`, `body_end`, `table`,
 //! `foreign`) put each token into `tree`, with the help of `stack` and `formatting`. `index` lists
-//! the elements for queries. `xml` parses pages that are XML.
+//! the elements for queries. `xml` and `xml_reader` parse pages that are XML.
 
 mod added_attributes;
 mod body;
@@ -38,9 +38,9 @@ use name::{NameId, name_of};
 /// Limits on the tree of one page.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLimits {
-    /// Most nodes of all kinds together.
+    /// Maximum number of nodes of all kinds.
     pub nodes_max: usize,
-    /// Most levels of nesting.
+    /// Maximum number of nesting levels.
     pub depth_max: usize,
     /// Parsing stops at this time with [`TreeError::TooSlow`]; `None` means no deadline.
     pub deadline: Option<Instant>,

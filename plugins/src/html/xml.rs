@@ -1,5 +1,5 @@
-//! Pages that are XML, such as feeds. Names keep their letters, a CDATA section is text, and every
-//! element ends where its end tag stands. What is not well-formed is read as far as it makes sense.
+//! Builds the tree of a page that is XML, such as a feed. Names keep their case, a CDATA section is
+//! text, and an element ends at its end tag. A page that is not well-formed still gives a tree.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::tree::{InsertPosition, Range32, TreeBuilder};
 use super::xml_reader::{XmlPart, XmlReader, resolved};
 use super::{AttributeEntry, Document, TreeError, TreeLimits};
 
-/// Parts of a page between two looks at the clock.
+/// Parts of a page between two checks of the deadline.
 const STEPS: usize = 4096;
 
 /// Parses a page that is XML.
@@ -40,12 +40,12 @@ pub(super) fn parse(xml: &str, limits: TreeLimits) -> Result<Document, TreeError
 
 struct XmlTreeBuilder<'p> {
     page: &'p str,
-    /// Texts that the page spells otherwise.
+    /// Texts that differ from the page, because their references are resolved.
     extra: String,
     tree: TreeBuilder,
     names: NameInterner,
     open: Vec<(u32, NameId)>,
-    /// How many open elements have a name.
+    /// Number of open elements by name, so that an end tag without a start tag costs no search.
     counts: HashMap<u32, usize>,
 }
 
@@ -97,7 +97,7 @@ impl XmlTreeBuilder<'_> {
         }
     }
 
-    /// A part of the page with its references resolved.
+    /// Resolves the references in a part of the page.
     fn resolve(&mut self, part: Range<usize>) -> Range32 {
         let Cow::Owned(text) = resolved(&self.page[part.clone()], false) else {
             return in_page(&part);
@@ -124,7 +124,7 @@ impl XmlTreeBuilder<'_> {
         }
     }
 
-    /// Ends the innermost element of that name and all in it.
+    /// Ends the innermost open element with this name and everything inside it.
     fn end(&mut self, name: &str) {
         let id = self.names.number(name);
         if self.counts.get(&id.raw()).is_none_or(|count| *count == 0) {
@@ -149,21 +149,21 @@ fn in_page(part: &Range<usize>) -> Range32 {
 mod tests {
     use super::*;
 
-    /// Element names with their own texts and attributes, as an outline.
+    /// The elements on one line: name, attributes, and the text in brackets.
     fn outline(xml: &str) -> String {
         let document = parse(xml, TreeLimits::default()).unwrap();
         let nodes = document.all().filter(|node| document.is_element(*node));
-        let told = nodes.map(|node| {
+        let elements = nodes.map(|node| {
             let attributes: Vec<String> =
                 document.attributes(node).map(|(key, value)| format!(" {key}={value}")).collect();
             let name = document.name(node).map_or("", |name| &**name);
             format!("{name}{}[{}]", attributes.concat(), document.text_content(node))
         });
-        told.collect::<Vec<_>>().join(" ")
+        elements.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn feeds() {
+    fn a_feed_keeps_its_names_and_texts() {
         let xml = "<?xml version='1.0'?><!DOCTYPE rss [<!ENTITY a 'b'>]>\n<rss><item>\
             <title><![CDATA[One & <b>two</b>]]></title><link>http://h/?a=1&amp;b=2</link>\
             <pubDate>x</pubDate><dc:creator a:b='c&quot;' d=\"e>f\"/><br>y</br></item></rss>\n";
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_read_all_the_same() {
+    fn input_that_is_not_well_formed_gives_a_tree() {
         for xml in [
             "",
             "<",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn limits() {
+    fn limits_refuse_a_page() {
         let deep = "<a>".repeat(6_000);
         assert_eq!(parse(&deep, TreeLimits::default()).err(), Some(TreeError::TooDeep(5_000)));
         let limits = TreeLimits { nodes_max: 10, ..TreeLimits::default() };

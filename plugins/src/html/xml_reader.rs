@@ -44,7 +44,7 @@ impl<'t> XmlReader<'t> {
         &self.text[self.at..]
     }
 
-    /// What stands between two marks, of which the first is next. Moves behind the second.
+    /// The range between two delimiters, of which the first comes next. Moves behind the second.
     fn between(&mut self, start: &str, end: &str) -> Range<usize> {
         let inside = self.at + start.len();
         let found = self.text[inside..].find(end);

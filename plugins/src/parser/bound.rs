@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::template::{TemplateSegment, TemplateVariable, VariableProperty, segments};
 use crate::data::AxisKind;
 
-/// Most texts that are inserted into inserted texts, for one template. Further variables stay as
-/// written. Without it, two values that name each other would grow forever.
+/// Maximum number of texts inserted into inserted texts, for one template. Further variables stay
+/// as written. Without it, two values that name each other would grow forever.
 const INSERTIONS_MAX: u32 = 64;
 
 /// Longest inserted text, in bytes, that is searched for variables. Also the longest text inserted

@@ -13,7 +13,7 @@ use super::plan::{AxisPlan, AxisSource, DataDefPlan, RowPlan};
 use super::{ParseError, Queries, Scripts, is_blank};
 use crate::data::{Axis, AxisKind, Data, Row};
 
-/// Most notes about one page; further ones repeat the same kind of problem.
+/// Maximum number of notes about one page; further ones repeat the same kind of problem.
 const NOTES_MAX: usize = 20;
 
 /// Where the data of a page belongs.
@@ -41,7 +41,7 @@ pub struct FactText {
 /// Limits on one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpandLimits {
-    /// Most rows of one page.
+    /// Maximum number of rows of one page.
     pub rows_max: usize,
     /// Expansion stops at this time with [`ParseError::OutOfTime`]; `None` means no deadline.
     pub deadline: Option<Instant>,
@@ -100,8 +100,8 @@ struct RowExpander<'w> {
     lookup: CellLookup<'w>,
     rows: Vec<Row>,
     notes: Vec<String>,
-    /// Passes that an open range ended without a row. They count towards `rows_max`, so that the
-    /// loop ends.
+    /// How often an open range ended before a row was complete. `rows_max` limits this number too,
+    /// so that the loop ends.
     passes_ended: usize,
 }
 

@@ -7,7 +7,7 @@ use super::lexer::{PositionedToken, XPathToken, tokens};
 use super::location::is_node_type;
 use super::simplify;
 
-/// Most levels of nesting. Parsing and evaluating recurse that deep, and threads have small stacks.
+/// Maximum number of nesting levels. Parsing and evaluating recurse that deep, and threads have small stacks.
 const NESTING_MAX: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Expression, XPathError> {
