@@ -18,7 +18,7 @@ const POINTS: [&str; 12] = [
     "job.finish.before",
     "append.write.after",
     "append.ack.after",
-    "append.rename.after",
+    "append.finish.after",
     "run.close.before",
 ];
 

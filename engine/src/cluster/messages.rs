@@ -13,7 +13,7 @@ use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
 use crate::store::{Answer, Question};
 
 /// Version of requests, answers and log entries.
-pub(crate) const VERSION: u16 = 4;
+pub(crate) const VERSION: u16 = 5;
 
 openraft::declare_raft_types!(
     /// The types of our log.

@@ -378,7 +378,7 @@ impl Store for ClusterStore {
         if let (Command::Ack { appender, position }, Some(voter)) =
             (&command, &self.handle.hub.voter)
         {
-            let (appender, position) = (*appender, *position);
+            let (appender, position) = (*appender, position.clone());
             return self.handle.wait_for(|respond| {
                 drop(voter.machine.requests.send(ReplicaRequest::Ack {
                     appender,

@@ -383,14 +383,15 @@ pub struct OutputBlock {
 }
 
 /// How far an appender has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Last block written.
+    /// The last block written; 0 before the first.
     pub seq: u64,
-    /// Length of the file then.
-    pub length: u64,
-    /// Hash of the file's last bytes then.
-    pub tail: u64,
+    /// Bytes of all blocks written.
+    pub bytes: u64,
+    /// The appender's own mark. The ledger keeps it and never reads it.
+    #[serde(with = "serde_bytes")]
+    pub mark: Vec<u8>,
 }
 
 /// Figures that add up to the report.

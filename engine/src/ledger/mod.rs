@@ -112,7 +112,7 @@ impl Run {
     /// Bytes committed that the appender furthest behind has not written.
     pub fn lag_bytes(&self, positions: &[Position]) -> u64 {
         let behind = self.output_bytes.iter().zip(positions);
-        behind.map(|(all, written)| all.saturating_sub(written.length)).max().unwrap_or(0)
+        behind.map(|(all, written)| all.saturating_sub(written.bytes)).max().unwrap_or(0)
     }
 }
 

@@ -304,7 +304,7 @@ async fn check_columns(store: &Arc<dyn Store>, own: &Plan) -> Result<(), RunErro
         return Ok(());
     };
     let changed = own.appenders.iter().find(|new| {
-        let known = old.appenders.iter().find(|known| known.file.file == new.file.file);
+        let known = old.appenders.iter().find(|known| known.target.name() == new.target.name());
         known.is_none_or(|known| known.header != new.header)
     });
     match changed {
@@ -312,7 +312,7 @@ async fn check_columns(store: &Arc<dyn Store>, own: &Plan) -> Result<(), RunErro
         Some(spec) => Err(RunError::OtherRun(format!(
             "`{}` has other columns than in the run whose failed jobs are to be tried again; undo \
              that, or begin anew with `spoonbill run`",
-            spec.file.file.display()
+            spec.target.name()
         ))),
     }
 }

@@ -1,302 +1,233 @@
-//! The appender mediator: a thread for each appender, fed from committed output only, ended by an
-//! end-of-stream mark.
+//! The appender mediator: one writer thread for each appender. A writer reads committed output only,
+//! appends it, and then stores its position in the ledger: a crash in between appends the same blocks
+//! again. It ends at the last block of the run.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvError, Sender, bounded, select};
-use spoonbill_plugins::appender::{FileAppender, Mark};
+use spoonbill_plugins::appender::{Appender, AppenderMark, OpenedAt, RunOutput};
 use tokio::sync::watch;
 
+use crate::config::{Durability, OutputOrder};
 use crate::failpoint;
-use crate::ledger::{Command, OutputBlock, Position};
+use crate::ledger::{Command, OutputBlock, Position, Run};
+use crate::plan::prepare::{AppenderSpec, Plan};
 use crate::store::{Answer, Question, Store, StoreError};
+use crate::threads::ignore::ignore_closed;
 
-/// Output is looked at so often at most: rows travel in company.
-const BREATH: Duration = Duration::from_millis(50);
-/// A position is made durable so often at most, but for the end.
-const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Output read at once.
+/// Shortest pause between two reads of committed output, so that rows are written in batches.
+const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Longest time for which appended rows are not durable.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+/// Output of one read.
 const READ_BYTES: usize = 4 << 20;
+/// A writer without unsynced rows wakes this often, although nothing asks it to.
+const IDLE_WAKE: Duration = Duration::from_hours(1);
 
-/// Folders above a file that a run may have made: two of its own, the output's, and where that lies.
-const FOLDERS: usize = 4;
-
-/// How appenders are brought to their end.
+/// What a writer is told about the end of the run.
 #[derive(Debug, Clone, Copy)]
-enum Word {
-    /// Read no more until it is known how far.
+enum WriterMessage {
+    /// Read no more until `End` says how far.
     Hold,
-    /// The end-of-stream mark: that is the last of what was committed.
+    /// This is the last block.
     End(u64),
 }
 
-/// One appender's end.
+/// How one appender ended.
 #[derive(Debug)]
-pub(crate) struct Appended {
-    /// The file.
-    pub path: PathBuf,
-    /// Why not everything is in it; the rows stay in the store.
+pub(crate) struct AppendResult {
+    /// The target.
+    pub target: String,
+    /// Why rows are missing from the target. The store keeps them.
     pub error: Option<String>,
 }
 
-/// What one appender needs.
-#[derive(Debug, Clone)]
+/// What one writer works with.
 pub(crate) struct AppendOrder {
-    /// Its number.
+    /// The number of the appender.
     pub number: u32,
-    /// Its file.
-    pub path: PathBuf,
-    /// What the file begins with.
-    pub header: Vec<u8>,
-    /// How far it had come.
+    /// The name of the target in messages.
+    pub target: String,
+    /// Writes to the target.
+    pub appender: Box<dyn Appender>,
+    /// Where an earlier process stopped.
     pub position: Position,
     /// Whether rows are sorted at the end instead of written as they come.
-    pub canonical: bool,
-    /// Whether a position vouches for the disk.
-    pub durable: bool,
+    pub is_canonical: bool,
 }
 
-/// Appenders at work.
+/// The orders for all appenders of a run.
+pub(crate) fn orders(plan: &Plan, run: &Run, folder: &str) -> Vec<AppendOrder> {
+    let is_canonical = plan.config.output.order == OutputOrder::Canonical;
+    let output = RunOutput {
+        dir: &plan.config.output.dir,
+        folder,
+        is_whole: is_canonical,
+        is_durable: plan.config.store.durability == Durability::Strict,
+    };
+    let order = |(number, (spec, position)): (u32, (&AppenderSpec, &Position))| AppendOrder {
+        number,
+        target: spec.target.name_in(output),
+        appender: spec.target.appender(output, &spec.header),
+        position: position.clone(),
+        is_canonical,
+    };
+    (0..).zip(plan.appenders.iter().zip(&run.positions)).map(order).collect()
+}
+
+/// The running writers.
 #[derive(Debug)]
 pub(crate) struct AppenderMediator {
-    broken: watch::Receiver<bool>,
-    threads: Vec<(Sender<Word>, JoinHandle<Appended>)>,
+    failed: watch::Receiver<bool>,
+    writers: Vec<(Sender<WriterMessage>, JoinHandle<AppendResult>)>,
 }
 
 impl AppenderMediator {
     /// Starts a thread for each appender.
     pub(crate) fn start(store: &Arc<dyn Store>, orders: Vec<AppendOrder>) -> io::Result<Self> {
-        let mut threads = Vec::new();
-        let (breaks, broken) = watch::channel(false);
+        let mut writers = Vec::new();
+        let (fails, failed) = watch::channel(false);
         for order in orders {
-            // Handed over, not left: whoever has said `Hold` knows that it was heard.
-            let (end, ended) = bounded(0);
-            let pen = Pen {
+            // Without a buffer, a sent message is a received message.
+            let (send, messages) = bounded(0);
+            let (new_output, fails) = (store.output_bell(), fails.clone());
+            let writer = Writer {
                 store: Arc::clone(store),
-                position: order.position,
                 order,
-                file: None,
                 synced: Instant::now(),
-                unsynced: false,
+                has_unsynced: false,
             };
-            let bell = store.output_bell();
-            let name = format!("append-{}", pen.order.number);
-            let breaks = breaks.clone();
+            let name = format!("append-{}", writer.order.number);
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                let appended = pen.write(&bell, &ended);
-                if appended.error.is_some() {
-                    breaks.send_replace(true);
+                let result = writer.write(&new_output, &messages);
+                if result.error.is_some() {
+                    fails.send_replace(true);
                 }
-                appended
+                result
             })?;
-            threads.push((end, thread));
+            writers.push((send, thread));
         }
-        Ok(Self { broken, threads })
+        Ok(Self { failed, writers })
     }
 
-    /// Whether an appender has given up: its rows will not be written in this run.
+    /// Whether a writer has given up, so that its rows are not written in this run.
     pub(crate) fn broken(&self) -> watch::Receiver<bool> {
-        self.broken.clone()
+        self.failed.clone()
     }
 
-    /// Asks for the last of what is to be written while nobody writes, so that what is told of the run
-    /// is what the files hold, whatever others commit meanwhile; and waits until it is written.
-    pub(crate) fn close(self, last: impl FnOnce() -> u64) -> Vec<Appended> {
-        for (word, _) in &self.threads {
-            // A thread that has given up listens no more; its report says why.
-            let _gone = word.send(Word::Hold).is_err();
+    /// Ends the writers and waits for them. `last` reads the last block to write while all writers hold,
+    /// so that the report describes what the targets contain.
+    pub(crate) fn close(self, last: impl FnOnce() -> u64) -> Vec<AppendResult> {
+        // A writer that has given up receives nothing; its result says why.
+        for (send, _) in &self.writers {
+            ignore_closed(send.send(WriterMessage::Hold));
         }
         let last = last();
-        for (word, _) in &self.threads {
-            let _gone = word.send(Word::End(last)).is_err();
+        for (send, _) in &self.writers {
+            ignore_closed(send.send(WriterMessage::End(last)));
         }
-        self.threads.into_iter().filter_map(|(_, thread)| thread.join().ok()).collect()
+        self.writers.into_iter().filter_map(|(_, thread)| thread.join().ok()).collect()
     }
 }
 
-struct Pen {
+struct Writer {
     store: Arc<dyn Store>,
     order: AppendOrder,
-    position: Position,
-    file: Option<FileAppender>,
     synced: Instant,
-    unsynced: bool,
+    has_unsynced: bool,
 }
 
-/// Why an appender stopped.
-enum Broken {
-    File(io::Error),
+/// Why a writer gave up.
+enum WriteError {
+    Target(io::Error),
     Store(StoreError),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for WriteError {
     fn from(error: io::Error) -> Self {
-        Self::File(error)
+        Self::Target(error)
     }
 }
 
-impl From<StoreError> for Broken {
+impl From<StoreError> for WriteError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Pen {
-    fn write(mut self, bell: &Receiver<()>, ended: &Receiver<Word>) -> Appended {
-        let result = if self.order.canonical {
-            // Nothing to do before the end; a bell that nobody answers holds one ring only.
-            let last = last_of(ended, ended.recv());
-            self.write_sorted(last)
+impl Writer {
+    fn write(
+        mut self,
+        new_output: &Receiver<()>,
+        messages: &Receiver<WriterMessage>,
+    ) -> AppendResult {
+        let result = if self.order.is_canonical {
+            self.write_sorted(await_last(messages, messages.recv()))
         } else {
-            self.write_as_it_comes(bell, ended)
+            self.write_as_it_comes(new_output, messages)
         };
-        let result = result.and_then(|()| {
-            let durable = self.order.durable;
-            if durable { Ok(sync_folders(&self.order.path)?) } else { Ok(()) }
-        });
-        let error = result.err().map(|broken| match broken {
-            Broken::File(error) => {
-                self.cut_back();
-                format!("`{}` could not be written: {error}", self.order.path.display())
+        let error = result.err().map(|error| match error {
+            WriteError::Target(error) => {
+                let kept = self.kept_mark();
+                if let Err(error) = self.order.appender.abandon(kept.as_ref()) {
+                    tracing::debug!(%error, "the unfinished target stays as it is");
+                }
+                format!("`{}` could not be written: {error}", self.order.target)
             }
-            Broken::Store(error) => error.to_string(),
+            WriteError::Store(error) => error.to_string(),
         });
-        Appended { path: self.order.path, error }
+        AppendResult { target: self.order.target, error }
+    }
+
+    /// The mark that the ledger has, if rows were written before.
+    fn kept_mark(&self) -> Option<AppenderMark> {
+        let Position { seq, mark, .. } = &self.order.position;
+        (*seq > 0).then(|| AppenderMark(mark.clone()))
     }
 
     fn write_as_it_comes(
         &mut self,
-        bell: &Receiver<()>,
-        ended: &Receiver<Word>,
-    ) -> Result<(), Broken> {
-        self.file = Some(self.open()?);
+        new_output: &Receiver<()>,
+        messages: &Receiver<WriterMessage>,
+    ) -> Result<(), WriteError> {
+        let mark = self.kept_mark();
+        self.open(mark.as_ref())?;
         let last = loop {
-            self.catch_up(u64::MAX)?;
-            let wake = if self.unsynced { SYNC_EVERY } else { Duration::from_hours(1) };
+            self.append_committed(u64::MAX)?;
+            let wake = if self.has_unsynced { SYNC_INTERVAL } else { IDLE_WAKE };
             select! {
-                recv(ended) -> word => break last_of(ended, word),
-                recv(bell) -> _ => if let Ok(word) = ended.recv_timeout(BREATH) {
-                    break last_of(ended, Ok(word));
-                },
+                recv(messages) -> message => break await_last(messages, message),
+                recv(new_output) -> _ => {
+                    if let Ok(message) = messages.recv_timeout(OUTPUT_POLL_INTERVAL) {
+                        break await_last(messages, Ok(message));
+                    }
+                }
                 default(wake) => {}
             }
-            if self.unsynced && self.synced.elapsed() >= SYNC_EVERY {
+            if self.has_unsynced && self.synced.elapsed() >= SYNC_INTERVAL {
+                self.sync()?;
                 self.acknowledge()?;
             }
         };
-        self.catch_up(last)?;
-        self.acknowledge()?;
-        if self.is_in_place() {
-            return Ok(());
+        self.append_committed(last)?;
+        self.sync()?;
+        if !self.order.appender.is_intact() {
+            let target = &self.order.target;
+            tracing::warn!(%target, "the output was removed or changed meanwhile; writing it again");
+            self.open(None)?;
+            self.append_committed(last)?;
+            self.sync()?;
         }
-        let path = self.order.path.display();
-        tracing::warn!(%path, "output file was removed or changed meanwhile, writing it again");
-        self.position = Position::default();
-        self.file = Some(create(&self.order.path, &self.order.header)?);
-        self.catch_up(last)?;
-        self.acknowledge()
+        self.finish()
     }
 
-    /// Whether what was written is what now goes by the file's name: nobody keeps others from
-    /// removing it, and writing to a removed file goes well.
-    fn is_in_place(&self) -> bool {
-        match std::fs::metadata(&self.order.path) {
-            Ok(data) => !data.is_file() || data.len() == self.position.length,
-            Err(_) => false,
-        }
-    }
-
-    /// The file at its stored position, or anew when it is not the one that was left.
-    fn open(&mut self) -> Result<FileAppender, Broken> {
-        let mark = Mark { length: self.position.length, tail: self.position.tail };
-        if self.position.seq > 0 {
-            if let Some(file) = FileAppender::resume(&self.order.path, mark)? {
-                return Ok(file);
-            }
-            let path = self.order.path.display();
-            tracing::warn!(%path, "output file is missing or changed, writing it again");
-        }
-        self.position = Position::default();
-        create(&self.order.path, &self.order.header)
-    }
-
-    /// Leaves whole rows alone in a file that could not be written to its end; the ledger has the
-    /// rest.
-    fn cut_back(&mut self) {
-        // What is still buffered goes to the file now or never.
-        drop(self.file.take());
-        let cut = if self.order.canonical {
-            std::fs::remove_file(part_of(&self.order.path))
-        } else {
-            let file = std::fs::File::options().write(true).open(&self.order.path);
-            file.and_then(|file| file.set_len(self.position.length))
-        };
-        if let Err(error) = cut {
-            tracing::debug!(%error, "the unfinished file stays as it is");
-        }
-    }
-
-    /// Writes what is committed, up to a last block.
-    fn catch_up(&mut self, last: u64) -> Result<(), Broken> {
-        loop {
-            let mut blocks = self.read(Question::Output {
-                appender: self.order.number,
-                after: self.position.seq,
-                bytes_max: READ_BYTES,
-            })?;
-            blocks.retain(|output| output.seq <= last);
-            let Some(newest) = blocks.last() else {
-                // Whoever follows the file sees rows as soon as they are committed.
-                return self.file.as_mut().map_or(Ok(()), |file| Ok(file.flush()?));
-            };
-            failpoint::pass("append.write.before");
-            self.position.seq = newest.seq;
-            for output in &blocks {
-                if let Some(file) = &mut self.file {
-                    file.append(&output.block.bytes)?;
-                }
-            }
-            failpoint::pass("append.write.after");
-            self.unsynced = true;
-            if self.synced.elapsed() >= SYNC_EVERY {
-                self.acknowledge()?;
-            }
-        }
-    }
-
-    fn read(&self, question: Question) -> Result<Vec<OutputBlock>, StoreError> {
-        match self.store.ask_blocking(question)? {
-            Answer::Output(blocks) => Ok(blocks),
-            other => Err(StoreError::Failed(format!("output was asked for, not {other:?}"))),
-        }
-    }
-
-    /// File first, position second: a crash between the two writes the same bytes again.
-    fn acknowledge(&mut self) -> Result<(), Broken> {
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
-        failpoint::pass("append.sync.before");
-        let mark = file.sync(self.order.durable)?;
-        failpoint::pass("append.sync.after");
-        (self.position.length, self.position.tail) = (mark.length, mark.tail);
-        let ack = Command::Ack { appender: self.order.number, position: self.position };
-        self.store.submit_blocking(ack)?;
-        failpoint::pass("append.ack.after");
-        (self.synced, self.unsynced) = (Instant::now(), false);
-        Ok(())
-    }
-
-    /// Writes everything up to a last block in canonical order beside the file, then puts it in its
-    /// place.
-    fn write_sorted(&mut self, last: u64) -> Result<(), Broken> {
-        let part = part_of(&self.order.path);
-        let mut file = create(&part, &self.order.header)?;
-        let (mut count, mut seq) = (0, 0);
+    /// Writes all blocks up to `last` in canonical order.
+    fn write_sorted(&mut self, last: u64) -> Result<(), WriteError> {
+        self.open(None)?;
+        let (mut count, mut newest) = (0, 0);
         loop {
             let blocks = self.read(Question::CanonicalOutput {
                 appender: self.order.number,
@@ -307,57 +238,102 @@ impl Pen {
             if blocks.is_empty() {
                 break;
             }
-            failpoint::pass("append.write.before");
             count += blocks.len() as u64;
-            for output in &blocks {
-                seq = seq.max(output.seq);
-                file.append(&output.block.bytes)?;
+            newest = blocks.iter().map(|output| output.seq).fold(newest, u64::max);
+            self.append(&blocks)?;
+        }
+        self.order.position.seq = newest;
+        self.sync()?;
+        self.finish()
+    }
+
+    /// Opens the target at a mark, or without rows if there is none or if the target has changed.
+    fn open(&mut self, mark: Option<&AppenderMark>) -> Result<(), WriteError> {
+        failpoint::pass("append.create.before");
+        let opened = self.order.appender.open(mark)?;
+        failpoint::pass("append.create.after");
+        if opened == OpenedAt::Start {
+            if mark.is_some() {
+                let target = &self.order.target;
+                tracing::warn!(%target, "the output is missing or changed; writing it again");
             }
-            failpoint::pass("append.write.after");
+            self.order.position = Position::default();
         }
-        self.position.seq = seq;
-        self.file = Some(file);
-        if let Some(file) = &mut self.file {
-            file.sync(self.order.durable)?;
+        Ok(())
+    }
+
+    /// Appends committed blocks after the position, up to `last`.
+    fn append_committed(&mut self, last: u64) -> Result<(), WriteError> {
+        loop {
+            let mut blocks = self.read(Question::Output {
+                appender: self.order.number,
+                after: self.order.position.seq,
+                bytes_max: READ_BYTES,
+            })?;
+            blocks.retain(|output| output.seq <= last);
+            let Some(newest) = blocks.last() else {
+                return Ok(self.order.appender.flush()?);
+            };
+            self.order.position.seq = newest.seq;
+            self.append(&blocks)?;
+            if self.synced.elapsed() >= SYNC_INTERVAL {
+                self.sync()?;
+                self.acknowledge()?;
+            }
         }
-        failpoint::pass("append.rename.before");
-        std::fs::rename(&part, &self.order.path)?;
-        failpoint::pass("append.rename.after");
-        self.acknowledge()
+    }
+
+    fn append(&mut self, blocks: &[OutputBlock]) -> io::Result<()> {
+        failpoint::pass("append.write.before");
+        for OutputBlock { block, .. } in blocks {
+            self.order.appender.append(&block.bytes)?;
+            self.order.position.bytes += block.bytes.len() as u64;
+        }
+        failpoint::pass("append.write.after");
+        self.has_unsynced = true;
+        Ok(())
+    }
+
+    fn read(&self, question: Question) -> Result<Vec<OutputBlock>, StoreError> {
+        match self.store.ask_blocking(question)? {
+            Answer::Output(blocks) => Ok(blocks),
+            other => Err(StoreError::Failed(format!("output was requested, not {other:?}"))),
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        failpoint::pass("append.sync.before");
+        self.order.position.mark = self.order.appender.sync()?.0;
+        failpoint::pass("append.sync.after");
+        (self.synced, self.has_unsynced) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Completes the target, then stores the position.
+    fn finish(&mut self) -> Result<(), WriteError> {
+        failpoint::pass("append.finish.before");
+        self.order.appender.finish()?;
+        failpoint::pass("append.finish.after");
+        Ok(self.acknowledge()?)
+    }
+
+    /// Stores the position of the last `sync` in the ledger.
+    fn acknowledge(&mut self) -> Result<(), StoreError> {
+        let position = self.order.position.clone();
+        self.store.submit_blocking(Command::Ack { appender: self.order.number, position })?;
+        failpoint::pass("append.ack.after");
+        Ok(())
     }
 }
 
-/// How far is to be written; waits until that is known. Who says nothing and goes wants everything.
-fn last_of(ended: &Receiver<Word>, word: Result<Word, RecvError>) -> u64 {
-    match word {
-        Ok(Word::Hold) => last_of(ended, ended.recv()),
-        Ok(Word::End(last)) => last,
+/// Waits for the last block to write. A dropped sender means all blocks.
+fn await_last(
+    messages: &Receiver<WriterMessage>,
+    message: Result<WriterMessage, RecvError>,
+) -> u64 {
+    match message {
+        Ok(WriterMessage::Hold) => await_last(messages, messages.recv()),
+        Ok(WriterMessage::End(last)) => last,
         Err(RecvError) => u64::MAX,
     }
-}
-
-fn create(path: &Path, header: &[u8]) -> Result<FileAppender, Broken> {
-    failpoint::pass("append.create.before");
-    let file = FileAppender::create_with(path, header)?;
-    failpoint::pass("append.create.after");
-    Ok(file)
-}
-
-/// The names of a file and of its folders are as lasting as its bytes: a run that is closed has its
-/// files after a power cut too.
-fn sync_folders(path: &Path) -> io::Result<()> {
-    for folder in path.ancestors().skip(1).take(FOLDERS) {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        // What may not be opened was not made by us.
-        if let Ok(folder) = std::fs::File::open(folder) {
-            folder.sync_all()?;
-        }
-    }
-    Ok(())
-}
-
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".part");
-    path.with_file_name(name)
 }

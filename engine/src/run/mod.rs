@@ -36,7 +36,7 @@ use crate::pages::{Documents, FILE as PAGES_FILE};
 use crate::plan::load::Definitions;
 use crate::plan::prepare::Plan;
 use crate::run::agree::{Before, agree, current, left_behind};
-use crate::run::append::{AppendOrder, Appended, AppenderMediator};
+use crate::run::append::{AppendResult, AppenderMediator, orders};
 use crate::run::jobs::{Bounds, JobMediator, Share, Wires};
 use crate::run::monitor::Monitor;
 use crate::run::pace::Pace;
@@ -263,7 +263,8 @@ pub(crate) async fn run(
         }
         let own = folder == run.plan.folder && !node.place.alone;
         mark = own.then(|| folder::mark_of(&plan.config.output.dir, &folder));
-        start_appenders(store, &plan, &run, &folder)?
+        AppenderMediator::start(store, orders(&plan, &run, &folder))
+            .map_err(|error| no_thread(&error))?
     } else {
         AppenderMediator::start(store, Vec::new()).map_err(|error| no_thread(&error))?
     };
@@ -370,25 +371,6 @@ fn no_thread(error: &std::io::Error) -> RunError {
     RunError::Internal(format!("no thread for an appender: {error}"))
 }
 
-fn start_appenders(
-    store: &Arc<dyn Store>,
-    plan: &Plan,
-    run: &Run,
-    folder: &str,
-) -> Result<AppenderMediator, RunError> {
-    let output = &plan.config.output;
-    let orders = plan.appenders.iter().zip(&run.positions).zip(0..);
-    let orders = orders.map(|((spec, position), number)| AppendOrder {
-        number,
-        path: spec.file.path(&output.dir, folder),
-        header: spec.header.clone(),
-        position: *position,
-        canonical: output.order == OutputOrder::Canonical,
-        durable: plan.config.store.durability == Durability::Strict,
-    });
-    AppenderMediator::start(store, orders.collect()).map_err(|error| no_thread(&error))
-}
-
 fn open_documents(
     config: &Config,
     replay: Option<&Replaying>,
@@ -493,7 +475,7 @@ async fn close_appenders(
     store: &Arc<dyn Store>,
     appenders: AppenderMediator,
     number: u64,
-) -> Result<(Vec<Appended>, Run), RunError> {
+) -> Result<(Vec<AppendResult>, Run), RunError> {
     let flushed = store.ask(Question::Flush).await;
     let asked = Arc::clone(store);
     let close = move || {
@@ -517,7 +499,7 @@ async fn close_appenders(
         // A node that had no session for a while; the output it wrote from has gone.
         for end in &mut appended {
             end.error.get_or_insert_with(|| {
-                format!("`{}` is not complete: another run has begun", end.path.display())
+                format!("`{}` is not complete: another run has begun", end.target)
             });
         }
     }
@@ -529,7 +511,7 @@ async fn report(
     over: bool,
     start: jiff::Timestamp,
     run: Run,
-    appended: Vec<Appended>,
+    appended: Vec<AppendResult>,
 ) -> Result<Report, RunError> {
     let failed = Question::Failed { after: None, limit: FAILURES_SHOWN };
     let failures = match node.store.ask(failed).await? {
@@ -581,7 +563,7 @@ async fn report(
         replay: None,
         outputs: appended
             .into_iter()
-            .map(|end| Output { path: end.path.display().to_string(), error: end.error })
+            .map(|end| Output { path: end.target, error: end.error })
             .collect(),
         peak_memory_bytes: peak_memory(),
         node: node.place.seat.0,

@@ -19,7 +19,7 @@ use crate::ledger::{
 };
 
 /// Format of the file; any other is refused.
-pub(crate) const FORMAT: i64 = 8;
+pub(crate) const FORMAT: i64 = 9;
 
 const SCHEMA: &str = "
 CREATE TABLE core (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL);

@@ -269,7 +269,8 @@ impl<S: Subject> Pair<S> {
                 Command::Return { session, jobs }
             }
             38 => {
-                let position = Position { seq: number, length: number * 9, tail: number };
+                let position =
+                    Position { seq: number, bytes: number * 9, mark: vec![number as u8; 3] };
                 Command::Ack { appender: (number % 3) as u32, position }
             }
             _ => Command::Close { session },

@@ -1,38 +1,39 @@
-//! Appends to one file, and goes on after a crash exactly where its mark says.
+//! Appends to one file. The mark of a file is its length and a hash of its last bytes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use spoonbill_defs::PluginDef;
 
-use super::Mark;
+use super::{Appender, AppenderMark, OpenedAt, OutputTarget, RunOutput};
 use crate::options::{OptionProblem, advice};
 
-/// Bytes at the end of the file that a mark vouches for.
+pub(super) const CLASSES: [&str; 2] = ["file", "org.codetab.scoopi.plugin.appender.FileAppender"];
+
+/// How many of the last bytes the hash of a mark covers.
 const TAIL: u64 = 4096;
 
-/// Whether a class string or alias names the file appender.
-pub fn is_file_appender(class: &str) -> bool {
-    let class = class.strip_prefix("org.codetab.scoopi.").unwrap_or(class);
-    matches!(class, "plugin.appender.FileAppender" | "file")
-}
+/// How many folders above a file a run may have created: two in the definition's path, the run's own,
+/// and the output directory.
+const FOLDERS: usize = 4;
 
-/// Properties of a file appender.
+/// A file as a definition names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileOptions {
-    /// Path as defined, relative to the run's folder unless absolute.
-    pub file: PathBuf,
+pub(super) struct FileTarget {
+    /// The path as written, relative to the run's folder unless absolute.
+    file: PathBuf,
 }
 
-impl FileOptions {
+impl FileTarget {
     /// Reads the properties of a plugin definition.
-    pub fn from_def(def: &PluginDef) -> Result<Self, Vec<OptionProblem>> {
+    pub(super) fn from_def(def: &PluginDef) -> Result<Arc<dyn OutputTarget>, Vec<OptionProblem>> {
         const KNOWN: [&str; 2] = ["file", "queueSize"];
         let mut problems = Vec::new();
         for (key, _) in &def.options {
             if !KNOWN.contains(&key.as_str()) {
-                let message = format!("a file appender knows no property `{}`", key.text);
+                let message = format!("a file appender has no property `{}`", key.text);
                 let help = advice(&key.text, &KNOWN);
                 problems.push(OptionProblem::new(key.at, message).with_help(help));
             }
@@ -41,18 +42,21 @@ impl FileOptions {
         if let Some(size) = def.option("queueSize")
             && size.text.trim().parse::<u32>().map_or(true, |size| size == 0)
         {
-            let message = format!("`queueSize` is a whole number above 0, not `{}`", size.text);
+            let message =
+                format!("`queueSize` must be a whole number above 0, not `{}`", size.text);
             problems.push(OptionProblem::new(size.at, message));
         }
         if let Some(file) = file
             && Path::new(file.text.trim()).components().any(|part| part == Component::ParentDir)
         {
-            let problem = OptionProblem::new(file.at, "`file` must not climb out with `..`");
+            let problem = OptionProblem::new(file.at, "`file` must not contain `..`");
             problems
                 .push(problem.with_help("name a file below the output directory, or a full path"));
         }
         match file {
-            Some(file) if problems.is_empty() => Ok(Self { file: PathBuf::from(file.text.trim()) }),
+            Some(file) if problems.is_empty() => {
+                Ok(Arc::new(Self { file: PathBuf::from(file.text.trim()) }))
+            }
             Some(_) => Err(problems),
             None => {
                 let message = format!("file appender `{}` has no `file`", def.name.text);
@@ -63,9 +67,9 @@ impl FileOptions {
         }
     }
 
-    /// Where the file of one run lies: `<output>/<folder>/<file>`. A leading `output/` of the
-    /// definition stands for the output directory itself; an absolute path keeps its directory.
-    pub fn path(&self, output: &Path, folder: &str) -> PathBuf {
+    /// The file of one run: `<output>/<folder>/<file>`. A leading `output/` in the definition stands
+    /// for the output directory; an absolute path keeps its directory.
+    fn path(&self, output: &Path, folder: &str) -> PathBuf {
         if self.file.is_absolute() {
             let parent = self.file.parent().unwrap_or(Path::new("/"));
             return parent.join(folder).join(self.file.file_name().unwrap_or_default());
@@ -75,36 +79,83 @@ impl FileOptions {
     }
 }
 
-/// A file being appended to.
-#[derive(Debug)]
-pub struct FileAppender {
+impl OutputTarget for FileTarget {
+    fn name(&self) -> String {
+        self.file.display().to_string()
+    }
+
+    fn name_in(&self, run: RunOutput<'_>) -> String {
+        self.path(run.dir, run.folder).display().to_string()
+    }
+
+    fn appender(&self, run: RunOutput<'_>, header: &[u8]) -> Box<dyn Appender> {
+        let path = self.path(run.dir, run.folder);
+        let written = if run.is_whole { part_of(&path) } else { path.clone() };
+        let header = header.to_vec();
+        Box::new(FileAppender { path, written, header, is_durable: run.is_durable, open: None })
+    }
+}
+
+/// The file beside `path` that is written until it is complete.
+fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    path.with_file_name(name)
+}
+
+struct FileAppender {
+    path: PathBuf,
+    /// The file that is written: `path`, or the one that becomes `path` when it is complete.
+    written: PathBuf,
+    header: Vec<u8>,
+    is_durable: bool,
+    open: Option<OpenFile>,
+}
+
+struct OpenFile {
     writer: BufWriter<File>,
     length: u64,
     /// The last bytes written, at most [`TAIL`].
     tail: Vec<u8>,
+    /// The length at the last `sync`.
+    synced: u64,
+}
+
+/// The content of a mark.
+struct FileMark {
+    length: u64,
+    tail_hash: u64,
+}
+
+impl FileMark {
+    fn encode(&self) -> AppenderMark {
+        AppenderMark([self.length.to_le_bytes(), self.tail_hash.to_le_bytes()].concat())
+    }
+
+    fn decode(mark: &AppenderMark) -> Option<Self> {
+        let (length, tail_hash) = mark.0.split_first_chunk()?;
+        let tail_hash = u64::from_le_bytes(tail_hash.try_into().ok()?);
+        Some(Self { length: u64::from_le_bytes(*length), tail_hash })
+    }
 }
 
 impl FileAppender {
-    /// Starts an empty file, with its directories.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        if let Some(parent) = path.parent() {
+    fn create(&self) -> io::Result<OpenFile> {
+        if let Some(parent) = self.written.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Self { writer: BufWriter::new(file), length: 0, tail: Vec::new() })
+        let mut options = File::options();
+        let file =
+            options.read(true).write(true).create(true).truncate(true).open(&self.written)?;
+        let mut open =
+            OpenFile { writer: BufWriter::new(file), length: 0, tail: Vec::new(), synced: 0 };
+        open.append(&self.header)?;
+        Ok(open)
     }
 
-    /// Starts a file with these bytes in it. They are part of the length that a mark tells.
-    pub fn create_with(path: &Path, header: &[u8]) -> io::Result<Self> {
-        let mut file = Self::create(path)?;
-        file.append(header)?;
-        Ok(file)
-    }
-
-    /// Goes on at a mark: cuts what was written after it. `None` if the file is not the one that
-    /// was marked.
-    pub fn resume(path: &Path, mark: Mark) -> io::Result<Option<Self>> {
-        let mut file = match File::options().read(true).write(true).open(path) {
+    /// Opens the file at a mark and cuts the rest. `None` if it is not the file that was marked.
+    fn resume(&self, mark: &FileMark) -> io::Result<Option<OpenFile>> {
+        let mut file = match File::options().read(true).write(true).open(&self.written) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -116,16 +167,22 @@ impl FileAppender {
         file.seek(SeekFrom::Start(from))?;
         let mut tail = vec![0; (mark.length - from) as usize];
         file.read_exact(&mut tail)?;
-        if hash(&tail) != mark.tail {
+        if hash(&tail) != mark.tail_hash {
             return Ok(None);
         }
         file.set_len(mark.length)?;
         file.seek(SeekFrom::Start(mark.length))?;
-        Ok(Some(Self { writer: BufWriter::new(file), length: mark.length, tail }))
+        let (length, synced) = (mark.length, mark.length);
+        Ok(Some(OpenFile { writer: BufWriter::new(file), length, tail, synced }))
     }
 
-    /// Appends bytes.
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn opened(&mut self) -> io::Result<&mut OpenFile> {
+        self.open.as_mut().ok_or_else(|| io::Error::other("the file is not open"))
+    }
+}
+
+impl OpenFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)?;
         self.length += bytes.len() as u64;
         self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL as usize)..]);
@@ -133,23 +190,78 @@ impl FileAppender {
         self.tail.drain(..extra);
         Ok(())
     }
+}
 
-    /// Hands everything to the operating system.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+impl Appender for FileAppender {
+    fn open(&mut self, mark: Option<&AppenderMark>) -> io::Result<OpenedAt> {
+        self.open = None;
+        if let Some(mark) = mark.and_then(FileMark::decode) {
+            self.open = self.resume(&mark)?;
+        }
+        if self.open.is_some() {
+            return Ok(OpenedAt::Mark);
+        }
+        self.open = Some(self.create()?);
+        Ok(OpenedAt::Start)
     }
 
-    /// Hands everything to the operating system and, if asked, to the disk.
-    pub fn sync(&mut self, durable: bool) -> io::Result<Mark> {
-        self.writer.flush()?;
-        if durable {
-            self.writer.get_ref().sync_data()?;
+    fn append(&mut self, block: &[u8]) -> io::Result<()> {
+        self.opened()?.append(block)
+    }
+
+    fn sync(&mut self) -> io::Result<AppenderMark> {
+        let is_durable = self.is_durable;
+        let open = self.opened()?;
+        open.writer.flush()?;
+        if is_durable {
+            open.writer.get_ref().sync_data()?;
         }
-        Ok(Mark { length: self.length, tail: hash(&self.tail) })
+        open.synced = open.length;
+        Ok(FileMark { length: open.length, tail_hash: hash(&open.tail) }.encode())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.opened()?.writer.flush()
+    }
+
+    /// Writing to a removed file succeeds, so the name is what counts. A device or pipe has no length.
+    fn is_intact(&self) -> bool {
+        let synced = self.open.as_ref().map_or(0, |open| open.synced);
+        std::fs::metadata(&self.written).is_ok_and(|data| !data.is_file() || data.len() == synced)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if self.written != self.path {
+            std::fs::rename(&self.written, &self.path)?;
+        }
+        if self.is_durable { sync_folders(&self.path) } else { Ok(()) }
+    }
+
+    fn abandon(&mut self, mark: Option<&AppenderMark>) -> io::Result<()> {
+        // Dropping the writer flushes its buffer, so it must happen before the file is cut.
+        self.open = None;
+        if self.written != self.path {
+            return std::fs::remove_file(&self.written);
+        }
+        let length = mark.and_then(FileMark::decode).map_or(0, |mark| mark.length);
+        File::options().write(true).open(&self.path)?.set_len(length)
     }
 }
 
-/// FNV-1a: short, stable, and only asked whether two tails are the same.
+/// Makes the names of a file and of its folders durable, so that a closed run has its files after a
+/// power cut too.
+fn sync_folders(path: &Path) -> io::Result<()> {
+    for folder in path.ancestors().skip(1).take(FOLDERS) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        // A folder that cannot be opened was not created by this run.
+        if let Ok(folder) = File::open(folder) {
+            folder.sync_all()?;
+        }
+    }
+    Ok(())
+}
+
+/// FNV-1a. It only decides whether two tails are equal.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -159,63 +271,56 @@ fn hash(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::appender::suite::appender_suite;
 
-    #[test]
-    fn goes_on_at_its_mark_and_cuts_what_came_after() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("deep/data.csv");
-        let mut file = FileAppender::create(&path).unwrap();
-        file.append(b"one\n").unwrap();
-        let mark = file.sync(true).unwrap();
-        file.append(b"tw").unwrap();
-        drop(file);
-        let mut file = FileAppender::resume(&path, mark).unwrap().unwrap();
-        file.append(b"two\n").unwrap();
-        file.sync(false).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+    appender_suite!(file, |dir: &Path| -> Box<dyn OutputTarget> {
+        Box::new(FileTarget { file: dir.join("rows/data.csv") })
+    });
+
+    fn target(file: &str) -> FileTarget {
+        FileTarget { file: PathBuf::from(file) }
     }
 
     #[test]
-    fn a_header_is_written_once_and_counts() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("data.csv");
-        let mut file = FileAppender::create_with(&path, b"a,b\n").unwrap();
-        let empty = file.sync(false).unwrap();
-        assert_eq!(empty.length, 4);
-        file.append(b"1,2\n").unwrap();
-        let mark = file.sync(false).unwrap();
-        drop(file);
-        let mut file = FileAppender::resume(&path, mark).unwrap().unwrap();
-        file.append(b"3,4\n").unwrap();
-        file.flush().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n1,2\n3,4\n");
-        drop(FileAppender::resume(&path, empty).unwrap().unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n");
+    fn each_run_has_its_own_folder() {
+        let cases = [
+            ("output/data.txt", "out/2020Jul01/data.txt"),
+            ("a/b.csv", "out/2020Jul01/a/b.csv"),
+            ("/var/rows/c.csv", "/var/rows/2020Jul01/c.csv"),
+        ];
+        for (file, expected) in cases {
+            let path = target(file).path(Path::new("out"), "2020Jul01");
+            assert_eq!(path.display().to_string(), expected);
+        }
     }
 
     #[test]
-    fn a_file_that_is_missing_shorter_or_edited_is_not_gone_on_with() {
+    fn an_edited_file_is_not_continued() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("data.csv");
-        let mut file = FileAppender::create(&path).unwrap();
-        file.append(&[b'x'; 9000]).unwrap();
-        let mark = file.sync(false).unwrap();
-        std::fs::write(&path, [b'y'; 9000]).unwrap();
-        assert!(FileAppender::resume(&path, mark).unwrap().is_none());
-        std::fs::write(&path, [b'x'; 100]).unwrap();
-        assert!(FileAppender::resume(&path, mark).unwrap().is_none());
-        std::fs::remove_file(&path).unwrap();
-        assert!(FileAppender::resume(&path, mark).unwrap().is_none());
+        let run = RunOutput { dir: dir.path(), folder: "run", is_whole: false, is_durable: false };
+        let path = dir.path().join("run/data.csv");
+        let mut appender = target("data.csv").appender(run, b"");
+        appender.open(None).unwrap();
+        appender.append(&[b'x'; 9000]).unwrap();
+        let mark = appender.sync().unwrap();
+        for edited in [vec![b'y'; 9000], vec![b'x'; 100], Vec::new()] {
+            std::fs::write(&path, &edited).unwrap();
+            assert_eq!(appender.open(Some(&mark)).unwrap(), OpenedAt::Start);
+        }
     }
 
     #[test]
-    fn a_run_gets_its_own_folder() {
-        let at = |file: &str| {
-            let options = FileOptions { file: PathBuf::from(file) };
-            options.path(Path::new("out"), "2020Jul01").display().to_string()
-        };
-        assert_eq!(at("output/data.txt"), "out/2020Jul01/data.txt");
-        assert_eq!(at("a/b.csv"), "out/2020Jul01/a/b.csv");
-        assert_eq!(at("/var/rows/c.csv"), "/var/rows/2020Jul01/c.csv");
+    fn a_whole_file_appears_when_it_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = RunOutput { dir: dir.path(), folder: "run", is_whole: true, is_durable: true };
+        let path = dir.path().join("run/data.csv");
+        let mut appender = target("data.csv").appender(run, b"a,b\n");
+        appender.open(None).unwrap();
+        appender.append(b"1,2\n").unwrap();
+        appender.sync().unwrap();
+        assert!(!path.exists());
+        appender.finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a,b\n1,2\n");
+        assert!(!part_of(&path).exists());
     }
 }

@@ -96,7 +96,7 @@ impl World {
         }
         self.held.clear();
         self.renewals.clear();
-        self.pen.crash(&mut self.dice);
+        self.appender.crash(&mut self.dice);
         self.keeper.restart(self.now)
     }
 }

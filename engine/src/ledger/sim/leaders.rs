@@ -58,7 +58,7 @@ impl World {
         self.leaderless_until = self.now + self.dice.below(300);
         self.held.clear();
         self.renewals.clear();
-        self.pen.crash(&mut self.dice);
+        self.appender.crash(&mut self.dice);
         let rate = self.dice.between(980, 1020);
         self.keeper.elect(self.now, survive, rate)
     }

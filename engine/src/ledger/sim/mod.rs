@@ -7,11 +7,11 @@
 //! `SIM_SEED=n cargo test -p spoonbill-engine --lib ledger::sim` replays one seed,
 //! `SIM_SEEDS=n` runs more of them.
 
+mod appender;
 mod dice;
 mod faults;
 mod keeper;
 mod leaders;
-mod pen;
 mod site;
 mod worker;
 mod world;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::appender::SimAppender;
 use super::dice::Dice;
 use super::keeper::Keeper;
 use super::leaders::Stale;
-use super::pen::Pen;
 use super::site::{Expected, Nature, Site};
 use super::worker::{Order, TTL_MS, View, Worker};
 use super::{Bug, Coverage};
@@ -32,7 +32,7 @@ pub(super) struct World {
     order: Order,
     pub(super) keeper: Keeper,
     pub(super) workers: Vec<Worker>,
-    pub(super) pen: Pen,
+    pub(super) appender: SimAppender,
     pub(super) wire: BTreeMap<(u64, u64), Letter>,
     letters: u64,
     pub(super) renewals: Vec<(SessionId, Letter)>,
@@ -105,7 +105,7 @@ impl World {
             site,
             keeper: Keeper::new(bug),
             workers,
-            pen: Pen::default(),
+            appender: SimAppender::default(),
             wire: BTreeMap::new(),
             letters: 0,
             renewals: Vec::new(),
@@ -194,7 +194,7 @@ impl World {
         let Some(run) = self.run_of_round() else { return View::default() };
         let standing = self.keeper.base.standing();
         View {
-            written: standing.over && self.pen.is_at(standing.output_seq, run.positions[0]),
+            written: standing.over && self.appender.is_at(standing.output_seq, &run.positions[0]),
             closed: run.closed,
             owed: run.is_owed(Seat(seat as u32)),
         }
@@ -211,7 +211,7 @@ impl World {
             && !run.closed
             && self.workers.iter().all(Worker::is_idle)
             && !self.keeper.is_dirty()
-            && self.pen.is_at(standing.output_seq, run.positions[0])
+            && self.appender.is_at(standing.output_seq, &run.positions[0])
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -299,8 +299,8 @@ impl World {
     fn write(&mut self) -> Result<(), String> {
         let base = &self.keeper.base;
         let Some(run) = &base.core().run else { return Ok(()) };
-        let position = run.positions[0];
-        if let Some(ack) = self.pen.step(&mut self.dice, position, base.tables(), self.bug)? {
+        let position = &run.positions[0];
+        if let Some(ack) = self.appender.step(&mut self.dice, position, base.tables(), self.bug)? {
             self.keeper.apply(self.now, ack)?;
         }
         if self.faults && self.dice.chance(10) {
@@ -464,7 +464,7 @@ impl World {
         }
         let written: Vec<u8> =
             tables.output.iter().flat_map(|one| one.block.bytes.iter().copied()).collect();
-        if written != self.pen.file() {
+        if written != self.appender.file() {
             return Err(String::from("the file is not the output"));
         }
         let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);

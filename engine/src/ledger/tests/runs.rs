@@ -16,7 +16,7 @@ fn reopen(bench: &mut Bench, identity: u8, mode: OpenMode) -> (SessionId, Reply)
 }
 
 fn at(seq: u64) -> Command {
-    Command::Ack { appender: 0, position: Position { seq, length: seq * 6, tail: seq } }
+    Command::Ack { appender: 0, position: Position { seq, bytes: seq * 6, mark: vec![seq as u8] } }
 }
 
 /// A closed run with one job done and one failed.

@@ -1,9 +1,9 @@
-//! Appenders and encoders of the append steps. One appender is one file, whoever names it.
+//! Appenders and encoders of the append steps. Steps that name the same target share one appender.
 
 use std::sync::Arc;
 
 use spoonbill_defs::{PluginDef, Problem, Step};
-use spoonbill_plugins::appender::{FileOptions, is_file_appender};
+use spoonbill_plugins::appender::{self, OutputTarget};
 use spoonbill_plugins::encoder::{self, Encoder};
 
 use crate::plan::prepare::PlanCompiler;
@@ -13,8 +13,8 @@ use crate::plan::prepare::records::Takes;
 #[derive(Debug, Clone)]
 pub(crate) struct AppenderSpec {
     /// Where its rows go.
-    pub file: FileOptions,
-    /// What stands in front of them.
+    pub target: Arc<dyn OutputTarget>,
+    /// The bytes before the first row.
     pub header: Vec<u8>,
 }
 
@@ -23,11 +23,11 @@ pub(crate) struct AppenderSpec {
 pub(crate) struct Sink {
     /// Number of the appender.
     pub appender: u32,
-    /// What makes bytes of rows.
+    /// Turns rows into bytes.
     pub encoder: Arc<dyn Encoder>,
 }
 
-/// Scoopi's appender for programs that hold the engine inside them.
+/// Whether a class is Scoopi's appender for programs that embed the engine.
 fn is_list_appender(class: &str) -> bool {
     matches!(class, "list" | "org.codetab.scoopi.plugin.appender.ListAppender")
 }
@@ -57,32 +57,20 @@ impl PlanCompiler<'_> {
     }
 
     fn sink(&mut self, plugin: &PluginDef, takes: &Takes) -> Option<Sink> {
-        let class = &plugin.class;
-        if !is_file_appender(&class.text) {
-            let known = ["file", "org.codetab.scoopi.plugin.appender.FileAppender"];
-            let help = spoonbill_defs::suggest(&class.text, known)
-                .map_or("the appender there is: `file`".to_owned(), |name| {
-                    format!("did you mean `{name}`?")
-                });
-            let message = format!("`{}` is no appender", class.text);
-            self.error(class.at, message, Some(help));
-            return None;
-        }
-        let file = self.options(FileOptions::from_def(plugin));
+        let target = self.options(appender::from_def(plugin));
         let encoder = self.encoder(plugin, takes);
-        let (file, encoder) = (file?, encoder?);
+        let (target, encoder) = (target?, encoder?);
         let header = takes.columns().map(|columns| encoder.header(&columns)).unwrap_or_default();
-        let known = self.appenders.iter().position(|spec| spec.file.file == file.file);
+        let known = self.appenders.iter().position(|spec| spec.target.name() == target.name());
         if known.is_some_and(|known| self.appenders[known].header != header) {
             let at = plugin.option("file").map_or(plugin.name.at, |text| text.at);
-            let file = file.file.display();
-            let message = format!("`{file}` has other columns already, from another task");
-            let help = "give each of them a file of its own: `output: NAME.csv`".to_owned();
+            let message = format!("another task writes `{}` with other columns", target.name());
+            let help = "give each task its own file: `output: NAME.csv`".to_owned();
             self.error(at, message, Some(help));
             return None;
         }
         let appender = known.unwrap_or_else(|| {
-            self.appenders.push(AppenderSpec { file, header });
+            self.appenders.push(AppenderSpec { target, header });
             self.appenders.len() - 1
         });
         Some(Sink { appender: appender as u32, encoder })

@@ -5,7 +5,7 @@ use super::dice::Dice;
 use crate::ledger::{Command, MemoryTables, Position};
 
 #[derive(Default)]
-pub(super) struct Pen {
+pub(super) struct SimAppender {
     /// What a crash leaves for certain.
     disk: Vec<u8>,
     /// What was written since, and may be lost in part.
@@ -20,12 +20,12 @@ fn tail_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }
 
-impl Pen {
+impl SimAppender {
     /// One step: open, write some, sync, or acknowledge.
     pub(super) fn step(
         &mut self,
         dice: &mut Dice,
-        position: Position,
+        position: &Position,
         committed: &MemoryTables,
         bug: Bug,
     ) -> Result<Option<Command>, String> {
@@ -42,7 +42,7 @@ impl Pen {
         if let Some(last) = fresh.last() {
             let bytes: Vec<u8> = fresh.iter().flat_map(|one| one.block.bytes.clone()).collect();
             if bug == Bug::AckBeforeWrite && dice.chance(500) {
-                let mut ahead = Pen { cache: bytes, ..Pen::default() };
+                let mut ahead = SimAppender { cache: bytes, ..SimAppender::default() };
                 ahead.disk.clone_from(&self.disk);
                 ahead.disk.extend_from_slice(&self.cache);
                 return Ok(Some(ahead.ack(last.seq, ahead.cache.len())));
@@ -60,15 +60,16 @@ impl Pen {
     fn ack(&self, seq: u64, extra: usize) -> Command {
         let mut file = self.disk.clone();
         file.extend_from_slice(&self.cache[..extra]);
-        let position = Position { seq, length: file.len() as u64, tail: tail_of(&file) };
+        let mark = tail_of(&file).to_le_bytes().to_vec();
+        let position = Position { seq, bytes: file.len() as u64, mark };
         Command::Ack { appender: 0, position }
     }
 
     /// Goes on at the position, and cuts what came after it.
-    fn reopen(&mut self, position: Position) -> Result<(), String> {
-        let length = position.length as usize;
+    fn reopen(&mut self, position: &Position) -> Result<(), String> {
+        let length = position.bytes as usize;
         if self.disk.len() < length
-            || (length > 0 && tail_of(&self.disk[..length]) != position.tail)
+            || (length > 0 && tail_of(&self.disk[..length]).to_le_bytes()[..] != position.mark)
         {
             return Err(String::from("O2: an acknowledged position is not in the file"));
         }
@@ -85,7 +86,7 @@ impl Pen {
         (self.open, self.synced) = (false, false);
     }
 
-    pub(super) fn is_at(&self, seq: u64, position: Position) -> bool {
+    pub(super) fn is_at(&self, seq: u64, position: &Position) -> bool {
         self.open && self.seq == seq && position.seq == seq && self.cache.is_empty()
     }
 
