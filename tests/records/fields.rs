@@ -71,7 +71,11 @@ fn a_file_cannot_have_two_headers() {
     );
     let ending = work.run(&[]);
     assert_eq!(ending.code, 3);
-    assert!(ending.stderr.contains("another task writes `x.csv` with other columns"), "{}", ending.stderr);
+    assert!(
+        ending.stderr.contains("another task writes `x.csv` with other columns"),
+        "{}",
+        ending.stderr
+    );
 }
 
 #[test]
