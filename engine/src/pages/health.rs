@@ -1,5 +1,5 @@
-//! What is said of saved pages that cannot be used. A run does without them, for no row is lost by
-//! it; but nobody should find out by chance, and nothing is thrown away unasked.
+//! Finds saved pages that cannot be used, and reports them. A run continues without them, and
+//! nothing is removed unless the user does it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -7,120 +7,112 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::pages::mark::mark_of;
-use crate::pages::packer::Packer;
-use crate::pages::packs::Packs;
-use crate::pages::records::{COLUMNS, Damage, Record, damaged_row};
-use crate::pages::{FILE, FORMAT};
-use crate::store::{StoreError, store_error};
+use super::PAGES_FILE;
+use super::frames::FrameReader;
+use super::packs::PackFiles;
+use super::records::{COLUMNS, FORMAT, PageDamage, PageRow, mark_of};
+use crate::store::{StoreError, damage, store_error};
 
-/// Tells once that a file is damaged.
+/// Warns of damage, once in a run.
 #[derive(Debug)]
-pub(super) struct Alarm {
-    name: String,
-    told: Cell<bool>,
+pub(super) struct DamageAlarm {
+    /// Path of `pages.db`.
+    file: String,
+    is_raised: Cell<bool>,
 }
 
-impl Alarm {
-    pub(super) fn of(file: Option<&Path>) -> Self {
-        let name = file.map_or_else(|| "(memory)".to_owned(), |file| file.display().to_string());
-        Self { name, told: Cell::new(false) }
+impl DamageAlarm {
+    pub(super) fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), is_raised: Cell::new(false) }
     }
 
-    /// Says that a saved page is not what was written; the file is `pages.db` unless it is named.
-    pub(super) fn ring(&self, file: Option<&str>, what: &str) {
-        if !self.told.replace(true) {
+    /// Warns that a file is damaged; `None` is `pages.db`.
+    pub(super) fn raise(&self, file: Option<&str>, what: &str) {
+        if !self.is_raised.replace(true) {
             tracing::warn!(
-                "`{}` is damaged: {what}; what cannot be read counts as not saved, and no row is \
-                 lost by it: `spoonbill fsck` lists the damage, and removing `{FILE}` and all \
-                 packs beside it ends it",
-                file.unwrap_or(&self.name)
+                "`{}` is damaged: {what}; damaged pages count as not saved, and no row is lost; \
+                 `spoonbill fsck` lists all damage; remove `{PAGES_FILE}` and the packs beside it \
+                 to begin with none",
+                file.unwrap_or(&self.file)
             );
         }
     }
 
-    /// The value, or nothing; damage is told.
-    pub(super) fn hear<T: Default>(&self, result: rusqlite::Result<T>) -> T {
+    /// The value, or the default after an error; an error from damage raises the alarm.
+    pub(super) fn default_of<T: Default>(&self, result: rusqlite::Result<T>) -> T {
         result.unwrap_or_else(|error| {
             self.look_at(&error);
             T::default()
         })
     }
 
+    /// Raises the alarm if an error comes from damage.
     pub(super) fn look_at(&self, error: &rusqlite::Error) {
         let code = error.sqlite_error_code();
         if matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
-            self.ring(None, &error.to_string());
+            self.raise(None, &error.to_string());
         }
     }
 }
 
-/// Why a file of such a format is left alone, if it is; 0 is a file not yet made.
-pub(super) fn other_format(found: i64) -> Option<String> {
-    (found != 0 && found != FORMAT).then(|| {
-        format!(
-            "another version has written it (format {found}, this is {FORMAT}), so it is left as \
-             it is and no pages are kept in this run; move the file away to have them kept"
-        )
-    })
-}
-
-/// Says why nothing is kept in this run.
-pub(super) fn tell_unusable(words: &str) {
-    tracing::warn!("saved pages cannot be used, and no row is lost by it: {words}");
-}
-
-/// Everything that is wrong with the saved pages in a data directory.
+/// Lists the damage of the saved pages in a data directory.
 pub(crate) fn examine(dir: &Path) -> Vec<String> {
-    let path = dir.join(FILE);
+    let path = dir.join(PAGES_FILE);
     let name = path.display().to_string();
+    let has_packs = PackFiles::open(Some(dir), u64::MAX).is_ok_and(|packs| packs.bytes() > 0);
     if !path.exists() {
-        let packs = Packs::open(Some(dir), u64::MAX).map_or(0, |packs| packs.numbers().len());
         let words = format!("`{name}` is gone, and with it all pages in the packs beside it");
-        return if packs > 0 { vec![words] } else { Vec::new() };
+        return if has_packs { vec![words] } else { Vec::new() };
     }
-    let look = || -> Result<Vec<String>, String> {
-        let words = |error: rusqlite::Error| error.to_string();
-        let connection = Connection::open(&path).map_err(words)?;
-        let mut found = crate::store::damage(&connection, &name).map_err(words)?;
-        let format = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-        let packs = Packs::open(Some(dir), u64::MAX).map_or(0, |packs| packs.numbers().len());
-        if format.map_err(words)? == 0 && packs == 0 {
-            // Whoever made it was killed before it was made, and has saved nothing.
-            return Ok(found);
-        }
-        found.extend(examine_pages(&connection, dir)?);
-        let sql = "SELECT mark, data FROM parsed";
-        let mut statement = connection.prepare(sql).map_err(words)?;
-        let mut rows = statement.query([]).map_err(words)?;
-        while let Some(row) = rows.next().map_err(words)? {
-            let read = || Ok((row.get(0)?, row.get(1)?));
-            let (mark, data): (Vec<u8>, Vec<u8>) = read().map_err(words)?;
-            if mark_of(&[&data]) != mark[..] {
-                found.push(format!("`{name}`: a record of `parsed` is damaged"));
-            }
-        }
-        Ok(found)
-    };
-    look().unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
+    examine_files(&path, &name, has_packs)
+        .unwrap_or_else(|error| vec![format!("`{name}`: {error}")])
 }
 
-/// Reads every page as a replay would. A pack that is gone is told once.
-fn examine_pages(connection: &Connection, dir: &Path) -> Result<Vec<String>, String> {
-    let packs = Packs::open(Some(dir), u64::MAX).map_err(|error| error.to_string())?;
-    let packer = Packer::new().map_err(|error| error.to_string())?;
+fn examine_files(path: &Path, name: &str, has_packs: bool) -> Result<Vec<String>, String> {
     let words = |error: rusqlite::Error| error.to_string();
+    let connection = Connection::open(path).map_err(words)?;
+    let mut found = damage(&connection, name).map_err(words)?;
+    let format = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let format = format.map_err(words)?;
+    if format == 0 && !has_packs {
+        // The process that created it was killed before it had saved anything.
+        return Ok(found);
+    }
+    if let Some(error) = StoreError::of_format(format, FORMAT, name) {
+        found.push(error.to_string());
+        return Ok(found);
+    }
+    found.extend(examine_pages(&connection, path.parent())?);
+    let mut statement = connection.prepare("SELECT mark, data FROM parsed").map_err(words)?;
+    let mut rows = statement.query([]).map_err(words)?;
+    while let Some(row) = rows.next().map_err(words)? {
+        let read = || Ok((row.get(0)?, row.get(1)?));
+        let (mark, data): (Vec<u8>, Vec<u8>) = read().map_err(words)?;
+        if mark_of(&[&data]) != mark[..] {
+            found.push(format!("`{name}`: a record of `parsed` is damaged"));
+        }
+    }
+    Ok(found)
+}
+
+/// Reads every page as a replay would. A pack that is gone is listed once.
+fn examine_pages(connection: &Connection, dir: Option<&Path>) -> Result<Vec<String>, String> {
+    let words = |error: rusqlite::Error| error.to_string();
+    let packs = PackFiles::open(dir, u64::MAX).map_err(|error| error.to_string())?;
+    let mut frames = FrameReader::new().map_err(|error| error.to_string())?;
     let mut gone: BTreeMap<u64, u64> = BTreeMap::new();
     let mut found = Vec::new();
     let sql = format!("SELECT {COLUMNS} FROM pages ORDER BY id");
     let mut statement = connection.prepare(&sql).map_err(words)?;
     let mut rows = statement.query([]).map_err(words)?;
     while let Some(row) = rows.next().map_err(words)? {
-        let record = Record::read(row).map_err(|_| damaged_row(packs.path_beside(FILE), ""));
-        match record.and_then(|record| record.load(&packs, &packer)) {
+        let page = PageRow::read(row)
+            .map_err(|_| PageDamage::of_row(packs.path_beside(PAGES_FILE), ""))
+            .and_then(|row| row.load(&packs, &mut frames));
+        match page {
             Ok(_) => {}
-            Err(Damage { missing: Some(pack), .. }) => *gone.entry(pack).or_default() += 1,
-            Err(Damage { file, what, .. }) => found.push(format!("`{file}`: {what}")),
+            Err(PageDamage { missing_pack: Some(pack), .. }) => *gone.entry(pack).or_default() += 1,
+            Err(PageDamage { file, what, .. }) => found.push(format!("`{file}`: {what}")),
         }
     }
     let gone = gone.into_iter();
@@ -130,9 +122,9 @@ fn examine_pages(connection: &Connection, dir: &Path) -> Result<Vec<String>, Str
     Ok(found)
 }
 
-/// Sees that the saved pages of a data directory, if there are any, can be read at all.
-pub(crate) fn vouch(dir: &Path) -> Result<(), StoreError> {
-    let path = dir.join(FILE);
+/// Fails if a data directory has saved pages and `pages.db` cannot be used.
+pub(crate) fn check_usable(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(PAGES_FILE);
     if !path.exists() {
         return Ok(());
     }
@@ -141,11 +133,8 @@ pub(crate) fn vouch(dir: &Path) -> Result<(), StoreError> {
         let connection = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if format == FORMAT {
-            connection.query_row(
-                "SELECT count(*) FROM (SELECT 1 FROM pages LIMIT 1)",
-                [],
-                |_| Ok(()),
-            )?;
+            let first = "SELECT count(*) FROM (SELECT 1 FROM pages LIMIT 1)";
+            connection.query_row(first, [], |_| Ok(()))?;
         }
         Ok(format)
     };

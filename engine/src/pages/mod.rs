@@ -1,43 +1,39 @@
-//! Saved pages and what was parsed from them, found again while they live.
+//! Saved pages and the data parsed from them.
 //!
-//! A thread of its own writes them in batches; a page is saved before its job is finished. Bodies go
-//! to pack files, what is known of them to `pages.db`: first the bodies, then the rows that name
-//! them. Losing any of it loses no row, only the saving of a fetch.
+//! A run saves the pages it fetches, so that a later run need not fetch them again while they are
+//! live, and so that `replay` can compute rows from them. One thread writes them in batches; a page
+//! is saved before its job is reported as finished. `pages.db` has a row for each page, and the
+//! bodies are in packs beside it. A batch writes its bodies first and commits their rows then, so
+//! after a SIGKILL each row has its body. Only pages of the last batch are lost.
+//!
+//! If any of it is damaged or missing, pages are fetched again. No row of the output depends on it.
 
+mod frames;
 mod health;
-mod keeper;
-mod letters;
-mod likeness;
-mod mark;
-mod packer;
 mod packs;
 mod records;
+mod thread;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use bytes::Bytes;
-use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use health::Alarm;
-pub(crate) use health::{examine, vouch};
-use keeper::Keeper;
-use packer::Packer;
-use packs::Packs;
+pub(crate) use health::{check_usable, examine};
 
 use crate::store::StoreError;
-use crate::threads::queue::{Guest, Receiver, Sender, queue};
+pub(crate) use crate::store::mark::PAGES_FILE;
+use crate::threads::queue::{Guest, Sender, queue};
 
-/// Names a page: the hash of locator name, group and URL.
+/// Identifies a page: the hash of locator name, group and URL.
 pub(crate) type Fingerprint = [u8; 16];
 
-/// A page as it was loaded.
+/// A page as it was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredPage {
-    /// Address it was asked for.
+    /// Address of the request.
     pub url: String,
     /// Address after redirects.
     pub base: String,
@@ -47,94 +43,82 @@ pub(crate) struct StoredPage {
     pub status: u16,
     /// `Content-Type` as sent.
     pub content_type: Option<String>,
-    /// Headers as sent, one a line.
+    /// Headers as sent, one on each line.
     pub headers: String,
-    /// The body, decoded.
+    /// The body, without content encoding.
     pub body: Bytes,
 }
 
-/// What was found for a page: itself, and data parsed from it, by key.
-pub(crate) type Found = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
+/// A page, and the data parsed from it by key.
+pub(crate) type FoundPage = Option<(StoredPage, BTreeMap<Vec<u8>, Vec<u8>>)>;
 
-enum Request {
-    Find(Fingerprint, oneshot::Sender<Found>),
+/// A request to the thread, with the sender for its answer.
+enum PageRequest {
+    Find(Fingerprint, oneshot::Sender<FoundPage>),
     Recall(Fingerprint, String, oneshot::Sender<Option<StoredPage>>),
-    Keep(Fingerprint, String, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
+    Keep(Fingerprint, Box<StoredPage>, oneshot::Sender<Result<(), String>>),
     KeepData(Fingerprint, Vec<(Vec<u8>, Vec<u8>)>, oneshot::Sender<Result<(), String>>),
 }
 
-/// A handle on the saved pages. Their thread ends with the last handle: while somebody can ask,
-/// somebody answers.
+/// A handle on the saved pages. Their thread ends when the last handle is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Documents {
-    requests: Sender<Request>,
+pub(crate) struct PageStore {
+    requests: Sender<PageRequest>,
 }
 
-/// A page that is awaited.
-pub(crate) struct Expected {
-    _guest: Guest<Request>,
+/// A page that may soon be saved; see [`PageStore::expect`].
+pub(crate) struct ExpectedPage {
+    _guest: Guest<PageRequest>,
 }
 
-impl std::fmt::Debug for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Request")
-    }
-}
-
-/// Requests that may wait.
+/// Most requests that wait in the queue.
 const QUEUE: usize = 256;
-/// Layout of the file. What another version has saved is left alone.
-const FORMAT: i64 = 3;
-/// The file in a data directory.
-pub(crate) const FILE: &str = "pages.db";
 
-impl Documents {
-    /// Saved pages in `pages.db` of the data directory, or in memory; beyond `bytes_max` the oldest
-    /// go. The file is opened, or made, when the first page is looked for or saved: many runs never
-    /// do.
+impl PageStore {
+    /// The saved pages in a data directory, or in memory without one. Above `bytes_max` the oldest
+    /// are removed. The thread opens or creates the files at the first request, because many runs
+    /// make none.
     pub(crate) fn open(dir: Option<&Path>, bytes_max: u64) -> Result<Self, StoreError> {
-        let file = dir.map(|dir| dir.join(FILE));
+        let file = dir.map(|dir| dir.join(PAGES_FILE));
         let (requests, inbox) = queue(QUEUE);
         let runtime = Handle::try_current().ok();
         std::thread::Builder::new()
-            .name("documents".to_owned())
-            .spawn(move || keep(file.as_deref(), bytes_max, &inbox, runtime))
+            .name("pages".to_owned())
+            .spawn(move || thread::run(file.as_deref(), bytes_max, &inbox, runtime))
             .map_err(|error| StoreError::Failed(format!("no thread for saved pages: {error}")))?;
         Ok(Self { requests })
     }
 
-    /// Looks a page up. A damaged one counts as not there: it will be fetched again.
-    pub(crate) async fn find(&self, fingerprint: Fingerprint) -> Found {
+    /// Looks a page up. A damaged page counts as not saved.
+    pub(crate) async fn find(&self, fingerprint: Fingerprint) -> FoundPage {
         let (answer, found) = oneshot::channel();
-        self.send(Request::Find(fingerprint, answer));
+        self.send(PageRequest::Find(fingerprint, answer));
         found.await.unwrap_or_default()
     }
 
-    /// Looks a page up for a replay: under its own name, or the newest that any other locator has
-    /// saved from the same address.
+    /// Looks a page up for a replay. If it is not saved under its fingerprint, the newest page from
+    /// the same address counts, because a definition may have been renamed.
     pub(crate) async fn recall(&self, fingerprint: Fingerprint, url: &str) -> Option<StoredPage> {
         let (answer, found) = oneshot::channel();
-        self.send(Request::Recall(fingerprint, url.to_owned(), answer));
+        self.send(PageRequest::Recall(fingerprint, url.to_owned(), answer));
         found.await.unwrap_or_default()
     }
 
-    /// Announces a page that may soon have to be saved: others wait for it, so that they share a
-    /// commit.
-    pub(crate) fn expect(&self) -> Expected {
-        Expected { _guest: self.requests.guest() }
+    /// Announces a page that may soon be saved. A batch waits for announced pages, so that they
+    /// share a commit.
+    pub(crate) fn expect(&self) -> ExpectedPage {
+        ExpectedPage { _guest: self.requests.guest() }
     }
 
-    /// Saves a page in place of an older one and of everything parsed from that. Pages of one kind
-    /// are likely to look alike.
+    /// Saves a page. It replaces an older one with its parsed data.
     pub(crate) fn keep(
         &self,
         fingerprint: Fingerprint,
-        kind: String,
         page: StoredPage,
-        expected: Option<Expected>,
+        expected: Option<ExpectedPage>,
     ) -> impl Future<Output = Result<(), String>> + use<> {
         let (answer, kept) = oneshot::channel();
-        self.send(Request::Keep(fingerprint, kind, Box::new(page), answer));
+        self.send(PageRequest::Keep(fingerprint, Box::new(page), answer));
         drop(expected);
         async { kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned())) }
     }
@@ -146,82 +130,13 @@ impl Documents {
         data: Vec<(Vec<u8>, Vec<u8>)>,
     ) -> Result<(), String> {
         let (answer, kept) = oneshot::channel();
-        self.send(Request::KeepData(fingerprint, data, answer));
+        self.send(PageRequest::KeepData(fingerprint, data, answer));
         kept.await.unwrap_or_else(|_| Err("saved pages are closed".to_owned()))
     }
 
-    fn send(&self, request: Request) {
-        // A thread that is gone drops the request, and with it the sender its caller waits on.
+    fn send(&self, request: PageRequest) {
+        // If the thread has ended, the request is dropped, and its caller sees the answer closed.
         drop(self.requests.send(request));
-    }
-}
-
-/// The thread: waits for the first request, opens the file, and serves.
-fn keep(file: Option<&Path>, bytes_max: u64, inbox: &Receiver<Request>, runtime: Option<Handle>) {
-    let Some(first) = inbox.recv() else { return };
-    let opened = open_files(file, bytes_max).and_then(|files| {
-        Keeper::new(files, Alarm::of(file), (inbox, runtime), bytes_max)
-            .map_err(|error| format!("`{}`: {error}", name_of(file)))
-    });
-    match opened {
-        Ok(keeper) => keeper.keep(first),
-        Err(error) => {
-            health::tell_unusable(&error);
-            refuse(first, inbox, &error);
-        }
-    }
-}
-
-fn name_of(file: Option<&Path>) -> String {
-    file.map_or("(memory)".to_owned(), |file| file.display().to_string())
-}
-
-fn open_files(file: Option<&Path>, bytes_max: u64) -> Result<(Connection, Packs, Packer), String> {
-    let name = name_of(file);
-    let connected = connect(file).unwrap_or_else(|error| Err(error.to_string()));
-    let connection = connected.map_err(|words| format!("`{name}`: {words}"))?;
-    let dir = file.and_then(Path::parent);
-    let packs = Packs::open(dir, bytes_max).map_err(|error| format!("`{name}`: {error}"))?;
-    let packer = Packer::new().map_err(|error| format!("zstd: {error}"))?;
-    Ok((connection, packs, packer))
-}
-
-fn connect(file: Option<&Path>) -> rusqlite::Result<Result<Connection, String>> {
-    let connection = match file {
-        Some(file) => Connection::open(file)?,
-        None => Connection::open_in_memory()?,
-    };
-    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if let Some(words) = health::other_format(format) {
-        return Ok(Err(words));
-    }
-    // The log is good as it is: moving it into the file is work for a run that fills it.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    connection.execute_batch(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000; \
-         PRAGMA cache_size=-1024;",
-    )?;
-    let schema = records::SCHEMA;
-    if format == 0 {
-        // In one stroke: a format without its tables would be damage to whoever looks.
-        let make = format!("BEGIN; {schema} PRAGMA user_version={FORMAT}; COMMIT;");
-        connection.execute_batch(&make)?;
-    } else {
-        connection.execute_batch(schema)?;
-    }
-    Ok(Ok(connection))
-}
-
-/// Without a file nothing is found and nothing is saved; a run can do without.
-fn refuse(first: Request, inbox: &Receiver<Request>, error: &str) {
-    for request in std::iter::once(first).chain(std::iter::from_fn(|| inbox.recv())) {
-        match request {
-            Request::Find(_, answer) => drop(answer.send(None)),
-            Request::Recall(_, _, answer) => drop(answer.send(None)),
-            Request::Keep(_, _, _, answer) | Request::KeepData(_, _, answer) => {
-                drop(answer.send(Err(error.to_owned())));
-            }
-        }
     }
 }
 

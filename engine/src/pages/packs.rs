@@ -1,8 +1,7 @@
-//! The bodies of saved pages, straight after each other in files that only grow:
-//! `pages-000001.pack` and so on, or in memory. What lies where is written in `pages.db`.
+//! The packs: files `pages-000001.pack` and so on that only grow at their end, or the same in memory.
+//! `pages.db` says what is where in them.
 //!
-//! Nothing here is synced: after a power cut a body may be missing or be something else, and its
-//! mark tells.
+//! No pack is synced. After a power cut, bytes may be missing or wrong; the marks in `pages.db` show it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,48 +10,48 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes after which a pack is full: at most, and at least.
-const FULL: u64 = 64 << 20;
+/// Bounds of the size at which a pack is full.
+const FULL_MAX: u64 = 64 << 20;
 const FULL_MIN: u64 = 64 << 10;
-/// Packs that fit into the bound, so that one of them is a small part of all.
-const PARTS: u64 = 8;
-/// The last pack of another process is gone on with if it is smaller than one part in so many: few
-/// files, and little that nobody needs any more in those that stay.
-const SMALL: u64 = 64;
+/// A full pack is this part of `pages.max`. The oldest packs are dropped whole, so a pack must be
+/// a small part of all.
+const PACKS_MIN: u64 = 8;
+/// The last pack of an earlier process is continued if it has less than this part of a full one.
+/// Larger ones are left, because pages that are saved again stay in them as waste.
+const RESUME_PART: u64 = 64;
 
-/// All packs of a data directory, one of which may be written.
-pub(super) struct Packs {
+/// All packs of a data directory. At most one of them is being written.
+pub(super) struct PackFiles {
+    /// `None` keeps the packs in memory.
     dir: Option<PathBuf>,
-    /// Bytes of each pack.
+    /// Bytes of each pack, by its number.
     sizes: BTreeMap<u64, u64>,
-    /// Packs that are in no directory.
     in_memory: BTreeMap<u64, Vec<u8>>,
-    writing: Option<Writing>,
-    /// Why something could not be written since the last [`Packs::flush`].
-    failed: Option<String>,
+    current: Option<CurrentPack>,
     last_read: RefCell<Option<(u64, File)>>,
+    /// Bytes at which a pack is full.
     full: u64,
 }
 
-struct Writing {
+/// The pack that is being written.
+struct CurrentPack {
     number: u64,
-    /// None in memory.
+    /// `None` in memory.
     file: Option<File>,
-    /// What is not yet written.
+    /// Bytes that are added and not yet written.
     pending: Vec<u8>,
 }
 
-impl Packs {
-    /// The packs in a directory, or none in memory; all together may have so many bytes.
+impl PackFiles {
+    /// The packs in a directory, or none in memory. `bytes_max` bounds all packs together.
     pub(super) fn open(dir: Option<&Path>, bytes_max: u64) -> io::Result<Self> {
         Ok(Self {
             dir: dir.map(Path::to_owned),
             sizes: dir.map(sizes_in).transpose()?.unwrap_or_default(),
             in_memory: BTreeMap::new(),
-            writing: None,
-            failed: None,
+            current: None,
             last_read: RefCell::default(),
-            full: (bytes_max / PARTS).clamp(FULL_MIN, FULL),
+            full: (bytes_max / PACKS_MIN).clamp(FULL_MIN, FULL_MAX),
         })
     }
 
@@ -61,14 +60,9 @@ impl Packs {
         self.sizes.values().sum()
     }
 
-    /// Bytes of a pack.
+    /// Bytes of a pack; 0 if there is no such pack.
     pub(super) fn bytes_of(&self, pack: u64) -> u64 {
         self.sizes.get(&pack).copied().unwrap_or(0)
-    }
-
-    /// Bytes after which a pack is full.
-    pub(super) fn full(&self) -> u64 {
-        self.full
     }
 
     /// Numbers of all packs, the oldest first.
@@ -76,20 +70,25 @@ impl Packs {
         self.sizes.keys().copied().collect()
     }
 
-    /// The pack that is written, if there is one with room.
-    pub(super) fn current(&mut self) -> Option<u64> {
-        let number = self.writing.as_ref()?.number;
-        if self.bytes_of(number) >= self.full {
-            self.leave();
-            return None;
-        }
-        Some(number)
+    /// Whether there is a pack with this number.
+    pub(super) fn has(&self, pack: u64) -> bool {
+        self.sizes.contains_key(&pack)
     }
 
-    /// Begins a pack with a number beyond all others.
-    pub(super) fn begin(&mut self, beyond: u64) -> io::Result<u64> {
-        self.leave();
-        let number = 1 + beyond.max(self.sizes.keys().last().copied().unwrap_or(0));
+    /// The pack that is being written.
+    pub(super) fn current(&self) -> Option<u64> {
+        self.current.as_ref().map(|current| current.number)
+    }
+
+    /// Whether there is a current pack that is not full.
+    pub(super) fn has_room(&self) -> bool {
+        self.current().is_some_and(|pack| self.bytes_of(pack) < self.full)
+    }
+
+    /// Begins a pack whose number is above `last` and above all others.
+    pub(super) fn begin(&mut self, last: u64) -> io::Result<u64> {
+        self.flush()?;
+        let number = 1 + last.max(self.sizes.keys().last().copied().unwrap_or(0));
         let file = match &self.dir {
             Some(dir) => {
                 let path = dir.join(name_of(number));
@@ -98,78 +97,70 @@ impl Packs {
             None => None,
         };
         self.sizes.insert(number, 0);
-        self.writing = Some(Writing { number, file, pending: Vec::new() });
+        self.current = Some(CurrentPack { number, file, pending: Vec::new() });
         Ok(number)
     }
 
-    /// Goes on with the last pack of an earlier process, if it is still small.
+    /// Continues the last pack of an earlier process, if that is small.
     pub(super) fn resume(&mut self, pack: u64) {
-        let small = self.sizes.get(&pack).is_some_and(|size| *size < self.full / SMALL);
+        let small = self.sizes.get(&pack).is_some_and(|size| *size < self.full / RESUME_PART);
         let last = self.sizes.keys().last() == Some(&pack);
         if let (true, Some(dir)) = (small && last, &self.dir)
             && let Ok(file) = OpenOptions::new().append(true).open(dir.join(name_of(pack)))
         {
-            self.writing = Some(Writing { number: pack, file: Some(file), pending: Vec::new() });
+            self.current =
+                Some(CurrentPack { number: pack, file: Some(file), pending: Vec::new() });
         }
     }
 
-    /// Writes no more to the current pack.
+    /// Writes no more to the current pack, not even what is pending.
     pub(super) fn leave(&mut self) {
-        self.write();
-        self.writing = None;
+        self.current = None;
     }
 
-    /// Adds bytes to the current pack, and says where they will be.
-    pub(super) fn add(&mut self, bytes: &[u8]) -> u64 {
-        let Some(writing) = &mut self.writing else { return 0 };
-        let end = self.sizes.entry(writing.number).or_default();
-        let place = *end;
-        *end += bytes.len() as u64;
-        writing.pending.extend_from_slice(bytes);
-        place
+    /// Adds bytes at the end of the current pack.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        if let Some(current) = &mut self.current {
+            *self.sizes.entry(current.number).or_default() += bytes.len() as u64;
+            current.pending.extend_from_slice(bytes);
+        }
     }
 
-    /// Where the next bytes will be.
+    /// Where the next bytes will be in the current pack.
     pub(super) fn end(&self) -> u64 {
-        self.writing.as_ref().map_or(0, |writing| self.bytes_of(writing.number))
+        self.current().map_or(0, |pack| self.bytes_of(pack))
     }
 
-    /// Sees to it that everything added is written, with one call for all of it.
-    pub(super) fn flush(&mut self) -> Result<(), String> {
-        self.write();
-        self.failed.take().map_or(Ok(()), Err)
-    }
-
-    /// Writes everything added; [`Packs::flush`] tells whether it went well.
-    pub(super) fn write(&mut self) {
-        let Some(Writing { number, file, pending }) = &mut self.writing else { return };
+    /// Writes everything added, with one call. After an error the pack is left, because nobody
+    /// knows how much of it is written.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        let CurrentPack { number, ref mut file, ref mut pending } = *current;
         if pending.is_empty() {
-            return;
+            return Ok(());
         }
         let written = if let Some(file) = file {
             file.write_all(pending)
         } else {
-            self.in_memory.entry(*number).or_default().extend_from_slice(pending);
+            self.in_memory.entry(number).or_default().extend_from_slice(pending);
             Ok(())
         };
         pending.clear();
-        if let Err(error) = written {
-            self.failed = Some(format!("`{}`: {error}", name_of(*number)));
-            // Nobody knows how much of it is there.
-            self.writing = None;
-        }
+        written.map_err(|error| {
+            self.current = None;
+            io::Error::new(error.kind(), format!("`{}`: {error}", name_of(number)))
+        })
     }
 
-    /// Bytes of a pack; nothing if they are not there.
-    pub(super) fn read(&self, pack: u64, place: u64, length: u64) -> Option<Vec<u8>> {
-        let end = place.checked_add(length)?;
-        // A length that is a lie must not cost memory.
+    /// Bytes of a pack; `None` if it has less.
+    pub(super) fn read(&self, pack: u64, start: u64, length: u64) -> Option<Vec<u8>> {
+        let end = start.checked_add(length)?;
         if end > *self.sizes.get(&pack)? {
             return None;
         }
         let Some(dir) = &self.dir else {
             let bytes = self.in_memory.get(&pack)?;
-            return bytes.get(place as usize..end as usize).map(<[u8]>::to_vec);
+            return bytes.get(start as usize..end as usize).map(<[u8]>::to_vec);
         };
         let mut last = self.last_read.borrow_mut();
         if last.as_ref().is_none_or(|(known, _)| *known != pack) {
@@ -177,20 +168,13 @@ impl Packs {
         }
         let mut bytes = vec![0; length as usize];
         let (_, file) = last.as_ref()?;
-        file.read_exact_at(&mut bytes, place).ok()?;
+        file.read_exact_at(&mut bytes, start).ok()?;
         Some(bytes)
     }
 
-    /// Whether a pack is there.
-    pub(super) fn has(&self, pack: u64) -> bool {
-        self.sizes.contains_key(&pack)
-    }
-
-    /// Throws a pack away, once no page is in it any more.
+    /// Removes a pack that no row names any more.
     pub(super) fn remove(&mut self, pack: u64) {
-        if self.writing.as_ref().is_some_and(|writing| writing.number == pack) {
-            self.writing = None;
-        }
+        self.current.take_if(|current| current.number == pack);
         self.last_read.take();
         self.in_memory.remove(&pack);
         self.sizes.remove(&pack);
@@ -202,12 +186,12 @@ impl Packs {
         }
     }
 
-    /// How a pack is called in messages.
+    /// The path of a pack, for messages.
     pub(super) fn path_of(&self, pack: u64) -> String {
         self.path_beside(&name_of(pack))
     }
 
-    /// How a file beside the packs is called in messages.
+    /// The path of a file beside the packs, for messages.
     pub(super) fn path_beside(&self, name: &str) -> String {
         self.dir
             .as_ref()

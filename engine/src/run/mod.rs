@@ -32,7 +32,7 @@ use crate::config::{Config, Durability, OutputOrder};
 use crate::error::{RunError, Signal};
 use crate::failpoint;
 use crate::ledger::{Command, OpenMode, Phase, Policy, Reply, Run};
-use crate::pages::{Documents, FILE as PAGES_FILE};
+use crate::pages::{PAGES_FILE, PageStore};
 use crate::plan::load::Definitions;
 use crate::plan::prepare::Plan;
 use crate::run::agree::{Before, agree, current, left_behind};
@@ -374,18 +374,18 @@ fn no_thread(error: &std::io::Error) -> RunError {
 fn open_documents(
     config: &Config,
     replay: Option<&Replaying>,
-) -> Result<Option<Documents>, RunError> {
+) -> Result<Option<PageStore>, RunError> {
     let store = &config.store;
     if let Some(Replaying { pages_dir, .. }) = replay {
         let there = pages_dir.join(PAGES_FILE).exists();
-        let open = || Documents::open(Some(pages_dir), u64::MAX);
+        let open = || PageStore::open(Some(pages_dir), u64::MAX);
         return Ok(there.then(open).transpose()?);
     }
     if !store.persist_pages {
         return Ok(None);
     }
     let dir = Some(store.data_dir.as_path()).filter(|_| store.durability == Durability::Strict);
-    Ok(Some(Documents::open(dir, store.pages_bytes_max)?))
+    Ok(Some(PageStore::open(dir, store.pages_bytes_max)?))
 }
 
 /// What jobs are worked on with.

@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::failpoint;
 use crate::ledger::{Grant, NewJob, Outcome, Tally};
-use crate::pages::{Documents, Fingerprint, StoredPage};
+use crate::pages::{Fingerprint, PageStore, StoredPage};
 use crate::plan::identity::key;
 use crate::plan::prepare::RunDate;
 use crate::run::pace::Pace;
@@ -57,7 +57,7 @@ pub(crate) struct TaskMediator {
     /// Where pages come from.
     pub supply: Supply,
     /// Saved pages, unless the settings switch them off.
-    pub documents: Option<Documents>,
+    pub documents: Option<PageStore>,
     /// Whether files are saved too.
     pub keep_files: bool,
     /// How loads are retried.
@@ -141,7 +141,7 @@ impl TaskMediator {
         let url = grant.job.url.clone();
         let fingerprint = key(&[&grant.job.name, &grant.job.group, &grant.job.url]).0;
         failpoint::pass("page.load.before");
-        let expected = self.documents.as_ref().map(Documents::expect);
+        let expected = self.documents.as_ref().map(PageStore::expect);
         let brought = match self.bring(&grant, fingerprint, asking).await {
             Ok(brought) => brought,
             Err(Absent::Moved(way)) => return Some(moved(way)),
@@ -153,12 +153,9 @@ impl TaskMediator {
         let Brought { page, parsed, save, tally, lives } = brought;
         failpoint::pass("page.load.after");
         begin().await;
-        let kind = format!("{} {}", grant.job.lane, grant.job.group);
         // Saving goes on while the threads work; both are done before the job ends.
         let saving = match (&self.documents, save) {
-            (Some(documents), Some(page)) => {
-                Some(documents.keep(fingerprint, kind, page, expected))
-            }
+            (Some(documents), Some(page)) => Some(documents.keep(fingerprint, page, expected)),
             _ => None,
         };
         let saved = async {

@@ -20,8 +20,10 @@ const LOG: &str = "state.db-wal";
 /// All files of the tables.
 pub(crate) const TABLES: [&str; 3] = [LEDGER, LOG, "state.db-shm"];
 const NAME: &str = "state.mark";
+/// The saved pages.
+pub(crate) const PAGES_FILE: &str = "pages.db";
 /// Traces of a run that has a ledger, beside the mark.
-const LEFT: [&str; 3] = [JOURNAL, LOG, crate::pages::FILE];
+const LEFT: [&str; 3] = [JOURNAL, LOG, PAGES_FILE];
 /// What a process that was alone leaves beside its tables.
 pub(crate) const TRACES: [&str; 2] = [JOURNAL, NAME];
 /// Two places that are written in turn, each in a sector of its own: a torn one leaves the other.
@@ -79,7 +81,7 @@ impl Mark {
         };
         let Some(trace) = trace else { return Ok(()) };
         let dir = self.path.parent().unwrap_or(Path::new("."));
-        let none = if trace == crate::pages::FILE {
+        let none = if trace == PAGES_FILE {
             "; a node without a vote has none: ask one with a vote"
         } else {
             ""

@@ -40,7 +40,7 @@ impl Plan {
             _ => return Err(RunError::NothingToReplay),
         };
         let pages_dir = definitions.plan.config.store.data_dir.clone();
-        pages::vouch(&pages_dir)?;
+        pages::check_usable(&pages_dir)?;
         let scratch = pages_dir.join(SCRATCH);
         clear(&scratch)?;
         let pattern = &definitions.plan.config.output.dir_timestamp_pattern;
