@@ -77,6 +77,12 @@ pub enum TextKind {
     Html,
 }
 
+impl TextKind {
+    /// All kinds and their keywords.
+    pub(crate) const ALL: [(Self, &'static str); 3] =
+        [(Self::Whole, "whole"), (Self::Own, "own"), (Self::Html, "html")];
+}
+
 /// Type of a value, and how it is read and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum FieldType {
@@ -101,6 +107,12 @@ pub enum FieldType {
     },
     /// An address, resolved against the page.
     Url,
+}
+
+impl FieldType {
+    /// The keywords of all types.
+    pub(crate) const NAMES: [&'static str; 6] =
+        ["text", "integer", "decimal", "boolean", "date", "url"];
 }
 
 /// How a number is written on the page.

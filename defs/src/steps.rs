@@ -71,21 +71,23 @@ pub enum PluginValue {
 impl PluginDef {
     /// The scalar property `key`, if present.
     pub fn option(&self, key: &str) -> Option<&Text> {
-        self.options.iter().find(|(name, _)| name.text == key).and_then(|(_, value)| match value {
+        match self.value(key)? {
             PluginValue::One(text) => Some(text),
             PluginValue::Many(_) => None,
-        })
+        }
     }
 
     /// The property `key` as a list. A scalar is a list of one.
     pub fn list(&self, key: &str) -> Vec<&Text> {
-        self.options.iter().find(|(name, _)| name.text == key).map_or_else(
-            Vec::new,
-            |(_, value)| match value {
-                PluginValue::One(text) => vec![text],
-                PluginValue::Many(texts) => texts.iter().collect(),
-            },
-        )
+        match self.value(key) {
+            None => Vec::new(),
+            Some(PluginValue::One(text)) => vec![text],
+            Some(PluginValue::Many(texts)) => texts.iter().collect(),
+        }
+    }
+
+    fn value(&self, key: &str) -> Option<&PluginValue> {
+        self.options.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the section `steps` and adds the built-in chains.
 
-use super::mapping::{MappingReader, check_name, mapping, sequence, wrapped};
+use super::mapping::{KeyReader, check_name, mapping, sequence, wrapped};
 use crate::findings::Findings;
 use crate::shapes;
 use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
@@ -171,7 +171,7 @@ fn step(entry: &YamlEntry, findings: &mut Findings<'_>) -> Option<StepDraft> {
             "`start` and `end` are the two ends of a chain; rename the step",
         );
     }
-    let fields = MappingReader::new(&shapes::STEP, entry.key.at, &entry.value, findings)?;
+    let fields = KeyReader::new(&shapes::STEP, entry.key.at, &entry.value, findings)?;
     let class = fields.required_filled_text("class", findings);
     let kind = class.and_then(|class| kind(&class, findings));
     Some(StepDraft {
@@ -215,7 +215,7 @@ fn kind(class: &Text, findings: &mut Findings<'_>) -> Option<StepKind> {
     kind
 }
 
-fn plugins(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
+fn plugins(fields: &KeyReader<'_>, findings: &mut Findings<'_>) -> Vec<PluginDef> {
     let Some(node) = fields.get("plugins") else {
         return Vec::new();
     };
@@ -228,7 +228,7 @@ fn plugins(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Plugi
 }
 
 fn plugin(node: &YamlNode, findings: &mut Findings<'_>) -> Option<PluginDef> {
-    let fields = MappingReader::new(&shapes::PLUGIN, node.at, node, findings)?;
+    let fields = KeyReader::new(&shapes::PLUGIN, node.at, node, findings)?;
     let (name, class) = (
         fields.required_filled_text("name", findings),
         fields.required_filled_text("class", findings),

@@ -1,7 +1,7 @@
 //! Reads the section `dataDefs` and fills in defaults for facts, ranges and orders.
 
 use super::links;
-use super::mapping::{MappingReader, check_name, sequence, wrapped};
+use super::mapping::{KeyReader, check_name, sequence, wrapped};
 use super::records::{self, RECORD_KEYS};
 use crate::data_defs::{DataDef, FilterSubject, IndexRange, Item, ItemFilter, ItemQuery};
 use crate::findings::Findings;
@@ -17,7 +17,7 @@ pub(super) type DataDefWithLinks = (DataDef, Vec<Follow>);
 /// Reads all data definitions. A broken one keeps its name, so that references to it are valid.
 pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<DataDefWithLinks> {
     let defs = entries.iter().map(|entry| {
-        let keys = MappingReader::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
+        let keys = KeyReader::new(&shapes::DATA_DEF, entry.key.at, &entry.value, findings);
         let follow = keys.as_ref().map(|keys| links::follow(keys, &Text::default(), findings));
         let follow = follow.unwrap_or_default();
         (data_def(entry, keys, !follow.is_empty(), findings), follow)
@@ -27,7 +27,7 @@ pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<Da
 
 fn data_def(
     entry: &YamlEntry,
-    fields: Option<MappingReader<'_>>,
+    fields: Option<KeyReader<'_>>,
     follows: bool,
     findings: &mut Findings<'_>,
 ) -> DataDef {
@@ -81,7 +81,7 @@ fn data_def(
 }
 
 fn query(node: &YamlNode, findings: &mut Findings<'_>) -> ItemQuery {
-    let Some(fields) = MappingReader::new(&shapes::QUERY, node.at, node, findings) else {
+    let Some(fields) = KeyReader::new(&shapes::QUERY, node.at, node, findings) else {
         return ItemQuery::default();
     };
     ItemQuery {
@@ -114,7 +114,7 @@ fn items(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Vec<Item> {
 }
 
 fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item> {
-    let fields = MappingReader::new(&shapes::ITEM, node.at, node, findings)?;
+    let fields = KeyReader::new(&shapes::ITEM, node.at, node, findings)?;
     let name = fields.required_filled_text("name", findings).unwrap_or_default();
     let range = range(&fields, &name, findings);
     let item = Item {
@@ -148,7 +148,7 @@ fn item(list: &str, node: &YamlNode, findings: &mut Findings<'_>) -> Option<Item
     Some(item)
 }
 
-fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -> IndexRange {
+fn range(fields: &KeyReader<'_>, name: &Text, findings: &mut Findings<'_>) -> IndexRange {
     let index = fields.index("index", findings);
     if let Some(node) = fields.get("indexRange") {
         if let (Some(_), Some(at)) = (index, fields.get("index").map(|node| node.at)) {
@@ -171,7 +171,7 @@ fn range(fields: &MappingReader<'_>, name: &Text, findings: &mut Findings<'_>) -
 }
 
 /// Warns of an open range that never ends.
-fn check_open(fields: &MappingReader<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
+fn check_open(fields: &KeyReader<'_>, name: &Text, at: Span, findings: &mut Findings<'_>) {
     let names_nothing = fields
         .get("breakAfter")
         .is_none_or(|node| matches!(&node.kind, YamlKind::Sequence(nodes) if nodes.is_empty()));
@@ -235,7 +235,7 @@ fn parse_range(text: &Text, findings: &mut Findings<'_>) -> IndexRange {
     }
 }
 
-fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<ItemFilter> {
+fn filters(fields: &KeyReader<'_>, findings: &mut Findings<'_>) -> Vec<ItemFilter> {
     let Some(node) = fields.get("filters") else {
         return Vec::new();
     };
@@ -243,7 +243,7 @@ fn filters(fields: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<ItemF
         .unwrap_or_default();
     let filters = nodes.iter().filter_map(|node| {
         let node = wrapped("filters", "filter", node, findings)?;
-        let fields = MappingReader::new(&shapes::FILTER, node.at, node, findings)?;
+        let fields = KeyReader::new(&shapes::FILTER, node.at, node, findings)?;
         let on = fields.required_text("type", findings);
         let pattern = fields.required_text("pattern", findings);
         Some(ItemFilter { on: filter_on(&on?, findings), pattern: pattern? })

@@ -28,25 +28,26 @@ impl Chains {
         if findings.incomplete {
             return;
         }
-        if name.at.line == 0 {
-            findings.error(
-                name.at,
-                format!("there is no chain of steps `{}`", name.text),
-                "the setting `defs.defaultSteps` names this chain for tasks without `steps`",
-            );
+        let help = if name.at.line == 0 {
+            "the setting `defs.defaultSteps` names this chain for tasks without `steps`".to_owned()
         } else {
-            let mut known: Vec<_> = self.expanded.keys().map(String::as_str).collect();
-            // The first of several equally close names wins, so their order must be stable.
-            known.sort_unstable();
-            let help = findings.did_you_mean(
-                &name.text,
-                known,
-                "define it below the top-level `steps:`, or use `jsoupDefault` or \
-                 `htmlUnitDefault`",
-            );
-            findings.error(name.at, format!("there is no chain of steps `{}`", name.text), help);
-        }
+            let otherwise = "define it below the top-level `steps:`, or use `jsoupDefault` or `htmlUnitDefault`";
+            similar_chain(name, self.expanded.keys(), otherwise, findings)
+        };
+        findings.error(name.at, format!("there is no chain of steps `{}`", name.text), help);
     }
+}
+
+/// Help for an unknown chain. The first of several equally similar names wins, so they are sorted.
+fn similar_chain<'c>(
+    name: &Text,
+    known: impl Iterator<Item = &'c String>,
+    otherwise: &str,
+    findings: &Findings<'_>,
+) -> String {
+    let mut known: Vec<&str> = known.map(String::as_str).collect();
+    known.sort_unstable();
+    findings.did_you_mean(&name.text, known, otherwise)
 }
 
 /// Resolves the bases of all chains, without recursion: a sequence of bases can be long.
@@ -108,8 +109,14 @@ fn row_of_bases<'b>(
     let mut current = name;
     while !chains.expanded.contains_key(current) {
         let Some((base, steps)) = based.get(current) else {
-            if let Some((_, base, _)) = row.last() {
-                report_unknown_base(base, chains, based, findings);
+            if let Some((_, base, _)) = row.last()
+                && !findings.incomplete
+            {
+                let known = chains.expanded.keys().chain(based.keys());
+                let otherwise = "if it is a step, add `class`; if it is a chain, define it below \
+                                 the top-level `steps:`";
+                let help = similar_chain(base, known, otherwise, findings);
+                findings.error(base.at, format!("there is no base chain `{}`", base.text), help);
             }
             break;
         };
@@ -128,25 +135,6 @@ fn row_of_bases<'b>(
         current = &base.text;
     }
     row
-}
-
-fn report_unknown_base(
-    base: &Text,
-    chains: &Chains,
-    based: &BasedChains,
-    findings: &mut Findings<'_>,
-) {
-    if findings.incomplete {
-        return;
-    }
-    let mut known: Vec<_> = chains.expanded.keys().chain(based.keys()).collect();
-    known.sort_unstable();
-    let help = findings.did_you_mean(
-        &base.text,
-        known.into_iter().map(String::as_str),
-        "if it is a step, add `class`; if it is a chain, define it below the top-level `steps:`",
-    );
-    findings.error(base.at, format!("there is no base chain `{}`", base.text), help);
 }
 
 /// Applies steps to a base: a step with a known name replaces, any other is inserted.

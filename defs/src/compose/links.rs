@@ -1,6 +1,6 @@
 //! Reads the sources of pages: links to follow, addresses, files of addresses, sitemaps.
 
-use super::mapping::{MappingReader, advised_text, text};
+use super::mapping::{KeyReader, advised_text, text};
 use super::records::{css, keyword, one_of};
 use super::selectors;
 use crate::findings::Findings;
@@ -13,7 +13,7 @@ use crate::yaml::{YamlKind, YamlNode, shorten};
 
 /// The rules below `follow`. A rule without `group` leads to the given group.
 pub(super) fn follow(
-    keys: &MappingReader<'_>,
+    keys: &KeyReader<'_>,
     group: &Text,
     findings: &mut Findings<'_>,
 ) -> Vec<Follow> {
@@ -38,7 +38,7 @@ fn rule(node: &YamlNode, group: &Text, findings: &mut Findings<'_>) -> Option<Fo
         let query = link(&selector, findings)?;
         return Some(Follow { query, group: own, ..Follow::default() });
     }
-    let keys = MappingReader::new(&shapes::FOLLOW, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::FOLLOW, node.at, node, findings)?;
     one_of(&keys, &["selector", "xpath"], findings);
     let selector = keys.filled_text("selector", findings);
     let selector = selector.and_then(|text| link(&text, findings));
@@ -76,7 +76,7 @@ fn link(text: &Text, findings: &mut Findings<'_>) -> Option<Query> {
     if fits { css(text, findings) } else { None }
 }
 
-fn patterns(keys: &MappingReader<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Text> {
+fn patterns(keys: &KeyReader<'_>, key: &str, findings: &mut Findings<'_>) -> Vec<Text> {
     let patterns = keys.text_or_list(key, findings).unwrap_or_default();
     selectors::check_patterns(&patterns, findings);
     patterns
@@ -84,7 +84,7 @@ fn patterns(keys: &MappingReader<'_>, key: &str, findings: &mut Findings<'_>) ->
 
 /// The entries of `urls`: plain addresses are locators, ranges and files are sources.
 pub(super) fn urls(
-    keys: &MappingReader<'_>,
+    keys: &KeyReader<'_>,
     findings: &mut Findings<'_>,
 ) -> (Vec<Locator>, Vec<UrlSource>) {
     let (mut locators, mut sources) = (Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ pub(super) fn urls(
 
 /// An entry `{ name: ..., url: ... }`.
 fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator> {
-    let keys = MappingReader::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::LOCATOR, node.at, node, findings)?;
     let (name, url) =
         (keys.required_filled_text("name", findings), keys.required_filled_text("url", findings));
     let (name, url) = (name?, url?);
@@ -132,7 +132,7 @@ fn named_locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator
 
 /// An entry `{ file: ... }`.
 fn url_file(node: &YamlNode, findings: &mut Findings<'_>) -> Option<UrlSource> {
-    let keys = MappingReader::new(&shapes::URL_FILE, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::URL_FILE, node.at, node, findings)?;
     let (column, name) = (keys.filled_text("column", findings), keys.filled_text("name", findings));
     if let (None, Some(name)) = (&column, &name) {
         findings.error(
@@ -211,7 +211,7 @@ pub(super) fn address(key: &str, node: &YamlNode, findings: &mut Findings<'_>) -
 
 /// The addresses of the sitemaps below `sitemap`, each with the rule for its entries.
 pub(super) fn sitemaps(
-    keys: &MappingReader<'_>,
+    keys: &KeyReader<'_>,
     group: &Text,
     findings: &mut Findings<'_>,
 ) -> Vec<(Text, Follow)> {
@@ -224,7 +224,7 @@ pub(super) fn sitemaps(
         if !matches!(node.kind, YamlKind::Mapping(_)) {
             return Some((address("sitemap", node, findings)?, rule.clone()));
         }
-        let keys = MappingReader::new(&shapes::SITEMAP, node.at, node, findings)?;
+        let keys = KeyReader::new(&shapes::SITEMAP, node.at, node, findings)?;
         let rule = Follow {
             allow: patterns(&keys, "allow", findings),
             deny: patterns(&keys, "deny", findings),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::links;
-use super::mapping::{MappingReader, check_name, sequence};
+use super::mapping::{KeyReader, check_name, sequence};
 use super::sections::Section;
 use crate::findings::Findings;
 use crate::locators::{Locator, LocatorGroup};
@@ -27,7 +27,7 @@ fn group(entry: &YamlEntry, findings: &mut Findings<'_>) -> LocatorGroup {
     check_name("a locator group", &entry.key, findings);
     let at = entry.key.at;
     let empty = LocatorGroup { name: entry.key.clone(), ..LocatorGroup::default() };
-    let Some(keys) = MappingReader::new(&shapes::LOCATOR_GROUP, at, &entry.value, findings) else {
+    let Some(keys) = KeyReader::new(&shapes::LOCATOR_GROUP, at, &entry.value, findings) else {
         return empty;
     };
     if !has_sources(&keys) {
@@ -39,12 +39,12 @@ fn group(entry: &YamlEntry, findings: &mut Findings<'_>) -> LocatorGroup {
 }
 
 /// Whether a mapping has a source of pages.
-pub(super) fn has_sources(keys: &MappingReader<'_>) -> bool {
+pub(super) fn has_sources(keys: &KeyReader<'_>) -> bool {
     ["locators", "urls", "sitemap"].iter().any(|key| keys.get(key).is_some())
 }
 
 /// The locators and sources of a mapping, as a group without a name.
-pub(super) fn sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
+pub(super) fn sources(keys: &KeyReader<'_>, findings: &mut Findings<'_>) -> LocatorGroup {
     let mut locators = keys.get("locators").map(|list| listed(list, findings));
     let (plain, sources) = links::urls(keys, findings);
     locators.get_or_insert_default().extend(plain);
@@ -84,7 +84,7 @@ fn locator(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Locator> {
         let url = links::address("locators", node, findings)?;
         return Some(Locator { name: url.clone(), url });
     }
-    let keys = MappingReader::new(&shapes::LOCATOR, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::LOCATOR, node.at, node, findings)?;
     let (name, url) =
         (keys.required_filled_text("name", findings), keys.required_filled_text("url", findings));
     Some(Locator { name: name?, url: url? })

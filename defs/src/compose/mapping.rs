@@ -49,7 +49,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 
 /// Reads the keys of one mapping.
 #[derive(Debug, Clone)]
-pub(super) struct MappingReader<'n> {
+pub(super) struct KeyReader<'n> {
     /// Name of the mapping with its article, for messages: `an item`.
     what: &'static str,
     /// Position at which a missing key is reported.
@@ -61,7 +61,7 @@ pub(super) struct MappingReader<'n> {
     unknown: bool,
 }
 
-impl<'n> MappingReader<'n> {
+impl<'n> KeyReader<'n> {
     /// Reports every unknown key. `None` (and an error) if the node is not a mapping.
     pub(super) fn new(
         shape: &'static MappingShape,
@@ -278,12 +278,16 @@ pub(super) fn unknown_key(
         (None, None, Some(near), _) => format!("did you mean `{near}`?"),
         (None, None, None, [only]) => format!("the only key of {what} is `{only}`"),
         (None, None, None, _) => {
-            let listed: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
-            format!("the keys of {what} are {}", listed.join(", "))
+            format!("the keys of {what} are {}", quoted(known))
         }
     };
     findings.error(key.at, format!("`{}` is not a key of {what}", shorten(name)), help);
     renamed.map(|(_, new)| *new).or(near)
+}
+
+/// Joins words to a list: `` `a`, `b` ``.
+pub(super) fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The inner mapping of a list entry that is written `key: { ... }`.

@@ -1,6 +1,8 @@
 //! Reads records: blocks, fields, columns about the page, and expectations.
 
-use super::mapping::{MappingReader, advised_text, boolean, check_name, mapping, sequence, text};
+use super::mapping::{
+    KeyReader, advised_text, boolean, check_name, mapping, quoted, sequence, text,
+};
 use super::selectors;
 use crate::findings::Findings;
 use crate::records::{Expect, Field, FieldType, PageColumn, Query, Record, Separators, TextKind};
@@ -23,7 +25,7 @@ enum BlockContent {
 }
 
 /// The record of a mapping with `fields`. Without `fields`, it has no columns.
-pub(super) fn record(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Record {
+pub(super) fn record(keys: &KeyReader<'_>, findings: &mut Findings<'_>) -> Record {
     let block = keys.get("block").and_then(|node| block(node, findings));
     let inside = match &block {
         Some(Query { json: Some(_), css: None, xpath: None, .. }) => BlockContent::Page,
@@ -77,7 +79,7 @@ fn block(node: &YamlNode, findings: &mut Findings<'_>) -> Option<Query> {
         }
         return Some(Query { css: Some(css), ..Query::default() });
     }
-    let keys = MappingReader::new(&shapes::BLOCK, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::BLOCK, node.at, node, findings)?;
     let query = Query {
         css: keys.filled_text("selector", findings),
         xpath: keys.filled_text("xpath", findings),
@@ -140,20 +142,19 @@ pub(super) fn keyword<T: Copy>(
     problem: &str,
     findings: &mut Findings<'_>,
 ) -> Option<T> {
-    let found = known.iter().find(|(_, name)| *name == text.text);
-    if found.is_none() {
-        let names: Vec<_> = known.iter().map(|(_, name)| format!("`{name}`")).collect();
-        let otherwise = format!("write one of {}", names.join(", "));
-        let names = known.iter().map(|(_, name)| *name);
-        let other = OTHER_TYPES.iter().find(|(word, _)| *word == text.text);
-        let other = other.filter(|(_, name)| known.iter().any(|(_, known)| known == name));
-        let help = match other {
-            Some((_, name)) => format!("write `{name}`"),
-            None => findings.did_you_mean(&text.text, names, otherwise),
-        };
-        findings.error(text.at, format!("{problem} `{}`", text.text), help);
+    if let Some((meaning, _)) = known.iter().find(|(_, name)| *name == text.text) {
+        return Some(*meaning);
     }
-    found.map(|(meaning, _)| *meaning)
+    let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
+    let other = OTHER_TYPES.iter().find(|(word, name)| *word == text.text && names.contains(name));
+    let help = if let Some((_, name)) = other {
+        format!("write `{name}`")
+    } else {
+        let otherwise = format!("write one of {}", quoted(&names));
+        findings.did_you_mean(&text.text, names, otherwise)
+    };
+    findings.error(text.at, format!("{problem} `{}`", text.text), help);
+    None
 }
 
 fn field(entry: &YamlEntry, inside: BlockContent, findings: &mut Findings<'_>) -> Field {
@@ -191,7 +192,7 @@ fn field(entry: &YamlEntry, inside: BlockContent, findings: &mut Findings<'_>) -
         assume_value(&mut field);
         return field;
     }
-    let Some(keys) = MappingReader::new(&shapes::FIELD, entry.key.at, node, findings) else {
+    let Some(keys) = KeyReader::new(&shapes::FIELD, entry.key.at, node, findings) else {
         assume_value(&mut field);
         return field;
     };
@@ -229,7 +230,7 @@ fn plain(text: Text, inside: BlockContent, findings: &mut Findings<'_>) -> Optio
 }
 
 /// Reports keys that search for elements on a JSON page.
-fn check_inside(keys: &MappingReader<'_>, inside: BlockContent, findings: &mut Findings<'_>) {
+fn check_inside(keys: &KeyReader<'_>, inside: BlockContent, findings: &mut Findings<'_>) {
     // With JSON inside an element, a field can still search the page.
     if inside != BlockContent::Page {
         return;
@@ -287,7 +288,7 @@ fn split_attribute(text: &str) -> (&str, Option<&str>) {
     (text, None)
 }
 
-fn queries(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
+fn queries(keys: &KeyReader<'_>, findings: &mut Findings<'_>) -> Vec<Query> {
     one_of(keys, &["selector", "xpath", "jsonld", "value"], findings);
     let json = keys.filled_text("json", findings);
     if let Some(path) = keys.filled_text("jsonld", findings) {
@@ -320,7 +321,7 @@ fn non_blank(key: &str, text: Text, findings: &mut Findings<'_>) -> Option<Text>
 }
 
 /// Reports keys that exclude each other.
-pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Findings<'_>) {
+pub(super) fn one_of(keys: &KeyReader<'_>, names: &[&str], findings: &mut Findings<'_>) {
     let mut entries = keys.entries_of(names);
     if let (Some(first), Some(second)) = (entries.next(), entries.next()) {
         findings.error(
@@ -331,7 +332,7 @@ pub(super) fn one_of(keys: &MappingReader<'_>, names: &[&str], findings: &mut Fi
     }
 }
 
-fn check_sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+fn check_sources(keys: &KeyReader<'_>, findings: &mut Findings<'_>) {
     let sources = ["selector", "xpath", "json", "jsonld", "value", "script"];
     if !sources.iter().any(|key| keys.get(key).is_some()) && !keys.has_unknown_keys() {
         findings.error(
@@ -349,9 +350,7 @@ fn check_sources(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn text_kind(keys: &MappingReader<'_>, queries: &[Query], findings: &mut Findings<'_>) -> TextKind {
-    const KINDS: [(TextKind, &str); 3] =
-        [(TextKind::Whole, "whole"), (TextKind::Own, "own"), (TextKind::Html, "html")];
+fn text_kind(keys: &KeyReader<'_>, queries: &[Query], findings: &mut Findings<'_>) -> TextKind {
     let kind = keys.text("text", findings);
     let entry = keys.entry("text");
     let beside = ["json", "jsonld", "value"].into_iter().find(|key| keys.get(key).is_some());
@@ -362,11 +361,11 @@ fn text_kind(keys: &MappingReader<'_>, queries: &[Query], findings: &mut Finding
         let message = format!("`text` has no effect with {idle}");
         findings.error(entry.key.at, message, "remove it: it applies to elements only");
     }
-    kind.and_then(|text| keyword(&text, &KINDS, "`text` has no option", findings))
+    kind.and_then(|text| keyword(&text, &TextKind::ALL, "`text` has no option", findings))
         .unwrap_or_default()
 }
 
-fn joiner(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Option<Text> {
+fn joiner(keys: &KeyReader<'_>, findings: &mut Findings<'_>) -> Option<Text> {
     let node = keys.get("all")?;
     match node.kind {
         YamlKind::Scalar(_, ScalarType::Boolean(false)) => None,
@@ -377,31 +376,14 @@ fn joiner(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> Option<Text>
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum FieldTypeName {
-    Text,
-    Integer,
-    Decimal,
-    Boolean,
-    Date,
-    Url,
-}
-
-fn field_type(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> FieldType {
-    const TYPES: [(FieldTypeName, &str); 6] = [
-        (FieldTypeName::Text, "text"),
-        (FieldTypeName::Integer, "integer"),
-        (FieldTypeName::Decimal, "decimal"),
-        (FieldTypeName::Boolean, "boolean"),
-        (FieldTypeName::Date, "date"),
-        (FieldTypeName::Url, "url"),
-    ];
-    let advice = "write one of `text`, `integer`, `decimal`, `boolean`, `date`, `url`";
-    let named = keys.get("type").and_then(|node| advised_text("type", node, advice, findings));
-    let misread = keys.get("type").is_some();
-    let name = named.and_then(|text| keyword(&text, &TYPES, "there is no type", findings));
-    let known = name.is_some() || !misread;
-    let name = name.unwrap_or(FieldTypeName::Text);
+fn field_type(keys: &KeyReader<'_>, findings: &mut Findings<'_>) -> FieldType {
+    let names = FieldType::NAMES.map(|name| (name, name));
+    let advice = format!("write one of {}", quoted(&FieldType::NAMES));
+    let node = keys.get("type");
+    let text = node.and_then(|node| advised_text("type", node, &advice, findings));
+    let known = text.and_then(|text| keyword(&text, &names, "there is no type", findings));
+    let is_valid = known.is_some() || node.is_none();
+    let name = known.unwrap_or("text");
     let separators = Separators {
         decimal: keys.filled_text("decimal", findings),
         thousands: keys.text("thousands", findings),
@@ -409,18 +391,16 @@ fn field_type(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> FieldTyp
     let true_when = keys.text_or_list("trueWhen", findings).unwrap_or_default();
     let input = keys.text_or_list("in", findings).unwrap_or_default();
     let output = keys.filled_text("out", findings);
-    let numeric = matches!(name, FieldTypeName::Integer | FieldTypeName::Decimal);
-    let idle = [
-        ("decimal", numeric, "decimal"),
-        ("thousands", numeric, "decimal"),
-        ("trueWhen", name == FieldTypeName::Boolean, "boolean"),
-        ("in", name == FieldTypeName::Date, "date"),
-        ("out", name == FieldTypeName::Date, "date"),
-    ];
-    for (key, used, needed) in idle {
+    for (key, needed, fits) in [
+        ("decimal", "decimal", matches!(name, "integer" | "decimal")),
+        ("thousands", "decimal", matches!(name, "integer" | "decimal")),
+        ("trueWhen", "boolean", name == "boolean"),
+        ("in", "date", name == "date"),
+        ("out", "date", name == "date"),
+    ] {
         if let Some(entry) = keys.entry(key)
-            && known
-            && !used
+            && is_valid
+            && !fits
         {
             findings.error(
                 entry.key.at,
@@ -430,23 +410,23 @@ fn field_type(keys: &MappingReader<'_>, findings: &mut Findings<'_>) -> FieldTyp
         }
     }
     match name {
-        FieldTypeName::Text => FieldType::Text,
-        FieldTypeName::Integer => FieldType::Integer(separators),
-        FieldTypeName::Decimal => FieldType::Decimal(separators),
-        FieldTypeName::Boolean => FieldType::Boolean { true_when },
-        FieldTypeName::Date => FieldType::Date { input, output },
-        FieldTypeName::Url => FieldType::Url,
+        "integer" => FieldType::Integer(separators),
+        "decimal" => FieldType::Decimal(separators),
+        "boolean" => FieldType::Boolean { true_when },
+        "date" => FieldType::Date { input, output },
+        "url" => FieldType::Url,
+        _ => FieldType::Text,
     }
 }
 
 /// The expectations of a mapping with `expect`.
 pub(super) fn expect(
-    keys: &MappingReader<'_>,
+    keys: &KeyReader<'_>,
     record: &Record,
     findings: &mut Findings<'_>,
 ) -> Option<Expect> {
     let node = keys.get("expect")?;
-    let keys = MappingReader::new(&shapes::EXPECT, node.at, node, findings)?;
+    let keys = KeyReader::new(&shapes::EXPECT, node.at, node, findings)?;
     let mut expect = Expect {
         min_rows: keys.index("minRows", findings).map(u64::from),
         max_rows: keys.index("maxRows", findings).map(u64::from),
@@ -477,7 +457,7 @@ pub(super) fn expect(
 
 /// The entries below a key that maps field names to values.
 fn field_entries<'n>(
-    keys: &MappingReader<'n>,
+    keys: &KeyReader<'n>,
     key: &str,
     record: &Record,
     findings: &mut Findings<'_>,

@@ -7,7 +7,7 @@ use super::DefsOptions;
 use super::chains::{self, FOLLOW_CHAIN, RECORD_CHAIN, SITEMAP_CHAIN, StepDraft};
 use super::data_defs::DataDefWithLinks;
 use super::inherit::Chains;
-use super::mapping::{MappingReader, boolean, check_name, mapping, text};
+use super::mapping::{KeyReader, boolean, check_name, mapping, text};
 use super::records::{self, RECORD_KEYS};
 use super::sections::Section;
 use super::{links, locators, output, wiring};
@@ -82,8 +82,7 @@ impl<'c> TaskReader<'c> {
         for entry in &section.entries {
             // Problems of these keys were reported with the locators.
             let quiet = &mut Findings::new(findings.sources, Vec::new());
-            let keys =
-                MappingReader::new(&shapes::LOCATOR_GROUP, entry.key.at, &entry.value, quiet);
+            let keys = KeyReader::new(&shapes::LOCATOR_GROUP, entry.key.at, &entry.value, quiet);
             if let Some(keys) = keys {
                 self.sitemap_group(&keys, &entry.key, findings);
             }
@@ -96,8 +95,7 @@ impl<'c> TaskReader<'c> {
         for entry in &section.entries {
             let name = &entry.key;
             check_name("a group", name, findings);
-            let Some(keys) = MappingReader::new(&shapes::GROUP, name.at, &entry.value, findings)
-            else {
+            let Some(keys) = KeyReader::new(&shapes::GROUP, name.at, &entry.value, findings) else {
                 continue;
             };
             self.check_free(name, findings);
@@ -125,7 +123,7 @@ impl<'c> TaskReader<'c> {
 
     fn short_tasks(
         &mut self,
-        keys: &MappingReader<'_>,
+        keys: &KeyReader<'_>,
         name: &Text,
         findings: &mut Findings<'_>,
     ) -> Vec<Task> {
@@ -151,7 +149,7 @@ impl<'c> TaskReader<'c> {
         let mut tasks: Vec<Task> = Vec::new();
         for entry in entries {
             check_name("a task", &entry.key, findings);
-            let keys = MappingReader::new(&shapes::TASK, entry.key.at, &entry.value, findings);
+            let keys = KeyReader::new(&shapes::TASK, entry.key.at, &entry.value, findings);
             if let Some(keys) = keys {
                 tasks.push(self.task(&keys, &entry.key, name, findings));
             }
@@ -178,12 +176,7 @@ impl<'c> TaskReader<'c> {
 
     /// Adds a group for each sitemap. The sitemap is its page, and its task adds the addresses to
     /// the given group.
-    fn sitemap_group(
-        &mut self,
-        keys: &MappingReader<'_>,
-        group: &Text,
-        findings: &mut Findings<'_>,
-    ) {
+    fn sitemap_group(&mut self, keys: &KeyReader<'_>, group: &Text, findings: &mut Findings<'_>) {
         let sitemaps = links::sitemaps(keys, group, findings);
         if sitemaps.is_empty() {
             return;
@@ -239,8 +232,7 @@ impl<'c> TaskReader<'c> {
                 }
                 (YamlKind::Sequence(_) | YamlKind::Mapping(_), _) => {
                     check_name("a task", &task.key, findings);
-                    let keys =
-                        MappingReader::new(&shapes::TASK, task.key.at, &task.value, findings);
+                    let keys = KeyReader::new(&shapes::TASK, task.key.at, &task.value, findings);
                     group.tasks.push(match keys {
                         Some(keys) => self.task(&keys, &task.key, &entry.key, findings),
                         None => Task { name: task.key.clone(), ..Task::default() },
@@ -261,7 +253,7 @@ impl<'c> TaskReader<'c> {
     /// Reads a task from the keys of a task or of a short group.
     fn task(
         &mut self,
-        keys: &MappingReader<'_>,
+        keys: &KeyReader<'_>,
         name: &Text,
         group: &Text,
         findings: &mut Findings<'_>,
@@ -270,7 +262,7 @@ impl<'c> TaskReader<'c> {
         let mut task = Task { name: name.clone(), persist_data: true, follow, ..Task::default() };
         let takes = self.take(keys, &mut task, group, findings);
         if let Some(node) = keys.get("persist") {
-            let persist = MappingReader::new(&shapes::PERSIST, node.at, node, findings);
+            let persist = KeyReader::new(&shapes::PERSIST, node.at, node, findings);
             let data = persist.and_then(|persist| persist.get("data"));
             let data = data.and_then(|node| boolean("data", node, findings));
             task.persist_data = data.unwrap_or(true);
@@ -285,7 +277,7 @@ impl<'c> TaskReader<'c> {
     /// Reads the data definition of a task: a named one, or one written in place.
     fn take(
         &mut self,
-        keys: &MappingReader<'_>,
+        keys: &KeyReader<'_>,
         task: &mut Task,
         group: &Text,
         findings: &mut Findings<'_>,
@@ -395,7 +387,7 @@ impl<'c> TaskReader<'c> {
 }
 
 /// The key `startSequence` of a mapping that was read before, so its problems are reported.
-fn start_sequence(keys: &MappingReader<'_>, findings: &Findings<'_>) -> u32 {
+fn start_sequence(keys: &KeyReader<'_>, findings: &Findings<'_>) -> u32 {
     let quiet = &mut Findings::new(findings.sources, Vec::new());
     keys.index("startSequence", quiet).unwrap_or_default()
 }
@@ -406,7 +398,7 @@ fn links_only(name: Text) -> DataDef {
 }
 
 /// Reports keys of a record together with `dataDef`.
-fn report_keys_beside_data_def(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+fn report_keys_beside_data_def(keys: &KeyReader<'_>, findings: &mut Findings<'_>) {
     for YamlEntry { key, .. } in keys.entries_of(&RECORD_KEYS) {
         findings.error(
             key.at,
@@ -416,7 +408,7 @@ fn report_keys_beside_data_def(keys: &MappingReader<'_>, findings: &mut Findings
     }
 }
 
-fn report_no_data_def(keys: &MappingReader<'_>, findings: &mut Findings<'_>) {
+fn report_no_data_def(keys: &KeyReader<'_>, findings: &mut Findings<'_>) {
     let classic = keys.what() == shapes::TASK.what;
     findings.error(
         keys.at(),

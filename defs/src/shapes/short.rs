@@ -2,7 +2,7 @@
 
 use super::{DefinitionKey, MappingShape, PERSIST, STEP, TASK, TEXTS, ValueShape, key, required};
 use crate::follow::FollowScope;
-use crate::records::PageColumn;
+use crate::records::{FieldType, PageColumn, TextKind};
 
 const fn names<T: Copy, const N: usize>(all: &[(T, &'static str); N]) -> [&'static str; N] {
     let mut names = [""; N];
@@ -221,7 +221,7 @@ const FIELD_KEYS: &[DefinitionKey] = &[
     ),
     key(
         "text",
-        ValueShape::Word(&["whole", "own", "html"]),
+        ValueShape::Word(&names(&TextKind::ALL)),
         "`whole`: all text of the element (default). `own`: without the text of inner elements. \
          `html`: the inner HTML.",
     ),
@@ -243,7 +243,7 @@ const FIELD_KEYS: &[DefinitionKey] = &[
     key("value", ValueShape::Scalar, "A constant instead of a query."),
     key(
         "type",
-        ValueShape::Word(&["text", "integer", "decimal", "boolean", "date", "url"]),
+        ValueShape::Word(&FieldType::NAMES),
         "Type of the value. A value that does not fit leaves the cell empty and is reported. \
          Default: `text`.",
     ),

@@ -54,9 +54,8 @@ impl Variables {
             }
             let (body, name, default) = match found {
                 Ok(found) => found,
-                Err(mistake) => {
+                Err((message, help)) => {
                     if dollars == DollarSyntax::Variables {
-                        let (message, help) = mistake.message_and_help();
                         findings.broken_value(at, message, help);
                     }
                     filled.push_str(&rest[..start + 2]);
@@ -102,58 +101,43 @@ impl Variables {
     }
 }
 
-/// A malformed variable.
-enum VariableMistake<'t> {
-    Open(&'t str),
-    Default(&'t str, &'t str),
-    Nested(&'t str),
-    Name(&'t str),
-}
+/// The text between the braces, the name, and the default of a variable.
+type VariableParts<'t> = (&'t str, &'t str, Option<&'t str>);
 
-impl VariableMistake<'_> {
-    fn message_and_help(&self) -> (String, String) {
-        const LITERAL: &str = "for a literal `${` write `$${`";
-        match self {
-            Self::Open(name) => (
-                "the variable has no closing `}`".to_owned(),
-                format!("write `${{{}}}`; {LITERAL}", if name.is_empty() { "NAME" } else { name }),
-            ),
-            Self::Default(name, value) => (
-                format!("a default is written after `:-`, as in `${{{name}:-...}}`"),
-                format!("write `${{{name}:-{}}}`; {LITERAL}", shorten(value)),
-            ),
-            Self::Nested(name) => (
-                format!("the default of `{name}` contains another variable"),
-                "write a default without a variable".to_owned(),
-            ),
-            Self::Name(body) => (
-                format!("`${{{}}}` is not the name of a variable", shorten(body)),
-                format!("a name has letters, digits and `_`: `${{NAME}}`; {LITERAL}"),
-            ),
-        }
-    }
-}
-
-/// Splits the text after `${`: the text between the braces, the name, and the default.
-fn variable(inside: &str) -> Result<(&str, &str, Option<&str>), VariableMistake<'_>> {
+/// Splits the text after `${`. The error is the message and the help for a malformed variable.
+fn variable(inside: &str) -> Result<VariableParts<'_>, (String, String)> {
+    const LITERAL: &str = "for a literal `${` write `$${`";
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let end = inside.find(|c| !is_part(c)).unwrap_or(inside.len());
     let name = if starts { &inside[..end] } else { "" };
-    let Some(close) = inside.find('}') else {
-        return Err(VariableMistake::Open(name));
+    let Some((body, _)) = inside.split_once('}') else {
+        let name = if name.is_empty() { "NAME" } else { name };
+        let message = "the variable has no closing `}`".to_owned();
+        return Err((message, format!("write `${{{name}}}`; {LITERAL}")));
     };
-    let body = &inside[..close];
+    let not_a_name = || {
+        let message = format!("`${{{}}}` is not the name of a variable", shorten(body));
+        Err((message, format!("a name has letters, digits and `_`: `${{NAME}}`; {LITERAL}")))
+    };
+    if name.is_empty() {
+        return not_a_name();
+    }
     let rest = &body[name.len()..];
     match rest.strip_prefix(":-") {
-        _ if name.is_empty() => Err(VariableMistake::Name(body)),
-        Some(default) if default.contains("${") => Err(VariableMistake::Nested(name)),
+        Some(default) if default.contains("${") => Err((
+            format!("the default of `{name}` contains another variable"),
+            "write a default without a variable".to_owned(),
+        )),
         Some(default) => Ok((body, name, Some(default))),
         None if rest.is_empty() => Ok((body, name, None)),
         None if rest.starts_with([':', '-', '=', '|', '?']) => {
             let value = rest.trim_start_matches([':', '-', '=', '|', '?']);
-            Err(VariableMistake::Default(name, value))
+            Err((
+                format!("a default is written after `:-`, as in `${{{name}:-...}}`"),
+                format!("write `${{{name}:-{}}}`; {LITERAL}", shorten(value)),
+            ))
         }
-        None => Err(VariableMistake::Name(body)),
+        None => not_a_name(),
     }
 }
