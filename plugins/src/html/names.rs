@@ -34,8 +34,8 @@ macro_rules! known_names {
     };
 }
 
-/// Of the names with capitals, the first 36 name elements only. The 37th names both an element and an
-/// attribute, and the rest name attributes.
+/// Of the names with capitals, the first 36 name elements only. The 37th names both an element and
+/// an attribute, and the rest name attributes.
 pub(super) const SVG_ELEMENTS: u32 = 36;
 
 /// `foreignobject` in lower case, the only name with capitals that the parser's rules mention.

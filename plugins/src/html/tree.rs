@@ -32,8 +32,8 @@ struct TextPiece {
     next: u32,
 }
 
-/// The unfinished tree. While building, `TreeNode::end` is the last child of an element, or the last
-/// piece of a text. `TreeNode::name` of a text is its second piece.
+/// The unfinished tree. While building, `TreeNode::end` is the last child of an element, or the
+/// last piece of a text. `TreeNode::name` of a text is its second piece.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
     pub(super) nodes: Vec<TreeNode>,
