@@ -1,4 +1,4 @@
-//! The disk of one node is full. That node ends with a clear message and the other nodes continue. With
+//! The disk of one node is full. That node ends with a clear message and its peers continue. With
 //! space it gets the same files.
 
 use std::time::Duration;

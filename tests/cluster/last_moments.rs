@@ -8,14 +8,14 @@ use crate::kill::shop::SeededRandom;
 
 const PAGES: usize = 12;
 
-/// Whether a node was killed after its last step: it has removed its mark, so the other nodes end
-/// without it.
+/// Whether a node was killed after its last step: it has removed its mark, so its peers end without
+/// it.
 fn was_too_late(cluster: &mut TestCluster, node: usize) -> bool {
     if cluster.work.exists(&format!("d{node}/ended")) {
         return false;
     }
     let others: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
-    wait_until("the other nodes end", || others.iter().all(|other| cluster.has_ended(*other)));
+    wait_until("all peers end", || others.iter().all(|other| cluster.has_ended(*other)));
     true
 }
 

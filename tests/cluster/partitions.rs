@@ -218,7 +218,7 @@ fn cut_off_but_not_from_the_web() {
         cut_at.elapsed() > TAKES + Duration::from_millis(1500)
             && jobs_done(&cluster, leader) > before + 1
     };
-    wait_until("the other nodes finish jobs", continues);
+    wait_until("two nodes finish jobs", continues);
     let healing = Instant::now();
     slow(&site, quick * 2);
     heal_all();

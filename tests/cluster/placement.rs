@@ -38,7 +38,7 @@ fn nodes_below_the_quorum_give_up_and_name_the_missing_node() {
     let ends = [cluster.end(1), cluster.end(2)];
     for ending in &ends {
         assert_eq!(ending.code, 75, "{ends:?}");
-        // The node that gives up last misses the other one as well.
+        // The node that gives up last misses both peers.
         for words in ["not formed within 6 s", "no answer from", "node 3 at"] {
             assert!(ending.stderr.contains(words), "no `{words}`: {ends:?}");
         }

@@ -54,10 +54,7 @@ fn a_page_that_kills_its_worker_fails_alone() {
     println!("{deaths} deaths, {took:.1?}");
     // Three crashes while other jobs were in flight, then five while it was the only one.
     assert_eq!(deaths, 8);
-    assert!(
-        same_everywhere(&cluster) == golden,
-        "the other rows differ from those of a single node"
-    );
+    assert!(same_everywhere(&cluster) == golden, "the rows differ from those of a single node");
     for node in cluster.seats() {
         let report = cluster.report(node);
         assert_eq!(report["jobs"]["failed"], 1, "{report}");

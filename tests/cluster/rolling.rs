@@ -20,9 +20,7 @@ fn a_rolling_restart_loads_no_page_twice() {
         gate.let_through(node * PAGES_PER_RESTART);
         let ending = cluster.end(node);
         assert_eq!(ending.code, 143, "node {node}: {ending:?}");
-        wait_until("the other nodes load pages", || {
-            site.log().len() > before + PAGES_PER_RESTART / 2
-        });
+        wait_until("two nodes load pages", || site.log().len() > before + PAGES_PER_RESTART / 2);
         cluster.start(node);
         // An orchestrator waits for readiness in the same way.
         let ready = |cluster: &TestCluster| {

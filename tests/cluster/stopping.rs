@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{PATIENT, QUICK, all_rows, gated_site, rows_of, same_everywhere, three, three_at_gate};
 use crate::harness::{PageGate, TestCluster, TestSite, wait_until};
 
-/// Asks a node to leave in the middle of a run, which the other nodes finish. Returns that node.
+/// Asks a node to leave in the middle of a run, which its peers finish. Returns that node.
 fn leaves(
     which: impl Fn(&TestCluster) -> usize,
     signal: &str,
@@ -175,7 +175,7 @@ fn a_node_that_is_stopped_reports_what_its_file_holds() {
         let (_site, mut cluster, gate) = three_at_gate(900, 300, &settings);
         cluster.start_all();
         cluster.done(20);
-        // While node 1 stops, it still receives the results of the other nodes.
+        // While node 1 stops, it still receives the results of its peers.
         cluster.signal(1, "TERM");
         cluster.wait_until_stopping(1);
         gate.let_through(600);

@@ -35,7 +35,7 @@ pub struct TestCluster {
     running: BTreeMap<usize, Running>,
     /// A command that runs the node's command, such as `ip netns exec NAME`.
     behind: BTreeMap<usize, Vec<String>>,
-    /// More arguments of `status`, `cancel` and the other operator commands.
+    /// More arguments of `status`, `cancel` and similar commands of an operator.
     operator: Vec<String>,
     /// The held port that makes the address this cluster's own.
     claim: Option<TcpListener>,

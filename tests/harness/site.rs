@@ -138,7 +138,7 @@ impl TestSite {
         self.on(path, move |_, _| response.clone());
     }
 
-    /// Sends the first answer `times` times, and then the other one.
+    /// Sends the first answer `times` times, and then the second one.
     pub fn recovers(&self, path: &str, times: usize, first: SiteResponse, then: SiteResponse) {
         self.on(path, move |_, nth| if nth <= times { first.clone() } else { then.clone() });
     }

@@ -111,7 +111,7 @@ fn finished(set: &Set, output: &Output) {
     assert_eq!(output.status.code(), Some(code), "{}: {}", set.name, words(output));
 }
 
-/// The pages that were answered so far, with the number of the process that asked last.
+/// All pages that have been answered, with the number of the process that asked last.
 type KnownPages = HashMap<String, usize>;
 
 /// Adds the requests of one process to the known pages.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::harness::defs::{TITLE, job, titled};
 use crate::harness::{PageGate, SiteResponse, TestSite, Workdir, wait_until};
 
-/// Definitions for the given number of pages of each site, one site after the other.
+/// Definitions for the given number of pages of each site, site by site.
 fn pages_of(sites: &[(&TestSite, usize)]) -> String {
     let locators: Vec<(String, String)> = sites
         .iter()
@@ -116,7 +116,7 @@ fn retry_after_pauses_the_whole_host_and_no_other() {
     let (end, next) = (log[refused].end, &log[refused + 1]);
     assert!(next.at - end >= Duration::from_millis(1900), "{:?}", next.at - end);
     let meanwhile = calm.log().iter().filter(|hit| hit.at < next.at).count();
-    assert!(meanwhile > 3, "the other host waited: {meanwhile} of its pages were asked for");
+    assert!(meanwhile > 3, "the second host waited: {meanwhile} of its pages were asked for");
     let report = work.report();
     assert_eq!(report["httpStatus"]["429"], 1);
     assert_eq!(report["retries"], 1);

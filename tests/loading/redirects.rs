@@ -81,7 +81,7 @@ fn retry_after_pauses_the_host_that_sent_it() {
     let pause = log[1].at - log[0].end;
     assert!(pause >= Duration::from_millis(1900), "{pause:?}");
     let meanwhile = from.log().iter().filter(|hit| hit.at < log[1].at).count();
-    assert!(meanwhile > 3, "the other host waited: {meanwhile} of its pages were asked for");
+    assert!(meanwhile > 3, "the first host waited: {meanwhile} of its pages were asked for");
     assert_eq!((from.hits("/r"), to.hits("/lim")), (1, 2), "the retry began at the first address");
     let report = work.report();
     assert_eq!(report["httpStatus"], json!({ "200": 5, "302": 2, "429": 1 }));
