@@ -9,6 +9,7 @@ mod harness;
 mod bad_pages;
 mod cli;
 mod cluster;
+mod documents;
 mod examples;
 mod follow;
 mod kill;

@@ -36,6 +36,11 @@ pub const SMALL_DISKS: Need = Need {
     probe: "dir=$(mktemp -d) && mount -t tmpfs -o size=40k tmpfs $dir && umount $dir && rmdir $dir",
     remedy: "run `tests/all`, or install `mount` and be root",
 };
+pub const PYTHON_3: Need = Need {
+    name: "Python 3",
+    probe: "python3 -c 'import http.server, pty'",
+    remedy: "run `tests/all`, or install `python3`",
+};
 
 impl Need {
     /// Whether this machine has it. If not, the calling test is noted as one that could not run.
