@@ -1,4 +1,4 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rquickjs::Value;
 
@@ -37,11 +37,9 @@ fn an_endless_loop_ends_at_the_time_limit() {
         "[3, 2, 1].sort(function () { for (;;) {} })",
         "throw { toString: function () { for (;;) {} } }",
     ] {
-        let start = Instant::now();
         let error = fail(expression, limits());
         assert!(matches!(error, ScriptError::TimeLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("`script.time.max`"));
-        assert!(start.elapsed() < Duration::from_secs(2), "{expression}");
     }
 }
 
