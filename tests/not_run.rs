@@ -10,7 +10,7 @@ fn main() {
     let Ok(names) = std::fs::read_to_string(list) else { return };
     eprintln!("\nnot run on this machine:");
     // The end-to-end tests may have run several times since the list was printed.
-    for name in BTreeSet::from_iter(names.lines()) {
+    for name in names.lines().collect::<BTreeSet<_>>() {
         eprintln!("  {name}");
     }
     // The next run makes its own list.
