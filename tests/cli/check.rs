@@ -238,7 +238,7 @@ fn check_compiles_queries_scripts_patterns_and_plugins() {
     insta::assert_snapshot!(ending.shown(&work), @r#"
     exit 3
     --- stderr
-    error: `date_roler` is no converter
+    error: there is no converter `date_roler`
       --> defs/job.yml:16:43
        |
     16 |               - plugin: { name: a, class: date_roler, item: day, inPattern: "yyyy", outPattern: "yyyy", roll: "MONTH=ceil" }

@@ -1,6 +1,6 @@
-//! Converters: text of one axis in, text out.
-//!
-//! A converter fails rather than guess; the step then fails the data, so no row is half converted.
+//! Converters replace the text of one axis. A converter fails if a text does not fit its pattern. The step
+//! then fails the page's data, so no row is converted in part. A new kind is one file and one row of
+//! [`KINDS`].
 
 mod date;
 mod roll;
@@ -73,58 +73,49 @@ pub enum ConvertError {
     },
 }
 
-/// The converters there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConverterKind {
-    /// Moves calendar fields of a date.
-    DateRoller,
-    /// Writes a date in another form.
-    DateFormatter,
+type Read = fn(&mut Options, &DateSetup) -> Option<Box<dyn Converter>>;
+
+/// A kind of converter: its names in definitions, its properties, and its reader.
+struct ConverterKind {
+    names: &'static [&'static str],
+    options: &'static [&'static str],
+    read: Read,
 }
 
-/// Every class string and alias, each once.
-const CLASSES: &[(&str, ConverterKind)] = &[
-    ("org.codetab.scoopi.plugin.converter.DateRoller", ConverterKind::DateRoller),
-    ("date_roller", ConverterKind::DateRoller),
-    // Spelled with one `t` by everyone who has written it so far.
-    ("org.codetab.scoopi.plugin.converter.DateFormater", ConverterKind::DateFormatter),
-    ("date_formatter", ConverterKind::DateFormatter),
+const KINDS: [ConverterKind; 2] = [
+    ConverterKind {
+        names: &["org.codetab.scoopi.plugin.converter.DateRoller", "date_roller"],
+        options: DateRoller::OPTIONS,
+        read: |options, setup| Some(Box::new(DateRoller::read(options, setup)?)),
+    },
+    ConverterKind {
+        // Scoopi spells its class with one `t`.
+        names: &["org.codetab.scoopi.plugin.converter.DateFormater", "date_formatter"],
+        options: DateFormatter::OPTIONS,
+        read: |options, setup| Some(Box::new(DateFormatter::read(options, setup)?)),
+    },
 ];
 
-/// The converter that a class string or alias means.
-pub fn kind_of(class: &str) -> Option<ConverterKind> {
-    CLASSES.iter().find(|(name, _)| *name == class).map(|(_, kind)| *kind)
+fn kind(class: &str) -> Option<&'static ConverterKind> {
+    KINDS.iter().find(|kind| kind.names.contains(&class))
 }
 
-/// Whether a class string or alias means a converter.
+/// Whether a class string or alias names a converter.
 pub fn is_converter(class: &str) -> bool {
-    kind_of(class).is_some()
+    kind(class).is_some()
 }
 
-/// Builds the converter of a plugin, or tells everything that is wrong with its properties.
+/// The converter of a plugin definition, or all problems with it.
 pub fn from_def(def: &PluginDef, setup: &DateSetup) -> Result<ItemConverter, Vec<OptionProblem>> {
-    let Some(kind) = kind_of(&def.class.text) else {
-        let names: Vec<&str> = CLASSES.iter().map(|(name, _)| *name).collect();
-        let message = format!("`{}` is no converter", def.class.text);
-        let problem = OptionProblem::new(def.class.at, message);
-        return Err(vec![problem.with_help(advice(&def.class.text, &names))]);
+    let class = def.class.text.as_str();
+    let Some(kind) = kind(class) else {
+        let known: Vec<&str> = KINDS.iter().flat_map(|kind| kind.names).copied().collect();
+        let problem = OptionProblem::new(def.class.at, format!("there is no converter `{class}`"));
+        return Err(vec![problem.with_help(advice(class, &known))]);
     };
-    let mut options = Options::new(
-        def,
-        match kind {
-            ConverterKind::DateRoller => DateRoller::OPTIONS,
-            ConverterKind::DateFormatter => DateFormatter::OPTIONS,
-        },
-    );
+    let mut options = Options::new(def, kind.options);
     let item = options.required("item");
-    let converter: Option<Box<dyn Converter>> = match kind {
-        ConverterKind::DateRoller => {
-            DateRoller::read(&mut options, setup).map(|it| Box::new(it) as Box<dyn Converter>)
-        }
-        ConverterKind::DateFormatter => {
-            DateFormatter::read(&mut options, setup).map(|it| Box::new(it) as Box<dyn Converter>)
-        }
-    };
+    let converter = (kind.read)(&mut options, setup);
     match (item, converter) {
         (Some(item), Some(converter)) if options.problems.is_empty() => {
             Ok(ItemConverter { item: item.text.clone(), converter })

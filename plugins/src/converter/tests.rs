@@ -212,7 +212,7 @@ fn classes_are_known_by_both_names() {
     assert!(!is_converter("csv"));
     assert_eq!(
         problems("org.codetab.scoopi.plugin.converter.DateFormatter", &[]),
-        ["`org.codetab.scoopi.plugin.converter.DateFormatter` is no converter \
+        ["there is no converter `org.codetab.scoopi.plugin.converter.DateFormatter` \
           (did you mean `org.codetab.scoopi.plugin.converter.DateFormater`?)"]
     );
 }

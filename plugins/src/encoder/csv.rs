@@ -5,7 +5,7 @@ use spoonbill_defs::{PluginDef, Text};
 
 use super::{Encoder, PageTags};
 use crate::data::{Data, Row};
-use crate::options::{OptionProblem, Options, advice};
+use crate::options::{OptionProblem, Options};
 
 /// Class string and alias.
 pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEncoder", "csv"];
@@ -33,13 +33,8 @@ impl Csv {
     /// Names of its properties.
     pub const OPTIONS: &'static [&'static str] = &["delimiter", "includeTags", "header"];
 
-    /// Builds the encoder of a plugin, or tells everything that is wrong with its properties.
+    /// The encoder of a plugin definition, or all problems with its properties.
     pub fn from_def(def: &PluginDef) -> Result<Self, Vec<OptionProblem>> {
-        if !CLASSES.contains(&def.class.text.as_str()) {
-            let message = format!("`{}` is no encoder", def.class.text);
-            let problem = OptionProblem::new(def.class.at, message);
-            return Err(vec![problem.with_help(advice(&def.class.text, &CLASSES))]);
-        }
         let mut options = Options::new(def, Self::OPTIONS);
         let mut csv = Self::default();
         if let Some(text) = options.optional("delimiter") {
@@ -274,7 +269,5 @@ mod tests {
         assert_eq!(problems[0].help.as_deref(), Some("did you mean `delimiter`?"));
         assert!(Csv::from_def(&plugin(&[("delimiter", "\"")])).is_err());
         assert!(Csv::from_def(&plugin(&[("delimiter", "")])).is_err());
-        let other = PluginDef { class: Text::new("json"), ..plugin(&[]) };
-        assert_eq!(Csv::from_def(&other).unwrap_err()[0].message, "`json` is no encoder");
     }
 }

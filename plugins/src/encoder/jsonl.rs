@@ -11,8 +11,8 @@ pub(super) const CLASSES: [&str; 1] = ["jsonl"];
 
 /// Encodes each row as an object, with the columns in their order. An absent value is null.
 ///
-/// A record's numbers, true and false are written as such once the types of its columns are told;
-/// everything else is text. Rows of the classic form have `locator`, `group`, and their items.
+/// If the types of the columns are set, numbers and booleans of a record are written as such. Every other
+/// value is text. Rows of the classic form have `locator`, `group`, and their items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JsonLines {
     types: Vec<CellType>,
@@ -22,7 +22,7 @@ impl JsonLines {
     /// Names of its properties.
     pub const OPTIONS: &'static [&'static str] = &[];
 
-    /// Builds the encoder of a plugin, or tells everything that is wrong with its properties.
+    /// The encoder of a plugin definition, or all problems with its properties.
     pub fn from_def(def: &PluginDef) -> Result<Self, Vec<OptionProblem>> {
         let options = Options::new(def, Self::OPTIONS);
         if options.problems.is_empty() { Ok(Self::default()) } else { Err(options.problems) }

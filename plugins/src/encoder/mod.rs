@@ -1,4 +1,5 @@
-//! Encoders: rows in, bytes out. They know no files and cannot fail.
+//! Encoders turn rows into bytes. They use no files and cannot fail. A new kind is one file and one row of
+//! [`KINDS`].
 
 mod csv;
 mod jsonl;
@@ -11,7 +12,7 @@ use crate::options::{OptionProblem, advice};
 pub use csv::Csv;
 pub use jsonl::JsonLines;
 
-/// What an encoder may add to a row beside its axes.
+/// Facts about the page that an encoder may add to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageTags {
     /// How many pages have been parsed with the same label, this one included.
@@ -20,34 +21,48 @@ pub struct PageTags {
 
 /// Turns data into bytes.
 pub trait Encoder: Send + Sync + std::fmt::Debug {
-    /// Whether it prints [`PageTags`]: counting pages costs memory.
+    /// Whether it prints [`PageTags`]. If not, pages are not counted, which saves memory.
     fn prints_tags(&self) -> bool;
 
-    /// The bytes at the start of a file with these columns; none if it wants none.
+    /// The bytes at the start of a file with these columns, which may be empty.
     fn header(&self, columns: &[&str]) -> Vec<u8>;
 
-    /// Tells the types of a record's columns, for formats that have types.
+    /// Sets the types of a record's columns, for formats that have types.
     fn set_types(&mut self, _types: &[CellType]) {}
 
-    /// Adds the rows of `data` to `out`; gives how many there were.
+    /// Adds the rows of `data` to `out`, and returns their number.
     fn encode(&self, data: &Data, page: PageTags, out: &mut Vec<u8>) -> usize;
 }
 
-/// Whether a class string or alias means an encoder.
-pub fn is_encoder(class: &str) -> bool {
-    csv::CLASSES.contains(&class) || jsonl::CLASSES.contains(&class)
+type FromDef = fn(&PluginDef) -> Result<Box<dyn Encoder>, Vec<OptionProblem>>;
+
+/// A kind of encoder: its names in definitions, and its reader.
+struct EncoderKind {
+    names: &'static [&'static str],
+    from_def: FromDef,
 }
 
-/// Builds the encoder of a plugin, or tells everything that is wrong with it.
+const KINDS: [EncoderKind; 2] = [
+    EncoderKind { names: &csv::CLASSES, from_def: |def| Ok(Box::new(Csv::from_def(def)?)) },
+    EncoderKind { names: &jsonl::CLASSES, from_def: |def| Ok(Box::new(JsonLines::from_def(def)?)) },
+];
+
+fn kind(class: &str) -> Option<&'static EncoderKind> {
+    KINDS.iter().find(|kind| kind.names.contains(&class))
+}
+
+/// Whether a class string or alias names an encoder.
+pub fn is_encoder(class: &str) -> bool {
+    kind(class).is_some()
+}
+
+/// The encoder of a plugin definition, or all problems with it.
 pub fn from_def(def: &PluginDef) -> Result<Box<dyn Encoder>, Vec<OptionProblem>> {
     let class = def.class.text.as_str();
-    if jsonl::CLASSES.contains(&class) {
-        return Ok(Box::new(JsonLines::from_def(def)?));
+    if let Some(kind) = kind(class) {
+        return (kind.from_def)(def);
     }
-    if csv::CLASSES.contains(&class) {
-        return Ok(Box::new(Csv::from_def(def)?));
-    }
-    let known = [&csv::CLASSES[..], &jsonl::CLASSES[..]].concat();
-    let problem = OptionProblem::new(def.class.at, format!("`{class}` is no encoder"));
+    let known: Vec<&str> = KINDS.iter().flat_map(|kind| kind.names).copied().collect();
+    let problem = OptionProblem::new(def.class.at, format!("there is no encoder `{class}`"));
     Err(vec![problem.with_help(advice(class, &known))])
 }
