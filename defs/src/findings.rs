@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::problem::{Problem, Problems, Severity, suggest};
 use crate::text::{Sources, Span};
 
-/// Most problems kept of each severity. The rest is only counted.
+/// Maximum number of problems kept of each severity. The rest is only counted.
 const KEPT_MAX: usize = 1_000;
 
-/// Most names compared for one suggestion.
+/// Maximum number of names compared for one suggestion.
 const SUGGEST_FROM_MAX: usize = 2_000;
 
 /// The problems that reading and checking have found.

@@ -18,9 +18,9 @@ pub struct Follow {
     pub allow: Vec<Text>,
     /// Regular expressions. An address that matches one of them is not followed.
     pub deny: Vec<Text>,
-    /// Most links between a start page and the linked page. `None` means no limit.
+    /// Maximum number of links between a start page and the linked page. `None` means no limit.
     pub max_depth: Option<u32>,
-    /// Most pages that this rule adds to a run. `None` means no limit.
+    /// Maximum number of pages that this rule adds to a run. `None` means no limit.
     pub max_pages: Option<u64>,
 }
 

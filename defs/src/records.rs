@@ -158,9 +158,9 @@ impl PageColumn {
 /// Requirements for the rows of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
-    /// Fewest rows of the run.
+    /// Minimum number of rows of the run.
     pub min_rows: Option<u64>,
-    /// Most rows of the run.
+    /// Maximum number of rows of the run.
     pub max_rows: Option<u64>,
     /// By field: smallest share of rows with a value, in millionths.
     pub fill: Vec<(Text, u32)>,

@@ -7,7 +7,7 @@ use crate::steps::{PluginDef, PluginValue, StepKind, step_classes, step_kind};
 use crate::text::{Span, Text};
 use crate::yaml::{ScalarType, YamlEntry, YamlKind, YamlNode, shorten};
 
-/// Most steps of one chain. The built-in chains have at most five.
+/// Maximum number of steps of one chain. The built-in chains have at most five.
 pub(super) const STEPS_MAX: usize = 200;
 
 /// Largest total weight of all chains, and of all steps that are copied into tasks.

@@ -170,7 +170,7 @@ pub(crate) static SITEMAP: MappingShape = MappingShape {
         required("url", ValueShape::Text, "Address of the sitemap, or of an index of sitemaps."),
         key("allow", TEXTS, "Regular expressions. An address must match one of them somewhere."),
         key("deny", TEXTS, "Regular expressions. An address that matches one of them is skipped."),
-        key("maxPages", ValueShape::Whole, "Most pages to take from it in one run."),
+        key("maxPages", ValueShape::Whole, "Maximum number of pages to take from it in one run."),
     ],
     other_keys: None,
     example: "sitemap: { url: https://shop.example/sitemap.xml, allow: /products/ }",
@@ -295,10 +295,10 @@ pub(crate) static FOLLOW: MappingShape = MappingShape {
         key(
             "maxDepth",
             ValueShape::Whole,
-            "Most links between a start page and the new page. The engine then loads the pages \
-             level by level.",
+            "Maximum number of links between a start page and the new page. The engine then loads \
+             the pages level by level.",
         ),
-        key("maxPages", ValueShape::Whole, "Most pages that this rule adds to a run."),
+        key("maxPages", ValueShape::Whole, "Maximum number of pages that this rule adds to a run."),
     ],
     other_keys: None,
     example: r"follow:
@@ -313,8 +313,8 @@ pub(crate) static EXPECT: MappingShape = MappingShape {
     description: "Requirements for the rows of a run. If one is not met, the report names it and the \
                   exit code is 5.",
     keys: &[
-        key("minRows", ValueShape::Whole, "Fewest rows of a run."),
-        key("maxRows", ValueShape::Whole, "Most rows of a run."),
+        key("minRows", ValueShape::Whole, "Minimum number of rows of a run."),
+        key("maxRows", ValueShape::Whole, "Maximum number of rows of a run."),
         key(
             "fill",
             ValueShape::Named(&ValueShape::Share),

@@ -13,7 +13,8 @@ const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Largest total size of the definition files of a directory, in bytes.
 const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Most directory entries to visit. It stops the search early in a wrong directory such as `/`.
+/// Maximum number of directory entries to visit. It stops the search early in a wrong directory such
+/// as `/`.
 const ENTRIES_MAX: usize = 100_000;
 
 /// Reads every definition file below a directory. Returns the indexes of the readable ones.

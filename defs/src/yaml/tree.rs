@@ -13,7 +13,7 @@ use crate::text::{Span, Text};
 /// Deepest nesting. Definitions need ten levels; later stages recurse over nodes and rely on it.
 const DEPTH_MAX: usize = 64;
 
-/// Most nodes of one directory, including the copies that aliases make.
+/// Maximum number of nodes of one directory, including the copies that aliases make.
 const NODES_MAX: usize = 1_000_000;
 
 /// Number of nodes that the files may still use.
