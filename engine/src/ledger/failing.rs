@@ -1,8 +1,7 @@
 //! What a failed job means for the others: nothing, the end of its host, or the end of the run.
 
 use super::command::{JobId, OnError, Tally};
-use super::lanes::ISOLATION;
-use super::tables::{FailedJob, Job};
+use super::tables::{FailedJob, ISOLATION, Job};
 use super::{Ledger, TableResult, Tables};
 
 /// Jobs of closed lanes that one take fails.

@@ -6,9 +6,8 @@ use super::command::{
     Epoch, Grant, Harvest, JobId, NewJob, Outcome, OutputBlock, Policy, Reply, SessionId, Tally,
     Token,
 };
-use super::lanes::ISOLATION;
 use super::levels::{READY_MAX, parts};
-use super::tables::{Job, LaneId};
+use super::tables::{ISOLATION, Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 /// Why a link to a page that has been met makes no job.

@@ -15,10 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{JobId, NewJob, Policy, SessionId};
 use super::jobs::Taken;
-use super::tables::LaneId;
-
-/// The lane of jobs that keep killing their workers; served last, one job at a time.
-pub(super) const ISOLATION: LaneId = LaneId(0);
+use super::tables::{ISOLATION, LaneId};
 
 /// One lane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

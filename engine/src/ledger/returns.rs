@@ -2,9 +2,8 @@
 
 use super::command::{Epoch, JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NEVER, Taken};
-use super::lanes::ISOLATION;
 use super::levels::READY_MAX;
-use super::tables::{Detour, Job, LaneId};
+use super::tables::{Detour, ISOLATION, Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 impl Job {

@@ -13,6 +13,9 @@ use super::command::{JobId, JobKey, NewJob, OutputBlock, Token};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LaneId(pub u32);
 
+/// The isolation lane: jobs that keep killing their workers. It is served last, one job at a time.
+pub(super) const ISOLATION: LaneId = LaneId(0);
+
 /// A job that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {

@@ -7,11 +7,10 @@ use rusqlite::{Connection, Row};
 use super::late::Late;
 use super::lock::DirLock;
 use super::mark::{LEDGER, Mark, TRACES};
-use super::output::{ALL_OUTPUT, read_row, vouch};
+use super::output_rows::{ALL_OUTPUT, read_row, vouch};
 use super::restore::Restored;
 use super::seal::{unseal, unseal_bytes};
 use super::seen::Seen;
-use super::solo::damaged_or_full;
 use super::sqlite::{Extent, FORMAT, SqliteTables, store_error};
 use super::sums::Sums;
 use super::{Fault, StoreError};
@@ -63,9 +62,7 @@ fn examine_ledger(
     } else {
         Restored::look(dir, has_tables, SEEN_MEMORY).map(|restored| restored.ledger)
     };
-    let looked =
-        ledger.and_then(|mut ledger| broken(&mut ledger).map_err(|error| damaged_or_full(&error)));
-    match looked {
+    match ledger.and_then(|mut ledger| Ok(broken(&mut ledger)?)) {
         Ok(broken) => Ok(broken),
         Err(StoreError::Damaged(words)) => Ok(vec![words]),
         Err(error) => Err(error),

@@ -9,6 +9,7 @@ mod late;
 pub(crate) mod lock;
 pub(crate) mod mark;
 pub(crate) mod output;
+mod output_rows;
 pub(crate) mod restore;
 pub(crate) mod seal;
 mod seen;
@@ -17,6 +18,7 @@ pub(crate) mod sqlite;
 #[cfg(test)]
 mod suite;
 mod sums;
+mod verify;
 
 use std::fmt;
 
@@ -24,7 +26,9 @@ use futures_util::future::BoxFuture;
 use shaku::Interface;
 use tokio::sync::watch;
 
-use crate::ledger::{Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionId, Standing};
+use crate::ledger::{
+    Command, FailedJob, JobId, OutputBlock, Reply, Run, SessionId, Standing, TableError,
+};
 
 pub(crate) use fsck::{LogCheck, damage, examine};
 pub(crate) use solo::{OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, leave};
@@ -197,6 +201,12 @@ impl StoreError {
     /// Whether space would help.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
+    }
+}
+
+impl From<TableError> for StoreError {
+    fn from(TableError { message, full }: TableError) -> Self {
+        if full { Self::Full(message) } else { Self::Damaged(message) }
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use super::StoreError;
 use super::journal::{Journal, Record};
 use super::mark::{JOURNAL, LEDGER, Mark, TABLES};
-use super::solo::damaged_or_full;
 use super::sqlite::{Keeping, SqliteTables, Stored};
 use crate::ledger::{Command, Ledger, Stamp};
 
@@ -41,7 +40,7 @@ impl Restored {
         let open = || {
             let mut tables =
                 SqliteTables::open(Some(&dir.join(LEDGER)), seen_memory, Keeping::Alone)?;
-            let stored = tables.restore().map_err(|error| damaged_or_full(&error))?;
+            let stored = tables.restore()?;
             Ok((tables, stored))
         };
         let (tables, stored) = match open() {
@@ -63,7 +62,7 @@ impl Restored {
         let file = dir.join(LEDGER);
         let file = has_tables.then_some(file.as_path());
         let mut tables = SqliteTables::open(file, seen_memory, Keeping::Alone)?;
-        let stored = tables.restore().map_err(|error| damaged_or_full(&error))?;
+        let stored = tables.restore()?;
         Self::apply(tables, stored, journal, mark)
     }
 
@@ -127,7 +126,7 @@ fn replay(
                 let number = record.number;
                 StoreError::Damaged(format!("`{name}`: commit {number} of its journal: {error}"))
             })?;
-        ledger.apply(stamp, command).map_err(|error| damaged_or_full(&error))?;
+        ledger.apply(stamp, command)?;
         bytes = rest;
     }
     Ok(())

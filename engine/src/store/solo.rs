@@ -23,7 +23,7 @@ use super::restore::{Restored, put_down};
 use super::sqlite::{Keeping, SqliteTables};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
-use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing, TableError};
+use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing};
 use crate::threads::pool::answer_together;
 use crate::threads::queue::{self, Sender, queue};
 
@@ -108,7 +108,7 @@ impl SoloHandle {
         failpoint::pass("store.lock.after");
         let (ledger, keeping) = if options.in_memory {
             let mut tables = SqliteTables::open(None, options.seen_memory, Keeping::Alone)?;
-            let (core, lanes) = tables.restore().map_err(|error| damaged_or_full(&error))?;
+            let (core, lanes) = tables.restore()?;
             (Ledger::new(core, lanes, tables), None)
         } else {
             let Restored { ledger, journal, mark } =
@@ -179,14 +179,6 @@ pub(crate) fn leave(code: u8) -> ! {
 fn leadership() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
-}
-
-pub(crate) fn damaged_or_full(error: &TableError) -> StoreError {
-    if error.full {
-        StoreError::Full(error.message.clone())
-    } else {
-        StoreError::Damaged(error.message.clone())
-    }
 }
 
 /// Whether something outside the store follows from the answer, which must not be undone by a
@@ -294,7 +286,7 @@ impl Keeper {
                 failpoint::pass("store.apply.before");
                 let reply = self.ledger.apply(self.stamp, command);
                 failpoint::pass("store.apply.after");
-                match told(reply.map_err(|error| damaged_or_full(&error)), respond)? {
+                match told(reply.map_err(StoreError::from), respond)? {
                     (reply, respond) if wait => {
                         let held =
                             Box::new(|durable: Result<_, _>| respond(durable.map(|()| reply)));
@@ -329,7 +321,7 @@ impl Keeper {
         if matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. }) {
             self.commit()?;
         }
-        answer(&mut self.ledger, question).map_err(|error| damaged_or_full(&error))
+        Ok(answer(&mut self.ledger, question)?)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -415,16 +407,13 @@ impl Keeper {
     /// Brings the tables to the disk, so that the journal can begin anew.
     fn settle(&mut self) -> Result<(), StoreError> {
         failpoint::pass("store.settle.before");
-        let mut bring = || {
-            self.ledger.save_lanes()?;
-            let (core, tables) = self.ledger.parts();
-            let commits = match &self.keeping {
-                Some((journal, _)) => journal.next() - 1,
-                None => tables.commits() + 1,
-            };
-            tables.commit(core, commits)
+        self.ledger.save_lanes()?;
+        let (core, tables) = self.ledger.parts();
+        let commits = match &self.keeping {
+            Some((journal, _)) => journal.next() - 1,
+            None => tables.commits() + 1,
         };
-        bring().map_err(|error| damaged_or_full(&error))?;
+        tables.commit(core, commits)?;
         failpoint::pass("store.settle.after");
         if let Some((journal, mark)) = &mut self.keeping {
             journal.begin_at(journal.next());

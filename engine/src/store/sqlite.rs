@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::journal::sync_name;
 use super::late::{self, Late};
-use super::output::{ALL_OUTPUT, Recent, read_row, seal_output, vouch};
+use super::output_rows::{ALL_OUTPUT, Recent, read_row, seal_output, vouch};
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
 use super::seen::{self, Seen, Shelf};
 use super::sums::Sums;

@@ -4,12 +4,7 @@
 use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 
-use super::sqlite::SqliteTables;
-use crate::ledger::{Core, JobId, Lane, LaneId, TableResult};
-
-/// Rows up to which a table is verified when the file is opened. Beyond, it would delay the start:
-/// what is wrong is found when a job is taken, or by `spoonbill fsck`.
-const VERIFIED_MAX: u64 = 1_000_000;
+use crate::ledger::{JobId, LaneId};
 
 /// The sum of a set of rows, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,47 +68,6 @@ pub(crate) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
     place[4..12].copy_from_slice(&ready_at.to_le_bytes());
     place[12..].copy_from_slice(&id.0.to_le_bytes());
     place
-}
-
-impl SqliteTables {
-    /// Sees that the tables hold what the core says; of keys, `known` are there.
-    pub(crate) fn verify(
-        &mut self,
-        core: &Core,
-        lanes: &[(LaneId, Lane)],
-        known: u64,
-    ) -> TableResult<()> {
-        let run = core.run.as_ref();
-        let pending = run.map_or(0, |run| run.pending);
-        let (failed, output) = run.map_or((0, 0), |run| (run.failed, run.output_seq));
-        let taken = core.taken_count();
-        self.expect("lanes", lanes.iter().map(|(_, lane)| lane.pending).sum(), pending)?;
-        self.expect("lanes", lanes.iter().map(|(_, lane)| u64::from(lane.held)).sum(), taken)?;
-        self.expect("seen", known, run.map_or(0, |run| run.known))?;
-        let expected =
-            [("failed", failed), ("output", output), ("jobs", pending + taken), ("queue", pending)];
-        for (table, wanted) in expected.into_iter().filter(|(_, rows)| *rows <= VERIFIED_MAX) {
-            self.expect(table, self.count(table)?, wanted)?;
-        }
-        if pending <= VERIFIED_MAX
-            && Sums::of(&self.connection).map_err(|error| self.error(&error))? != self.sums
-        {
-            return Err(self.odd("a row of `queue` has changed"));
-        }
-        Ok(())
-    }
-
-    fn count(&self, table: &str) -> TableResult<u64> {
-        let count = self.one(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
-        Ok(count.map_or(0, |count: i64| count as u64))
-    }
-
-    fn expect(&self, table: &str, found: u64, wanted: u64) -> TableResult<()> {
-        if found == wanted {
-            return Ok(());
-        }
-        Err(self.odd(&format!("table `{table}` holds {found}, not {wanted}, entries")))
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use crate::failpoint;
 use crate::ledger::{Command, Reply, SessionId, Stamp, TableError};
 use crate::store::StoreError;
 use crate::store::checksum::sum;
-use crate::store::solo::damaged_or_full;
 
 /// Entries whose sums are kept for comparison.
 const SUMS_KEPT: usize = 1 << 15;
@@ -65,7 +64,7 @@ impl Replica {
         let (ledger, mark) = restore(dir, seen_memory)?;
         let mut replica = Self::new(dir, ledger, mark);
         for entry in crate::cluster::raft_log::agreed_after(dir, replica.index())? {
-            replica.apply(entry).map_err(|error| damaged_or_full(&error))?;
+            replica.apply(entry)?;
         }
         Ok(replica)
     }

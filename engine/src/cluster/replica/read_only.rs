@@ -14,7 +14,6 @@ use crate::cluster::replica::restore::Tables;
 use crate::ledger::{Command, Reply, SessionId, Standing};
 use crate::store::answer::answer;
 use crate::store::lock::DirLock;
-use crate::store::solo::damaged_or_full;
 use crate::store::{Answer, Question, Store, StoreError};
 
 /// What there is to be read, and the lock that keeps the node down meanwhile.
@@ -60,7 +59,7 @@ impl Store for ReadOnlyStore {
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
         let mut ledger = self.resting.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        answer(&mut ledger, &question).map_err(|error| damaged_or_full(&error))
+        Ok(answer(&mut ledger, &question)?)
     }
 
     fn renew(&self, _: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {

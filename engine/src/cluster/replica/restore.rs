@@ -7,10 +7,9 @@ use crate::cluster::raft_log::RaftLog;
 use crate::cluster::replica::apply::{MARK, ReplicaMark};
 use crate::cluster::replica::snapshot;
 use crate::cluster::replica::thread::STATE;
-use crate::ledger::{Core, Ledger, TableError};
+use crate::ledger::{Core, Ledger};
 use crate::store::StoreError;
 use crate::store::mark::JOURNAL;
-use crate::store::solo::damaged_or_full;
 use crate::store::sqlite::{Keeping, SqliteTables};
 
 pub(in crate::cluster) type Tables = Ledger<SqliteTables>;
@@ -20,11 +19,10 @@ pub(in crate::cluster) fn restore(
     dir: &Path,
     seen_memory: u64,
 ) -> Result<(Tables, ReplicaMark), StoreError> {
-    let odd = |error: TableError| damaged_or_full(&error);
     let path = dir.join(STATE);
     let mut tables = SqliteTables::open(Some(&path), seen_memory, Keeping::Replica)?;
-    let (core, lanes) = tables.restore().map_err(odd)?;
-    let mark = match tables.replica(MARK).map_err(odd)? {
+    let (core, lanes) = tables.restore()?;
+    let mark = match tables.replica(MARK)? {
         Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| {
             StoreError::Damaged(format!("`{}`: its mark: {error}", path.display()))
         })?,

@@ -20,7 +20,6 @@ use crate::cluster::status::Roster;
 use crate::failpoint;
 use crate::ledger::{Ledger, Position, Reply, Run, Seat, Standing, TableError};
 use crate::store::answer::answer;
-use crate::store::solo::damaged_or_full;
 use crate::store::sqlite::{Keeping, SqliteTables};
 use crate::store::{Answer, Question, StoreError};
 use crate::threads::queue::{Receiver, Sender, queue};
@@ -212,7 +211,7 @@ impl ReplicaWorker {
                 None => self.commit(),
             };
             if let Err(error) = served.and_then(|()| self.commit_if_due()) {
-                break damaged_or_full(&error);
+                break StoreError::from(error);
             }
         };
         fatal(error.clone());
@@ -249,7 +248,7 @@ impl ReplicaWorker {
                         self.answer_waiting()
                     }
                     Err(error) => {
-                        drop(respond.send(Err(damaged_or_full(&error))));
+                        drop(respond.send(Err(error.clone().into())));
                         Err(error)
                     }
                 }
@@ -285,13 +284,13 @@ impl ReplicaWorker {
             ReplicaRequest::Settle(respond) => {
                 let settled = self.commit();
                 let size = std::fs::metadata(self.dir.join(STATE)).map_or(0, |file| file.len());
-                let told = settled.as_ref().map(|()| size).map_err(damaged_or_full);
+                let told = settled.clone().map(|()| size).map_err(StoreError::from);
                 drop(respond.send(told));
                 settled
             }
             ReplicaRequest::Sync(respond) => {
                 let synced = self.sync();
-                drop(respond.send(synced.clone().map_err(|error| damaged_or_full(&error))));
+                drop(respond.send(synced.clone().map_err(StoreError::from)));
                 synced
             }
             ReplicaRequest::Install(meta, path, respond) => {
@@ -330,7 +329,7 @@ impl ReplicaWorker {
                 Ok(())
             }
             Err(error) => {
-                respond(Err(damaged_or_full(&error)));
+                respond(Err(error.clone().into()));
                 Err(error)
             }
         }
@@ -432,7 +431,7 @@ impl ReplicaWorker {
     /// place, so a crash at any step leaves the one or the other.
     fn install(&mut self, meta: &SnapshotMeta, path: &Path) -> Result<(), StoreError> {
         snapshot::verify(meta, path)?;
-        self.settle().map_err(|error| damaged_or_full(&error))?;
+        self.settle()?;
         let empty = SqliteTables::open(None, self.seen_memory, Keeping::Replica)?;
         // Closes the tables of before.
         self.replica.ledger = Ledger::new(crate::ledger::Core::default(), [], empty);
@@ -442,7 +441,7 @@ impl ReplicaWorker {
         let (ledger, mark) = restore(&self.dir, self.seen_memory)?;
         (self.replica, self.committed) = (Replica::new(&self.dir, ledger, mark), Instant::now());
         self.publish();
-        self.answer_waiting().map_err(|error| damaged_or_full(&error))
+        Ok(self.answer_waiting()?)
     }
 }
 
