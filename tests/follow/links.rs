@@ -31,7 +31,7 @@ groups:
         skipped(&work),
         json!({
             "already known": 2,
-            "links that no allow pattern holds": 6,
+            "links that match no allow pattern": 6,
         })
     );
     let items = work.latest();
@@ -108,11 +108,11 @@ groups:
     assert_eq!(
         skipped(&work),
         json!({
-            "links of web pages that name a file": 1,
-            "links that a deny pattern holds": 1,
-            "links that are no web address (mailto:, javascript:, ...)": 2,
-            "links that cannot be read": 1,
-            "links that no allow pattern holds": 1,
+            "links from web pages to files": 1,
+            "links that match a deny pattern": 1,
+            "links to other schemes (mailto:, javascript:, ...)": 2,
+            "links with an invalid address": 1,
+            "links that match no allow pattern": 1,
             "links without an address": 2,
         })
     );

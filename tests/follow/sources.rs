@@ -96,9 +96,9 @@ fn check_shows_where_a_source_is_wrong() {
         ":6:17",
         "there is no file `none.txt`",
         ":7:32",
-        "there is no column `ulr`; there are `title`, `url`",
+        "no column `ulr`; the columns are `title`, `url`",
         ":8:43",
-        "there is no column `tilte`",
+        "no column `tilte`",
         ":9:9",
         "the definitions have more than 10000000 addresses",
         "urls.max",
@@ -141,7 +141,7 @@ fn sitemaps_and_their_indexes_may_be_compressed() {
         json!({
             "already known": 2,
             "links beyond maxPages": 1,
-            "links that no allow pattern holds": 1,
+            "links that match no allow pattern": 1,
         })
     );
 }
@@ -170,7 +170,7 @@ fn a_page_that_is_no_sitemap_fails_with_the_reason() {
     let ending = work.run(&[]);
     assert_eq!(ending.code, 4, "{ending:?}");
     let reason = work.report()["failures"][0]["reasons"][0].to_string();
-    assert!(reason.contains("this is no sitemap: it begins with `<html>`"), "{reason}");
+    assert!(reason.contains("not a sitemap: it starts with `<html>`"), "{reason}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Workshop {
             let start = link.via.is_some_and(|via| via.start);
             let reason = if parent.polite && is_local(&link.url) {
                 // What a web page says must not make us read the disk.
-                Some("links of web pages that name a file (missing prefix?)")
+                Some("links from web pages to files (missing prefix?)")
             } else if link.url.len() > URL_BYTES {
                 Some("links longer than 8 KiB")
             } else if parent.depth >= self.plan.config.links.depth_max && !start {

@@ -1,4 +1,4 @@
-//! Where a page is, and where a link on it leads.
+//! The address of a page, and the resolution of its links.
 
 use url::Url;
 
@@ -17,7 +17,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Reads the address of a page; none if nothing can be loaded from it.
+    /// Parses the address of a page. `None` if it cannot be loaded.
     pub fn of(address: &str) -> Option<Self> {
         Some(match Target::of(address).ok()? {
             Target::Http(url) => Self::Web(url),
@@ -25,7 +25,7 @@ impl Address {
         })
     }
 
-    /// What links on a page are resolved against: its `<base href>`, or its own address.
+    /// Links are resolved against this: the `<base href>` of the page, or its own address.
     #[must_use]
     pub fn base(self, document: &Document) -> Self {
         match base_href(document).map(|href| self.join(href)) {
@@ -34,7 +34,7 @@ impl Address {
         }
     }
 
-    /// Where a link leads, or the reason why it leads nowhere.
+    /// Resolves a link, or returns the reason why it cannot be followed.
     ///
     /// ```
     /// use spoonbill_plugins::follow::Address;
@@ -52,7 +52,7 @@ impl Address {
     }
 }
 
-/// What the first `<base href>` of a page says.
+/// The first `<base href>` of a page.
 pub(crate) fn base_href(document: &Document) -> Option<&str> {
     document
         .all()
@@ -65,13 +65,13 @@ fn web(page: &Url, href: &str) -> Result<Address, &'static str> {
     let url = page.join(href).map_err(|_| reasons::UNREADABLE)?;
     match url.scheme() {
         "http" | "https" => Ok(Address::Web(url)),
-        // What a web page says must not make us read the disk.
+        // A page on the web must not make us read local files.
         "file" => Err(reasons::FILE_OF_WEB_PAGE),
         _ => Err(reasons::NOT_WEB),
     }
 }
 
-/// A link on a file's page: joined textually, without its query and fragment.
+/// Resolves a link on a local page as text, without query and fragment.
 fn file(page: &str, href: &str) -> Result<Address, &'static str> {
     let href: String =
         href.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
@@ -87,7 +87,7 @@ fn file(page: &str, href: &str) -> Result<Address, &'static str> {
         Ok(_) | Err(_) => return Err(reasons::UNREADABLE),
     }
     if href.starts_with("//") {
-        // Where a scheme is missing, a host cannot be reached.
+        // A host without a scheme, and a local page has none to inherit.
         return Err(reasons::UNREADABLE);
     }
     let path = unescaped(href.split(['?', '#']).next().unwrap_or_default());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_web_pages() {
+    fn links_of_web_pages_resolve_as_urls() {
         check("http://h/a/b?x", "c", "http://h/a/c");
         check("http://h/a/b?x", " /c\n", "http://h/c");
         check("http://h/a/b", "?p=2", "http://h/a/b?p=2");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_files() {
+    fn links_of_local_pages_resolve_as_paths() {
         check("pages/list-1.html", "item/3.html", "file pages/item/3.html");
         check("pages/list-1.html", "../x.html", "file x.html");
         check("list.html", "a%20b.html?x=1#top", "file a b.html");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_of_a_page() {
+    fn the_first_base_element_with_an_address_counts() {
         let base = |page: &str, html: &str| {
             let document = Document::parse(html, TreeLimits::default()).unwrap();
             Address::of(page).unwrap().base(&document)

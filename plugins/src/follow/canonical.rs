@@ -1,4 +1,4 @@
-//! One spelling for each address, so that a page is met once.
+//! Normalizes addresses, so that each page is loaded once.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -7,11 +7,12 @@ use url::Url;
 
 use crate::loader::{Target, escape};
 
-/// Brings addresses into their one spelling.
+/// Normalizes addresses.
 ///
-/// The fragment goes, scheme and host are in lower case, the default port and `.`/`..` are gone,
-/// an empty path is `/`, an empty query is none, escapes are in upper case and only where they must be, parameters that
-/// only track the visitor are dropped; all others stay in their order.
+/// - Scheme and host become lower case.
+/// - Fragment, default port, `.`, `..` and an empty query are removed. An empty path becomes `/`.
+/// - Escapes are upper case, and characters that need none are unescaped.
+/// - Tracking parameters are removed. Other parameters keep their order.
 ///
 /// ```
 /// use spoonbill_plugins::follow::Canon;
@@ -27,8 +28,8 @@ pub struct Canon {
 }
 
 impl Canon {
-    /// Drops the parameters of a list: names with commas or white space between them; a `*` at the
-    /// end of a name stands for anything.
+    /// Removes these parameters: names with commas or white space between them. A `*` at the end of
+    /// a name matches any ending.
     pub fn new(drop_params: &str) -> Self {
         let mut canon = Self::default();
         let words = drop_params.split(|letter: char| letter == ',' || letter.is_whitespace());
@@ -41,8 +42,7 @@ impl Canon {
         canon
     }
 
-    /// The one spelling of an address as it stands in a definition. What cannot be loaded stays as
-    /// it is.
+    /// Normalizes an address of a definition. One that cannot be loaded is only trimmed.
     pub fn address(&self, address: &str) -> String {
         match Target::of(address) {
             Ok(Target::Http(url)) => self.url(&url),
@@ -51,7 +51,7 @@ impl Canon {
         }
     }
 
-    /// The one spelling of an address on the web.
+    /// Normalizes an address on the web.
     pub fn url(&self, url: &Url) -> String {
         let mut url = url.clone();
         escape(&mut url);
@@ -77,8 +77,7 @@ impl Canon {
     }
 }
 
-/// The address without user and password: they are no part of which page it is, and nothing to
-/// print.
+/// Removes user and password, which do not identify a page and must not be printed.
 ///
 /// ```
 /// use spoonbill_plugins::follow::without_user;
@@ -98,7 +97,7 @@ pub fn without_user(address: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text with its escapes in upper case and none where none is needed; nothing if it is so.
+/// Normalizes the escapes of a text. `None` if it has none.
 fn respelt(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
@@ -126,7 +125,7 @@ fn respelt(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// A path of a file without `.` and `..`, as far as they can be resolved without looking.
+/// Removes `.` and `..` from a path without reading the disk. A leading `..` stays.
 pub(super) fn plain_path(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_on_the_web() {
+    fn web_addresses_are_normalized() {
         check("HTTP://Example.COM", "http://example.com/");
         check("https://h:443/x#top", "https://h/x");
         check("http://h:8080/x", "http://h:8080/x");
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_track_are_dropped_and_no_others() {
+    fn only_tracking_parameters_are_removed() {
         check("http://h/?utm_source=x&a=1&utm_medium=y", "http://h/?a=1");
         check("http://h/?gclid=1", "http://h/");
         check("http://h/?GCLID=1&UTM_Source=2&%67clid=3", "http://h/");
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_files() {
+    fn paths_are_normalized() {
         check("pages/./a/../list.html", "pages/list.html");
         check("/pages//x.html", "/pages/x.html");
         check("file:pages/x%20y.html#top", "pages/x y.html");

@@ -1,20 +1,20 @@
-//! Files of addresses: one a line, or a column of a CSV file. Read as a stream.
+//! Streams files of addresses: one per line, or in a column of a CSV file.
 
 use std::io::{BufRead, Read};
 
-/// Longest line, or row, of a list.
+/// Longest line or row of a list.
 const LINE_BYTES: u64 = 1024 * 1024;
 
 /// An address of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Name of the locator; the address itself where the list has none.
+    /// Name of the locator. The address itself if the list has no name.
     pub name: String,
     /// The address.
     pub url: String,
 }
 
-/// A list that is being read; gives an error at most once.
+/// Iterates over the addresses of a list. Ends after the first error.
 pub struct UrlList<R> {
     lines: Lines<R>,
     table: Option<Table>,
@@ -33,8 +33,8 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> UrlList<R> {
-    /// A list of lines, or with a column a CSV file: delimiter, header and columns are looked at
-    /// now, and an unknown column is told with those that are there.
+    /// Opens a list of lines, or a CSV file if `column` is given. Reads the header of a CSV file,
+    /// and fails if a column is missing.
     pub fn open(reader: R, column: Option<&str>, name: Option<&str>) -> Result<Self, String> {
         let mut lines = Lines { reader, number: 0 };
         let Some(column) = column else {
@@ -46,7 +46,7 @@ impl<R: BufRead> UrlList<R> {
         let place = |wanted: &str| {
             titles.iter().position(|title| title.trim() == wanted).ok_or_else(|| {
                 let there: Vec<&str> = titles.iter().map(|title| title.trim()).collect();
-                format!("there is no column `{wanted}`; there are `{}`", there.join("`, `"))
+                format!("no column `{wanted}`; the columns are `{}`", there.join("`, `"))
             })
         };
         let table = Table { delimiter, url: place(column)?, name: name.map(place).transpose()? };
@@ -95,7 +95,7 @@ impl<R: BufRead> Iterator for UrlList<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line without its end.
+    /// Reads the next line, without its line end.
     fn line(&mut self) -> Result<Option<String>, String> {
         self.number += 1;
         let mut bytes = Vec::new();
@@ -117,7 +117,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next row of a CSV file: quoted cells may hold line ends.
+    /// Reads the next row of a CSV file. Quoted cells may have several lines.
     fn record(&mut self) -> Result<Option<String>, String> {
         let Some(mut record) = self.line()? else {
             return Ok(None);
@@ -125,26 +125,26 @@ impl<R: BufRead> Lines<R> {
         let begun = self.number;
         while !record.matches('"').count().is_multiple_of(2) {
             let Some(line) = self.line()? else {
-                return Err(format!("the quote of line {begun} does not end"));
+                return Err(format!("the quote that opens in line {begun} is not closed"));
             };
             record.push('\n');
             record.push_str(&line);
             if record.len() as u64 > LINE_BYTES {
-                return Err(format!("the row of line {begun} is longer than 1 MiB"));
+                return Err(format!("the row that starts in line {begun} is longer than 1 MiB"));
             }
         }
         Ok(Some(record))
     }
 }
 
-/// What stands between the titles: a comma, unless semicolons or tabs are more frequent.
+/// Guesses the delimiter: a comma, unless the header has more semicolons or tabs.
 fn delimiter(header: &str) -> u8 {
     let count = |delimiter: u8| header.bytes().filter(|byte| *byte == delimiter).count();
     let rivals = [b';', b'\t'].into_iter().max_by_key(|rival| count(*rival)).unwrap_or(b',');
     if count(rivals) > count(b',') { rivals } else { b',' }
 }
 
-/// The cells of one row.
+/// Splits a row into cells.
 fn fields(row: &str, delimiter: u8) -> Result<Vec<String>, String> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
+    fn a_list_has_one_address_per_line() {
         let text = b"\xef\xbb\xbfhttp://h/1\r\n\r\n  # a comment\n http://h/2 \nhttp://h/3";
         assert_eq!(read(text, None, None), ["http://h/1", "http://h/2", "http://h/3"]);
         assert_eq!(read(b"", None, None), Vec::<String>::new());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn columns() {
+    fn a_csv_file_has_addresses_and_names_in_columns() {
         let text =
             b"\xef\xbb\xbftitle, url\r\n\"a, \"\"b\"\"\nc\",http://h/1\r\n,http://h/2\nx,\nlast";
         assert_eq!(read(text, Some("url"), None), ["http://h/1", "http://h/2"]);
@@ -193,16 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_name_the_column_or_line() {
         let text = b"title,link\na,b\n";
-        let words = "there is no column `url`; there are `title`, `link`";
+        let words = "no column `url`; the columns are `title`, `link`";
         assert_eq!(read(text, Some("url"), None), [words]);
         assert_eq!(read(text, Some("link"), Some("name")).len(), 1);
-        assert_eq!(read(b"u\n\"a\nb", Some("u"), None), ["the quote of line 2 does not end"]);
+        assert_eq!(
+            read(b"u\n\"a\nb", Some("u"), None),
+            ["the quote that opens in line 2 is not closed"]
+        );
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn an_endless_line_is_refused() {
         let text = vec![b'a'; 3 * 1024 * 1024];
         assert_eq!(read(&text, None, None), ["line 1 is longer than 1 MiB"]);
     }

@@ -1,7 +1,7 @@
-//! Links to follow and other sources of addresses: which pages a run goes to.
+//! Sources of addresses: links on pages, sitemaps, lists and ranges.
 //!
-//! Rules are compiled once; on each page they give links in their one spelling, and a reason for
-//! every link that they do not give.
+//! Follow rules are compiled once. On each page they return the normalized addresses of the links
+//! to follow, and a reason for every other link.
 
 mod address;
 mod canonical;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// An address with ranges, read but not written out.
+/// An address with ranges. Addresses are produced on demand.
 ///
 /// ```
 /// use spoonbill_plugins::follow::UrlPattern;
@@ -24,8 +24,8 @@ enum Part {
 }
 
 impl UrlPattern {
-    /// Reads a pattern: `[1-100]`, `[001-100]`, `[0-100:20]`; any other bracket stands for itself.
-    /// An error tells what is wrong with a range.
+    /// Parses a pattern with ranges such as `[1-100]`, `[001-100]` or `[0-100:20]`. Other brackets
+    /// are plain text. Fails if a range is empty or too large.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -48,7 +48,7 @@ impl UrlPattern {
         Ok(Self { parts })
     }
 
-    /// How many addresses it stands for; no more than the largest number there is.
+    /// Number of addresses, at most `u64::MAX`.
     pub fn count(&self) -> u64 {
         self.counts().fold(1, u64::saturating_mul)
     }
@@ -60,7 +60,7 @@ impl UrlPattern {
         })
     }
 
-    /// The address of a number, from 0; the last range runs fastest.
+    /// The address at an index below [`Self::count`]. The last range changes fastest.
     pub fn get(&self, number: u64) -> String {
         let mut left = self.count();
         let mut url = String::new();
@@ -78,13 +78,13 @@ impl UrlPattern {
         url
     }
 
-    /// All addresses, one after the other.
+    /// Iterates over all addresses.
     pub fn iter(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.count()).map(|number| self.get(number))
     }
 }
 
-/// The numbers of `1-100` or `0-100:20`, if it is a range.
+/// The digits of `1-100` or `0-100:20`. `None` if this is not a range.
 fn digits(inner: &str) -> Option<(&str, &str, Option<&str>)> {
     let is_number =
         |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,17 +100,17 @@ fn digits(inner: &str) -> Option<(&str, &str, Option<&str>)> {
 fn range_of(inner: &str, numbers: (&str, &str, Option<&str>)) -> Result<Part, String> {
     let number = |text: &str| -> Result<u64, String> {
         let read = text.parse().ok().filter(|number| *number <= 1_000_000_000_000_000_000_u64);
-        read.ok_or_else(|| format!("range `[{inner}]`: `{text}` is too large a number"))
+        read.ok_or_else(|| format!("range `[{inner}]`: `{text}` is too large"))
     };
     let (first, last, step) = numbers;
     let width = if first.starts_with('0') { first.len() } else { 0 };
     let (first, last) = (number(first)?, number(last)?);
     let step = step.map_or(Ok(1), number)?;
     if step == 0 {
-        return Err(format!("range `[{inner}]` has a step of 0"));
+        return Err(format!("range `[{inner}]` has the step 0"));
     }
     if last < first {
-        return Err(format!("range `[{inner}]` is empty: it goes from {first} down to {last}"));
+        return Err(format!("range `[{inner}]` is empty, because {last} is less than {first}"));
     }
     Ok(Part::Range { first, step, count: (last - first) / step + 1, width })
 }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_run_through() {
+    fn ranges_produce_all_their_addresses() {
         assert_eq!(all("p/[1-3]"), ["p/1", "p/2", "p/3"]);
         assert_eq!(all("p/[008-010]/"), ["p/008/", "p/009/", "p/010/"]);
         assert_eq!(all("[0-50:20]"), ["0", "20", "40"]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn other_brackets_stand_for_themselves() {
+    fn other_brackets_are_plain_text() {
         for text in ["http://[::1]/x", "a[abc]b", "a[1]b", "a[1-]b", "[-3]", "[1-2", "]", "[1-2:]"]
         {
             assert_eq!(all(text), [text]);
@@ -146,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_told() {
+    fn empty_and_too_large_ranges_are_refused() {
         let problem = |text: &str| UrlPattern::parse(text).unwrap_err();
-        assert_eq!(problem("[10-1]"), "range `[10-1]` is empty: it goes from 10 down to 1");
-        assert_eq!(problem("[1-10:0]"), "range `[1-10:0]` has a step of 0");
+        assert_eq!(problem("[10-1]"), "range `[10-1]` is empty, because 1 is less than 10");
+        assert_eq!(problem("[1-10:0]"), "range `[1-10:0]` has the step 0");
         assert_eq!(
             problem("[1-99999999999999999999]"),
-            "range `[1-99999999999999999999]`: `99999999999999999999` is too large a number"
+            "range `[1-99999999999999999999]`: `99999999999999999999` is too large"
         );
     }
 
     #[test]
-    fn large_ranges_cost_nothing_until_they_are_run_through() {
+    fn large_ranges_are_not_expanded() {
         let pattern = UrlPattern::parse("[1-1000000000]/[1-1000000000]/[1-1000000000]").unwrap();
         assert_eq!(pattern.count(), u64::MAX);
         let pattern = UrlPattern::parse("[1-1000000000]").unwrap();

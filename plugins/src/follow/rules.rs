@@ -1,4 +1,4 @@
-//! Follow rules, compiled once, and the links they find on a page.
+//! Compiled follow rules, and the links they find on a page.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,20 +16,20 @@ use crate::options::OptionProblem;
 use crate::records;
 use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
-/// The follow rules of a task, ready.
+/// The compiled follow rules of a task.
 #[derive(Debug, Default)]
 pub struct FollowPlan {
     rules: Vec<Rule>,
 }
 
-/// One rule, ready.
+/// A compiled follow rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its number in the run.
+    /// Number of the rule in the run.
     pub number: u32,
-    /// Group of the pages it finds.
+    /// Group of the pages that the rule finds.
     pub group: String,
-    /// Pages it may add to a run.
+    /// Most pages that the rule may add to a run. `None` means no limit.
     pub max_pages: Option<u64>,
     max_depth: Option<u32>,
     query: LinkQuery,
@@ -43,46 +43,46 @@ pub struct Rule {
 enum LinkQuery {
     Css(Selector),
     Xpath(XPath),
-    /// The addresses come from elsewhere, as those of a sitemap.
+    /// The addresses come from a sitemap.
     None,
 }
 
-/// A link that is worth following.
+/// A link to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowedLink {
-    /// Group that will work on the page.
+    /// Group of the linked page.
     pub group: String,
-    /// Address, in its one spelling.
+    /// Normalized address.
     pub url: String,
-    /// Number of the rule that found it.
+    /// Number of the rule that found the link.
     pub rule: u32,
-    /// Pages that rule may add to a run.
+    /// Most pages that the rule may add to a run. `None` means no limit.
     pub max_pages: Option<u64>,
 }
 
-/// What is known about the page whose links are looked at.
+/// The page whose links are collected.
 #[derive(Debug, Clone)]
 pub struct Ground<'a> {
     /// Group of the page.
     pub group: &'a str,
-    /// Its address as it was asked for.
+    /// Address before redirects.
     pub asked: &'a str,
-    /// Its address after redirects: what links are resolved against.
+    /// Address after redirects. Links are resolved against it.
     pub page: Address,
-    /// What host and domain are measured by: for a page that a link led to its address before
-    /// redirects, so that a redirect opens no other host.
+    /// The scopes `host` and `domain` compare with this address. For a linked page it is the one
+    /// before redirects, so that a redirect does not open another host.
     pub home: Address,
-    /// Address of the start page it descends from.
+    /// Address of the start page whose links led to this page.
     pub start: Address,
-    /// Links followed to reach it.
+    /// Number of links followed to reach the page.
     pub depth: u32,
-    /// The spelling of addresses.
+    /// Normalizes addresses.
     pub canon: &'a Canon,
-    /// Whether every link that is not followed is kept with its reason.
+    /// Whether refused links are kept with their reasons, and not only counted.
     pub tells: bool,
 }
 
-/// A page under way, with its own address in the one spelling: as asked for, and after redirects.
+/// A page with its own normalized addresses, before and after redirects.
 struct Look<'a> {
     ground: &'a Ground<'a>,
     own: [String; 2],
@@ -96,14 +96,14 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What the rules found on a page.
+/// The links of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Links to follow, in document order for each rule.
+    /// Links to follow, by rule and then in document order.
     pub links: Vec<FollowedLink>,
-    /// Links not followed, by reason.
+    /// Number of links that are not followed, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Links not followed, each with its reason, where that is asked for.
+    /// Links that are not followed, with their reasons.
     pub refused: Vec<(String, &'static str)>,
     met: HashSet<(String, String)>,
 }
@@ -123,8 +123,8 @@ impl Found {
 }
 
 impl Rule {
-    /// Compiles a rule, or gives all that is wrong with it. A rule without a query is fed with
-    /// addresses from elsewhere.
+    /// Compiles a rule, or returns all its problems. A rule without a query takes the addresses of
+    /// sitemaps.
     pub fn compile(follow: &Follow, number: u32) -> Result<Self, Vec<OptionProblem>> {
         let mut problems = Vec::new();
         let query = link_query(follow, &mut problems);
@@ -158,7 +158,7 @@ impl Rule {
         }
     }
 
-    /// The reason why an address is not followed, if there is one.
+    /// Returns the reason why an address is not followed. `None` means that it is.
     fn refuses(&self, ground: &Ground<'_>, link: &Address, url: &str) -> Option<&'static str> {
         if let Some(reason) = out_of_scope(self.scope, &ground.home, &ground.start, link) {
             return Some(reason);
@@ -177,7 +177,7 @@ impl Rule {
         too_deep.then_some(reasons::TOO_DEEP)
     }
 
-    /// Takes one link of a page, or counts why not.
+    /// Adds a link of a page, or counts the reason against it.
     fn offer(&self, look: &Look<'_>, link: Result<Address, &'static str>, found: &mut Found) {
         let link = match link {
             Ok(link) => link,
@@ -246,7 +246,7 @@ impl Rule {
         })
     }
 
-    /// What an element links to: the attribute asked for, or `href`, or `src`, or in XML its text.
+    /// The address in an element: the attribute of the rule, or `href`, or `src`, or its text in XML.
     fn href(&self, document: &Document, node: NodeId) -> Option<String> {
         let value = match &self.attribute {
             Some(name) => document
@@ -256,7 +256,7 @@ impl Rule {
             None => document.attribute(node, "href").or_else(|| document.attribute(node, "src")),
         };
         let value = value.map(str::to_owned);
-        // In a feed the address is what an element holds.
+        // A feed has the address in the text of an element.
         if value.is_none()
             && self.attribute.is_none()
             && document.namespace(node) == Some(&Namespace::XML)
@@ -268,22 +268,22 @@ impl Rule {
 }
 
 impl FollowPlan {
-    /// A plan of rules.
+    /// Creates a plan of rules.
     pub fn new(rules: Vec<Rule>) -> Self {
         Self { rules }
     }
 
-    /// Whether there is nothing to follow.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether any rule looks at the page itself.
+    /// Whether any rule looks for links on the page itself.
     pub fn reads_pages(&self) -> bool {
         self.rules.iter().any(|rule| !matches!(rule.query, LinkQuery::None))
     }
 
-    /// All links of a page that the rules take, and how many they do not, by reason.
+    /// Collects the links of a page.
     pub fn collect(&self, document: &Document, ground: &Ground<'_>) -> Result<Found, String> {
         let base = ground.page.clone().base(document);
         let (mut found, mut cache) = (Found::default(), TextCache::default());
@@ -294,8 +294,7 @@ impl FollowPlan {
         Ok(found)
     }
 
-    /// Takes addresses from elsewhere by the first rule without a query. They stand for start
-    /// pages: no link leads to them.
+    /// Adds the addresses of a sitemap through the first rule without a query.
     pub fn take<'u>(
         &self,
         urls: impl IntoIterator<Item = &'u str>,
@@ -313,7 +312,7 @@ impl FollowPlan {
     }
 }
 
-/// An address in its one spelling.
+/// The normalized address as text.
 fn spelt(address: &Address, canon: &Canon) -> String {
     match address {
         Address::Web(url) => canon.url(url),
@@ -321,7 +320,7 @@ fn spelt(address: &Address, canon: &Canon) -> String {
     }
 }
 
-/// Whether a text holds one of the patterns; an error if one of them takes too long to tell.
+/// Whether a text matches one of the patterns. An error means that a pattern took too long.
 fn holds(patterns: &[Regex], text: &str) -> Result<bool, ()> {
     for pattern in patterns {
         if pattern.is_match(text).map_err(drop)? {

@@ -1,4 +1,4 @@
-//! How far a link may lead.
+//! The setting `scope` of a follow rule.
 
 use spoonbill_defs::FollowScope;
 use url::Url;
@@ -6,8 +6,8 @@ use url::Url;
 use super::address::Address;
 use super::reasons;
 
-/// The reason why a link is out of scope, if it is. Host and domain are those of the page it is
-/// on, before redirects; the prefix is that of the start page. All files are one host.
+/// Returns the reason if a link is out of scope. Host and domain are compared with the page before
+/// redirects, and the prefix with the start page. All files count as one host.
 pub(super) fn out_of_scope(
     scope: FollowScope,
     page: &Address,
@@ -26,7 +26,7 @@ pub(super) fn out_of_scope(
 fn same_host(page: &Address, link: &Address) -> bool {
     match (page, link) {
         (Address::File(_), Address::File(_)) => true,
-        // `http:` and `https:` of a host are one as long as none names a port.
+        // `http:` and `https:` of a host are the same if neither address has a port.
         (Address::Web(page), Address::Web(link)) => {
             host(page) == host(link) && page.port() == link.port()
         }
@@ -46,7 +46,7 @@ fn host(url: &Url) -> &str {
     url.host_str().unwrap_or_default().trim_end_matches('.')
 }
 
-/// The registrable domain, or the whole host where there is none.
+/// The registrable domain, or the whole host if it has none.
 fn domain(url: &Url) -> &str {
     let host = host(url);
     match url.host() {
@@ -55,7 +55,7 @@ fn domain(url: &Url) -> &str {
     }
 }
 
-/// Whether a link begins like the start page, up to its last slash.
+/// Whether a link starts with the address of the start page up to its last slash.
 fn below(start: &Address, link: &Address) -> bool {
     match (start, link) {
         (Address::Web(from), Address::Web(to)) => {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts() {
+    fn the_host_scope_compares_hosts_and_ports() {
         let host = |page, link| inside(FollowScope::Host, page, link);
         assert!(host("http://a.example/x", "http://a.example/y"));
         assert!(host("http://a.example/x", "https://A.example./y"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn domains() {
+    fn the_domain_scope_compares_registrable_domains() {
         let domain = |page, link| inside(FollowScope::Domain, page, link);
         assert!(domain("http://shop.example.co.uk/", "https://www.example.co.uk:8443/"));
         assert!(!domain("http://a.co.uk/", "http://b.co.uk/"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes() {
+    fn the_prefix_scope_compares_with_the_folder_of_the_start_page() {
         let prefix = |page, link| inside(FollowScope::Prefix, page, link);
         assert!(prefix("http://h/docs/index.html", "https://h/docs/a/b"));
         assert!(prefix("http://h/docs/", "http://h/docs/?x"));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn any() {
+    fn the_scope_any_has_no_limit() {
         assert!(inside(FollowScope::Any, "http://a/", "http://b/"));
         assert!(inside(FollowScope::Any, "x.html", "http://b/"));
     }

@@ -1,5 +1,5 @@
-//! Sitemaps: XML with addresses of pages, or of further sitemaps; plain lists of addresses; either
-//! of them packed.
+//! Reads sitemaps: XML or plain lists, both also as gzip. An index has the addresses of further
+//! sitemaps.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,38 +7,38 @@ use std::io::Read;
 use crate::html::xml_reader::{XmlPart, XmlReader, resolved};
 use crate::loader::charset;
 
-/// What a sitemap says.
+/// The addresses in a sitemap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sitemap {
     /// Addresses of pages.
     pub pages: Vec<String>,
     /// Addresses of further sitemaps.
     pub sitemaps: Vec<String>,
-    /// Addresses beyond the bound.
+    /// Number of addresses beyond `urls_max`.
     pub beyond: u64,
 }
 
-/// Bounds on one sitemap.
+/// Limits on one sitemap.
 #[derive(Debug, Clone, Copy)]
 pub struct SitemapLimits {
-    /// Bytes once it is unpacked.
+    /// Decompressed bytes.
     pub bytes_max: u64,
-    /// Addresses taken from it.
+    /// Addresses to keep.
     pub urls_max: usize,
 }
 
-/// Elements inside each other that a sitemap may have.
+/// Nested elements.
 const DEPTH_MAX: usize = 64;
 
-/// Bytes after which an address is not read on.
+/// An address of at least this many bytes ignores further text.
 const URL_BYTES_MAX: usize = 64 * 1024;
 
-/// The elements around the address of a page, and of a further sitemap.
+/// Paths to the address of a page, and to that of a further sitemap.
 const PAGE_ADDRESS: [&str; 3] = ["urlset", "url", "loc"];
 const INDEX_ADDRESS: [&str; 3] = ["sitemapindex", "sitemap", "loc"];
 
 impl Sitemap {
-    /// Reads a sitemap, or tells why it is none.
+    /// Reads a sitemap. Fails if the body is something else, cut off or too large.
     ///
     /// ```
     /// use spoonbill_plugins::follow::{Sitemap, SitemapLimits};
@@ -68,7 +68,7 @@ impl Sitemap {
 
     fn xml(&mut self, xml: &str, urls_max: usize) -> Result<(), String> {
         let mut reader = XmlReader::new(xml);
-        // Local names of the elements that are open.
+        // Local names of the open elements.
         let mut open: Vec<&str> = Vec::new();
         let mut root = None;
         let mut url = String::new();
@@ -84,7 +84,7 @@ impl Sitemap {
                     let name = name.rsplit(':').next().unwrap_or_default();
                     let root = *root.get_or_insert(name);
                     if !matches!(root, "urlset" | "sitemapindex") {
-                        return Err(format!("this is no sitemap: it begins with `<{root}>`"));
+                        return Err(format!("not a sitemap: it starts with `<{root}>`"));
                     }
                     if !is_empty && open.len() >= DEPTH_MAX {
                         return Err(String::from("the sitemap is nested too deeply"));
@@ -114,8 +114,8 @@ impl Sitemap {
             }
         }
         match root {
-            Some(root) => Err(format!("the sitemap is cut off: `<{root}>` does not end")),
-            None => Err(String::from("this is no sitemap: it has no element")),
+            Some(root) => Err(format!("the sitemap is cut off: `<{root}>` is not closed")),
+            None => Err(String::from("not a sitemap: it has no element")),
         }
     }
 
@@ -124,14 +124,12 @@ impl Sitemap {
         for (number, line) in lines.enumerate() {
             let is_address = line.starts_with("http://") || line.starts_with("https://");
             if number == 0 && !is_address {
-                return Err(String::from(
-                    "this is no sitemap: neither XML nor a list of addresses",
-                ));
+                return Err(String::from("not a sitemap: neither XML nor a list of addresses"));
             }
             self.add(false, line, urls_max);
         }
         if self.pages.is_empty() {
-            return Err(String::from("this is no sitemap: it is empty"));
+            return Err(String::from("not a sitemap: it is empty"));
         }
         Ok(())
     }
@@ -150,7 +148,7 @@ impl Sitemap {
     }
 }
 
-/// The bytes of a packed body, within bounds.
+/// Decompresses a gzip body within the limit.
 fn unpacked(body: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
     if !body.starts_with(&[0x1f, 0x8b]) {
         return Ok(Cow::Borrowed(body));
@@ -159,10 +157,10 @@ fn unpacked(body: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
     let mut reader = flate2::read::MultiGzDecoder::new(body).take(bytes_max.saturating_add(1));
     reader
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot unpack the sitemap: {error}"))?;
+        .map_err(|error| format!("cannot decompress the sitemap: {error}"))?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!(
-            "the sitemap is larger than {bytes_max} bytes once unpacked (setting `loader.body.max`)"
+            "the decompressed sitemap is larger than {bytes_max} bytes (setting `loader.body.max`)"
         ));
     }
     Ok(Cow::Owned(bytes))

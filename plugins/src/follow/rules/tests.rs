@@ -1,4 +1,4 @@
-//! Links on a page: which are taken, and what is said of the others.
+//! Which links of a page are followed, and the reasons against the rest.
 
 use spoonbill_defs::{Follow, FollowScope, Query, Text};
 
@@ -19,7 +19,7 @@ fn texts(words: &[&str]) -> Vec<Text> {
     words.iter().map(|word| Text::new(*word)).collect()
 }
 
-/// Taken links and counted reasons, one a line.
+/// The links to follow and the counted reasons, one per line.
 fn look(rules: &[Follow], page: &str, html: &str) -> String {
     look_from(rules, page, page, html)
 }
@@ -48,7 +48,7 @@ fn look_from(rules: &[Follow], start: &str, page: &str, html: &str) -> String {
 const PAGE: &str = "http://h/list?p=1";
 
 #[test]
-fn every_link_is_taken_or_has_its_reason() {
+fn every_link_is_followed_or_has_a_reason() {
     let html = "<a href=/a>1</a><a href='/a#x'>2</a><a href=/a?utm_id=1>3</a><a>4</a>
         <a href=http://other/x>5</a><a href=mailto:x>6</a><a href='http://['>7</a>
         <a href='?p=1'>8</a><img src=b.png><a href=file:///x>9</a>";
@@ -56,16 +56,16 @@ fn every_link_is_taken_or_has_its_reason() {
     1 g http://h/a
     1 g http://h/b.png
     3 already known
-    1 links of web pages that name a file
+    1 links from web pages to files
     1 links out of scope (host)
-    1 links that are no web address (mailto:, javascript:, ...)
-    1 links that cannot be read
+    1 links to other schemes (mailto:, javascript:, ...)
+    1 links with an invalid address
     1 links without an address
     ");
 }
 
 #[test]
-fn patterns_depth_and_groups() {
+fn patterns_and_depth_limit_the_links_of_a_rule() {
     let html = "<a href=/item/1>1</a><a href=/item/2/reviews>2</a><a href=/about>3</a>";
     let items = Follow {
         allow: texts(&["/item/\\d+"]),
@@ -79,13 +79,13 @@ fn patterns_depth_and_groups() {
     1 items http://h/item/1
     3 g http://h/about
     3 links beyond maxDepth
-    1 links that a deny pattern holds
-    1 links that no allow pattern holds
+    1 links that match a deny pattern
+    1 links that match no allow pattern
     ");
 }
 
 #[test]
-fn attributes_xpath_and_base() {
+fn links_come_from_attributes_and_xpath_and_resolve_against_the_base() {
     let html = "<base href=/b/><div data-url=x></div><a href=y>1</a><a href=z>2</a>";
     let mut data = css("div");
     data.query.attribute = Some(Text::new("DATA-url"));
@@ -99,7 +99,7 @@ fn attributes_xpath_and_base() {
 }
 
 #[test]
-fn scopes_are_of_the_page_and_the_prefix_of_the_start_page() {
+fn host_and_domain_compare_with_the_page_and_prefix_with_the_start_page() {
     let html = "<a href=/docs/a>1</a><a href=/b>2</a><a href=http://www.h.example/c>3</a>";
     let scoped = |scope| [Follow { scope, ..css("a") }];
     let (start, page) = ("http://h.example/docs/", "http://h.example/docs/x/y");
@@ -114,7 +114,7 @@ fn scopes_are_of_the_page_and_the_prefix_of_the_start_page() {
 }
 
 #[test]
-fn links_of_files_join_as_they_stand() {
+fn links_of_local_pages_resolve_as_paths() {
     let html = "<a href='item/3.html'>1</a><a href=/x>2</a><a href=list.html#a>3</a>
         <a href=http://h/>4</a>";
     insta::assert_snapshot!(look(&[css("a")], "pages/list.html", html), @r"
@@ -126,7 +126,7 @@ fn links_of_files_join_as_they_stand() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_rule_is_told() {
+fn all_problems_of_a_rule_are_reported() {
     let rule = Follow { allow: texts(&["("]), deny: texts(&["ok", "["]), ..css("a[") };
     let problems = Rule::compile(&rule, 1).unwrap_err();
     let words: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
@@ -138,28 +138,28 @@ fn all_that_is_wrong_with_a_rule_is_told() {
 }
 
 #[test]
-fn a_pattern_that_takes_too_long_is_a_reason_too() {
+fn a_pattern_that_takes_too_long_is_a_reason() {
     let rule = Follow { deny: texts(&["(?=(a+)+$)(a+)+b"]), ..css("a") };
     let html = format!("<a href=/{}>1</a>", "a".repeat(40));
     let found = look(&[rule], PAGE, &html);
     assert!(
-        found.contains("links on which a pattern gives up") || found.starts_with("1 g"),
+        found.contains("links on which a pattern took too long") || found.starts_with("1 g"),
         "{found}"
     );
 }
 
 #[test]
-fn a_selector_that_is_none_has_the_advice_of_fields() {
-    let told = |rule: Follow| Rule::compile(&rule, 1).unwrap_err().remove(0);
-    let words = told(css("//a[1]"));
-    assert_eq!(words.message, "follow: `//a[1]` is XPath and stands for a selector");
-    let words = told(css("a::attr(href)"));
+fn a_wrong_selector_has_the_same_help_as_in_a_field() {
+    let problem = |rule: Follow| Rule::compile(&rule, 1).unwrap_err().remove(0);
+    let words = problem(css("//a[1]"));
+    assert_eq!(words.message, "follow: `//a[1]` is XPath, but a selector is needed");
+    let words = problem(css("a::attr(href)"));
     assert!(words.inside.is_some() && words.help.unwrap().starts_with("write `a @href`"));
-    assert!(told(xpath("li.next > a")).message.ends_with("stands for XPath"));
+    assert!(problem(xpath("li.next > a")).message.ends_with("but XPath is needed"));
 }
 
 #[test]
-fn users_and_passwords_are_no_part_of_which_page_it_is() {
+fn users_and_passwords_do_not_identify_a_page() {
     let html =
         "<a href=http://me:pw@h/a>1</a><a href=http://h/a>2</a><a href=http://x@h/list?p=1>3</a>";
     insta::assert_snapshot!(look(&[css("a")], PAGE, html), @r"

@@ -1,4 +1,4 @@
-//! Sitemaps as they are found, and what passes for one and is none.
+//! Sitemaps as sites publish them, and bodies that are not sitemaps.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pages_with_all_that_may_stand_around_them() {
+fn pages_are_found_among_all_other_parts_of_xml() {
     let xml = r#"<?xml version="1.0" encoding="UTF-8"?>
         <!-- <url><loc>http://h/no</loc></url> --><!DOCTYPE urlset [ <!ELEMENT x (y)> ]>
         <sm:urlset xmlns:sm="http://www.sitemaps.org/schemas/sitemap/0.9" a='>'>
@@ -46,7 +46,7 @@ fn pages_with_all_that_may_stand_around_them() {
 }
 
 #[test]
-fn an_index_leads_to_further_sitemaps() {
+fn an_index_lists_further_sitemaps() {
     let xml = "<sitemapindex><sitemap><loc>http://h/a.xml.gz</loc></sitemap>
         <sitemap><loc>http://h/b.xml</loc></sitemap><url><loc>http://h/no</loc></url>
         </sitemapindex>";
@@ -55,15 +55,15 @@ fn an_index_leads_to_further_sitemaps() {
 }
 
 #[test]
-fn lists_of_lines() {
+fn a_plain_list_has_one_address_per_line() {
     assert_eq!(read("\u{feff}http://h/1\r\n\r\nhttps://h/2\n"), "http://h/1 https://h/2");
-    let words = "this is no sitemap: neither XML nor a list of addresses";
+    let words = "not a sitemap: neither XML nor a list of addresses";
     assert_eq!(read("Not found"), words);
-    assert_eq!(read(" \n"), "this is no sitemap: it is empty");
+    assert_eq!(read(" \n"), "not a sitemap: it is empty");
 }
 
 #[test]
-fn packed_ones_are_unpacked_within_bounds() {
+fn gzip_is_decompressed_up_to_the_limit() {
     let list = packed(b"http://h/1\n");
     assert_eq!(shown(Sitemap::read(&list, None, LIMITS)), "http://h/1");
     let twice = [list.clone(), packed(b"http://h/2\n")].concat();
@@ -72,24 +72,24 @@ fn packed_ones_are_unpacked_within_bounds() {
     let words = shown(Sitemap::read(&bomb, None, LIMITS));
     assert!(words.contains("larger than 10000 bytes"), "{words}");
     let words = shown(Sitemap::read(&list[..list.len() - 6], None, LIMITS));
-    assert!(words.starts_with("cannot unpack the sitemap: "), "{words}");
+    assert!(words.starts_with("cannot decompress the sitemap: "), "{words}");
 }
 
 #[test]
-fn what_is_no_sitemap_is_told() {
-    assert_eq!(read("<!DOCTYPE html><html></html>"), "this is no sitemap: it begins with `<html>`");
-    assert_eq!(read("<rss><channel/></rss>"), "this is no sitemap: it begins with `<rss>`");
-    let cut = "the sitemap is cut off: `<urlset>` does not end";
+fn other_bodies_are_refused_with_their_reason() {
+    assert_eq!(read("<!DOCTYPE html><html></html>"), "not a sitemap: it starts with `<html>`");
+    assert_eq!(read("<rss><channel/></rss>"), "not a sitemap: it starts with `<rss>`");
+    let cut = "the sitemap is cut off: `<urlset>` is not closed";
     assert_eq!(read("<urlset><url><loc>http://h/1</loc></url>"), cut);
     assert_eq!(read("<urlset><url"), "the sitemap is cut off in the middle of a tag");
     assert_eq!(read("<!-- x"), "the sitemap is cut off in the middle of a tag");
-    assert_eq!(read("<?xml version='1.0'?>"), "this is no sitemap: it has no element");
+    assert_eq!(read("<?xml version='1.0'?>"), "not a sitemap: it has no element");
     let deep = format!("<urlset>{}", "<a>".repeat(100));
     assert_eq!(read(&deep), "the sitemap is nested too deeply");
 }
 
 #[test]
-fn more_addresses_than_are_taken_are_counted() {
+fn addresses_beyond_the_limit_are_counted() {
     let xml =
         "<urlset><url><loc>a</loc></url><url><loc>b</loc></url><url><loc>c</loc></url></urlset>";
     let limits = SitemapLimits { urls_max: 2, ..LIMITS };
