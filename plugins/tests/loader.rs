@@ -149,11 +149,11 @@ async fn retry_after_is_for_the_whole_host() {
     site.answer("/odd", SiteResponse::busy(429, "later"));
     site.answer("/404", SiteResponse::busy(404, "7"));
     let after = |seconds| Retry::HostAfter(Duration::from_secs(seconds));
-    let asks = "the host asks to wait";
+    let asks = "the host asks for a pause of";
     let (many, away) = ("status 429 Too Many Requests", "status 503 Service Unavailable");
     fails(&site, "/429", &format!("{many}, {asks} 7 s"), after(7), Some(429)).await;
     fails(&site, "/date", &format!("{away}, {asks} 30 s"), after(30), Some(503)).await;
-    let long = "86400 s, more than the 3600 s that are allowed";
+    let long = "86400 s, and the limit is 3600 s";
     fails(&site, "/long", &format!("{away}, {asks} {long}"), after(3600), Some(503)).await;
     for path in ["/zero", "/past", "/odd"] {
         fails(&site, path, many, Retry::Soon, Some(429)).await;
@@ -190,9 +190,12 @@ async fn redirects() {
     assert_eq!(site.hits("/loop"), 4);
 
     for (to, cause) in [
-        ("file:///etc/passwd", "redirect to `file:///etc/passwd` refused, it leaves the web"),
-        ("data:,x", "redirect to `data:,x` refused, it leaves the web"),
-        ("http://", "redirect to `http://` is not valid, empty host"),
+        (
+            "file:///etc/passwd",
+            "redirect to `file:///etc/passwd` refused, only `http` and `https` are followed",
+        ),
+        ("data:,x", "redirect to `data:,x` refused, only `http` and `https` are followed"),
+        ("http://", "redirect to the invalid address `http://`, empty host"),
     ] {
         site.answer("/off", SiteResponse::redirect(to));
         fails(&site, "/off", cause, Retry::Never, Some(302)).await;
@@ -258,7 +261,7 @@ async fn connections_that_break() {
     site.answer("/half-chunk", naked_chunk("400\r\nabc"));
     site.answer("/bad-chunk", naked_chunk("zz\r\nabc\r\n0\r\n\r\n"));
     site.answer("/head", SiteResponse::raw_bytes("HTTP/1.1 200 OK\r\nContent-Le"));
-    let silent = "connection closed before an answer came";
+    let silent = "connection closed before the response";
     let part = "connection closed before the body was complete";
     fails(&site, "/hang-up", silent, Retry::Soon, None).await;
     fails(&site, "/head", silent, Retry::Soon, None).await;
@@ -313,7 +316,7 @@ async fn silence_and_slowness() {
     site.answer("/stall", SiteResponse::html("ab").drip(1, ms(2000)));
     site.answer("/slow", SiteResponse::html("abcdefghijkl").drip(1, ms(50)));
     site.answer("/drip", SiteResponse::html("x".repeat(1000)).drip(1, ms(50)));
-    let cause = "timed out after 300 ms of silence";
+    let cause = "timed out after 300 ms without data";
     fails(&site, "/never", cause, Retry::Soon, None).await;
     fails(&site, "/late", cause, Retry::Soon, None).await;
     fails(&site, "/stall", cause, Retry::Soon, Some(200)).await;
@@ -399,7 +402,7 @@ async fn compressed_bodies_with_faults() {
     fails(&site, "/cut", part, Retry::Soon, Some(200)).await;
     fails(&site, "/empty", "the body is empty", Retry::Never, Some(200)).await;
     fails(&site, "/nothing", "the body is empty", Retry::Never, Some(200)).await;
-    let part = "the compressed body breaks off";
+    let part = "the compressed body is cut off";
     fails(&site, "/short", part, Retry::Soon, Some(200)).await;
     let cause = "the body cannot be decompressed, Invalid gzip header";
     fails(&site, "/lie", cause, Retry::Never, Some(200)).await;

@@ -118,7 +118,7 @@ fn query_gives_up_after_the_idle_timeout() {
     insta::assert_snapshot!(silent.shown(&work), @r#"
     exit 4
     --- stderr
-    error: cannot load `http://127.0.0.1:[port]/`: timed out after 200 ms of silence
+    error: cannot load `http://127.0.0.1:[port]/`: timed out after 200 ms without data
     "#);
 }
 

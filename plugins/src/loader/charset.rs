@@ -1,7 +1,7 @@
-//! The text of a page's bytes, by the order of the web: byte order mark, HTTP header, what the page
-//! says of itself, then a guess.
+//! Decodes the bytes of a page.
 //!
-//! Decoding never fails: bytes that are no text become U+FFFD.
+//! The encoding comes from the first of these, as in browsers: byte order mark, HTTP header,
+//! declaration in the page, detection. Decoding never fails: invalid bytes become U+FFFD.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use encoding_rs::{Encoding, UTF_8};
 
 use super::prescan;
 
-/// Bytes that the guess is made from, starting at the first that tells anything.
+/// Bytes for detection, from the first one that is not ASCII.
 const GUESS_MAX: usize = 64 * 1024;
-/// Bytes before it, so that its word is whole.
+/// Bytes before those, so that the sample starts with a complete word.
 const GUESS_BEFORE: usize = 64;
 
-/// Decodes a page; UTF-8 is not copied.
+/// Decodes a page. Valid UTF-8 is not copied.
 ///
 /// ```
 /// use spoonbill_plugins::loader::charset::decode;
@@ -38,7 +38,7 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>) -> &'static Encoding
     if let Some(encoding) = content_type.and_then(of_header) {
         return encoding;
     }
-    // JSON may quote a page, whose words on encoding are not its own.
+    // A text in JSON may contain a page with its own declaration.
     if !content_type.is_some_and(is_json)
         && let Some(encoding) = prescan::encoding(body)
     {
@@ -47,8 +47,8 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>) -> &'static Encoding
     guess(body)
 }
 
-/// The encoding for a label, passing over those that the web replaces by nothing at all: for reading
-/// rows a guess is better.
+/// The encoding for a label. Labels for which browsers show nothing but U+FFFD are ignored, because
+/// detection gives a better result.
 pub(super) fn for_label(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label_no_replacement(label)
 }
@@ -73,20 +73,20 @@ fn is_json(content_type: &str) -> bool {
 }
 
 fn guess(body: &[u8]) -> &'static Encoding {
-    // An escape byte is ASCII too, but may open a Japanese seven-bit text.
+    // ISO-2022-JP is pure ASCII with escape bytes.
     let telling = |byte: &u8| !byte.is_ascii() || *byte == 0x1B;
     let Some(first) = body.iter().position(telling) else {
         return UTF_8;
     };
-    // Cheaper than the detector, and almost always the answer.
+    // This check is cheap, and nearly all pages are UTF-8.
     if !body.contains(&0x1B) && std::str::from_utf8(body).is_ok() {
         return UTF_8;
     }
-    // The detector takes a tenth of a second for a megabyte, and knows after a few lines.
+    // The detector needs 100 ms for a megabyte, and a few lines are enough for it.
     let from = first.saturating_sub(GUESS_BEFORE);
     let sample = &body[from..body.len().min(first + GUESS_MAX)];
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    // Not the last piece, even if it is: a page cut within a letter is still what it was.
+    // `false` means that more follows, so a character that is cut off does not count as invalid.
     detector.feed(sample, false);
     detector.guess(None, Utf8Detection::Allow)
 }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_beats_everything() {
+    fn the_byte_order_mark_comes_first() {
         let header = Some("text/html; charset=windows-1251");
         check(
             b"\xEF\xBB\xBF<meta charset=koi8-r>\xC3\xA9",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_beats_the_page() {
+    fn the_header_comes_before_the_declaration() {
         let page = b"<meta charset=utf-8>\xE9";
         for header in [
             "text/html; charset=ISO-8859-1",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_beats_the_guess() {
+    fn the_declaration_comes_before_detection() {
         check(
             b"<meta charset=windows-1251>\xCF\xF0\xE8",
             Some("text/html"),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses() {
+    fn encodings_without_a_declaration_are_detected() {
         check(b"plain", None, "UTF-8", "plain");
         check("Größe".as_bytes(), None, "UTF-8", "Größe");
         check(b"", None, "UTF-8", "");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn guesses_look_where_the_letters_are() {
+    fn detection_starts_at_the_first_byte_beyond_ascii() {
         let padding = "x ".repeat(GUESS_MAX);
         let page = [padding.as_bytes(), b"Gr\xF6\xDFe der Stra\xDFe"].concat();
         assert_eq!(encoding_of(&page, None).name(), "windows-1252");
@@ -169,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn bad_bytes_become_marks() {
+    fn invalid_bytes_become_replacement_characters() {
         let header = Some("text/html; charset=utf-8");
         check(b"a\xFFb\xC3", header, "UTF-8", "a\u{FFFD}b\u{FFFD}");
         check(b"a\0b", header, "UTF-8", "a\0b");
-        // The web decodes this label to a single mark, which would lose the page.
+        // Browsers replace a page with this label by a single U+FFFD.
         check(b"abc", Some("text/html; charset=iso-2022-kr"), "UTF-8", "abc");
     }
 

@@ -1,4 +1,4 @@
-//! Pages from files.
+//! Loads pages from files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use super::{BODY_MAX, Fetched, LoadError, too_large};
 
-/// Loads files: as named, else below the resources directory.
+/// Loads a file from its path, or from below the resources directory.
 #[derive(Debug, Clone)]
 pub struct FileLoader {
-    /// Setting `resources.dir`: where a path that leads nowhere is looked for again.
+    /// The setting `resources.dir`: second place for a path that does not exist.
     pub resources_dir: Option<PathBuf>,
     /// Largest file, in bytes.
     pub body_max: u64,
@@ -24,16 +24,16 @@ impl Default for FileLoader {
 }
 
 impl FileLoader {
-    /// Loads a file; every failure is final.
+    /// Loads a file. No error is worth a retry.
     pub async fn load(&self, path: &str) -> Result<Fetched, LoadError> {
-        // A disk may take its time, and the threads of the runtime are for the network.
+        // Disks block, and blocked threads of the runtime would stall the network.
         let (loader, name) = (self.clone(), path.to_owned());
         tokio::task::spawn_blocking(move || loader.read(&name))
             .await
             .unwrap_or_else(|e| Err(LoadError::never(path, e)))
     }
 
-    /// The same, on the calling thread.
+    /// Loads a file on the calling thread.
     pub fn read(&self, path: &str) -> Result<Fetched, LoadError> {
         let mut missed = Vec::new();
         for place in self.places(path)? {
@@ -52,18 +52,18 @@ impl FileLoader {
         Err(LoadError::never(path, missed.join(", ")))
     }
 
-    /// Where to look, in order.
+    /// The paths to try, in order.
     fn places(&self, path: &str) -> Result<Vec<PathBuf>, LoadError> {
         if path.is_empty() || path.contains('\0') {
-            return Err(LoadError::never(path, "it names no file"));
+            return Err(LoadError::never(path, "the address has no path"));
         }
         let mut places = vec![PathBuf::from(path)];
         if let Some(dir) = &self.resources_dir {
             let below = Path::new(path.trim_start_matches('/'));
             if climbs(below) {
-                // The path as named is still fine, it was the user who wrote `..`.
+                // The path itself may have `..`, because the user wrote it.
                 if !places[0].is_file() {
-                    let cause = format!("it climbs out of resources.dir `{}`", dir.display());
+                    let cause = format!("the path leaves resources.dir `{}`", dir.display());
                     return Err(LoadError::never(path, cause));
                 }
             } else {
@@ -75,7 +75,7 @@ impl FileLoader {
 
     fn take(&self, path: &str, place: &Path, file: File) -> Result<Fetched, LoadError> {
         let mut body = Vec::new();
-        // One byte more than allowed: a file may grow between asking its size and reading it.
+        // Reads one byte more than allowed in order to detect files that are too large.
         file.take(self.body_max.saturating_add(1))
             .read_to_end(&mut body)
             .map_err(|e| LoadError::never(path, unreadable(&e)))?;
@@ -103,7 +103,7 @@ enum Miss {
 }
 
 fn open(place: &Path) -> Result<File, Miss> {
-    // Asked before opening: opening a pipe would wait for a writer.
+    // Checked before opening, because opening a pipe waits for a writer.
     let kind = std::fs::metadata(place).map_err(|e| miss(&e))?;
     if kind.is_dir() {
         return Err(Miss::Directory);
@@ -128,7 +128,7 @@ fn unreadable(error: &std::io::Error) -> String {
     }
 }
 
-/// Whether a path leaves the directory it starts in, at its end or on the way.
+/// Whether a path leaves its directory, even if it returns.
 fn climbs(path: &Path) -> bool {
     let mut depth = 0_i64;
     path.components().any(|part| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn as_named_then_below_resources() {
+    fn a_path_is_tried_as_it_is_and_then_below_resources() {
         let disk = disk();
         disk.check("DIR/out.html", "7 from DIR/out.html");
         disk.check("/defs/x.html", "8 from DIR/res/defs/x.html");
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_files_say_where_they_were_looked_for() {
+    fn the_error_for_a_missing_file_lists_the_paths() {
         let disk = disk();
         disk.check(
             "/no.html",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn empty_and_too_large_files_are_refused() {
         let disk = disk();
         disk.check("empty.html", "cannot load `empty.html`: the file is empty");
         disk.check("exact.html", "64 from DIR/res/exact.html");
@@ -231,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_not_climbed_out_of() {
+    fn a_path_cannot_leave_the_resources_directory() {
         let disk = disk();
-        let refused = "it climbs out of resources.dir `DIR/res`";
+        let refused = "the path leaves resources.dir `DIR/res`";
         disk.check("../out.html", &format!("cannot load `../out.html`: {refused}"));
         disk.check("/../out.html", &format!("cannot load `/../out.html`: {refused}"));
         disk.check(
@@ -242,17 +242,17 @@ mod tests {
         );
         disk.check("/defs/../defs/x.html", "8 from DIR/res/defs/../defs/x.html");
         disk.check("DIR/res/../out.html", "7 from DIR/res/../out.html");
-        disk.check("a\0b", "cannot load `a\0b`: it names no file");
+        disk.check("a\0b", "cannot load `a\0b`: the address has no path");
     }
 
     #[cfg(unix)]
     #[test]
-    fn only_regular_files() {
+    fn only_regular_files_are_loaded() {
         disk().check("/dev/zero", "cannot load `/dev/zero`: `/dev/zero` is not a regular file");
     }
 
     #[tokio::test]
-    async fn loads_off_the_runtime() {
+    async fn files_load_on_a_thread_of_their_own() {
         let disk = disk();
         let page = disk.loader.load("/defs/x.html").await.unwrap();
         assert_eq!((&page.body[..], page.status), (&b"resource"[..], 0));

@@ -1,7 +1,7 @@
-//! Pages by HTTP and HTTPS.
+//! Loads pages by HTTP and HTTPS.
 //!
-//! One attempt per call, under three clocks: for connecting, for silence and for the whole. No cookie
-//! is kept, no body is taken beyond the cap, and nothing but `http` and `https` is followed.
+//! A call makes one attempt under three timeouts: to connect, between two bytes and in total. No
+//! cookie is kept, a body has a size limit, and redirects lead to `http` and `https` alone.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -19,26 +19,26 @@ use super::{
     BODY_MAX, Fetched, LoadError, Retry, in_seconds, retry_after, target, too_large, trouble,
 };
 
-/// How pages are asked for, and how much patience there is.
+/// Headers, timeouts and limits of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
     /// `User-Agent` of every request.
     pub user_agent: String,
-    /// Further headers of every request; one of ours of the same name gives way.
+    /// Further headers of every request. They replace our own headers of the same name.
     pub headers: Vec<(String, String)>,
-    /// Longest wait for a connection.
+    /// Timeout for a connection.
     pub connect_timeout: Duration,
-    /// Longest wait for the next byte.
+    /// Timeout for the next byte.
     pub idle_timeout: Duration,
-    /// Longest time for one page, redirects included; on a way over several hosts, for each.
+    /// Timeout for a page with its redirects. It starts again when a redirect changes the lane.
     pub total_timeout: Duration,
-    /// Redirects followed before giving up.
+    /// Most redirects for one page.
     pub redirects_max: usize,
     /// Largest body, decompressed, in bytes.
     pub body_max: u64,
-    /// Longest pause that a host can ask for.
+    /// Longest pause that a host can request with `Retry-After`.
     pub retry_after_max: Duration,
-    /// Whether the proxies named in the environment are used.
+    /// Whether to use the proxies in the environment variables.
     pub proxies: bool,
 }
 
@@ -59,21 +59,21 @@ impl Default for HttpSettings {
     }
 }
 
-/// A page's way: the address asked for, and how far redirects have led from it.
+/// The redirects followed for one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// The address asked for.
+    /// The original address.
     pub asked: Url,
     /// The address to load next.
     pub here: Url,
-    /// Redirects followed from the one to the other.
+    /// Number of redirects followed.
     pub redirects: usize,
-    /// Statuses of those that the latest call has seen.
+    /// Statuses of the redirects in the last call.
     pub statuses: Vec<u16>,
 }
 
 impl Way {
-    /// A way at its beginning.
+    /// Starts at an address.
     pub fn to(url: &Url) -> Self {
         Self { asked: url.clone(), here: url.clone(), redirects: 0, statuses: Vec::new() }
     }
@@ -87,28 +87,28 @@ impl Way {
     }
 }
 
-/// What a lane gave.
+/// The result of a load within one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loaded {
     /// The page.
     Page(Fetched),
-    /// A redirect to another lane, which is for the caller to enter: nothing was asked there yet.
+    /// A redirect to another lane. The caller must load from there when that lane is free.
     Moved,
 }
 
-/// Loads pages; share one, it keeps the connections.
+/// Loads pages. Share one loader, because it keeps connections open.
 #[derive(Debug)]
 pub struct HttpLoader {
     settings: HttpSettings,
     headers: HeaderMap,
-    // Two clients, since reading the machine's certificates takes milliseconds that a run of files or
-    // plain HTTP need not pay, and a machine without certificates can still load plain HTTP.
+    // Two clients: reading the certificates of the machine takes milliseconds, and a machine without
+    // certificates can still load plain HTTP.
     plain: OnceLock<Client>,
     secure: OnceCell<Client>,
 }
 
 impl HttpLoader {
-    /// Checks the settings; clients and certificates wait for the first page.
+    /// Checks the settings. Clients and certificates are created for the first page.
     pub fn new(settings: &HttpSettings) -> Result<Self, LoadError> {
         Ok(Self {
             headers: request_headers(settings)?,
@@ -118,8 +118,8 @@ impl HttpLoader {
         })
     }
 
-    /// Loads one page, wherever redirects lead. One attempt; the error says whether another may
-    /// help. No host on the way is spared: for a single page of a person who waits for it.
+    /// Loads one page and follows its redirects to all hosts without a pause. For commands that
+    /// load a single page.
     pub async fn load(&self, url: &Url) -> Result<Fetched, LoadError> {
         let mut way = Way::to(url);
         loop {
@@ -129,8 +129,8 @@ impl HttpLoader {
         }
     }
 
-    /// Goes on a page's way as far as it stays in one lane, since another host has its own pauses.
-    /// One attempt; `way` tells how far it led, also after an error.
+    /// Loads one page and follows redirects within one lane, because another host has pauses of its
+    /// own. Updates `way`, also if it fails.
     pub async fn load_in_lane(&self, way: &mut Way) -> Result<Loaded, LoadError> {
         let total = self.settings.total_timeout;
         way.statuses.clear();
@@ -178,7 +178,7 @@ impl HttpLoader {
     }
 }
 
-/// One request of a page's way.
+/// One request for a page.
 struct Hop<'a> {
     loader: &'a HttpLoader,
     way: &'a Way,
@@ -199,7 +199,7 @@ impl Hop<'_> {
         self.patiently(client.get(self.way.here.clone()).send()).await
     }
 
-    /// Waits for the network, but not through a long silence.
+    /// Waits for the network, at most `idle_timeout`.
     async fn patiently<T>(
         &self,
         step: impl Future<Output = reqwest::Result<T>>,
@@ -214,12 +214,12 @@ impl Hop<'_> {
             }
             Err(_) => {
                 let silence = in_seconds(settings.idle_timeout);
-                Err(self.error(format_args!("timed out after {silence} of silence"), Retry::Soon))
+                Err(self.error(format_args!("timed out after {silence} without data"), Retry::Soon))
             }
         }
     }
 
-    /// Where the answer sends us, if it does.
+    /// The address of a redirect. `None` if the response is not one.
     fn redirect(&self, response: &Response) -> Result<Option<Url>, LoadError> {
         let status = response.status();
         if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
@@ -231,13 +231,14 @@ impl Hop<'_> {
         let location = String::from_utf8_lossy(location.as_bytes());
         let refuse =
             |cause: String| LoadError { status: Some(status.as_u16()), ..self.never(cause) };
-        let mut next = self
-            .way
-            .here
-            .join(&location)
-            .map_err(|e| refuse(format!("redirect to `{location}` is not valid, {e}")))?;
+        let mut next =
+            self.way.here.join(&location).map_err(|e| {
+                refuse(format!("redirect to the invalid address `{location}`, {e}"))
+            })?;
         if !matches!(next.scheme(), "http" | "https") {
-            return Err(refuse(format!("redirect to `{location}` refused, it leaves the web")));
+            return Err(refuse(format!(
+                "redirect to `{location}` refused, only `http` and `https` are followed"
+            )));
         }
         target::escape(&mut next);
         Ok(Some(next))
@@ -263,7 +264,7 @@ impl Hop<'_> {
         })
     }
 
-    /// Refuses an answer that holds no page, from its head alone.
+    /// Refuses a response without a page, by its status and headers.
     fn judge(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), LoadError> {
         let words = status.canonical_reason().map_or_else(
             || status.as_str().to_owned(),
@@ -273,7 +274,7 @@ impl Hop<'_> {
             204 | 205 => Err(self.never(format_args!("status {words}, so there is no page"))),
             200..=299 => self.judge_encoding(headers),
             429 | 500..=599 => Err(self.busy(&words, headers)),
-            // The server gave up on this connection, not on the page.
+            // The server closed this connection; the page may still load.
             408 | 425 => Err(self.error(format_args!("status {words}"), Retry::Soon)),
             _ => Err(self.never(format_args!("status {words}"))),
         }
@@ -284,22 +285,19 @@ impl Hop<'_> {
         let longest = self.loader.settings.retry_after_max;
         let asked = text_of(headers, &header::RETRY_AFTER)
             .and_then(|text| retry_after::wait(&text, date.as_deref(), SystemTime::now()));
-        // A wish for no pause at all must not beat our own backoff.
+        // A pause of zero must not replace our own backoff.
         let Some(asked) = asked.filter(|asked| !asked.min(&longest).is_zero()) else {
             return self.error(format_args!("status {words}"), Retry::Soon);
         };
-        let cause = format!("status {words}, the host asks to wait {}", in_seconds(asked));
+        let cause = format!("status {words}, the host asks for a pause of {}", in_seconds(asked));
         if asked <= longest {
             return self.error(cause, Retry::HostAfter(asked));
         }
-        let longest_said = in_seconds(longest);
-        self.error(
-            format_args!("{cause}, more than the {longest_said} that are allowed"),
-            Retry::HostAfter(longest),
-        )
+        let limit = in_seconds(longest);
+        self.error(format_args!("{cause}, and the limit is {limit}"), Retry::HostAfter(longest))
     }
 
-    /// The client removes the header when it decompresses; one that is left was not understood.
+    /// The client removes the header when it decompresses, so what is left is not supported.
     fn judge_encoding(&self, headers: &HeaderMap) -> Result<(), LoadError> {
         let left: Vec<String> = headers
             .get_all(header::CONTENT_ENCODING)
@@ -313,15 +311,15 @@ impl Hop<'_> {
         Err(self.never(format_args!("unsupported content-encoding `{}`", left.join(", "))))
     }
 
-    /// Reads the decoded body and stops at the cap, however small the compressed one was. Of a gzip
-    /// body of several members the client decodes the first alone, and tells nothing of the others.
+    /// Reads the decompressed body up to its limit. If a gzip body has several members, the client
+    /// silently drops all but the first.
     async fn body(&self, mut response: Response) -> Result<Bytes, LoadError> {
         let body_max = self.loader.settings.body_max;
         let announced = response.content_length().unwrap_or(0);
         if announced > body_max {
             return Err(self.never(too_large(body_max)));
         }
-        // Most bodies come in one piece, and that is kept as it is.
+        // Most bodies arrive as one chunk, which is not copied.
         let (mut first, mut body) = (Bytes::new(), BytesMut::new());
         while let Some(chunk) = self.patiently(response.chunk()).await? {
             if (first.len() + body.len() + chunk.len()) as u64 > body_max {
@@ -365,9 +363,9 @@ fn request_headers(settings: &HttpSettings) -> Result<HeaderMap, LoadError> {
     Ok(headers)
 }
 
-/// Builds a client. A secure one reads the root certificates of the machine.
+/// Creates a client. A secure one reads the root certificates of the machine.
 fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<Client, String> {
-    // An error means that someone installed a provider before us, which serves as well.
+    // An error means that a provider is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().ok();
     let mut builder = Client::builder()
         .default_headers(headers)
@@ -377,7 +375,7 @@ fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<C
         builder = builder.no_proxy();
     }
     if !secure {
-        // What the client would ask again by itself is of HTTP/2, and every request would be copied.
+        // Automatic retries serve HTTP/2 alone, and cost a copy of each request.
         let never = reqwest::retry::never().max_retries_per_request(0);
         builder = builder.tls_certs_only([]).retry(never);
     }
@@ -386,22 +384,22 @@ fn client(settings: &HttpSettings, headers: HeaderMap, secure: bool) -> Result<C
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
-        format!("the HTTP client cannot be made, {cause}")
+        format!("cannot create the HTTP client, {cause}")
     })
 }
 
-/// The address without its password, for messages.
+/// The address without password, for messages.
 fn shown(url: &Url) -> String {
     if url.password().is_none() {
         return url.to_string();
     }
     let mut url = url.clone();
-    // Fails only for addresses that cannot hold a password in the first place.
+    // Fails only for addresses that cannot have a password.
     url.set_password(None).ok();
     url.to_string()
 }
 
-/// Headers as text, one a line.
+/// Formats headers, one per line.
 fn lines_of(headers: &HeaderMap) -> String {
     let mut lines = String::with_capacity(headers.len() * 40);
     for (name, value) in headers {

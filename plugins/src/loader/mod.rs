@@ -1,7 +1,7 @@
-//! Loading of pages: files and HTTP, and the text of their bytes.
+//! Loads pages from files and by HTTP, and decodes their bytes.
 //!
-//! A loader makes one attempt and says how it ended. It never waits, retries or counts: politeness
-//! and retries belong to the engine, which reads [`Retry`] to decide.
+//! A loader makes one attempt. It never waits, retries or counts. The engine schedules requests and
+//! retries, and [`Retry`] tells it whether another attempt makes sense.
 
 pub mod charset;
 pub mod file;
@@ -18,10 +18,10 @@ use bytes::Bytes;
 pub use target::Target;
 pub(crate) use target::{escape, unescaped};
 
-/// Largest body taken by default, after decompression.
+/// Default limit on a decompressed body, in bytes.
 pub const BODY_MAX: u64 = 16 * 1024 * 1024;
 
-/// A page that arrived whole.
+/// A complete page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The body, decompressed.
@@ -30,34 +30,34 @@ pub struct Fetched {
     pub status: u16,
     /// Address after redirects, or the path of the file that was read.
     pub final_url: String,
-    /// `Content-Type` as sent, if there was one.
+    /// The header `Content-Type`.
     pub content_type: Option<String>,
-    /// All headers in the order they came, one a line, names in lower case.
+    /// All headers in the order of the response, one per line, names in lower case.
     pub headers: String,
-    /// Bytes read. The client decompresses before we see them, so they are the decoded ones.
+    /// Decompressed bytes, because the HTTP client does not count the compressed ones.
     pub wire_bytes: u64,
 }
 
-/// Whether another attempt may help.
+/// Whether the engine should retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// It would end the same way.
+    /// Another attempt would fail the same way.
     Never,
-    /// After a backoff.
+    /// Retry after a backoff.
     Soon,
-    /// The host asked for silence: nothing of its lane may be fetched for so long.
+    /// The host asked for a pause: fetch nothing from its lane for this duration.
     HostAfter(Duration),
 }
 
-/// Why a page did not load, in words for users.
+/// Why a page did not load.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LoadError {
-    /// Names the address and the cause: lower case, no full stop.
+    /// The message for users, with the address and the cause.
     pub message: String,
-    /// Whether another attempt may help.
+    /// Whether the engine should retry.
     pub retry: Retry,
-    /// HTTP status, if an answer came.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
 }
 
@@ -71,7 +71,7 @@ impl LoadError {
     }
 }
 
-/// A duration as a user would say it.
+/// Formats a duration for messages.
 fn in_seconds(time: Duration) -> String {
     if time.subsec_millis() == 0 {
         format!("{} s", time.as_secs())
@@ -82,7 +82,7 @@ fn in_seconds(time: Duration) -> String {
     }
 }
 
-/// A size in the largest unit that divides it.
+/// Formats a size in the largest unit that divides it.
 fn in_bytes(size: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_like_words() {
+    fn durations_and_sizes_have_readable_units() {
         assert_eq!(in_seconds(Duration::from_secs(30)), "30 s");
         assert_eq!(in_seconds(Duration::from_millis(250)), "250 ms");
         assert_eq!(in_seconds(Duration::from_millis(1500)), "1.5 s");

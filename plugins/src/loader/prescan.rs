@@ -1,6 +1,6 @@
-//! What a page says of its own encoding in its first bytes, found as the HTML standard finds it.
+//! Finds the encoding that a page declares, with the prescan of the HTML standard.
 //!
-//! Not a parser: it looks at bytes, skips comments and foreign tags, and stops at 1024.
+//! It is not a parser: it scans 1024 bytes for `meta` tags and skips comments and other tags.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
@@ -11,7 +11,7 @@ const LOOK_MAX: usize = 1024;
 /// The encoding that a `meta` tag declares, else the XML declaration.
 pub(super) fn encoding(body: &[u8]) -> Option<&'static Encoding> {
     let head = &body[..body.len().min(LOOK_MAX)];
-    // An XML declaration in 16-bit units, which no byte-wise look can read.
+    // The XML declaration itself is UTF-16.
     if head.starts_with(b"<\0?\0x\0") {
         return Some(UTF_16LE);
     }
@@ -21,7 +21,7 @@ pub(super) fn encoding(body: &[u8]) -> Option<&'static Encoding> {
     Scan { bytes: head, at: 0 }.meta().or_else(|| xml_declaration(head))
 }
 
-/// A declaration that could be read byte by byte was not in 16-bit units, whatever it claims.
+/// Corrects impossible declarations: a page with a readable declaration is not UTF-16.
 fn believable(encoding: &'static Encoding) -> &'static Encoding {
     if encoding == UTF_16LE || encoding == UTF_16BE {
         UTF_8
@@ -63,7 +63,7 @@ impl Scan<'_> {
         None
     }
 
-    /// Stops on the last byte of the comment. Its dashes may be those it opened with: `<!-->`.
+    /// Stops at the last byte of a comment. `<!-->` is a complete comment.
     fn skip_comment(&mut self) -> Option<()> {
         let from = self.at + 2;
         let end = self.bytes[from..].windows(3).position(|w| w == b"-->")?;
@@ -104,7 +104,7 @@ impl Scan<'_> {
         charset.filter(|_| is_pragma || !needs_pragma).map(believable)
     }
 
-    /// Reads one attribute, in lower case; nothing at the end of the tag or of the bytes.
+    /// Reads one attribute in lower case. `None` at the end of the tag or of the input.
     fn attribute(&mut self) -> Option<Attribute> {
         self.skip_while(|b| is_space(b) || b == b'/');
         if self.peek()? == b'>' {
@@ -152,7 +152,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The bytes up to the stop, in lower case; nothing if they break off before.
+    /// Takes bytes up to the stop, in lower case. `None` if the input ends before.
     fn take_until(&mut self, stop: impl Fn(u8) -> bool) -> Option<Vec<u8>> {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&b| stop(b))?;
@@ -178,7 +178,7 @@ fn is_tag(rest: &[u8]) -> bool {
     }
 }
 
-/// The label in `text/html; charset=label`, which need not be the first `charset` of the text.
+/// The label in `text/html; charset=label`. A `charset` without `=` is skipped.
 fn label_in_content(content: &[u8]) -> Option<&[u8]> {
     const WORD: &[u8] = b"charset";
     let mut rest = content;
@@ -198,7 +198,7 @@ fn label_in_content(content: &[u8]) -> Option<&[u8]> {
     Some(&rest[..end.unwrap_or(rest.len())])
 }
 
-/// The encoding of `<?xml ... encoding="label"?>`, which only counts on the very first byte.
+/// The encoding of `<?xml ... encoding="label"?>`, which must be at the very start.
 fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     const WORD: &[u8] = b"encoding";
     let rest = head.strip_prefix(b"<?xml")?;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn charset_attribute() {
+    fn a_charset_attribute_declares_the_encoding() {
         check("<meta charset=koi8-r>", "KOI8-R");
         check("<!doctype html><html lang=en><head><META  CharSet = 'KOI8-R' />", "KOI8-R");
         check("<meta/charset=\"koi8-r\">", "KOI8-R");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn charset_in_content_needs_the_pragma() {
+    fn a_charset_in_content_needs_http_equiv() {
         check("<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>", "KOI8-R");
         check("<meta content='text/html;charset=\"koi8-r\"' http-equiv='content-type'>", "KOI8-R");
         check("<meta http-equiv=content-type content='charset charset = koi8-r;x'>", "KOI8-R");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_meta_tag_is_passed_over() {
+    fn meta_tags_in_comments_and_attributes_are_skipped() {
         check("<!-- <meta charset=koi8-r> --><meta charset=utf-8>", "UTF-8");
         check("<!--><meta charset=koi8-r>", "KOI8-R");
         check("<!-- <meta charset=koi8-r>", "none");
@@ -263,21 +263,21 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_1024_bytes() {
+    fn only_the_first_1024_bytes_are_scanned() {
         let tag = "<meta charset=koi8-r>";
         check(&format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len())), "KOI8-R");
         check(&format!("{}{tag}", " ".repeat(LOOK_MAX - tag.len() + 1)), "none");
     }
 
     #[test]
-    fn impossible_claims_are_replaced() {
+    fn impossible_declarations_are_corrected() {
         check("<meta charset=utf-16>", "UTF-8");
         check("<meta charset=utf-16be>", "UTF-8");
         check("<meta charset=x-user-defined>", "windows-1252");
     }
 
     #[test]
-    fn xml_declarations_come_last() {
+    fn an_xml_declaration_comes_after_meta_tags() {
         check("<?xml version='1.0' encoding='koi8-r'?><html>", "KOI8-R");
         check("<?xml version=\"1.0\" encoding = \"utf-16\" ?>", "UTF-8");
         check("<?xml encoding='koi8-r'?><meta charset=windows-1251>", "windows-1251");

@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_counts_seconds() {
+    fn a_number_is_a_duration_in_seconds() {
         check("120", None, Some(120));
         check(" 0 ", None, Some(0));
         check("99999999999999999999999", None, Some(u64::MAX));

@@ -1,4 +1,4 @@
-//! What a locator's address means: a page on the web or a file.
+//! Parses the address of a locator: a page on the web or a file.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -10,14 +10,14 @@ use super::LoadError;
 /// Where a page is loaded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// An `http:` or `https:` address, escaped and ready to be sent.
+    /// An `http:` or `https:` address, escaped for a request.
     Http(Url),
-    /// A file, as the definition names it.
+    /// A path, as written in the definition.
     Path(String),
 }
 
 impl Target {
-    /// Reads an address as it stands in a definition.
+    /// Parses an address of a definition.
     ///
     /// ```
     /// use spoonbill_plugins::loader::Target;
@@ -42,13 +42,13 @@ impl Target {
         }
     }
 
-    /// Whether an address is on the web, from its first letters.
+    /// Whether an address has the scheme `http` or `https`.
     pub fn is_web(url: &str) -> bool {
         let scheme = url.trim_start().split(':').next().unwrap_or_default();
         scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
     }
 
-    /// The lane of an address; none if that cannot be loaded.
+    /// The lane of an address. `None` if it cannot be loaded.
     ///
     /// ```
     /// use spoonbill_plugins::loader::Target;
@@ -60,7 +60,7 @@ impl Target {
         plain_lane(url).or_else(|| Self::of(url).ok().map(|target| target.lane()))
     }
 
-    /// The key that politeness goes by: `host:port`, or `local` for files.
+    /// The lane: `host:port`, or `local` for files. Requests of one lane share its pauses.
     pub fn lane(&self) -> String {
         match self {
             Self::Http(url) => lane(url),
@@ -69,8 +69,8 @@ impl Target {
     }
 }
 
-/// The lane of an address whose host needs no second look: a page may have thousands of links, and
-/// they are all of this kind.
+/// The lane of an address with a plain host. A fast path, because a page may have thousands of
+/// links. `None` if the address needs a parser.
 fn plain_lane(url: &str) -> Option<String> {
     let (rest, port) = match url.strip_prefix("http://") {
         Some(rest) => (rest, "80"),
@@ -79,7 +79,7 @@ fn plain_lane(url: &str) -> Option<String> {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let (host, port) = authority.split_once(':').unwrap_or((authority, port));
     let last = host.rsplit('.').next().unwrap_or_default();
-    // What ends in a number is an address of four parts, which can be written in other ways too.
+    // A host that ends in a number is an IPv4 address, which has several spellings.
     let is_numbers = || host.parse::<Ipv4Addr>().is_ok_and(|parts| parts.to_string() == host);
     let is_plain = host.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
         && (last.starts_with(|c: char| c.is_ascii_lowercase()) || is_numbers())
@@ -99,7 +99,7 @@ pub(super) fn lane(url: &Url) -> String {
     )
 }
 
-/// The scheme and what follows its colon. One letter is a drive, not a scheme.
+/// Splits an address after its scheme. One letter is a drive, not a scheme.
 fn split_scheme(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once(':')?;
     let mut letters = scheme.bytes();
@@ -124,7 +124,7 @@ fn web(address: &str) -> Result<Url, LoadError> {
     Ok(url)
 }
 
-/// Escapes what the URL standard lets pass but strict servers refuse.
+/// Escapes characters that the URL standard accepts and strict servers refuse.
 pub(crate) fn escape(url: &mut Url) {
     if let Some(path) = escaped(url.path()) {
         url.set_path(&path);
@@ -134,7 +134,7 @@ pub(crate) fn escape(url: &mut Url) {
     }
 }
 
-/// The text with illegal characters escaped, or nothing if there are none.
+/// Escapes illegal characters. `None` if there are none.
 fn escaped(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let illegal = |at: usize| match bytes[at] {
@@ -161,7 +161,7 @@ fn is_escape(bytes: &[u8], at: usize) -> bool {
     digit(at + 1) && digit(at + 2)
 }
 
-/// The path of a `file:` address; `file:rel` is relative, `file:/abs` and `file:///abs` are not.
+/// The path of a `file:` address. `file:x` is relative, `file:/x` and `file:///x` are absolute.
 fn file(url: &str, rest: &str) -> Result<String, LoadError> {
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let path = match rest.strip_prefix("//") {
@@ -172,7 +172,7 @@ fn file(url: &str, rest: &str) -> Result<String, LoadError> {
                 return Err(LoadError::never(
                     url,
                     format_args!(
-                        "`{host}` names another machine, a local file is `file:/path` or `file:path`"
+                        "`{host}` is another machine, write a local file as `file:/path` or `file:path`"
                     ),
                 ));
             }
@@ -181,12 +181,12 @@ fn file(url: &str, rest: &str) -> Result<String, LoadError> {
     };
     let path = unescaped(path);
     if path.is_empty() {
-        return Err(LoadError::never(url, "it names no file"));
+        return Err(LoadError::never(url, "the address has no path"));
     }
     Ok(without_drive_slash(path))
 }
 
-/// Turns `/c:/x` into `c:/x`, which is how a drive looks inside a `file:` address.
+/// Turns `/c:/x` into `c:/x`, because a `file:` address has a slash before the drive.
 fn without_drive_slash(path: String) -> String {
     match path.as_bytes() {
         [b'/', drive, b':', ..] if drive.is_ascii_alphabetic() => path[1..].to_owned(),
@@ -194,7 +194,7 @@ fn without_drive_slash(path: String) -> String {
     }
 }
 
-/// The text with its escapes undone, or as it is if they do not spell UTF-8.
+/// Resolves the escapes of a text. Unchanged if the result is not UTF-8.
 pub(crate) fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_is_the_same_by_either_way() {
+    fn the_fast_path_finds_the_same_lane_as_the_parser() {
         for url in [
             "http://example.com/a:b",
             "https://example.com?q",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_scheme_it_is_a_path() {
+    fn an_address_without_a_scheme_is_a_path() {
         check("/defs/x.html", "path /defs/x.html");
         check("defs/x.html", "path defs/x.html");
         check("c:/x", "path c:/x");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn file_addresses() {
+    fn file_addresses_become_paths() {
         check("file:rel/x.html", "path rel/x.html");
         check("file:./x.html", "path ./x.html");
         check("file:/abs/x.html", "path /abs/x.html");
@@ -288,14 +288,14 @@ mod tests {
         check("file:///c:/x.html", "path c:/x.html");
         check(
             "file://host/x",
-            "error cannot load `file://host/x`: `host` names another machine, a local file is \
-             `file:/path` or `file:path`",
+            "error cannot load `file://host/x`: `host` is another machine, write a local file \
+             as `file:/path` or `file:path`",
         );
-        check("file:", "error cannot load `file:`: it names no file");
+        check("file:", "error cannot load `file:`: the address has no path");
     }
 
     #[test]
-    fn other_schemes_are_named() {
+    fn errors_name_the_scheme() {
         check(
             "ftp://example.com/x",
             "error cannot load `ftp://example.com/x`: scheme `ftp` is not supported, only `http`, \
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn illegal_characters_are_escaped_and_escapes_kept() {
+    fn illegal_characters_are_escaped_and_escapes_are_kept() {
         check("http://h/a b?c d", "http http://h/a%20b?c%20d");
         check("http://h/%41%20?q=%7e", "http http://h/%41%20?q=%7e");
         check("http://h/100%?q=5%&r=%zz", "http http://h/100%25?q=5%25&r=%25zz");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes() {
+    fn a_lane_is_a_host_with_its_port() {
         let lane = |address: &str| Target::of(address).unwrap().lane();
         assert_eq!(lane("http://Example.COM/x"), "example.com:80");
         assert_eq!(lane("https://example.com./x"), "example.com:443");

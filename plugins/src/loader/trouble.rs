@@ -1,4 +1,4 @@
-//! Puts what went wrong on the network into words, and says whether it may pass.
+//! Describes network errors, and decides whether a retry makes sense.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use super::http::HttpSettings;
 use super::{Retry, in_seconds};
 
-/// The cause of a failed exchange and whether to try again.
+/// The cause of a failed request, and whether to retry.
 pub(super) fn explain(
     error: &reqwest::Error,
     host: &str,
@@ -38,13 +38,13 @@ pub(super) fn explain(
         return (format!("no connection{}", because(&chain)), Retry::Soon);
     }
     if error.is_builder() {
-        return (format!("the request cannot be made{}", because(&chain)), Retry::Never);
+        return (format!("cannot create the request{}", because(&chain)), Retry::Never);
     }
-    // hyper gives this case no type of its own that we can see.
+    // hyper has no public type for this case.
     if says(&chain, "connection closed before message completed") {
-        return ("connection closed before an answer came".to_owned(), Retry::Soon);
+        return ("connection closed before the response".to_owned(), Retry::Soon);
     }
-    (format!("the exchange broke off{}", because(&chain)), Retry::Soon)
+    (format!("the request failed{}", because(&chain)), Retry::Soon)
 }
 
 fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
@@ -52,14 +52,14 @@ fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
         rustls::Error::InvalidCertificate(why) => {
             (format!("certificate not accepted: {why}"), Retry::Never)
         }
-        other => (format!("no secure connection: {other}"), Retry::Soon),
+        other => (format!("TLS failed: {other}"), Retry::Soon),
     }
 }
 
-/// The decompressor's own complaint: what the network says comes wrapped once more.
+/// An error of the decompressor itself. Network errors have one more level.
 fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (String, Retry) {
     if kind == io::ErrorKind::UnexpectedEof {
-        return ("the compressed body breaks off".to_owned(), Retry::Soon);
+        return ("the compressed body is cut off".to_owned(), Retry::Soon);
     }
     let cause = because(chain);
     (format!("the body cannot be decompressed{cause}"), Retry::Never)
@@ -72,7 +72,7 @@ fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::UnexpectedEof => Some(if asked {
-            "connection closed before an answer came"
+            "connection closed before the response"
         } else {
             "connection closed before the body was complete"
         }),
@@ -82,7 +82,7 @@ fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {
     }
 }
 
-/// The error and its causes. An I/O error hides the one it wraps from `source`, so it is opened.
+/// The error and its causes. `source` of an I/O error skips the error inside, so it is unwrapped.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     let mut out = vec![error];
     let mut here = error;
@@ -113,7 +113,7 @@ fn says(chain: &[&(dyn Error + 'static)], words: &str) -> bool {
     chain.iter().any(|e| e.to_string() == words)
 }
 
-/// The innermost cause, which is the one that says something.
+/// The innermost cause, which is the specific one.
 fn because(chain: &[&(dyn Error + 'static)]) -> String {
     chain.last().map(|e| format!(", {e}")).unwrap_or_default()
 }
