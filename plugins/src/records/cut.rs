@@ -4,11 +4,11 @@ use fancy_regex::Regex;
 
 use crate::java_regex::{JavaRegexError, compile_find};
 
-/// What a field keeps of its text.
+/// The compiled regex of a field.
 #[derive(Debug, Clone)]
 pub(super) enum Cut {
-    /// The first line, and no more of it than so many characters: `^.{0,200}`. A regex of that kind
-    /// has a part for each of them, and takes milliseconds to compile.
+    /// At most this many characters of the first line: `^.{0,200}`. The regex engine would compile
+    /// a state for each of them, which takes milliseconds.
     Start(usize),
     Regex(Regex),
 }
@@ -22,7 +22,7 @@ impl Cut {
         }
     }
 
-    /// The first group that took part in the match; the whole match if there are no groups.
+    /// Returns the first group that matched, or the whole match if the regex has no groups.
     pub(super) fn find<'t>(
         &self,
         text: &'t str,
@@ -38,7 +38,7 @@ impl Cut {
     }
 }
 
-/// The `200` of `^.{0,200}`.
+/// Reads the `200` in `^.{0,200}`.
 fn length_of_start(java: &str) -> Option<usize> {
     let digits = java.strip_prefix("^.{0,")?.strip_suffix('}')?;
     let plain = matches!(digits.len(), 1..=3) && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_is_what_the_regex_would_find() {
+    fn the_shortcut_for_a_prefix_finds_what_the_regex_finds() {
         let texts = ["", "a", "ab", "äöü€", "a\nb", "\nab", "ab\r\n", "a\u{85}b", "€\u{2028}x"];
         for java in ["^.{0,0}", "^.{0,1}", "^.{0,2}", "^.{0,3}", "^.{0,02}", "^.{0,200}"] {
             let regex = Cut::Regex(compile_find(java).unwrap());

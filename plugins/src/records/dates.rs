@@ -24,12 +24,12 @@ impl DateForm {
         Self { input, output, setup: setup.clone() }
     }
 
-    /// Whether no pattern says how to read a date.
+    /// Whether dates are read as ISO 8601, because the field has no pattern.
     pub(super) fn is_iso(&self) -> bool {
         self.input.is_empty()
     }
 
-    /// Whether a text is a date as it is written.
+    /// Whether a text is a date in the output format.
     pub(super) fn is_written(&self, text: &str) -> bool {
         match &self.output {
             Some(pattern) => pattern.parse(text, &self.setup).is_some(),
@@ -37,7 +37,7 @@ impl DateForm {
         }
     }
 
-    /// The date as it is to be written, or nothing if the text is no such date.
+    /// Converts a date to the output format. `None` if the text is not a date.
     pub(super) fn read(&self, text: &str) -> Option<String> {
         let date = if self.is_iso() {
             self.iso(text)
@@ -64,7 +64,7 @@ impl DateForm {
     }
 }
 
-/// A slip in a pattern that would be read without complaint: where, what, and the way out.
+/// Finds a valid pattern that hardly means what it says: its offset, the mistake and the remedy.
 pub(super) fn slip(pattern: &str, reads: bool) -> Option<(usize, String, &'static str)> {
     const MONTHS: &str = "months are `MM`, minutes `mm`";
     let mut quoted = false;
@@ -78,33 +78,37 @@ pub(super) fn slip(pattern: &str, reads: bool) -> Option<(usize, String, &'stati
     }
     let find = |wanted: &[char]| letters.iter().find(|(_, it)| wanted.contains(it)).copied();
     let has = |wanted: &[char]| find(wanted).is_some();
-    let told = |(at, _): (usize, char), words: &str, help| Some((at, words.to_owned(), help));
+    let found = |(at, _): (usize, char), words: &str, help| Some((at, words.to_owned(), help));
     let month = has(&['M', 'L']);
     if let Some(percent) = find(&['%']) {
         let help = "patterns are Java's: `dd.MM.yyyy HH:mm`, not `%d.%m.%Y`";
-        return told(percent, "`%` has no meaning", help);
+        return found(percent, "`%` has no meaning", help);
     }
     if let (Some(day), true) = (find(&['D']), month) {
         let help = "days of the month are `dd`, years `yyyy`";
-        return told(day, "`D` is the day of the year and stands beside a month", help);
+        return found(day, "`D` is the day of the year, but the pattern has a month", help);
     }
     if let (Some(year), true, false) = (find(&['Y']), month || has(&['d']), has(&['w'])) {
-        return told(year, "`Y` is the year of a week and no week is told", "years are `yyyy`");
+        return found(
+            year,
+            "`Y` is the year of a week, but the pattern has no week",
+            "years are `yyyy`",
+        );
     }
     if let (Some(minute), false) = (find(&['m']), has(&['H', 'h', 'K', 'k'])) {
-        return told(minute, "there are minutes without an hour", MONTHS);
+        return found(minute, "the pattern has minutes without an hour", MONTHS);
     }
-    // To write nothing but the day is as good as any other part.
+    // An output may consist of the day alone.
     if let (Some(day), false) = (find(&['d']), month)
         && (reads || has(&['y', 'm']))
     {
-        return told(day, "there is a day without a month", MONTHS);
+        return found(day, "the pattern has a day without a month", MONTHS);
     }
     None
 }
 
-/// Whether two texts hold the same numbers: patterns read leniently, and the 31st of February must
-/// not pass for a day of March.
+/// Whether two texts have the same numbers. Patterns accept the 31st of February as a day of March,
+/// and this check rejects it.
 fn is_same(written: &str, read: &str) -> bool {
     fn numbers(text: &str) -> impl Iterator<Item = &str> {
         text.split(|c: char| !c.is_ascii_digit())
@@ -116,7 +120,7 @@ fn is_same(written: &str, read: &str) -> bool {
         match (ours.next(), theirs.next()) {
             (None, None) => return true,
             (Some(ours), Some(theirs)) if ours == theirs => {}
-            // `yy` reads 2016 too, and writes 16.
+            // `yy` also reads 2016, and writes it as 16.
             (Some(ours), Some(theirs))
                 if ours.len() <= 2 && theirs.len() == 4 && theirs.ends_with(ours) => {}
             _ => return false,

@@ -1,4 +1,4 @@
-//! Tells for one page where every value came from, or why there is none.
+//! Explains each cell of a page: where its value came from, or why it is empty.
 
 use super::extract::{Meter, Session};
 use super::find::Spot;
@@ -7,51 +7,51 @@ use super::plan::RecordPlan;
 use super::rows::Why;
 use super::{FieldScripts, RecordError, RecordLimits, RecordPage};
 
-/// What a record makes of one page.
+/// Explains all rows of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Story {
-    /// The block's query as written; none when the whole page is the block.
+    /// The query of the blocks, as written. `None` if the whole page is the block.
     pub block: Option<String>,
-    /// One for each block, the dropped ones too.
+    /// One row for each block, including the dropped ones.
     pub rows: Vec<RowStory>,
 }
 
-/// One block of the page.
+/// Explains one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowStory {
-    /// Where the block stands; none for JSON and for the whole page.
+    /// Path of the block's element. `None` for JSON and for the whole page.
     pub node: Option<String>,
-    /// The standard columns: name and value.
+    /// Names and values of the standard columns.
     pub columns: Vec<(String, String)>,
     /// The fields, in order.
     pub cells: Vec<CellStory>,
-    /// The first required field without a value: the row is dropped.
+    /// Index of the first required field without a value. The row is dropped if there is one.
     pub dropped_for: Option<usize>,
 }
 
-/// One field of a block.
+/// Explains one cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CellStory {
     /// Name of the field.
     pub field: String,
-    /// The value that is written.
+    /// The value in the output.
     pub value: Option<String>,
-    /// Whether the default stands in.
+    /// Whether the value is the default.
     pub is_default: bool,
-    /// The query that gave the value as written; none for a constant.
+    /// The query that found the value, as written. `None` for a constant.
     pub query: Option<String>,
-    /// The queries that were tried, as written, where none of them gave anything.
+    /// The queries as written, if none of them found a value.
     pub tried: Vec<String>,
-    /// How often that query matches in the block.
+    /// Number of matches of that query in the block.
     pub matches: usize,
-    /// Where the node stands that was used.
+    /// Path of the node that has the value.
     pub node: Option<String>,
-    /// Why nothing was found; also when the default stands in.
+    /// Why no value was found; also set if the value is the default.
     pub why: Option<Why>,
 }
 
 impl RecordPlan {
-    /// Like [`RecordPlan::extract`], with the story of every cell; slower, and for people.
+    /// Explains what [`RecordPlan::extract`] does on a page. Slower, because it counts all matches.
     pub fn explain(
         &self,
         page: &RecordPage<'_>,

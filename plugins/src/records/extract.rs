@@ -1,4 +1,4 @@
-//! A page to rows.
+//! Extracts the rows of a page.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use crate::css::TextCache;
 use crate::data::{Axis, AxisKind, Row};
 use crate::follow::without_user;
 
-/// Misfits of one page that are told in full; the others are counted.
+/// Misfits of one page that are kept with their value. Further ones are only counted.
 const MISFITS_MAX: usize = 100;
 
-/// What is known of the page at hand.
+/// The page and what was already read of it.
 pub(super) struct Session<'p> {
     pub(super) page: &'p RecordPage<'p>,
     pub(super) base: Base<'p>,
-    /// Whether all matches are looked for, to tell how many there are.
+    /// Whether queries find all matches in order to count them, and not only the first.
     pub(super) counts: bool,
     pub(super) texts: TextCache,
     pub(super) page_json: OnceCell<Option<Rc<Json>>>,
@@ -43,7 +43,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// The blocks of the page, in document order.
+    /// Finds the blocks of the page, in document order.
     pub(super) fn spots(&mut self, block: Option<&QueryPlan>) -> Result<Vec<Spot>, RecordError> {
         let page = Spot { root: self.page.tree.map(crate::html::Document::root), json: None };
         let Some(query) = block else {
@@ -74,7 +74,9 @@ impl<'p> Session<'p> {
                     spots.push(Spot { root: page.root, json: Some((json, node)) });
                 }
                 Hit::Text(_) => {
-                    return Err("a block must be nodes, not a string, number or boolean".to_owned());
+                    return Err(
+                        "a block must be a node, not a string, number or boolean".to_owned()
+                    );
                 }
             }
         }
@@ -83,7 +85,7 @@ impl<'p> Session<'p> {
 }
 
 impl RecordPlan {
-    /// Takes the rows of a page.
+    /// Extracts the rows of a page.
     pub fn extract(
         &self,
         page: &RecordPage<'_>,
@@ -140,7 +142,7 @@ impl RecordPlan {
         }
     }
 
-    /// The cells about the page, the same in all its rows.
+    /// The cells of the standard columns, which are the same in all rows of a page.
     pub(super) fn standard(&self, page: &RecordPage<'_>) -> Vec<Axis> {
         let value = |column: &PageColumn| match column {
             PageColumn::Locator => without_user(page.locator).into_owned(),
@@ -154,7 +156,7 @@ impl RecordPlan {
     }
 }
 
-/// Counts what a page uses up.
+/// Counts the rows and bytes of a page against its limits.
 pub(super) struct Meter<'l> {
     limits: &'l RecordLimits,
     rows: usize,
@@ -166,7 +168,7 @@ impl<'l> Meter<'l> {
         Self { limits, rows: 0, bytes: 0 }
     }
 
-    /// Counts a row of so many in all.
+    /// Counts one row; `of` is the number of rows on the page.
     pub(super) fn row(&mut self, of: usize) -> Result<(), RecordError> {
         if of > self.limits.rows_max {
             return Err(RecordError::TooManyRows(self.limits.rows_max));

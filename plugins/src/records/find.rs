@@ -1,4 +1,4 @@
-//! Answers queries on one page.
+//! Runs queries on one page.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ use crate::css;
 use crate::html::{Document, NodeId, NodeKind};
 use crate::xpath::{XNode, XPathLimits, XPathValue, number_to_string};
 
-/// Where a block stands: an element, or a value in JSON.
+/// A block: an element, or a value in JSON.
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
     pub(super) root: Option<NodeId>,
     pub(super) json: Option<(Rc<Json>, JsonNode)>,
 }
 
-/// What a query found. Without `why` there is at least one text, and none is blank.
+/// The result of a query. If `why` is `None` there is at least one text, and none is blank.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) texts: Vec<String>,
@@ -42,14 +42,14 @@ pub(super) enum Hit {
     Json(Rc<Json>, JsonNode),
 }
 
-/// What a path found, and in which JSON.
+/// The nodes that a path selects, with their JSON.
 type Inside = (Rc<Json>, Vec<JsonNode>);
 
-/// JSON of a page that was read once, by what it was read from.
+/// Parsed JSON by its element and attribute, so that each is parsed once.
 pub(super) type JsonCache = HashMap<(NodeId, Option<Box<str>>), Option<Rc<Json>>>;
 
 impl Session<'_> {
-    /// The texts a query gives at a spot. The error is the page's: it takes too much work.
+    /// Returns the texts that a query finds in a block. An error fails the page.
     pub(super) fn find(
         &mut self,
         query: &QueryPlan,
@@ -89,7 +89,7 @@ impl Session<'_> {
             }
         }
         if query.json.is_some() {
-            // An array counts as what lies in it where that is what one gets.
+            // If an array became several texts, each of them counts.
             found.matches = in_json.max(found.texts.len());
         }
         found.texts.retain(|text| !text.trim().is_empty());
@@ -99,7 +99,7 @@ impl Session<'_> {
         Ok(found)
     }
 
-    /// The matches of a query, of which one is enough unless `all` are wanted.
+    /// Returns the matches of a query: all of them, or only the first.
     pub(super) fn hits(
         &mut self,
         query: &QueryPlan,
@@ -139,7 +139,7 @@ impl Session<'_> {
         }
     }
 
-    /// The block itself; for a JSON path without a block of JSON, the page that is JSON.
+    /// Returns the block itself, or the page of JSON if the query is a JSON path.
     fn here(&mut self, query: &QueryPlan, spot: &Spot) -> Vec<Hit> {
         if let Some((json, node)) = &spot.json
             && query.attribute.is_none()
@@ -153,7 +153,7 @@ impl Session<'_> {
             if let Some(json) = json {
                 return vec![Hit::Json(Rc::clone(json), 0)];
             }
-            // A block may hold JSON as its text; a whole page of HTML does not.
+            // The text of an element may be JSON, but not that of a whole HTML page.
             if spot.root.is_none_or(|root| root.index() == 0) {
                 return Vec::new();
             }
@@ -161,7 +161,7 @@ impl Session<'_> {
         spot.root.map(|root| Hit::Node(root.into())).into_iter().collect()
     }
 
-    /// What a path finds in the JSON of a match; none if that is not JSON.
+    /// Follows a path in the JSON of a match. `None` if the match is not JSON.
     pub(super) fn inside_json(
         &mut self,
         query: &QueryPlan,
@@ -176,7 +176,7 @@ impl Session<'_> {
         let Some(json) = json else {
             return Ok(None);
         };
-        let nodes = path.find(&json, root).ok_or("the JSON path needs too many steps")?;
+        let nodes = path.find(&json, root).ok_or("the JSON path takes too many steps")?;
         Ok(Some((json, nodes)))
     }
 
@@ -233,7 +233,7 @@ fn push_json(json: &Json, nodes: &[JsonNode], all: bool, texts: &mut Vec<String>
     }
 }
 
-/// The value of an attribute by its lower-case name; SVG has names such as `viewBox`.
+/// Finds an attribute regardless of case, because SVG has names such as `viewBox`.
 fn attribute<'d>(document: &'d Document, node: NodeId, name: &str) -> Option<&'d str> {
     let mut attributes = document.attributes(node);
     attributes
@@ -241,7 +241,7 @@ fn attribute<'d>(document: &'d Document, node: NodeId, name: &str) -> Option<&'d
         .map(|(_, value)| value)
 }
 
-/// The text of a node, by what the field asks for.
+/// The text of a node in the form that the field asks for.
 fn text_of(document: &Document, node: NodeId, kind: TextKind) -> String {
     match document.kind(node) {
         NodeKind::Element if kind == TextKind::Html => inner_html(document, node),

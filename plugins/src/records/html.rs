@@ -1,11 +1,11 @@
-//! The inner HTML of an element, and the path to it for people.
+//! Serializes the inner HTML of an element, and describes its position for messages.
 
 use crate::html::{Document, Namespace, NodeId, NodeKind};
 
-/// Levels a path shows; the innermost ones tell most.
+/// Levels in a path, counted from the innermost.
 const LEVELS_MAX: usize = 12;
 
-/// The HTML inside an element, written as the standard says.
+/// Serializes the content of an element as the HTML standard defines it.
 pub(super) fn inner_html(document: &Document, element: NodeId) -> String {
     let mut out = String::new();
     let mut open: Vec<NodeId> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn inner_html(document: &Document, element: NodeId) -> String {
     out
 }
 
-/// Ends the elements that `next` does not lie in; all of them when there is none.
+/// Closes the elements that do not contain `next`, or all of them if it is `None`.
 fn close(document: &Document, open: &mut Vec<NodeId>, next: Option<NodeId>, out: &mut String) {
     while let Some(last) = open.last().copied() {
         if next.is_some_and(|next| document.is_inside(next, last)) {
@@ -82,12 +82,12 @@ fn name(document: &Document, node: NodeId) -> &str {
     document.name(node).map_or("", |name| &**name)
 }
 
-/// Not of SVG or MathML: there, names mean other things.
+/// Names have other meanings in SVG and MathML.
 fn is_html(document: &Document, node: NodeId) -> bool {
     document.namespace(node) == Some(&Namespace::HTML)
 }
 
-/// Elements without an end tag, those that are no more among them.
+/// Elements without an end tag, including obsolete ones.
 const VOID: [&str; 18] = [
     "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input",
     "keygen", "link", "meta", "param", "source", "track", "wbr",
@@ -97,7 +97,7 @@ fn is_void(document: &Document, node: NodeId) -> bool {
     is_html(document, node) && VOID.contains(&name(document, node))
 }
 
-/// Elements whose text is code.
+/// Elements whose text is not escaped.
 pub(super) fn is_raw(document: &Document, node: NodeId) -> bool {
     matches!(
         name(document, node),
@@ -105,7 +105,7 @@ pub(super) fn is_raw(document: &Document, node: NodeId) -> bool {
     )
 }
 
-/// Where a node stands: `html > body > div#main > span.price:nth-of-type(2)`.
+/// The position of a node: `html > body > div#main > span.price:nth-of-type(2)`.
 pub(super) fn node_path(document: &Document, node: NodeId) -> String {
     let mut steps = Vec::new();
     let mut at = Some(node);

@@ -1,27 +1,27 @@
-//! The JSON-LD of a page, and paths into it.
+//! JSON-LD of a page, and paths into it.
 
 use std::rc::Rc;
 
 use super::json::{Json, JsonKind, JsonNode};
 use crate::html::{Document, NodeKind};
 
-/// Scripts of one page that are read.
+/// JSON-LD scripts of one page that are parsed. Further ones are ignored.
 const SCRIPTS_MAX: usize = 200;
 
 /// A path such as `Product.offers.price`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LdPath {
-    /// The `@type` looked for; all objects are tried when absent.
+    /// The wanted `@type`. `None` accepts all objects.
     kind: Option<Box<str>>,
     names: Vec<Box<str>>,
 }
 
 impl LdPath {
-    /// Reads a path; the error has its place in characters.
+    /// Parses a path. An error has its offset in characters.
     pub(super) fn parse(text: &str) -> Result<Self, (String, usize)> {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut at = 0;
-        // `offers[1]` is another spelling of `offers.1`, as long as it is.
+        // `offers[1]` means `offers.1`.
         let text = &dotted(text);
         for name in text.split('.') {
             let odd = |c: char| c.is_whitespace() || matches!(c, '$' | '[' | ']' | '*' | '/');
@@ -30,7 +30,10 @@ impl LdPath {
                 return Err(("a name is missing here".to_owned(), at));
             }
             if let Some(place) = trimmed.chars().position(odd) {
-                return Err(("it has only names with dots between them".to_owned(), at + place));
+                return Err((
+                    "a path consists of names with dots between them".to_owned(),
+                    at + place,
+                ));
             }
             names.push(trimmed.into());
             at += name.chars().count() + 1;
@@ -40,7 +43,7 @@ impl LdPath {
         Ok(Self { kind, names })
     }
 
-    /// Everything it finds: from the first object in which there is something.
+    /// Returns the values in the first object that has any. Nested objects are tried last.
     pub(super) fn find(&self, page: &[Rc<Json>]) -> Vec<(Rc<Json>, JsonNode)> {
         for deep in [false, true] {
             if deep && self.kind.is_none() {
@@ -99,7 +102,7 @@ impl LdPath {
     }
 }
 
-/// The path with `.1` for every `[1]`, and all other places kept.
+/// Replaces each `[1]` by `.1`.
 fn dotted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -119,12 +122,12 @@ fn dotted(text: &str) -> String {
     out
 }
 
-/// The values of an array, or the value itself.
+/// The values in an array, or the value itself.
 pub(super) fn spread(json: &Json, node: JsonNode) -> Vec<JsonNode> {
     if json.kind(node) == JsonKind::Array { json.children(node).collect() } else { vec![node] }
 }
 
-/// The objects of a text, with arrays and `@graph` laid flat.
+/// The top-level objects, including those in arrays and in `@graph`.
 fn top_objects(json: &Json) -> Vec<JsonNode> {
     let mut objects = Vec::new();
     let mut todo = vec![0];
@@ -148,7 +151,7 @@ fn all_objects(json: &Json) -> Vec<JsonNode> {
     json.all().filter(|node| json.kind(*node) == JsonKind::Object).collect()
 }
 
-/// Reads the JSON-LD scripts of a page; what is broken is passed over.
+/// Parses the JSON-LD scripts of a page. Invalid ones are skipped.
 pub(super) fn read(document: &Document) -> Vec<Rc<Json>> {
     document
         .all()
@@ -167,7 +170,7 @@ fn is_ld(kind: &str) -> bool {
     kind.eq_ignore_ascii_case("application/ld+json")
 }
 
-/// Without the wrappings of old: `<!-- -->` and `CDATA`.
+/// Strips the comment or CDATA marks that protect scripts from old browsers and from XML.
 fn strip(text: &str) -> &str {
     let mut text = text.trim();
     for (start, end) in [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>")] {

@@ -1,9 +1,9 @@
 //! Records: rows with named columns, taken from blocks of a page.
 //!
-//! A [`RecordPlan`] is compiled once from its definition and then used on every page, by any
-//! thread. Values pass through queries, JSON path, regex, script and type in that order. Nothing
-//! here does I/O or recurses with the depth of a page, and what a page says never fails the page:
-//! a value that does not fit is told as a [`Misfit`].
+//! A [`RecordPlan`] is compiled once from its definition, and all threads use it on all pages. A
+//! value passes through query, JSON path, regex, script and type, in this order. Nothing here does
+//! I/O or recurses with the depth of a page. Content never fails a page: a value that does not fit
+//! its type leaves the cell empty and is reported as a [`Misfit`].
 
 mod cut;
 mod dates;
@@ -36,15 +36,14 @@ pub use explain::{CellStory, RowStory, Story};
 pub use plan::RecordPlan;
 pub use rows::Why;
 
-/// One page, as a record wants it.
+/// The page that a record reads.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordPage<'p> {
-    /// The page as browsers read it; absent for a page that is JSON alone. See
-    /// [`RecordPlan::needs_tree`].
+    /// The parsed HTML or XML. `None` for a page of JSON; see [`RecordPlan::needs_tree`].
     pub tree: Option<&'p Document>,
-    /// The text of the page when it is JSON; see [`json_text`].
+    /// The text of a page of JSON; see [`json_text`].
     pub json: Option<&'p str>,
-    /// What addresses are resolved against: a URL or a plain path.
+    /// Relative addresses are resolved against this URL or path.
     pub base: &'p str,
     /// Name of the locator.
     pub locator: &'p Arc<str>,
@@ -52,20 +51,20 @@ pub struct RecordPage<'p> {
     pub group: &'p Arc<str>,
     /// Address of the page.
     pub url: &'p str,
-    /// When it was loaded.
+    /// Time of the load.
     pub fetched_at: Timestamp,
     /// Links followed to reach it.
     pub depth: u32,
 }
 
-/// Bounds on what one page may give.
+/// Limits on the rows of one page.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordLimits {
-    /// Rows, the dropped ones too.
+    /// Rows, including the dropped ones.
     pub rows_max: usize,
-    /// Bytes of all cells: blocks may lie in each other, and each holds the text of all inside.
+    /// Bytes of all cells. Blocks may be nested, and each contains the text of its inner blocks.
     pub bytes_max: usize,
-    /// When to give up.
+    /// `None` means no time limit.
     pub deadline: Option<Instant>,
 }
 
@@ -75,76 +74,76 @@ impl Default for RecordLimits {
     }
 }
 
-/// What a page gave.
+/// The rows of a page, and what was wrong with its values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extraction {
-    /// Rows of all columns, in document order of their blocks.
+    /// Rows in document order of their blocks.
     pub rows: Vec<Row>,
-    /// The first values that did not fit; bounded.
+    /// The first 100 values that did not fit.
     pub misfits: Vec<Misfit>,
-    /// By field: what befell it.
+    /// Counts for each field, in the order of the definition.
     pub fields: Vec<FieldCounts>,
 }
 
-/// What befell one field on a page.
+/// Counts for one field on a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FieldCounts {
-    /// Rows given in which it has a value.
+    /// Rows with a value in this field.
     pub filled: u32,
     /// Values that did not fit.
     pub misfits: u32,
-    /// Rows dropped for want of it.
+    /// Rows dropped because this required field is empty.
     pub dropped: u32,
 }
 
 /// A value that does not fit its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Place among the fields of the record.
+    /// Index among the fields of the record.
     pub field: usize,
-    /// The value as found, cut if it is long.
+    /// The value on the page, cut after 80 characters.
     pub value: String,
-    /// Why it does not fit: `is no decimal number`.
+    /// Why it does not fit: `is not a decimal number`.
     pub why: String,
 }
 
-/// Why a page gave no rows at all.
+/// Why a page has no rows at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// A query that gave up on the page.
+    /// A query exceeded its limits on this page.
     #[error("{place}: query `{query}`: {message}")]
     Query {
         /// `block`, or the field.
         place: String,
-        /// The query as written.
+        /// The query, as written in the definition.
         query: String,
-        /// What went wrong.
+        /// The cause.
         message: String,
     },
-    /// A script that used up what it may use.
+    /// A script exceeded its time or memory.
     #[error("field `{field}`: {message}")]
     Script {
         /// The field.
         field: String,
-        /// What went wrong.
+        /// The cause.
         message: String,
     },
-    /// More rows than allowed.
+    /// The page has more rows than allowed.
     #[error("more than {0} rows (setting `parser.rows.max`)")]
     TooManyRows(usize),
-    /// More text than allowed.
-    #[error("the rows of this page have more than {0} bytes: blocks lie in each other")]
+    /// The cells have more bytes than allowed.
+    #[error("the rows of this page have more than {0} bytes, because blocks are nested")]
     TooManyBytes(usize),
     /// The deadline passed.
-    #[error("out of time after {0} rows (setting `parser.time.max`)")]
+    #[error("ran out of time after {0} rows (setting `parser.time.max`)")]
     OutOfTime(usize),
 }
 
-/// Evaluates the scripts of fields on one page.
+/// Runs the scripts of fields on one page.
 pub trait FieldScripts {
-    /// The value of an expression in which `value` is the text found; none when it is null or
-    /// undefined.
+    /// Evaluates an expression that reads the text of the field as `value`. Returns `None` for
+    /// null and undefined.
     fn eval(&mut self, expression: &str, value: &str) -> Result<Option<String>, ScriptError>;
 }
 
@@ -154,7 +153,7 @@ impl FieldScripts for ItemScripts {
     }
 }
 
-/// Whether a page is XML and not HTML: by its content type, or because it begins as XML does.
+/// Whether a page is XML and not HTML, by its content type or by an `<?xml` at its start.
 pub fn is_xml(content_type: Option<&str>, body: &[u8]) -> bool {
     let kind = content_type.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
@@ -170,8 +169,8 @@ pub fn is_xml(content_type: Option<&str>, body: &[u8]) -> bool {
     !head.contains("<html") && !head.contains("<!doctype html")
 }
 
-/// The text to give as [`RecordPage::json`], if the page is JSON: by its content type, or because
-/// it begins as JSON does and is.
+/// Returns the text for [`RecordPage::json`] if the page is JSON. A content type of JSON is
+/// enough; without it the whole text must be valid JSON.
 pub fn json_text<'t>(content_type: Option<&str>, text: &'t str) -> Option<&'t str> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let kind = content_type.and_then(|it| it.split(';').next()).unwrap_or_default().trim();

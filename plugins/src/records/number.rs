@@ -1,9 +1,9 @@
-//! Numbers as pages write them: separators, signs, currencies.
+//! Reads numbers with separators, signs and currencies.
 
-/// Longest number; what is longer is no number anybody wrote.
+/// Longest number, in bytes.
 const LENGTH_MAX: usize = 400;
 
-/// How a number is written.
+/// The format of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NumberForm {
     decimal: char,
@@ -12,7 +12,7 @@ pub(super) struct NumberForm {
     pub(super) fraction: bool,
 }
 
-/// What a definition says of groups of digits.
+/// The setting `thousands` of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grouping {
     Unsaid,
@@ -21,7 +21,7 @@ pub(super) enum Grouping {
 }
 
 impl NumberForm {
-    /// A form; what is not given follows from what is.
+    /// Derives the separator that is not given from the given one.
     pub(super) fn new(decimal: Option<char>, grouping: Grouping, fraction: bool) -> Self {
         let by_thousands = if grouping == Grouping::By('.') { ',' } else { '.' };
         let decimal = decimal.unwrap_or(by_thousands);
@@ -40,7 +40,7 @@ impl NumberForm {
 
     fn separates_groups(self, c: char) -> bool {
         self.thousands.is_some_and(|own| match own {
-            // What looks the same is the same: pages mix spaces and apostrophes freely.
+            // Pages mix the kinds of spaces and apostrophes.
             ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}' => {
                 matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
             }
@@ -49,7 +49,7 @@ impl NumberForm {
         })
     }
 
-    /// The number with `.` and without groups, or nothing if the text is no such number.
+    /// Returns the number with a decimal point and without groups. `None` if the text is not one.
     pub(super) fn read(self, text: &str) -> Option<String> {
         let text = text.trim();
         let first = text.char_indices().find(|(at, c)| {
@@ -102,7 +102,7 @@ impl NumberForm {
     }
 }
 
-/// Groups of three, or as in India: three at the end and two before.
+/// Groups of three digits, or Indian groups: two digits each and three in the last.
 fn is_grouped(groups: &[&str]) -> bool {
     let [first, middle @ .., last] = groups else {
         return true;
@@ -116,7 +116,7 @@ fn is_sign(c: char) -> bool {
     matches!(c, '-' | '+' | '\u{2212}')
 }
 
-/// White space, signs of currencies, per cent, and at most one code such as `EUR`.
+/// Whether a text has only white space, currency signs, `%` and at most one code such as `EUR`.
 fn is_decoration(text: &str) -> bool {
     let is_gap = |c: char| c.is_whitespace() || c == '%' || is_currency(c);
     let mut words = text.split(is_gap).filter(|word| !word.is_empty());

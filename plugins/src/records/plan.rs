@@ -1,4 +1,4 @@
-//! A record compiled: every selector, path, pattern and script is read once.
+//! Compiles records, so that selectors, paths, patterns and scripts are parsed once.
 
 use std::sync::Arc;
 
@@ -16,24 +16,24 @@ use crate::dates::DateSetup;
 use crate::options::OptionProblem;
 use crate::xpath::XPath;
 
-/// A record that is ready for pages.
+/// A compiled record.
 #[derive(Debug, Clone)]
 pub struct RecordPlan {
     pub(super) block: Option<QueryPlan>,
     pub(super) columns: Vec<PageColumn>,
     pub(super) fields: Vec<FieldPlan>,
-    /// Names of all columns, the standard ones first.
+    /// Names of all columns, starting with the standard ones.
     pub(super) names: Vec<Arc<str>>,
 }
 
-/// Where a text is looked for.
+/// A compiled query.
 #[derive(Debug, Clone)]
 pub(super) struct QueryPlan {
     pub(super) place: Place,
-    /// Attribute whose value counts, in lower case.
+    /// Attribute to read instead of the text, in lower case.
     pub(super) attribute: Option<Box<str>>,
     pub(super) json: Option<JsonPath>,
-    /// The query as written, for people.
+    /// The query as written, for messages.
     pub(super) shown: Box<str>,
 }
 
@@ -60,19 +60,19 @@ pub(super) struct FieldPlan {
     pub(super) required: bool,
 }
 
-/// What a value has to be.
+/// The type of a field with its options.
 #[derive(Debug, Clone)]
 pub(super) enum Form {
     Text,
     Number(NumberForm),
-    /// With the texts that mean true, if any are given.
+    /// The texts that mean true. Empty means `true`, `yes`, `on`, `y` and `1`.
     Boolean(Vec<Box<str>>),
     Date(DateForm),
     Url,
 }
 
 impl RecordPlan {
-    /// Compiles a record, or tells everything that is wrong with it, each at its place.
+    /// Compiles a record, or returns all its problems with their positions.
     ///
     /// ```
     /// use spoonbill_defs::{Field, Query, Record, Text};
@@ -84,7 +84,7 @@ impl RecordPlan {
     /// let title = Field { name: Text::new("title"), queries: vec![query], ..Field::default() };
     /// let record = Record { fields: vec![title], ..Record::default() };
     /// let problems = RecordPlan::compile(&record, &setup).unwrap_err();
-    /// assert_eq!(problems[0].message, "field `title`: `//h1` is XPath and stands for a selector");
+    /// assert_eq!(problems[0].message, "field `title`: `//h1` is XPath, but a selector is needed");
     /// ```
     pub fn compile(record: &Record, dates: &DateSetup) -> Result<Self, Vec<OptionProblem>> {
         let mut problems = Problems::default();
@@ -102,12 +102,12 @@ impl RecordPlan {
         Ok(Self { block: block.flatten(), columns: record.columns.clone(), fields, names })
     }
 
-    /// Names of all columns in the order of output, the standard ones first.
+    /// Names of all columns in the order of the output, starting with the standard ones.
     pub fn column_names(&self) -> Vec<&str> {
         self.names.iter().map(|name| &**name).collect()
     }
 
-    /// Types of all columns, in the order of output.
+    /// Types of all columns, in the order of the output.
     pub fn column_types(&self) -> Vec<CellType> {
         let standard = self.columns.iter().map(|column| match column {
             PageColumn::Depth => CellType::Number,
@@ -123,12 +123,12 @@ impl RecordPlan {
         standard.chain(own).collect()
     }
 
-    /// Names of the fields, by their place.
+    /// Names of the fields, by index.
     pub fn field_names(&self) -> Vec<&str> {
         self.fields.iter().map(|field| &*field.name).collect()
     }
 
-    /// How many standard columns stand in front of the fields.
+    /// The number of standard columns, which come before the fields.
     pub fn standard_count(&self) -> usize {
         self.columns.len()
     }
@@ -138,13 +138,13 @@ impl RecordPlan {
         self.block.as_ref().map(|query| &*query.shown)
     }
 
-    /// The queries of a field as written, for reports.
+    /// The queries of a field as written, with commas between them.
     pub fn field_query(&self, field: usize) -> String {
         let queries = self.fields.get(field).map_or(&[][..], |field| &field.queries);
         queries.iter().map(|query| &*query.shown).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether the record looks at the tree of a page, and not at a page that is JSON alone.
+    /// Whether the record needs the parsed HTML or XML of a page, and not only its JSON.
     pub fn needs_tree(&self) -> bool {
         let json_block = self
             .block

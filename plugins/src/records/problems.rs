@@ -1,4 +1,4 @@
-//! Reads the texts of a record and gathers what is wrong with them.
+//! Compiles the parts of a record and collects all problems.
 
 use spoonbill_defs::{Field, Record, Separators, Text};
 
@@ -15,37 +15,37 @@ use crate::options::OptionProblem;
 use crate::script::{ScriptError, check_expression};
 use crate::xpath::XPath;
 
-/// The problems found so far.
+/// Problems of one record.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     pub(super) found: Vec<OptionProblem>,
 }
 
-/// XPath where a selector is due: no selector starts like this.
+/// Detects XPath in place of a selector. No selector starts like this.
 fn is_xpath(text: &str) -> bool {
     ["/", "./", "../", "(/", "(./"].iter().any(|start| text.starts_with(start))
         || text.contains("::") && ["child::", "descendant::"].iter().any(|it| text.starts_with(it))
 }
 
-/// A selector where XPath is due: `div.card > a` would be read as a comparison of two names.
+/// Detects a selector in place of XPath, which would read `div.card > a` as a comparison.
 fn is_css(text: &str) -> bool {
     let combines = [" > ", " + ", " ~ "].iter().any(|sign| text.contains(sign));
     let names = |c: char| c.is_alphanumeric() || c.is_whitespace() || "-_.>+~,*".contains(c);
     combines && text.chars().all(names) && Selector::parse(text).is_ok()
 }
 
-/// Reads the selector of a follow rule, with the same advice as that of a field.
+/// Compiles the selector of a follow rule, with the same help as for fields.
 pub(crate) fn selector(text: &Text, found: &mut Vec<OptionProblem>) -> Option<Selector> {
     let mut problems = Problems::default();
     let place = problems.css("follow", text);
     if let Some(Place::Here) = place {
-        problems.add(text, "follow: a selector is missing".to_owned());
+        problems.add(text, "follow: the selector is empty".to_owned());
     }
     found.append(&mut problems.found);
     if let Some(Place::Css(selector)) = place { Some(selector) } else { None }
 }
 
-/// Reads the XPath of a follow rule, with the same advice as that of a field.
+/// Compiles the XPath of a follow rule, with the same help as for fields.
 pub(crate) fn xpath(text: &Text, found: &mut Vec<OptionProblem>) -> Option<XPath> {
     let mut problems = Problems::default();
     let path = problems.xpath("follow", text);
@@ -67,19 +67,19 @@ impl Problems {
     }
 
     pub(super) fn nothing_to_look_for(&mut self, field: &Field, json_block: bool) {
-        let message = format!("field `{}` has nothing to look for", field.name.text);
+        let message = format!("field `{}` has no query and no value", field.name.text);
         let key = if json_block { "json" } else { "selector" };
         self.add(&field.name, message).help =
             Some(format!("add `{key}`, `xpath`, `json`, `jsonld` or `value`"));
     }
 
     pub(super) fn two_queries(&mut self, place: &str, second: &Text) {
-        let message = format!("{place}: `{}` stands beside another query", second.text);
+        let message = format!("{place}: `{}` is a second query", second.text);
         self.add(second, message).help =
             Some("keep one of `selector`, `xpath` and `jsonld`".to_owned());
     }
 
-    /// Columns must have names, and different ones.
+    /// Checks that the columns have different names.
     pub(super) fn names(&mut self, record: &Record) {
         let mut seen: Vec<&str> = record.columns.iter().map(|column| column.name()).collect();
         for field in &record.fields {
@@ -87,8 +87,8 @@ impl Problems {
             if name.trim().is_empty() {
                 self.add(&field.name, "a field has no name".to_owned());
             } else if seen.contains(&name) {
-                let message = format!("there are two columns `{name}`");
-                self.add(&field.name, message).help = Some("give one another name".to_owned());
+                let message = format!("two columns have the name `{name}`");
+                self.add(&field.name, message).help = Some("rename one of them".to_owned());
             }
             seen.push(name);
         }
@@ -100,7 +100,7 @@ impl Problems {
             return Some(Place::Here);
         }
         if is_xpath(words) {
-            let message = format!("{place}: `{words}` is XPath and stands for a selector");
+            let message = format!("{place}: `{words}` is XPath, but a selector is needed");
             self.add(text, message).help = Some(format!("write `{{ xpath: {words:?} }}`"));
             return None;
         }
@@ -111,7 +111,7 @@ impl Problems {
                 let message = format!("{place}: bad selector: {}", error.message);
                 let problem = self.add_inside(text, lead + error.at, message);
                 if words.contains("::attr(") || words.contains("::text") {
-                    let help = "write `a @href` for an attribute; the text is what one gets anyway";
+                    let help = "write `a @href` for an attribute; the text is the default";
                     problem.help = Some(help.to_owned());
                 } else if words.starts_with("$.") || words.starts_with("$[") {
                     problem.help = Some(format!("for a JSON path write `{{ json: {words:?} }}`"));
@@ -125,7 +125,7 @@ impl Problems {
         match XPath::parse(&text.text) {
             Ok(_) if is_css(&text.text) => {
                 let words = text.text.trim();
-                let message = format!("{place}: `{words}` is a selector and stands for XPath");
+                let message = format!("{place}: `{words}` is a selector, but XPath is needed");
                 self.add(text, message).help = Some(format!("write `selector: {words:?}`"));
                 None
             }
@@ -173,7 +173,7 @@ impl Problems {
         let name = text.text.trim().trim_start_matches('@');
         let is_odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '/' | '=');
         if name.is_empty() || name.contains(is_odd) {
-            self.add(text, format!("{place}: `{name}` is no name of an attribute"));
+            self.add(text, format!("{place}: `{name}` is not an attribute name"));
             return None;
         }
         Some(name.to_ascii_lowercase().into())
@@ -227,14 +227,14 @@ impl Problems {
         if form.is_ambiguous()
             && let Some(text) = separators.thousands.as_ref().or(separators.decimal.as_ref())
         {
-            let message = format!("{place}: `{}` separates both groups and fraction", text.text);
+            let message = format!("{place}: `{}` separates both thousands and decimals", text.text);
             self.add(text, message).help =
                 Some("`decimal` and `thousands` must be different".to_owned());
         }
         form
     }
 
-    /// A text of the definition that is to be of the field's type.
+    /// Checks that a default or constant has the type of its field.
     pub(super) fn constant(&mut self, place: &str, key: &str, text: &Text, form: &Form) {
         let words = text.text.trim();
         let is_plain = match form {
@@ -243,7 +243,7 @@ impl Problems {
             Form::Date(date) => date.is_written(words),
             Form::Text | Form::Url => true,
         };
-        // A default is written as it is; nothing at all is nothing wrong.
+        // A default is copied to the output, so it must have the output format. Empty is allowed.
         if words.is_empty() || is_plain && key == "default" {
             return;
         }
@@ -257,7 +257,8 @@ impl Problems {
         match (chars.next(), chars.next()) {
             (Some(c), None) if !c.is_ascii_digit() && !matches!(c, '-' | '+') => Some(c),
             _ => {
-                let message = format!("{place}: `{key}` is one character, not `{}`", text.text);
+                let message =
+                    format!("{place}: `{key}` must be one character, not `{}`", text.text);
                 self.add(text, message).help =
                     Some(format!("write `{key}: \",\"` or `{key}: \".\"`"));
                 None

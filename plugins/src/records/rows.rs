@@ -1,4 +1,4 @@
-//! The value of one field in one block.
+//! Computes the value of one field in one block.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ use crate::script::ScriptError;
 pub enum Why {
     /// No query matched.
     NoMatch,
-    /// Something matched, with nothing to read in it.
+    /// The match has no text.
     Blank,
-    /// What the JSON path looks into is not JSON.
+    /// The match is not JSON.
     NotJson,
-    /// The JSON path found nothing.
+    /// The JSON path selects nothing.
     NotInJson,
     /// The regex did not match this text.
     NoRegexMatch(String),
-    /// The script gave nothing.
+    /// The script returned null or undefined.
     ScriptGaveNothing,
     /// The value does not fit.
     Misfit {
-        /// The value as found, cut if it is long.
+        /// The value on the page, cut after 80 characters.
         value: String,
         /// Why it does not fit.
         why: String,
@@ -39,33 +39,33 @@ impl fmt::Display for Why {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoMatch => out.write_str("nothing matches"),
-            Self::Blank => out.write_str("what matches is blank"),
-            Self::NotJson => out.write_str("what matches is not JSON"),
-            Self::NotInJson => out.write_str("the JSON path finds nothing"),
+            Self::Blank => out.write_str("the match is blank"),
+            Self::NotJson => out.write_str("the match is not JSON"),
+            Self::NotInJson => out.write_str("the JSON path selects nothing"),
             Self::NoRegexMatch(text) => write!(out, "the regex does not match `{text}`"),
-            Self::ScriptGaveNothing => out.write_str("the script gives nothing"),
+            Self::ScriptGaveNothing => out.write_str("the script returns no value"),
             Self::Misfit { value, why } => write!(out, "`{value}` {why}"),
         }
     }
 }
 
-/// A cell, and how it came to be.
+/// A cell with the facts that explain it.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
     pub(super) value: Option<String>,
-    /// Why nothing was found; also when the default stands in, or for one match of many.
+    /// Why no value was found. Also set for a default, and if one of several matches has none.
     pub(super) why: Option<Why>,
     pub(super) is_default: bool,
-    /// Values that do not fit, each with the reason.
+    /// Values that do not fit, with their reasons.
     pub(super) misfits: Vec<(String, String)>,
-    /// The query that counted.
+    /// Index of the query that found the value.
     pub(super) query: Option<usize>,
     pub(super) matches: usize,
     pub(super) node: Option<NodeId>,
 }
 
 impl Cell {
-    /// Adds what became of one match.
+    /// Adds the value of one match.
     fn take(&mut self, value: Result<String, Why>, joiner: &str) {
         match (value, &mut self.value) {
             (Ok(value), Some(joined)) => joined.extend([joiner, &value]),
@@ -93,7 +93,7 @@ impl Session<'_> {
         } else {
             self.look(field, spot, &mut cell)?
         };
-        // Every match is brought into form by itself, and what fits is joined.
+        // Each match is converted alone, and the values that fit are joined.
         let joiner = field.all.as_deref().unwrap_or_default();
         match texts {
             Ok(texts) => {
@@ -107,13 +107,13 @@ impl Session<'_> {
             cell.is_default = field.default.is_some();
             cell.value = field.default.as_deref().map(str::to_owned);
         } else if cell.misfits.is_empty() {
-            // What one match lacks is no matter where another has it.
+            // A match without a value does not matter if another one has a value.
             cell.why = None;
         }
         Ok(cell)
     }
 
-    /// One text through regex, script and type; the outer error ends the page.
+    /// Applies regex, script and type to one text. The outer error fails the page.
     fn shape(
         &self,
         field: &FieldPlan,
@@ -123,7 +123,7 @@ impl Session<'_> {
         let alone = text.is_err() || field.all.is_none();
         let value = match text.and_then(|text| by_regex(field, text)) {
             Ok(text) => by_script(field, text, scripts)?,
-            // A script may make something of nothing, but not of one match of many.
+            // A script may compute a value without a text, but not for one match of several.
             Err(why) if field.script.is_some() && alone => {
                 match by_script(field, String::new(), scripts)? {
                     Err(Why::ScriptGaveNothing) => Err(why),
@@ -143,7 +143,7 @@ impl Session<'_> {
         }))
     }
 
-    /// Tries the queries in order.
+    /// Tries the queries in order until one finds a text.
     fn look(
         &mut self,
         field: &FieldPlan,
@@ -184,7 +184,7 @@ fn by_regex(field: &FieldPlan, text: String) -> Result<String, Why> {
     }
 }
 
-/// The outer error ends the page, the inner one empties the cell.
+/// The outer error fails the page, and the inner one leaves the cell empty.
 fn by_script(
     field: &FieldPlan,
     text: String,
@@ -196,7 +196,7 @@ fn by_script(
     match scripts.eval(script, &text) {
         Ok(Some(value)) => Ok(Ok(value)),
         Ok(None) => Ok(Err(Why::ScriptGaveNothing)),
-        // One odd text must not cost the rows around it.
+        // A script that throws on one text must not fail the whole page.
         Err(error @ ScriptError::Thrown { .. }) => {
             let why = format!("makes the script fail: {error}");
             Ok(Err(Why::Misfit { value: shown(&text), why }))

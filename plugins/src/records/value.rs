@@ -1,4 +1,4 @@
-//! From a text to the value of a cell.
+//! Converts a text to the value of a cell.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -9,11 +9,10 @@ use super::plan::Form;
 use crate::follow::{Address, base_href};
 use crate::html::Document;
 
-/// Longest part of a value that a report shows, in characters.
+/// Longest value in a report, in characters.
 const SHOWN_MAX: usize = 80;
 
-/// The text with every run of white space made one space and none at its ends; no-break spaces
-/// are white space too.
+/// Replaces each run of white space, including no-break spaces, by one space, and trims the text.
 pub(super) fn fold(text: String) -> String {
     if is_plainly_folded(text.as_bytes()) {
         return text;
@@ -37,8 +36,8 @@ pub(super) fn fold(text: String) -> String {
     out
 }
 
-/// Whether a text is folded beyond doubt: no control character, no byte that a space beyond ASCII
-/// begins with, no two spaces. Most texts are, and many bytes are looked at in one step.
+/// Whether a text is certainly folded: it has no control character, no two spaces in a row and no
+/// first byte of a space beyond ASCII. This is a fast path that compilers vectorize.
 fn is_plainly_folded(text: &[u8]) -> bool {
     let [first, .., last] = text else { return false };
     let is = u8::from;
@@ -49,13 +48,13 @@ fn is_plainly_folded(text: &[u8]) -> bool {
     odd_pairs | odd(*last) | is(*first == b' ') | is(*last == b' ') == 0
 }
 
-/// Drops white space at both ends, without a copy where there is none.
+/// Trims a text, without a copy if nothing changes.
 pub(super) fn trim(text: String) -> String {
     let trimmed = text.trim();
     if trimmed.len() == text.len() { text } else { trimmed.to_owned() }
 }
 
-/// The start of a value, for people.
+/// The start of a value, for reports.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -63,29 +62,30 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// The value in the form of its field, or why it does not fit.
+/// Converts a text to the type of its field.
 pub(super) fn fit(form: &Form, text: String, base: &Base<'_>) -> Result<String, Misfits> {
     let (fitted, why): (_, Cow<'static, str>) = match form {
         Form::Text => return Ok(text),
         Form::Number(number) => {
-            let why = if number.fraction { "is no decimal number" } else { "is no whole number" };
+            let why =
+                if number.fraction { "is not a decimal number" } else { "is not a whole number" };
             (number.read(&text), why.into())
         }
         Form::Boolean(meanings) => (boolean(&text, meanings), "is neither true nor false".into()),
         Form::Date(date) => {
             let why = if date.is_iso() {
-                "is no date as ISO 8601 writes it; `in` tells another pattern"
+                "is not an ISO 8601 date; write its pattern in `in`"
             } else {
-                "is no date of a pattern in `in`"
+                "matches no date pattern in `in`"
             };
             (date.read(&text), why.into())
         }
-        Form::Url => (base.resolve(&text), "is no address".into()),
+        Form::Url => (base.resolve(&text), "is not an address".into()),
     };
     fitted.ok_or(Misfits { value: text, why })
 }
 
-/// A value that does not fit, and why.
+/// A value that does not fit its type, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Misfits {
     pub(super) value: String,
@@ -106,7 +106,7 @@ fn boolean(text: &str, meanings: &[Box<str>]) -> Option<String> {
     Some(is_true.to_string())
 }
 
-/// What addresses are resolved against: where a page is, or what its `<base href>` says.
+/// Resolves relative addresses against the address of the page or its `<base href>`.
 #[derive(Debug)]
 pub(super) struct Base<'p> {
     page: &'p str,
@@ -150,7 +150,7 @@ impl<'p> Base<'p> {
     }
 }
 
-/// Whether a text starts as a URL does. One letter and a colon is a drive.
+/// Whether a text starts with a scheme. One letter and a colon is a drive of Windows.
 fn has_scheme(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1
@@ -159,7 +159,7 @@ fn has_scheme(text: &str) -> bool {
     })
 }
 
-/// Joins an address to the path of a local page.
+/// Resolves an address against the path of a local page.
 fn join_path(base: &str, address: &str) -> String {
     if address.starts_with('/') {
         return address.to_owned();
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_plainly_folded_is_folded() {
+    fn the_fast_path_accepts_only_folded_texts() {
         for c in (0..=0x3100).filter_map(char::from_u32) {
             for text in [format!("a{c}b"), format!("{c}ab"), format!("ab{c}"), format!("a {c}b")] {
                 let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,7 +1,8 @@
-//! JSON as flat arrays in document order, and paths into it.
+//! JSON in one flat array of nodes in document order, and paths into it.
 //!
-//! Numbers keep the digits they were written with and objects their order. Two things that pages
-//! get wrong are forgiven: raw line ends inside texts, and a comma before a closing bracket.
+//! A node is a range of the source, so numbers keep their digits and objects their order. The
+//! reader accepts two frequent mistakes of pages: raw line ends in texts and a comma before a
+//! closing bracket.
 
 mod filter;
 mod parse;
@@ -13,10 +14,10 @@ use std::borrow::Cow;
 
 pub(super) use path::JsonPath;
 
-/// A node of a [`Json`]: its position in document order; 0 is the whole.
+/// Index of a node in document order. The root is 0.
 pub(super) type JsonNode = u32;
 
-/// What a node is.
+/// The type of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonKind {
     Null,
@@ -30,12 +31,12 @@ pub(super) enum JsonKind {
 #[derive(Debug, Clone, Copy)]
 struct Node {
     kind: JsonKind,
-    /// Where it stands in the source.
+    /// Range in the source, in bytes.
     start: u32,
     end: u32,
-    /// One past the last node inside.
+    /// The next node that is not a descendant.
     after: JsonNode,
-    /// Where its name stands in the source, with the quotes; empty outside objects.
+    /// Range of its name in the source, with the quotes. Empty for nodes outside objects.
     name: (u32, u32),
 }
 
@@ -47,14 +48,14 @@ pub(super) struct Json {
 }
 
 impl Json {
-    /// Reads a text that is JSON from end to end.
+    /// Parses a text that is JSON as a whole.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (json, end) = read::read(text)?;
         (end == text.len()).then_some(json)
     }
 
-    /// Reads a text that is JSON, or a script that assigns it or passes it on.
+    /// Parses JSON, or the first JSON that a script assigns, passes or returns.
     pub(super) fn parse_script(text: &str) -> Option<Self> {
         Self::parse(text).or_else(|| {
             starts(text).take(STARTS_MAX).find_map(|at| {
@@ -64,12 +65,12 @@ impl Json {
         })
     }
 
-    /// What a node is.
+    /// The type of a node.
     pub(super) fn kind(&self, node: JsonNode) -> JsonKind {
         self.nodes[node as usize].kind
     }
 
-    /// The values of an array or object, in order.
+    /// The values in an array or object, in order.
     pub(super) fn children(&self, node: JsonNode) -> impl Iterator<Item = JsonNode> + '_ {
         let end = self.nodes[node as usize].after;
         let first = (node + 1 < end).then_some(node + 1);
@@ -89,7 +90,7 @@ impl Json {
         node..self.nodes[node as usize].after
     }
 
-    /// The value of this name in an object; the last one, as JavaScript has it.
+    /// The value of a name in an object. The last one counts, as in JavaScript.
     pub(super) fn member(&self, node: JsonNode, name: &str) -> Option<JsonNode> {
         if self.kind(node) != JsonKind::Object {
             return None;
@@ -97,7 +98,7 @@ impl Json {
         self.children(node).filter(|child| self.name(*child) == name).last()
     }
 
-    /// The name of a value in its object.
+    /// The name of a value in its object, or an empty text.
     fn name(&self, node: JsonNode) -> Cow<'_, str> {
         let (start, end) = self.nodes[node as usize].name;
         if start == end { Cow::Borrowed("") } else { self.unquoted(start, end) }
@@ -108,13 +109,13 @@ impl Json {
         &self.source[node.start as usize..node.end as usize]
     }
 
-    /// The words of a text; none for anything else.
+    /// The unescaped content of a text node. `None` for other types.
     pub(super) fn words(&self, node: JsonNode) -> Option<Cow<'_, str>> {
         let at = self.nodes[node as usize];
         (at.kind == JsonKind::Text).then(|| self.unquoted(at.start, at.end))
     }
 
-    /// The value as the text of a cell: null is nothing, lists and objects stay JSON.
+    /// The value as the text of a cell. `None` for null; arrays and objects stay JSON.
     pub(super) fn text(&self, node: JsonNode) -> Option<String> {
         match self.kind(node) {
             JsonKind::Null => None,
@@ -129,10 +130,10 @@ impl Json {
     }
 }
 
-/// Places of a script that are tried as the start of JSON.
+/// Brackets in a script that are tried as the start of JSON.
 const STARTS_MAX: usize = 64;
 
-/// Where something bracketed is assigned, passed or returned.
+/// Offsets of brackets after an assignment, in an argument or after a space.
 fn starts(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.char_indices()
         .scan(' ', |before, (at, c)| {
@@ -145,7 +146,7 @@ fn starts(text: &str) -> impl Iterator<Item = usize> + '_ {
         .flatten()
 }
 
-/// JSON without the white space between its parts.
+/// Drops the white space outside texts.
 fn compact(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let (mut inside, mut escaped) = (false, false);

@@ -70,7 +70,7 @@ fn java_pattern(pattern: &str) -> String {
     out
 }
 
-/// What stands in a filter or is passed to a function, before its use decides what it means.
+/// An expression in a filter. Its context decides whether it must be a value, nodes or a test.
 enum FilterTerm {
     Value(FilterOperand),
     Nodes(FilterQuery),
@@ -84,7 +84,7 @@ struct PathParser {
     is_short: bool,
 }
 
-/// The letters of a name in the short form; the standard allows fewer.
+/// The characters of a name in the short form. The standard allows fewer.
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '@' | ':' | '$') || !c.is_ascii()
 }
@@ -234,8 +234,7 @@ impl PathParser {
         number.map(Some).ok_or_else(|| Self::error_at(start, format!("`{digits}` is no index")))
     }
 
-    /// A text in quotes. Between double quotes it is a string of JSON; single quotes swap the roles
-    /// of the two.
+    /// Reads a text in quotes by rewriting it as a JSON string, which has the same escapes.
     fn quoted(&mut self) -> Parsed<String> {
         let (start, quote) = (self.at, self.peek());
         self.at += 1;
@@ -247,7 +246,7 @@ impl PathParser {
                     json.push_str(if quote == Some('"') { "\\\"" } else { "'" });
                     self.at += 1;
                 }
-                // Escapes the other quote, which the standard does not allow.
+                // The standard allows a backslash before the enclosing quote only.
                 ('\\', Some('"' | '\'')) => return Err(self.error("this quote needs no backslash")),
                 ('\\', Some('\\')) => {
                     json.push_str("\\\\");
@@ -307,7 +306,7 @@ impl PathParser {
         }
     }
 
-    /// What a comparison or function takes as a value.
+    /// Converts an expression to the value that a comparison or function needs.
     fn operand(term: FilterTerm, start: usize) -> Parsed<FilterOperand> {
         match term {
             FilterTerm::Value(operand) => Ok(operand),

@@ -38,7 +38,7 @@ pub(super) struct PathSegment {
     pub(super) selectors: Vec<PathSelector>,
 }
 
-/// What a step selects of an array or object.
+/// Selects nodes of an array or object.
 #[derive(Debug, Clone)]
 pub(super) enum PathSelector {
     Name(String),

@@ -1,16 +1,16 @@
-//! Reads JSON without recursion.
+//! Parses JSON without recursion.
 
 use std::borrow::Cow;
 
 use super::{Json, JsonKind, JsonNode, Node};
 
-/// Levels of brackets.
+/// Nested arrays and objects.
 const DEPTH_MAX: usize = 1_000;
 
-/// Values of one text; each costs some thirty bytes.
+/// Nodes of one text. A node takes 24 bytes.
 const NODES_MAX: usize = 4_000_000;
 
-/// Reads the value at the start of `text`; gives where it ends too.
+/// Parses the value at the start of `text`. Also returns the offset of its end.
 pub(super) fn read(text: &str) -> Option<(Json, usize)> {
     if text.len() >= u32::MAX as usize {
         return None;
@@ -25,7 +25,7 @@ struct Reader<'t> {
     bytes: &'t [u8],
     at: usize,
     nodes: Vec<Node>,
-    /// Arrays and objects without their end yet.
+    /// Arrays and objects whose end was not read yet.
     open: Vec<JsonNode>,
 }
 
@@ -71,7 +71,7 @@ impl Reader<'_> {
         Some(name)
     }
 
-    /// Reads a scalar, or the opening of an array or object.
+    /// Reads a scalar, or the opening bracket of an array or object.
     fn value(&mut self, name: (u32, u32)) -> Option<()> {
         let start = self.at;
         let kind = match self.peek()? {
@@ -137,7 +137,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Passes over at most so many of these bytes; gives how many there were.
+    /// Skips at most `max` bytes that match. Returns the number of skipped bytes.
     fn skip(&mut self, is_meant: impl Fn(u8) -> bool, max: usize) -> usize {
         let rest = &self.bytes[self.at..];
         let count = rest.iter().take(max).take_while(|byte| is_meant(**byte)).count();
@@ -158,7 +158,7 @@ impl Reader<'_> {
     }
 }
 
-/// The words between quotes. An escape that is none stays as it is.
+/// Resolves the escapes of a text. An unknown escape stands for its letter.
 pub(super) fn unquote(raw: &str) -> Cow<'_, str> {
     if !raw.contains('\\') {
         return Cow::Borrowed(raw);
@@ -190,7 +190,7 @@ pub(super) fn unquote(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character of `\uXXXX`, of which two may make one, and the bytes it takes.
+/// Decodes what follows `\u`, including a second surrogate. Returns the bytes read as well.
 fn unit(rest: &str) -> (char, usize) {
     let number = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = number(rest) else {

@@ -1,4 +1,4 @@
-//! What is wrong with a record is told at once, each at its place.
+//! All problems of a record are reported at once, with their positions.
 
 use spoonbill_defs::{FieldType, Separators};
 
@@ -26,7 +26,7 @@ fn css_at(text: &str, line: u32) -> Query {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let block = Query { xpath: Some(at("//li[", 1)), ..Query::default() };
     let mut fields = vec![
         named("a", css_at("//h1", 2)),
@@ -47,21 +47,21 @@ fn every_problem_is_told_at_once() {
     assert!(found[0].starts_with("1+5 block: bad XPath: "), "{found:#?}");
     assert_eq!(
         found[1],
-        "2 field `a`: `//h1` is XPath and stands for a selector | write `{ xpath: \"//h1\" }`"
+        "2 field `a`: `//h1` is XPath, but a selector is needed | write `{ xpath: \"//h1\" }`"
     );
     assert!(found[2].starts_with("3+5 field `b`: bad selector: "), "{found:#?}");
     assert!(found[3].starts_with("4+4 field `c`: bad JSON path: "), "{found:#?}");
     assert!(found[4].starts_with("5+8 field `d`: bad JSON-LD path: a name is"), "{found:#?}");
     assert!(found[5].starts_with("6+2 field `e`: bad regex: "), "{found:#?}");
     assert!(found[6].starts_with("7+") && found[6].contains("`f`: bad script: "), "{found:#?}");
-    assert!(found[7].starts_with("8 field `g` has nothing to look for | add `selector`"));
-    assert!(found[8].starts_with("9 field `h`: `//p` stands beside another query"));
-    assert!(found[9].starts_with("10 field `i`: `a b` is no name of an attribute"));
-    assert!(found[10].starts_with("11 there are two columns `a`"), "{found:#?}");
+    assert!(found[7].starts_with("8 field `g` has no query and no value | add `selector`"));
+    assert!(found[8].starts_with("9 field `h`: `//p` is a second query"));
+    assert!(found[9].starts_with("10 field `i`: `a b` is not an attribute name"));
+    assert!(found[10].starts_with("11 two columns have the name `a`"), "{found:#?}");
 }
 
 #[test]
-fn types_have_their_problems_too() {
+fn options_of_types_are_checked() {
     let typed = |kind| Field { kind, ..named("a", css("p")) };
     let separators = |decimal: &str, thousands: &str| Separators {
         decimal: Some(at(decimal, 2)),
@@ -74,12 +74,12 @@ fn types_have_their_problems_too() {
     for (kind, expect) in [
         (
             FieldType::Decimal(separators(",", ",")),
-            "3 field `a`: `,` separates both groups and fraction | `decimal` and `thousands` must \
+            "3 field `a`: `,` separates both thousands and decimals | `decimal` and `thousands` must \
              be different",
         ),
         (
             FieldType::Integer(separators("comma", ".")),
-            "2 field `a`: `decimal` is one character, not `comma` | write `decimal: \",\"` or \
+            "2 field `a`: `decimal` must be one character, not `comma` | write `decimal: \",\"` or \
              `decimal: \".\"`",
         ),
         (
@@ -96,7 +96,7 @@ fn types_have_their_problems_too() {
 }
 
 #[test]
-fn words_of_other_tools_lead_to_ours() {
+fn syntax_of_other_tools_gets_help() {
     let help = |query| problems(&record(None, vec![named("a", query)])).remove(0);
     assert!(help(css_at("a::attr(href)", 2)).contains("| write `a @href` for an attribute"));
     assert!(help(css_at("$.a.b", 2)).contains("| for a JSON path write `{ json: \"$.a.b\" }`"));
@@ -106,7 +106,7 @@ fn words_of_other_tools_lead_to_ours() {
 }
 
 #[test]
-fn patterns_that_read_something_else_are_told() {
+fn date_patterns_that_hardly_mean_what_they_say_are_refused() {
     let slip = |input: &str, output: &str| {
         let kind = FieldType::Date {
             input: vec![at(input, 4)],
@@ -117,13 +117,13 @@ fn patterns_that_read_something_else_are_told() {
             .map_or_else(String::new, |mut found| found.remove(0).message.split_off(29))
     };
     for (input, output, expect) in [
-        ("dd.mm.yyyy", "", "there are minutes without an hour"),
-        ("yyyy-MM-DD", "", "`D` is the day of the year and stands beside a month"),
-        ("YYYY-MM-dd", "", "`Y` is the year of a week and no week is told"),
-        ("dd yyyy", "", "there is a day without a month"),
-        ("dd.mm.yyyy HH:mm", "", "there is a day without a month"),
+        ("dd.mm.yyyy", "", "the pattern has minutes without an hour"),
+        ("yyyy-MM-DD", "", "`D` is the day of the year, but the pattern has a month"),
+        ("YYYY-MM-dd", "", "`Y` is the year of a week, but the pattern has no week"),
+        ("dd yyyy", "", "the pattern has a day without a month"),
+        ("dd.mm.yyyy HH:mm", "", "the pattern has a day without a month"),
         ("%d.%m.%Y", "", "`%` has no meaning"),
-        ("dd.MM.yyyy", "yyyy-mm-dd", "there are minutes without an hour"),
+        ("dd.MM.yyyy", "yyyy-mm-dd", "the pattern has minutes without an hour"),
         ("dd.MM.yyyy HH:mm", "", ""),
         ("dd.MM.yyyy", "dd", ""),
         ("d LLLL yyyy, h 'minutes' a", "", ""),
@@ -134,7 +134,7 @@ fn patterns_that_read_something_else_are_told() {
 }
 
 #[test]
-fn constants_have_to_fit() {
+fn constants_and_defaults_must_have_the_type_of_their_field() {
     let kind = || FieldType::Integer(Separators::default());
     let with_default = |text: &str| {
         let field = Field { default: Some(at(text, 3)), kind: kind(), ..named("a", css("p")) };
@@ -145,15 +145,15 @@ fn constants_have_to_fit() {
     let value =
         Field { value: Some(at("x", 3)), kind: kind(), name: at("a", 1), ..Field::default() };
     let found = problems(&record(None, vec![value]));
-    assert_eq!(found, ["3 field `a`: `value`: `x` is no whole number"]);
+    assert_eq!(found, ["3 field `a`: `value`: `x` is not a whole number"]);
 }
 
 #[test]
-fn a_selector_is_no_xpath_and_a_regex_tells_its_place() {
+fn a_selector_is_not_xpath_and_a_bad_regex_has_its_position() {
     let query = Query { xpath: Some(at("div.foo > a", 2)), ..Query::default() };
     assert_eq!(
         problems(&record(None, vec![named("a", query)])),
-        ["2 field `a`: `div.foo > a` is a selector and stands for XPath | write `selector: \
+        ["2 field `a`: `div.foo > a` is a selector, but XPath is needed | write `selector: \
           \"div.foo > a\"`"]
     );
     let regex = Field { regex: Some(at("ab[", 6)), ..named("e", css("p")) };

@@ -8,7 +8,7 @@ const PAGE: &str = "<title>T</title><div id=main class='a b'><p>One <b>bold</b>\
     <p data-x=' 7 ' title='two\n lines'>Two<br>lines</p><p> </p><a href='../x.html?a=1'>go</a></div>";
 
 #[test]
-fn a_selector_gives_the_first_text_folded() {
+fn a_selector_finds_the_first_text_and_folds_white_space() {
     check(field(css("p")), PAGE, "One bold word");
     check(field(css("#main")), PAGE, "One bold word Two lines go");
     check(field(css("#main > p:nth-child(2)")), PAGE, "Two lines");
@@ -20,7 +20,7 @@ fn a_selector_gives_the_first_text_folded() {
 }
 
 #[test]
-fn an_attribute_is_taken_as_it_is() {
+fn an_attribute_keeps_its_white_space() {
     check(field(with(css("p[data-x]"), "data-x")), PAGE, "7");
     check(field(with(css("p[title]"), "title")), PAGE, "two\n lines");
     check(field(with(css("a"), "HREF")), PAGE, "../x.html?a=1");
@@ -29,7 +29,7 @@ fn an_attribute_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_block_itself_can_be_asked() {
+fn a_query_can_read_the_block_itself() {
     let page = "<ul><li data-id=1>a <b>x</b><li data-id=2>b</ul>";
     for own in [css("."), css(""), Query::default()] {
         let fields = vec![field(own.clone()), field(with(own, "data-id"))];
@@ -51,7 +51,7 @@ fn queries_are_tried_until_one_is_not_blank() {
 }
 
 #[test]
-fn xpath_is_an_alternative() {
+fn xpath_replaces_a_selector() {
     check(field(xpath("//p")), PAGE, "One bold word");
     check(field(xpath("//p/b/text()")), PAGE, "bold");
     check(field(xpath("//a/@href")), PAGE, "../x.html?a=1");
@@ -69,7 +69,7 @@ fn xpath_is_an_alternative() {
 }
 
 #[test]
-fn the_kind_of_text_can_be_chosen() {
+fn a_field_can_read_own_text_or_inner_html() {
     let kind = |text, query| Field { text, ..field(query) };
     check(kind(TextKind::Own, css("p")), PAGE, "One word");
     check(kind(TextKind::Own, xpath("//p")), PAGE, "One word");
@@ -79,7 +79,7 @@ fn the_kind_of_text_can_be_chosen() {
         "<div><a href='?a&amp;b=\"'>1 &lt; 2&nbsp;</a><!--c--><script>a<b</script><img src=x></div>",
         "<a href=\"?a&amp;b=&quot;\">1 &lt; 2&nbsp;</a><!--c--><script>a<b</script><img src=\"x\">",
     );
-    // Elements that are no more have no end tag either; in SVG and MathML names mean other things.
+    // Obsolete elements have no end tag either. In SVG and MathML, names have other meanings.
     check(
         kind(TextKind::Html, css("div")),
         "<div><param>x<svg><link>e</link><style>&amp;</style></svg></div>",
@@ -88,7 +88,7 @@ fn the_kind_of_text_can_be_chosen() {
 }
 
 #[test]
-fn all_matches_are_put_together() {
+fn all_joins_all_matches() {
     let all = |joiner: &str, query| Field { all: Some(Text::new(joiner)), ..field(query) };
     check(all(", ", css("p")), PAGE, "One bold word, Two lines");
     check(all("", xpath("//p")), PAGE, "One bold wordTwo lines");
@@ -99,7 +99,7 @@ fn all_matches_are_put_together() {
 }
 
 #[test]
-fn a_regex_takes_its_first_group_or_the_whole() {
+fn a_regex_keeps_its_first_group_or_the_whole_match() {
     let by = |regex: &str| Field { regex: Some(Text::new(regex)), ..field(css("p")) };
     check(by(r"\w+$"), PAGE, "word");
     check(by(r"One (\w+)"), PAGE, "bold");
@@ -111,7 +111,7 @@ fn a_regex_takes_its_first_group_or_the_whole() {
 }
 
 #[test]
-fn a_script_works_on_value() {
+fn a_script_reads_the_text_as_value() {
     let by = |script: &str, query| Field { script: Some(Text::new(script)), ..field(query) };
     check(by("value.toUpperCase()", css("p")), PAGE, "ONE BOLD WORD");
     check(by("value.length + 1", css("i")), PAGE, "1");
@@ -125,7 +125,7 @@ fn a_script_works_on_value() {
 }
 
 #[test]
-fn a_script_that_throws_is_a_misfit_and_one_without_end_an_error() {
+fn a_script_that_throws_is_a_misfit_and_an_endless_one_an_error() {
     let by = |script: &str| Field { script: Some(Text::new(script)), ..field(css("li")) };
     let page = "<ul><li>a1<li>b";
     let made = extract(&record(Some(css("li")), vec![by("value.match(/a(.)/)[1]")]), page);
@@ -137,7 +137,7 @@ fn a_script_that_throws_is_a_misfit_and_one_without_end_an_error() {
 }
 
 #[test]
-fn constants_and_defaults() {
+fn constants_and_defaults_fill_cells() {
     let constant = Field { value: Some(Text::new("EUR")), queries: vec![], ..field(css("p")) };
     check(constant, PAGE, "EUR");
     let default = Field { default: Some(Text::new("n/a")), ..field(css("i")) };
@@ -162,11 +162,11 @@ fn rows_without_a_required_value_are_dropped_and_counted() {
     assert_eq!(lines(&made), ["1|x"]);
     let counts: Vec<_> = made.fields.iter().map(|it| (it.filled, it.misfits, it.dropped)).collect();
     assert_eq!(counts, [(1, 1, 2), (1, 0, 0)]);
-    assert_eq!(made.misfits[0].why, "is no whole number");
+    assert_eq!(made.misfits[0].why, "is not a whole number");
 }
 
 #[test]
-fn standard_columns_stand_in_front() {
+fn standard_columns_come_first() {
     let columns = PageColumn::ALL.map(|(column, _)| column).to_vec();
     let record = Record { columns, ..record(None, vec![field(css("b"))]) };
     let made = extract(&record, "<b>1</b>");
@@ -180,7 +180,7 @@ fn standard_columns_stand_in_front() {
 }
 
 #[test]
-fn a_block_that_matches_nothing_gives_no_row_and_no_block_gives_one() {
+fn a_block_without_a_match_makes_no_row_and_a_record_without_a_block_makes_one() {
     assert!(extract(&record(Some(css("li")), vec![field(css("b"))]), "<b>1").rows.is_empty());
     assert_eq!(lines(&extract(&record(None, vec![field(css("b"))]), "")), ["~"]);
 }

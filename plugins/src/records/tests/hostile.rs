@@ -1,11 +1,11 @@
-//! Pages that try to hurt.
+//! Pages that are malformed or made to exhaust a limit.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
 #[test]
-fn nested_blocks_each_give_a_row() {
+fn nested_blocks_make_a_row_each() {
     let page = "<div class=b>1<i>x</i><div class=b>2<i>y</i></div></div>";
     let made = extract(
         &record(
@@ -18,7 +18,7 @@ fn nested_blocks_each_give_a_row() {
 }
 
 #[test]
-fn deep_nesting_is_bounded_by_bytes() {
+fn deeply_nested_blocks_stop_at_the_byte_limit() {
     let page = format!("{}{}", "<div>".repeat(2000), "x".repeat(50_000));
     let plan = plan(&record(Some(css("div")), vec![field(css("."))]));
     let limits = RecordLimits { bytes_max: 10 << 20, ..RecordLimits::default() };
@@ -27,7 +27,7 @@ fn deep_nesting_is_bounded_by_bytes() {
 }
 
 #[test]
-fn rows_and_time_are_bounded() {
+fn rows_and_time_have_limits() {
     let page = "<p>x".repeat(50);
     let plan = plan(&record(Some(css("p")), vec![field(css("."))]));
     let few = RecordLimits { rows_max: 49, ..RecordLimits::default() };
@@ -42,7 +42,7 @@ fn rows_and_time_are_bounded() {
 }
 
 #[test]
-fn a_huge_text_passes_and_a_huge_misfit_is_cut() {
+fn a_huge_text_is_extracted_and_a_huge_misfit_is_cut() {
     let page = format!("<p>{}</p>", "word \n".repeat(200_000));
     assert_eq!(value(field(css("p")), &page).unwrap().len(), 5 * 200_000 - 1);
     let number = spoonbill_defs::FieldType::Decimal(spoonbill_defs::Separators::default());
@@ -51,7 +51,7 @@ fn a_huge_text_passes_and_a_huge_misfit_is_cut() {
 }
 
 #[test]
-fn misfits_are_counted_beyond_those_told() {
+fn misfits_beyond_the_kept_ones_are_counted() {
     let page = "<p>x".repeat(150);
     let number = spoonbill_defs::FieldType::Integer(spoonbill_defs::Separators::default());
     let field = Field { kind: number, ..field(css(".")) };
@@ -60,7 +60,7 @@ fn misfits_are_counted_beyond_those_told() {
 }
 
 #[test]
-fn a_regex_that_goes_astray_is_a_misfit() {
+fn a_regex_that_exceeds_its_limit_is_a_misfit() {
     let page = format!("<p>{}</p>", "a".repeat(200));
     let regex = Field { regex: Some(Text::new(r"(a*)*\1b")), ..field(css("p")) };
     let made = extract(&record(None, vec![regex]), &page);
@@ -68,19 +68,19 @@ fn a_regex_that_goes_astray_is_a_misfit() {
 }
 
 #[test]
-fn json_paths_without_end_are_given_up() {
+fn json_paths_stop_at_the_step_limit() {
     let json = format!("{}1{}", "[".repeat(900), "]".repeat(900));
     let error = try_extract(&record(None, vec![field(super::json("$..*..*..*..*"))]), &json);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("query `$..*..*..*..*`: the JSON path needs too many steps"), "{error}");
+    assert!(error.contains("query `$..*..*..*..*`: the JSON path takes too many steps"), "{error}");
 }
 
 #[test]
-fn a_block_must_be_nodes() {
+fn a_block_must_be_a_node() {
     let error = try_extract(&record(Some(xpath("count(//p)")), vec![field(css("p"))]), "<p>");
     let error = error.unwrap_err().to_string();
     assert_eq!(
         error,
-        "block: query `count(//p)`: a block must be nodes, not a string, number or boolean"
+        "block: query `count(//p)`: a block must be a node, not a string, number or boolean"
     );
 }

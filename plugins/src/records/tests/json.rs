@@ -16,7 +16,7 @@ fn finds(path: &str, expect: &str) {
 }
 
 #[test]
-fn paths_find_what_the_standard_says() {
+fn paths_select_what_the_standard_says() {
     for (path, expect) in [
         ("$.store.name", "Aé \"x\""),
         ("store.name", "Aé \"x\""),
@@ -62,7 +62,7 @@ fn paths_find_what_the_standard_says() {
 }
 
 #[test]
-fn bad_paths_have_their_place() {
+fn problems_in_paths_have_their_position() {
     for (path, at) in [
         ("", 0),
         ("$.", 2),
@@ -95,7 +95,7 @@ fn at_line(text: &str) -> Text {
 }
 
 #[test]
-fn a_json_block_gives_a_row_for_each_match() {
+fn a_json_block_makes_a_row_for_each_match() {
     let named = |query, name| Field { name: Text::new(name), ..field(query) };
     let fields = || vec![named(json("id"), "id"), named(json("$.n"), "n"), named(css("."), "all")];
     let made = extract(&record(Some(json("$.store.items[:2]")), fields()), STORE);
@@ -141,7 +141,7 @@ fn embedded_json_is_found_in_scripts_and_attributes() {
 }
 
 #[test]
-fn json_that_is_broken_is_no_json() {
+fn invalid_json_is_refused() {
     for text in [
         "{",
         "{\"a\"}",

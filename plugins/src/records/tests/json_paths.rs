@@ -22,7 +22,7 @@ fn paths_do_what_the_compliance_suite_wants() {
     assert_eq!((cases.len(), wrong.len()), (703, 0), "{wrong:#?}");
 }
 
-/// What a case finds wrong.
+/// Runs one case. Returns what is wrong.
 fn wrong(case: &Value) -> Option<String> {
     let path = case["selector"].as_str().unwrap();
     let is_invalid = case["invalid_selector"] == true;

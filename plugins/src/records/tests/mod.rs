@@ -1,4 +1,4 @@
-//! Records on small pages: a record is built by hand, a page is a text.
+//! Tests with records built in code and small pages.
 
 mod compile;
 mod fields;
@@ -19,7 +19,7 @@ use crate::dates::DateSetup;
 use crate::html::{Document, TreeLimits};
 use crate::script::{ItemScripts, Limits, ScriptError};
 
-/// No scripts.
+/// Fails a test that runs a script.
 pub(super) struct NoScripts;
 
 impl FieldScripts for NoScripts {
@@ -36,7 +36,7 @@ pub(super) fn setup() -> DateSetup {
     DateSetup { zone: jiff::tz::TimeZone::UTC, run_year: 2026 }
 }
 
-/// A text at its own line of a file.
+/// A text in the given line of a file.
 pub(super) fn at(text: &str, line: u32) -> Text {
     let width = text.chars().count().max(1) as u32;
     Text { text: text.to_owned(), at: Span { file: 0, line, column: 5, width } }
@@ -75,7 +75,7 @@ pub(super) fn plan(record: &Record) -> RecordPlan {
     RecordPlan::compile(record, &setup()).unwrap()
 }
 
-/// Calls with the page of a text: JSON if it is, else HTML.
+/// Calls a function with a page of JSON or HTML.
 pub(super) fn on_page<T>(text: &str, call: impl FnOnce(&RecordPage<'_>) -> T) -> T {
     let (locator, group): (Arc<str>, Arc<str>) = ("acme".into(), "books".into());
     let json = json_text(None, text);
@@ -102,7 +102,7 @@ pub(super) fn extract(record: &Record, page: &str) -> Extraction {
     try_extract(record, page).unwrap()
 }
 
-/// The rows as texts, `|` between cells and `~` for none.
+/// The rows as texts, with `|` between cells and `~` for an empty cell.
 pub(super) fn lines(made: &Extraction) -> Vec<String> {
     let line = |row: &crate::data::Row| {
         let cells: Vec<_> =

@@ -1,4 +1,4 @@
-//! Where values came from.
+//! Explanations of cells.
 
 use spoonbill_defs::{FieldType, Separators};
 
@@ -11,7 +11,7 @@ fn story(record: &Record, page: &str) -> Story {
 }
 
 #[test]
-fn values_have_their_node_query_and_matches() {
+fn an_explanation_has_node_query_and_number_of_matches() {
     let page = "<div id=main><ul class='x list'><li>a</li><li class=p>b <b>1</b></li></ul></div>";
     let two = Field { queries: vec![css("i"), css("b, li")], ..field(css("b")) };
     let story = story(&record(Some(css("li.p")), vec![two]), page);
@@ -26,23 +26,26 @@ fn values_have_their_node_query_and_matches() {
 }
 
 #[test]
-fn empty_cells_say_why() {
+fn empty_cells_have_a_reason() {
     let page = "<p>abc</p><i> </i><script id=s>{\"a\":1}</script>";
     let number = FieldType::Decimal(Separators::default());
     let inside = |selector: &str| Query { json: Some(Text::new("$.b")), ..css(selector) };
     let cases = [
         (field(css("u")), "nothing matches"),
-        (field(css("i")), "what matches is blank"),
-        (field(with(css("p"), "href")), "what matches is blank"),
-        (field(inside("p")), "what matches is not JSON"),
-        (field(inside("#s")), "the JSON path finds nothing"),
-        (field(json("$.a")), "what matches is not JSON"),
+        (field(css("i")), "the match is blank"),
+        (field(with(css("p"), "href")), "the match is blank"),
+        (field(inside("p")), "the match is not JSON"),
+        (field(inside("#s")), "the JSON path selects nothing"),
+        (field(json("$.a")), "the match is not JSON"),
         (
             Field { regex: Some(Text::new("x")), ..field(css("p")) },
             "the regex does not match `abc`",
         ),
-        (Field { script: Some(Text::new("null")), ..field(css("p")) }, "the script gives nothing"),
-        (Field { kind: number, ..field(css("p")) }, "`abc` is no decimal number"),
+        (
+            Field { script: Some(Text::new("null")), ..field(css("p")) },
+            "the script returns no value",
+        ),
+        (Field { kind: number, ..field(css("p")) }, "`abc` is not a decimal number"),
     ];
     for (field, expect) in cases {
         let story = story(&record(None, vec![field]), page);
@@ -52,7 +55,7 @@ fn empty_cells_say_why() {
 }
 
 #[test]
-fn defaults_and_dropped_rows_are_told() {
+fn defaults_and_dropped_rows_are_explained() {
     let default = Field { default: Some(Text::new("d")), ..field(css("u")) };
     let required = Field { name: Text::new("y"), required: true, ..field(css("u")) };
     let story = story(&record(None, vec![default, required]), "<p>");
@@ -75,7 +78,7 @@ fn queries_are_shown_as_written() {
 }
 
 #[test]
-fn what_was_tried_and_matches_inside_json() {
+fn an_explanation_lists_tried_queries_and_counts_matches_in_json() {
     let two = Field { queries: vec![css("i"), with(css("b"), "x")], ..field(css("b")) };
     let cells = story(&record(None, vec![two]), "<p>").rows[0].cells.clone();
     assert_eq!((cells[0].query.as_ref(), cells[0].tried.join("; ")), (None, "i; b @x".to_owned()));

@@ -1,4 +1,4 @@
-//! What fits a type, and how it is written.
+//! Which texts fit a type, and their output.
 
 use spoonbill_defs::{Field, FieldType, Separators, Text};
 
@@ -17,7 +17,7 @@ fn fits(kind: &FieldType, cases: &[(&str, &str)]) {
             value: Some(Text::new(*text)),
             queries: vec![],
             kind: kind.clone(),
-            // What is not touched would be told when it is compiled.
+            // Without a regex the compiler would check the constant.
             regex: Some(Text::new("(?s).*")),
             ..field(css("p"))
         };
@@ -29,7 +29,7 @@ fn fits(kind: &FieldType, cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn whole_numbers() {
+fn whole_numbers_have_groups_and_currencies() {
     let cases = [
         ("12", "12"),
         ("1,234", "1234"),
@@ -71,7 +71,7 @@ fn whole_numbers() {
 }
 
 #[test]
-fn decimal_numbers() {
+fn decimal_numbers_have_a_fraction_and_separators() {
     let cases = [
         ("12.50", "12.50"),
         ("€\u{a0}1,234.56", "1234.56"),
@@ -107,7 +107,7 @@ fn decimal_numbers() {
 }
 
 #[test]
-fn booleans() {
+fn booleans_have_usual_texts_or_those_of_the_field() {
     let plain = FieldType::Boolean { true_when: vec![] };
     let cases = [
         ("true", "true"),
@@ -126,7 +126,7 @@ fn booleans() {
 }
 
 #[test]
-fn dates() {
+fn dates_are_read_by_iso_or_pattern() {
     let date = |input: &[&str], output: Option<&str>| FieldType::Date {
         input: input.iter().map(|it| Text::new(*it)).collect(),
         output: output.map(Text::new),
@@ -167,7 +167,7 @@ fn dates() {
 }
 
 #[test]
-fn addresses() {
+fn addresses_resolve_against_the_page() {
     let cases = [
         ("../x.html?a=1#b", "https://shop.example/x.html?a=1#b"),
         ("img/a b.png", "https://shop.example/books/img/a%20b.png"),
@@ -180,7 +180,7 @@ fn addresses() {
 }
 
 #[test]
-fn addresses_of_local_pages() {
+fn addresses_on_local_pages_resolve_as_paths() {
     let at = |base: &str, address: &str| {
         let plan = plan(&record(None, vec![Field { kind: FieldType::Url, ..field(css("a")) }]));
         on_page(&format!("<a>{address}</a>"), |page| {
@@ -200,7 +200,7 @@ fn addresses_of_local_pages() {
 }
 
 #[test]
-fn all_matches_are_brought_into_form_one_by_one() {
+fn each_match_is_converted_alone() {
     let kind = FieldType::Decimal(Separators::default());
     let all = Field { all: Some(Text::new("; ")), kind, ..field(css("p")) };
     let made = extract(&record(None, vec![all.clone()]), "<p>$1,200.50<p>none<p>7");
@@ -213,7 +213,7 @@ fn all_matches_are_brought_into_form_one_by_one() {
 }
 
 #[test]
-fn addresses_go_by_the_base_of_the_page() {
+fn addresses_resolve_against_the_base_element() {
     let link = || Field { kind: FieldType::Url, ..field(with(css("a"), "href")) };
     let page = "<base href='/other/'><a href='x?q=1'>";
     check(link(), page, "https://shop.example/other/x?q=1");
