@@ -1,4 +1,4 @@
-//! HTTPS against a site of our own: only roots of the machine's store are trusted.
+//! Loads pages by HTTPS from a local site: only roots in the store of the machine are trusted.
 //!
 //! The key in `tls/` was made for this test, signs nothing else, and its root's key was thrown away.
 
@@ -38,7 +38,7 @@ fn serve() -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // A client that refuses us breaks off, as it should.
+            // A client that refuses the certificate closes the connection.
             answer(stream.unwrap(), &config).ok();
         }
     });
@@ -96,8 +96,8 @@ async fn a_silent_handshake_times_out() {
     assert_eq!(error.retry, Retry::Soon);
 }
 
-/// The store is that of the machine, which only another process can be given another of: runs the
-/// test again in a child with that store, where it does its work.
+/// Runs a test again in a child process with its own certificate store, because a process cannot
+/// change its store. Returns whether this is the child.
 fn in_a_child(test: &str, store: &str) -> bool {
     if std::env::var_os("TLS_CHILD").is_some() {
         return true;
@@ -123,16 +123,16 @@ async fn roots_of_the_machine_are_trusted() {
     let loader = loader();
     let url = format!("https://127.0.0.1:{port}/x").parse().unwrap();
     assert_eq!(loader.load(&url).await.unwrap().body, "h2 http/1.1");
-    // The name counts too, not only the root.
+    // A trusted root is not enough: the name must match.
     let url = format!("https://localhost:{port}/x").parse().unwrap();
     let error = loader.load(&url).await.unwrap_err();
     assert!(error.message.contains("certificate not accepted"), "{error}");
 }
 
-/// A machine without a store: plain pages load, the others say what is missing.
+/// Without a certificate store, plain HTTP still works.
 #[tokio::test]
-async fn no_roots_at_all() {
-    if !in_a_child("no_roots_at_all", "/dev/null") {
+async fn a_machine_without_roots_loads_plain_http() {
+    if !in_a_child("a_machine_without_roots_loads_plain_http", "/dev/null") {
         return;
     }
     let loader = loader();
