@@ -8,8 +8,8 @@ mod site;
 use std::time::Duration;
 
 use site::{SiteResponse, TestSite};
-use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings, Loaded, Way};
-use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target, charset};
+use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings, LaneOutcome, RedirectChain};
+use spoonbill_plugins::loader::{FetchedPage, LoadError, PageTarget, RetryAdvice, charset};
 
 fn settings() -> HttpSettings {
     HttpSettings {
@@ -24,19 +24,19 @@ fn settings() -> HttpSettings {
     }
 }
 
-async fn load_with(settings: &HttpSettings, url: &str) -> Result<Fetched, LoadError> {
-    let Target::Http(url) = Target::of(url)? else {
+async fn load_with(settings: &HttpSettings, url: &str) -> Result<FetchedPage, LoadError> {
+    let PageTarget::Http(url) = PageTarget::of(url)? else {
         panic!("`{url}` is not on the web");
     };
     HttpLoader::new(settings)?.load(&url).await
 }
 
-async fn load(url: &str) -> Result<Fetched, LoadError> {
+async fn load(url: &str) -> Result<FetchedPage, LoadError> {
     load_with(&settings(), url).await
 }
 
 /// Loads a page that must fail, and compares the message without the address of the site.
-async fn fails(site: &TestSite, path: &str, cause: &str, retry: Retry, status: Option<u16>) {
+async fn fails(site: &TestSite, path: &str, cause: &str, retry: RetryAdvice, status: Option<u16>) {
     let url = site.url(path);
     let error = load(&url).await.unwrap_err();
     let root = site.url("");
@@ -118,17 +118,17 @@ async fn the_status_decides_about_a_retry() {
     let site = TestSite::start();
     site.otherwise(|request, _| SiteResponse::status(request.path[1..].parse().unwrap()));
     for (status, words, retry) in [
-        (204, "204 No Content, so there is no page", Retry::Never),
-        (205, "205 Reset Content, so there is no page", Retry::Never),
-        (302, "302 Found", Retry::Never),
-        (304, "304 Not Modified", Retry::Never),
-        (403, "403 Forbidden", Retry::Never),
-        (404, "404 Not Found", Retry::Never),
-        (408, "408 SiteRequest Timeout", Retry::Soon),
-        (429, "429 Too Many Requests", Retry::Soon),
-        (500, "500 Internal Server Error", Retry::Soon),
-        (503, "503 Service Unavailable", Retry::Soon),
-        (599, "599", Retry::Soon),
+        (204, "204 No Content, so there is no page", RetryAdvice::Never),
+        (205, "205 Reset Content, so there is no page", RetryAdvice::Never),
+        (302, "302 Found", RetryAdvice::Never),
+        (304, "304 Not Modified", RetryAdvice::Never),
+        (403, "403 Forbidden", RetryAdvice::Never),
+        (404, "404 Not Found", RetryAdvice::Never),
+        (408, "408 SiteRequest Timeout", RetryAdvice::Soon),
+        (429, "429 Too Many Requests", RetryAdvice::Soon),
+        (500, "500 Internal Server Error", RetryAdvice::Soon),
+        (503, "503 Service Unavailable", RetryAdvice::Soon),
+        (599, "599", RetryAdvice::Soon),
     ] {
         fails(&site, &format!("/{status}"), &format!("status {words}"), retry, Some(status)).await;
     }
@@ -149,7 +149,7 @@ async fn retry_after_pauses_the_whole_host() {
     site.answer("/past", SiteResponse::busy(429, "Mon, 16 Nov 1998 10:00:00 GMT"));
     site.answer("/odd", SiteResponse::busy(429, "later"));
     site.answer("/404", SiteResponse::busy(404, "7"));
-    let after = |seconds| Retry::HostAfter(Duration::from_secs(seconds));
+    let after = |seconds| RetryAdvice::HostAfter(Duration::from_secs(seconds));
     let asks = "the host asks for a pause of";
     let (many, away) = ("status 429 Too Many Requests", "status 503 Service Unavailable");
     fails(&site, "/429", &format!("{many}, {asks} 7 s"), after(7), Some(429)).await;
@@ -157,9 +157,9 @@ async fn retry_after_pauses_the_whole_host() {
     let long = "86400 s, and the limit is 3600 s";
     fails(&site, "/long", &format!("{away}, {asks} {long}"), after(3600), Some(503)).await;
     for path in ["/zero", "/past", "/odd"] {
-        fails(&site, path, many, Retry::Soon, Some(429)).await;
+        fails(&site, path, many, RetryAdvice::Soon, Some(429)).await;
     }
-    fails(&site, "/404", "status 404 Not Found", Retry::Never, Some(404)).await;
+    fails(&site, "/404", "status 404 Not Found", RetryAdvice::Never, Some(404)).await;
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_page_loads_after_a_failure() {
     let site = TestSite::start();
     site.recovers("/x", 2, SiteResponse::status(500), SiteResponse::html("well"));
     for _ in 0..2 {
-        assert_eq!(load(&site.url("/x")).await.unwrap_err().retry, Retry::Soon);
+        assert_eq!(load(&site.url("/x")).await.unwrap_err().retry, RetryAdvice::Soon);
     }
     assert_eq!(load(&site.url("/x")).await.unwrap().body, "well");
     assert_eq!(site.hits("/x"), 3);
@@ -186,8 +186,8 @@ async fn redirects_are_followed_up_to_their_limit() {
 
     site.answer("/0", SiteResponse::redirect("/1"));
     site.answer("/loop", SiteResponse::redirect("/loop"));
-    fails(&site, "/0", "more than 3 redirects", Retry::Never, None).await;
-    fails(&site, "/loop", "more than 3 redirects", Retry::Never, None).await;
+    fails(&site, "/0", "more than 3 redirects", RetryAdvice::Never, None).await;
+    fails(&site, "/loop", "more than 3 redirects", RetryAdvice::Never, None).await;
     assert_eq!(site.hits("/loop"), 4);
 
     for (to, cause) in [
@@ -199,11 +199,11 @@ async fn redirects_are_followed_up_to_their_limit() {
         ("http://", "redirect to the invalid address `http://`, empty host"),
     ] {
         site.answer("/off", SiteResponse::redirect(to));
-        fails(&site, "/off", cause, Retry::Never, Some(302)).await;
+        fails(&site, "/off", cause, RetryAdvice::Never, Some(302)).await;
     }
     site.answer("/gone", SiteResponse::redirect("/nowhere"));
     let cause = "redirected to `SITE/nowhere`: status 404 Not Found";
-    fails(&site, "/gone", cause, Retry::Never, Some(404)).await;
+    fails(&site, "/gone", cause, RetryAdvice::Never, Some(404)).await;
 }
 
 #[tokio::test]
@@ -214,9 +214,9 @@ async fn a_load_stops_at_a_redirect_to_another_lane() {
     other.answer("/3", SiteResponse::redirect("/4"));
     other.recovers("/4", 1, SiteResponse::busy(429, "7"), SiteResponse::html("end"));
     let loader = HttpLoader::new(&settings()).unwrap();
-    let mut way = Way::to(&site.url("/1").parse().unwrap());
+    let mut way = RedirectChain::to(&site.url("/1").parse().unwrap());
 
-    assert_eq!(loader.load_in_lane(&mut way).await, Ok(Loaded::Moved));
+    assert_eq!(loader.load_in_lane(&mut way).await, Ok(LaneOutcome::Moved));
     assert_eq!((way.here.as_str(), way.redirects), (other.url("/3").as_str(), 2));
     assert_eq!(way.statuses, [302, 301]);
     assert_eq!(other.log().len(), 0, "asked before its turn");
@@ -226,19 +226,19 @@ async fn a_load_stops_at_a_redirect_to_another_lane() {
     let (from, to) = (site.url("/1"), other.url("/4"));
     let words = format!("cannot load `{from}`: redirected to `{to}`: status 429 Too Many Requests");
     assert!(error.message.starts_with(&words), "{error}");
-    assert_eq!(error.retry, Retry::HostAfter(Duration::from_secs(7)));
+    assert_eq!(error.retry, RetryAdvice::HostAfter(Duration::from_secs(7)));
     assert_eq!((way.redirects, &way.statuses[..]), (3, &[302][..]));
 
-    let Ok(Loaded::Page(page)) = loader.load_in_lane(&mut moved.clone()).await else {
+    let Ok(LaneOutcome::Page(page)) = loader.load_in_lane(&mut moved.clone()).await else {
         panic!("no page the second time");
     };
     assert_eq!((&page.body[..], page.final_url), (&b"end"[..], to));
     assert_eq!(site.log().len(), 2, "the first host is not asked again");
 
-    let mut way = Way { redirects: 3, ..moved };
+    let mut way = RedirectChain { redirects: 3, ..moved };
     let error = loader.load_in_lane(&mut way).await.unwrap_err();
     assert_eq!(error.message, format!("cannot load `{from}`: more than 3 redirects"));
-    assert_eq!((error.retry, &way.statuses[..]), (Retry::Never, &[302][..]));
+    assert_eq!((error.retry, &way.statuses[..]), (RetryAdvice::Never, &[302][..]));
 }
 
 #[tokio::test]
@@ -246,8 +246,8 @@ async fn empty_bodies_fail() {
     let site = TestSite::start();
     site.page("/x", "");
     site.answer("/chunked", SiteResponse::html("").chunked());
-    fails(&site, "/x", "the body is empty", Retry::Never, Some(200)).await;
-    fails(&site, "/chunked", "the body is empty", Retry::Never, Some(200)).await;
+    fails(&site, "/x", "the body is empty", RetryAdvice::Never, Some(200)).await;
+    fails(&site, "/chunked", "the body is empty", RetryAdvice::Never, Some(200)).await;
 }
 
 #[tokio::test]
@@ -264,17 +264,17 @@ async fn broken_connections_are_worth_a_retry() {
     site.answer("/head", SiteResponse::raw_bytes("HTTP/1.1 200 OK\r\nContent-Le"));
     let silent = "connection closed before the response";
     let part = "connection closed before the body was complete";
-    fails(&site, "/hang-up", silent, Retry::Soon, None).await;
-    fails(&site, "/head", silent, Retry::Soon, None).await;
+    fails(&site, "/hang-up", silent, RetryAdvice::Soon, None).await;
+    fails(&site, "/head", silent, RetryAdvice::Soon, None).await;
     for path in ["/cut", "/cut-at-once", "/short", "/chunk", "/half-chunk"] {
-        fails(&site, path, part, Retry::Soon, Some(200)).await;
+        fails(&site, path, part, RetryAdvice::Soon, Some(200)).await;
     }
     let error = load(&site.url("/bad-chunk")).await.unwrap_err();
-    assert_eq!(error.retry, Retry::Soon, "{error}");
+    assert_eq!(error.retry, RetryAdvice::Soon, "{error}");
 
     site.answer("/garbage", SiteResponse::raw_bytes("SSH-2.0-hello\r\n\r\n"));
     let error = load(&site.url("/garbage")).await.unwrap_err();
-    assert_eq!(error.retry, Retry::Soon, "{error}");
+    assert_eq!(error.retry, RetryAdvice::Soon, "{error}");
 
     site.answer("/close", page().until_close());
     assert_eq!(load(&site.url("/close")).await.unwrap().body.len(), 1000);
@@ -291,14 +291,14 @@ async fn unreachable_hosts_are_worth_a_retry() {
     let url = TestSite::dead_url("/x");
     let error = load(&url).await.unwrap_err();
     assert_eq!(error.message, format!("cannot load `{url}`: connection refused"));
-    assert_eq!((error.retry, error.status), (Retry::Soon, None));
+    assert_eq!((error.retry, error.status), (RetryAdvice::Soon, None));
 
     // The top level `invalid` is reserved for names that never exist.
     let error = load("http://no.such.host.invalid/").await.unwrap_err();
     let words = "cannot load `http://no.such.host.invalid/`: dns failed for host \
                  `no.such.host.invalid`";
     assert!(error.message.starts_with(words), "{error}");
-    assert_eq!(error.retry, Retry::Soon);
+    assert_eq!(error.retry, RetryAdvice::Soon);
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn silence_times_out_and_slowness_does_not() {
     for (path, status) in [("/never", None), ("/late", None), ("/stall", Some(200))] {
         let error = load_with(&hasty, &site.url(path)).await.unwrap_err();
         assert!(error.message.ends_with("timed out after 300 ms without data"), "{error}");
-        assert_eq!((error.retry, error.status), (Retry::Soon, status), "{path}");
+        assert_eq!((error.retry, error.status), (RetryAdvice::Soon, status), "{path}");
     }
 
     // Longer in total than the idle timeout, but never silent for that long.
@@ -331,7 +331,7 @@ async fn silence_times_out_and_slowness_does_not() {
     let hasty = HttpSettings { total_timeout: ms(500), ..settings() };
     let error = load_with(&hasty, &site.url("/drip")).await.unwrap_err();
     assert!(error.message.ends_with("timed out, not complete after 500 ms"), "{error}");
-    assert_eq!(error.retry, Retry::Soon);
+    assert_eq!(error.retry, RetryAdvice::Soon);
 }
 
 #[tokio::test]
@@ -345,7 +345,7 @@ async fn bodies_stop_at_the_size_limit() {
     site.answer("/close", SiteResponse::huge(1 << 40).until_close());
     assert_eq!(load(&site.url("/exact")).await.unwrap().body.len() as u64, cap);
     for path in ["/over", "/stream", "/close"] {
-        fails(&site, path, cause, Retry::Never, Some(200)).await;
+        fails(&site, path, cause, RetryAdvice::Never, Some(200)).await;
     }
 }
 
@@ -387,12 +387,12 @@ async fn faulty_compressed_bodies_are_refused() {
     let site = TestSite::start();
     // 32 KiB that decompress to a gigabyte.
     site.answer("/bomb", encoded("zstd", zstd_bomb(8192)));
-    fails(&site, "/bomb", "body larger than 1 MiB", Retry::Never, Some(200)).await;
+    fails(&site, "/bomb", "body larger than 1 MiB", RetryAdvice::Never, Some(200)).await;
 
     for (name, path) in [("deflate", "/deflate"), ("gzip, br", "/both"), ("klingon", "/klingon")] {
         site.answer(path, encoded(name, "hello"));
         let cause = format!("unsupported content-encoding `{name}`");
-        fails(&site, path, &cause, Retry::Never, Some(200)).await;
+        fails(&site, path, &cause, RetryAdvice::Never, Some(200)).await;
     }
 
     let whole = site::gzip(&b"hello".repeat(1000));
@@ -403,13 +403,13 @@ async fn faulty_compressed_bodies_are_refused() {
     site.answer("/empty", encoded("gzip", site::gzip(b"")));
     site.answer("/nothing", encoded("gzip", ""));
     let part = "connection closed before the body was complete";
-    fails(&site, "/cut", part, Retry::Soon, Some(200)).await;
-    fails(&site, "/empty", "the body is empty", Retry::Never, Some(200)).await;
-    fails(&site, "/nothing", "the body is empty", Retry::Never, Some(200)).await;
+    fails(&site, "/cut", part, RetryAdvice::Soon, Some(200)).await;
+    fails(&site, "/empty", "the body is empty", RetryAdvice::Never, Some(200)).await;
+    fails(&site, "/nothing", "the body is empty", RetryAdvice::Never, Some(200)).await;
     let part = "the compressed body is cut off";
-    fails(&site, "/short", part, Retry::Soon, Some(200)).await;
+    fails(&site, "/short", part, RetryAdvice::Soon, Some(200)).await;
     let cause = "the body cannot be decompressed, Invalid gzip header";
-    fails(&site, "/lie", cause, Retry::Never, Some(200)).await;
+    fails(&site, "/lie", cause, RetryAdvice::Never, Some(200)).await;
 }
 
 #[tokio::test]

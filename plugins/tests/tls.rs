@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::Acceptor;
 use rustls::{ServerConfig, StreamOwned};
-use spoonbill_plugins::loader::Retry;
+use spoonbill_plugins::loader::RetryAdvice;
 use spoonbill_plugins::loader::http::{HttpLoader, HttpSettings};
 use url::Url;
 
@@ -84,7 +84,7 @@ async fn an_unknown_root_is_refused() {
     let error = loader().load(&url).await.unwrap_err();
     let words = format!("cannot load `{url}`: certificate not accepted");
     assert!(error.message.starts_with(&words), "{error}");
-    assert_eq!(error.retry, Retry::Never);
+    assert_eq!(error.retry, RetryAdvice::Never);
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_silent_handshake_times_out() {
     let url: Url = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
     let error = loader().load(&url).await.unwrap_err();
     assert_eq!(error.message, format!("cannot load `{url}`: no connection after 500 ms"));
-    assert_eq!(error.retry, Retry::Soon);
+    assert_eq!(error.retry, RetryAdvice::Soon);
 }
 
 /// Runs a test again in a child process with its own certificate store, because a process cannot

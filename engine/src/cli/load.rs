@@ -2,21 +2,21 @@
 
 use spoonbill_plugins::loader::file::FileLoader;
 use spoonbill_plugins::loader::http::HttpLoader;
-use spoonbill_plugins::loader::{Fetched, Target};
+use spoonbill_plugins::loader::{FetchedPage, PageTarget};
 
 use crate::config::Config;
 
 /// Loads a file or URL, or tells why it cannot.
-pub(super) fn load(source: &str, config: &Config) -> Result<Fetched, String> {
-    match Target::of(source).map_err(|error| error.message)? {
-        Target::Path(path) => {
+pub(super) fn load(source: &str, config: &Config) -> Result<FetchedPage, String> {
+    match PageTarget::of(source).map_err(|error| error.message)? {
+        PageTarget::Path(path) => {
             let files = FileLoader {
                 resources_dir: config.fetch.resources_dir.clone(),
                 body_max: config.fetch.body_bytes_max,
             };
             files.read(&path).map_err(|error| error.message)
         }
-        Target::Http(url) => {
+        PageTarget::Http(url) => {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

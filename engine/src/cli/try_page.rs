@@ -10,7 +10,7 @@ use spoonbill_defs::Defs;
 use spoonbill_plugins::data::{Data, Row};
 use spoonbill_plugins::encoder::{Encoder as _, JsonLines, PageTags};
 use spoonbill_plugins::page::Page;
-use spoonbill_plugins::records::{CellStory, Story};
+use spoonbill_plugins::records::{CellExplanation, PageExplanation};
 
 use super::load::load;
 use super::problems::{self, Shown};
@@ -226,7 +226,7 @@ fn lines(data: &Data, preview: &Preview) -> String {
     told.collect()
 }
 
-fn cell_story(cell: &CellStory) -> Json {
+fn cell_story(cell: &CellExplanation) -> Json {
     json!({
         "field": cell.field,
         "value": cell.value,
@@ -239,13 +239,13 @@ fn cell_story(cell: &CellStory) -> Json {
 }
 
 /// What to say of a block that is nowhere on the page.
-fn no_block(story: &Story) -> Option<String> {
+fn no_block(story: &PageExplanation) -> Option<String> {
     let block = story.block.as_ref().filter(|_| story.rows.is_empty())?;
     Some(format!("block `{block}` matches nothing on this page"))
 }
 
 /// A story for a person at a terminal.
-fn told(story: &Story) -> String {
+fn told(story: &PageExplanation) -> String {
     let mut lines = Vec::new();
     if let Some(block) = &story.block {
         lines.push(format!("\nblock `{block}`: {}", matches(story.rows.len())));

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use spoonbill_defs::{Defs, Problem, Sources, Text, UrlSource};
-use spoonbill_plugins::follow::{Listed, UrlList, UrlPattern};
+use spoonbill_plugins::follow::{ListedAddress, UrlList, UrlPattern};
 
 use crate::config::Config;
 use crate::plan::files::candidates;
@@ -114,7 +114,7 @@ pub(crate) struct ListFiles {
 }
 
 /// A stream of addresses, read on demand.
-pub(crate) type Locators = Box<dyn Iterator<Item = Result<Listed, String>> + Send>;
+pub(crate) type Locators = Box<dyn Iterator<Item = Result<ListedAddress, String>> + Send>;
 
 impl ListFiles {
     /// Files that must have the hashes with which the run was opened.
@@ -129,7 +129,7 @@ impl ListFiles {
             UrlSource::Pattern(text) => {
                 let pattern = UrlPattern::parse(&text.text)?;
                 let urls = (0..pattern.count()).map(move |number| pattern.get(number));
-                Ok(Box::new(urls.map(|url| Ok(Listed { name: url.clone(), url }))))
+                Ok(Box::new(urls.map(|url| Ok(ListedAddress { name: url.clone(), url }))))
             }
             UrlSource::File { file, column, name } => {
                 let fail = |error: String| format!("file `{}`: {error}", file.text);

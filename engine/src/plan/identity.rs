@@ -2,7 +2,7 @@
 //! jobs with the same key are one job.
 
 use spoonbill_plugins::follow::without_user;
-use spoonbill_plugins::loader::Target;
+use spoonbill_plugins::loader::PageTarget;
 
 use crate::ledger::{JobKey, NewJob, Quota};
 use crate::plan::prepare::Plan;
@@ -40,7 +40,7 @@ pub(crate) fn identity(plan: &Plan) -> [u8; 32] {
 /// page once below each seeded locator.
 pub(crate) fn new_job(root: JobKey, name: &str, group: &str, url: &str, depth: u32) -> NewJob {
     // An invalid address becomes a job too: the job fails, and the report names its reason.
-    let lane = Target::lane_of(url).unwrap_or_else(|| "local".to_owned());
+    let lane = PageTarget::lane_of(url).unwrap_or_else(|| "local".to_owned());
     NewJob {
         key: key(&[std::str::from_utf8(&hex(root)).unwrap_or_default(), group, url]),
         root,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use spoonbill_defs::{
     Defs, DefsOptions, LoadedDefs, PluginDef, Problem, Problems, SourceLocation, Sources,
 };
-use spoonbill_plugins::loader::Target;
+use spoonbill_plugins::loader::PageTarget;
 
 use crate::config::Config;
 use crate::plan::prepare::{Plan, RunDate, prepare};
@@ -98,7 +98,7 @@ fn overlap(one: &SourceLocation, other: &SourceLocation) -> bool {
 fn missing_files(defs: &Defs, config: &Config, sources: &Sources) -> Vec<Problem> {
     let locators = defs.locator_groups.iter().flat_map(|group| &group.locators);
     let missing = locators.filter_map(|locator| {
-        let Ok(Target::Path(path)) = Target::of(&locator.url.text) else { return None };
+        let Ok(PageTarget::Path(path)) = PageTarget::of(&locator.url.text) else { return None };
         let inner = path.trim_start_matches('/');
         let below = config.fetch.resources_dir.iter().map(|dir| dir.join(inner));
         if below.chain([PathBuf::from(&path)]).any(|file| file.exists())

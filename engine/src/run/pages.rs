@@ -8,8 +8,8 @@ use bytes::Bytes;
 use jiff::Zoned;
 use spoonbill_plugins::dates::{DatePattern, live_until};
 use spoonbill_plugins::loader::file::FileLoader;
-use spoonbill_plugins::loader::http::{HttpLoader, Loaded, Way};
-use spoonbill_plugins::loader::{Fetched, LoadError, Retry, Target};
+use spoonbill_plugins::loader::http::{HttpLoader, LaneOutcome, RedirectChain};
+use spoonbill_plugins::loader::{FetchedPage, LoadError, PageTarget, RetryAdvice};
 use spoonbill_plugins::page::Page;
 use tokio::time::Instant;
 use url::Url;
@@ -98,7 +98,7 @@ struct Brought {
 /// Why there is no page.
 enum Absent {
     /// It is to be had from another host, in its turn.
-    Moved(Way),
+    Moved(RedirectChain),
     /// It did not load; the tally knows the redirects before that.
     Error(LoadError, Tally),
     /// Nothing is begun any more.
@@ -214,11 +214,11 @@ impl TaskMediator {
             let page = page(job, &stored.base, stored.body, stored.content_type, from.0);
             return Ok(Brought { page, parsed, save: None, tally, lives: true });
         }
-        let target = Target::of(&job.url)?;
-        let web = matches!(target, Target::Http(_));
+        let target = PageTarget::of(&job.url)?;
+        let web = matches!(target, PageTarget::Http(_));
         let (mut fetched, mut tally) = match target {
-            Target::Http(url) => self.fetch(&url, grant, asking).await?,
-            Target::Path(path) => (self.read(path).await?, Tally::default()),
+            PageTarget::Http(url) => self.fetch(&url, grant, asking).await?,
+            PageTarget::Path(path) => (self.read(path).await?, Tally::default()),
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
         // A file is its own copy, unless its definition says how long the copy is good.
@@ -239,7 +239,7 @@ impl TaskMediator {
             let from = RunDate::parse(&stored.from_date).unwrap_or_else(|| self.date.clone());
             let tally = Tally { stored: 1, ..Tally::default() };
             (page(job, &stored.base, stored.body, stored.content_type, from.0), tally)
-        } else if let Target::Path(path) = Target::of(&job.url)? {
+        } else if let PageTarget::Path(path) = PageTarget::of(&job.url)? {
             let fetched = self.read(path).await?;
             let tally = Tally { fetched: 1, bytes: fetched.body.len() as u64, ..Tally::default() };
             (page(job, &job.url, fetched.body, fetched.content_type, self.date.0.clone()), tally)
@@ -247,7 +247,7 @@ impl TaskMediator {
             let tally = Tally { skipped: [(NOT_STORED.to_owned(), 1)].into(), ..Tally::default() };
             let message = format!("{NOT_STORED}: `{}`", job.url);
             return Err(Absent::Error(
-                LoadError { message, retry: Retry::Never, status: None },
+                LoadError { message, retry: RetryAdvice::Never, status: None },
                 tally,
             ));
         };
@@ -260,10 +260,10 @@ impl TaskMediator {
         asked: &Url,
         grant: &Grant,
         asking: &mut Asking<impl Fn() -> bool>,
-    ) -> Result<(Fetched, Tally), Absent> {
-        let mut way = Way::to(asked);
+    ) -> Result<(FetchedPage, Tally), Absent> {
+        let mut way = RedirectChain::to(asked);
         if let Some(at) = &grant.at
-            && let Target::Http(here) = Target::of(at)?
+            && let PageTarget::Http(here) = PageTarget::of(at)?
         {
             (way.here, way.redirects) = (here, grant.redirects as usize);
         }
@@ -275,17 +275,17 @@ impl TaskMediator {
         }
         asking.started = Some(turn.at);
         let loaded = self.http.load_in_lane(&mut way).await;
-        let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(Loaded::Moved)));
+        let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(LaneOutcome::Moved)));
         // On a busy machine it may take long to make a connection; the requests after it are quick.
         if asked > 1 || turn.is_first {
             asking.started = Some(self.pace.asked_late(lane));
         }
         match loaded {
-            Ok(Loaded::Page(fetched)) => {
+            Ok(LaneOutcome::Page(fetched)) => {
                 way.statuses.push(fetched.status);
                 Ok((fetched, answers(&way)))
             }
-            Ok(Loaded::Moved) => Err(Absent::Moved(way)),
+            Ok(LaneOutcome::Moved) => Err(Absent::Moved(way)),
             Err(error) => {
                 way.statuses.extend(error.status);
                 Err(Absent::Error(error, answers(&way)))
@@ -294,11 +294,11 @@ impl TaskMediator {
     }
 
     /// Reads a file on the worker threads: they are few, so that few files are open and in memory.
-    async fn read(&self, path: String) -> Result<Fetched, LoadError> {
+    async fn read(&self, path: String) -> Result<FetchedPage, LoadError> {
         let files = Arc::clone(&self.files);
         let read = self.pool.run(move |_| files.read(&path)).await;
         read.unwrap_or_else(|error| {
-            Err(LoadError { message: error.to_string(), retry: Retry::Never, status: None })
+            Err(LoadError { message: error.to_string(), retry: RetryAdvice::Never, status: None })
         })
     }
 
@@ -307,7 +307,7 @@ impl TaskMediator {
         live_until(from, live, &self.pattern).until > self.date.0
     }
 
-    fn to_store(&self, job: &NewJob, web: bool, fetched: &mut Fetched) -> StoredPage {
+    fn to_store(&self, job: &NewJob, web: bool, fetched: &mut FetchedPage) -> StoredPage {
         StoredPage {
             url: job.url.clone(),
             base: if web { fetched.final_url.clone() } else { job.url.clone() },
@@ -324,9 +324,11 @@ impl TaskMediator {
         tracing::debug!(url = %grant.job.url, attempt, error = %reason, "page not loaded");
         let pause = pause_ms(self.patience, attempt, grant.token.0 ^ grant.id.0.rotate_left(32));
         match error.retry {
-            Retry::Never => Outcome::Failed { reason, tally },
-            Retry::Soon => Outcome::Retry { reason, pause_ms: pause, hold_lane_ms: None, tally },
-            Retry::HostAfter(hold) => {
+            RetryAdvice::Never => Outcome::Failed { reason, tally },
+            RetryAdvice::Soon => {
+                Outcome::Retry { reason, pause_ms: pause, hold_lane_ms: None, tally }
+            }
+            RetryAdvice::HostAfter(hold) => {
                 let hold = hold.as_millis() as u64;
                 Outcome::Retry { reason, pause_ms: hold, hold_lane_ms: Some(hold), tally }
             }
@@ -353,14 +355,14 @@ fn page(
 }
 
 /// The job goes on at another host.
-fn moved(way: Way) -> Outcome {
+fn moved(way: RedirectChain) -> Outcome {
     let (tally, redirects) = (answers(&way), way.redirects as u32);
-    let (url, target) = (way.here.to_string(), Target::Http(way.here));
+    let (url, target) = (way.here.to_string(), PageTarget::Http(way.here));
     Outcome::Moved { url, lane: target.lane(), polite: true, redirects, tally }
 }
 
 /// The answers that a way has met, counted by status.
-fn answers(way: &Way) -> Tally {
+fn answers(way: &RedirectChain) -> Tally {
     let mut tally = Tally::default();
     for status in &way.statuses {
         *tally.statuses.entry(*status).or_default() += 1;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spoonbill_defs::{Defs, LocatorGroup};
-use spoonbill_plugins::follow::{Canon, Listed};
+use spoonbill_plugins::follow::{Canonicalizer, ListedAddress};
 use tokio::task::JoinSet;
 
 use crate::error::RunError;
@@ -22,7 +22,7 @@ const CHUNK: usize = 500;
 pub(crate) struct Seeding {
     /// Groups whose pages go by their address alone.
     followed: BTreeSet<String>,
-    canon: Canon,
+    canon: Canonicalizer,
     files: ListFiles,
 }
 
@@ -41,7 +41,7 @@ impl Seeding {
     }
 
     /// The job of a locator.
-    fn job(&self, group: &str, Listed { name, url }: &Listed) -> NewJob {
+    fn job(&self, group: &str, ListedAddress { name, url }: &ListedAddress) -> NewJob {
         if self.followed.contains(group) {
             let key = page_key(group, &self.canon.address(url));
             return NewJob { key, ..new_job(key, name, group, url, 0) };
@@ -104,9 +104,9 @@ fn seed_group(
 fn locators<'g>(
     group: &'g LocatorGroup,
     seeding: &'g Seeding,
-) -> impl Iterator<Item = Result<Listed, String>> + 'g {
+) -> impl Iterator<Item = Result<ListedAddress, String>> + 'g {
     let written = group.locators.iter().map(|locator| {
-        Ok(Listed { name: locator.name.text.clone(), url: locator.url.text.clone() })
+        Ok(ListedAddress { name: locator.name.text.clone(), url: locator.url.text.clone() })
     });
     let listed = group.sources.iter().flat_map(|source| {
         let (list, failure) = match seeding.files.locators(source) {

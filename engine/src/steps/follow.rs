@@ -1,6 +1,6 @@
 //! Page to links: follow rules look at the tree, a sitemap lists its pages.
 
-use spoonbill_plugins::follow::{Address, Found, Ground, Sitemap};
+use spoonbill_plugins::follow::{LinkContext, PageAddress, PageLinks, Sitemap};
 
 use super::links::{Link, Via};
 use super::parse::Trees;
@@ -22,7 +22,7 @@ impl Workshop {
         let mut made = TaskYield::default();
         if task.follow.reads_pages() {
             let document = self.true_tree(delivery, task.follow_by, trees)?;
-            let found = task.follow.collect(document, &self.ground(delivery)?)?;
+            let found = task.follow.collect(document, &self.context(delivery)?)?;
             made.add(found, false);
         }
         Ok(made)
@@ -39,15 +39,15 @@ impl Workshop {
         let page = &delivery.page;
         let limits = self.plan.sitemap;
         let sitemap = Sitemap::read(&page.body, page.content_type.as_deref(), limits)?;
-        let ground = self.ground(delivery)?;
-        let mut found = Found::default();
-        task.follow.take(sitemap.pages.iter().map(String::as_str), &ground, &mut found);
+        let context = self.context(delivery)?;
+        let mut found = PageLinks::default();
+        task.follow.take(sitemap.pages.iter().map(String::as_str), &context, &mut found);
         for url in &sitemap.sitemaps {
-            match ground.page.join(url) {
+            match context.page.join(url) {
                 Ok(address) => {
                     let url = match &address {
-                        Address::Web(url) => ground.canon.url(url),
-                        Address::File(path) => path.clone(),
+                        PageAddress::Web(url) => context.canon.url(url),
+                        PageAddress::File(path) => path.clone(),
                     };
                     let quota =
                         Quota { rule: SITEMAPS, max: self.plan.config.links.sitemap_files_max };
@@ -65,13 +65,13 @@ impl Workshop {
         Ok(())
     }
 
-    fn ground<'a>(&'a self, delivery: &'a Delivery) -> Result<Ground<'a>, String> {
+    fn context<'a>(&'a self, delivery: &'a Delivery) -> Result<LinkContext<'a>, String> {
         let (job, page) = (&delivery.grant.job, &delivery.page);
         let read = |address: &str| {
-            Address::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
+            PageAddress::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
         };
         let home = delivery.home();
-        Ok(Ground {
+        Ok(LinkContext {
             group: &job.group,
             asked: &job.url,
             page: read(&page.base)?,
@@ -79,7 +79,7 @@ impl Workshop {
             start: read(job.origin.as_deref().unwrap_or(home))?,
             depth: job.depth,
             canon: &self.plan.canon,
-            tells: tracing::enabled!(tracing::Level::TRACE),
+            keeps_refused: tracing::enabled!(tracing::Level::TRACE),
         })
     }
 }
@@ -93,7 +93,7 @@ impl Delivery {
 }
 
 impl TaskYield {
-    fn add(&mut self, found: Found, start: bool) {
+    fn add(&mut self, found: PageLinks, start: bool) {
         for link in found.links {
             let quota = link.max_pages.map(|max| Quota { rule: link.rule, max });
             let via = Some(Via { quota, start });

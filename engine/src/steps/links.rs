@@ -1,7 +1,7 @@
 //! Rows to locators: the value of the first axis is an address, its item says for which group.
 
 use spoonbill_plugins::data::Data;
-use spoonbill_plugins::loader::Target;
+use spoonbill_plugins::loader::PageTarget;
 
 use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::{Harvest, NewJob, Quota};
@@ -56,7 +56,7 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
 }
 
 fn is_local(url: &str) -> bool {
-    !Target::is_web(url) && matches!(Target::of(url), Ok(Target::Path(_)))
+    !PageTarget::is_web(url) && matches!(PageTarget::of(url), Ok(PageTarget::Path(_)))
 }
 
 impl Workshop {

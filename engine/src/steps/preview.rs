@@ -1,7 +1,7 @@
 //! One page looked at without a run: rows, links and where values come from.
 
 use spoonbill_plugins::data::{CellType, Data};
-use spoonbill_plugins::records::Story;
+use spoonbill_plugins::records::PageExplanation;
 
 use super::parse::Trees;
 use super::{Delivery, TaskYield, Worker, Workshop};
@@ -16,7 +16,7 @@ pub(crate) struct Preview {
     /// Its rows as an appender would get them, or why there are none.
     pub data: Result<Data, String>,
     /// Where every value comes from, for records.
-    pub story: Option<Story>,
+    pub story: Option<PageExplanation>,
     /// Types of its columns, for records.
     pub types: Vec<CellType>,
     links: Vec<(String, String)>,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::loader::charset;
 use spoonbill_plugins::records::{
-    Extraction, RecordLimits, RecordPage, RecordPlan, Story, json_text,
+    Extraction, PageExplanation, RecordLimits, RecordPage, RecordPlan, json_text,
 };
 
 use super::parse::{LazyScripts, Trees};
@@ -64,7 +64,11 @@ impl Workshop {
     }
 
     /// Where every value of a page comes from.
-    pub(crate) fn explain(&self, plan: &RecordPlan, delivery: &Delivery) -> Result<Story, String> {
+    pub(crate) fn explain(
+        &self,
+        plan: &RecordPlan,
+        delivery: &Delivery,
+    ) -> Result<PageExplanation, String> {
         self.on_page(plan, delivery, &mut Trees::default(), |page, scripts, limits| {
             plan.explain(page, scripts, limits).map_err(|error| error.to_string())
         })

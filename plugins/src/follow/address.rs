@@ -5,23 +5,23 @@ use url::Url;
 use super::canonical::plain_path;
 use super::reasons;
 use crate::html::{Document, NodeKind};
-use crate::loader::{Target, unescaped};
+use crate::loader::{PageTarget, unescaped};
 
 /// The address of a page that links are resolved against.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum PageAddress {
     /// On the web.
     Web(Url),
     /// A file, as the definition names it.
     File(String),
 }
 
-impl Address {
+impl PageAddress {
     /// Parses the address of a page. `None` if it cannot be loaded.
     pub fn of(address: &str) -> Option<Self> {
-        Some(match Target::of(address).ok()? {
-            Target::Http(url) => Self::Web(url),
-            Target::Path(path) => Self::File(plain_path(&path)),
+        Some(match PageTarget::of(address).ok()? {
+            PageTarget::Http(url) => Self::Web(url),
+            PageTarget::Path(path) => Self::File(plain_path(&path)),
         })
     }
 
@@ -37,10 +37,10 @@ impl Address {
     /// Resolves a link, or returns the reason why it cannot be followed.
     ///
     /// ```
-    /// use spoonbill_plugins::follow::Address;
+    /// use spoonbill_plugins::follow::PageAddress;
     ///
-    /// let page = Address::of("pages/list-1.html").ok_or("no address")?;
-    /// assert_eq!(page.join("item/3.html")?, Address::File("pages/item/3.html".to_owned()));
+    /// let page = PageAddress::of("pages/list-1.html").ok_or("no address")?;
+    /// assert_eq!(page.join("item/3.html")?, PageAddress::File("pages/item/3.html".to_owned()));
     /// # Ok::<(), &'static str>(())
     /// ```
     pub fn join(&self, href: &str) -> Result<Self, &'static str> {
@@ -61,10 +61,10 @@ pub(crate) fn base_href(document: &Document) -> Option<&str> {
         .find_map(|node| document.attribute(node, "href"))
 }
 
-fn web(page: &Url, href: &str) -> Result<Address, &'static str> {
+fn web(page: &Url, href: &str) -> Result<PageAddress, &'static str> {
     let url = page.join(href).map_err(|_| reasons::UNREADABLE)?;
     match url.scheme() {
-        "http" | "https" => Ok(Address::Web(url)),
+        "http" | "https" => Ok(PageAddress::Web(url)),
         // A page on the web must not make us read local files.
         "file" => Err(reasons::FILE_OF_WEB_PAGE),
         _ => Err(reasons::NOT_WEB),
@@ -72,14 +72,14 @@ fn web(page: &Url, href: &str) -> Result<Address, &'static str> {
 }
 
 /// Resolves a link on a local page as text, without query and fragment.
-fn file(page: &str, href: &str) -> Result<Address, &'static str> {
+fn file(page: &str, href: &str) -> Result<PageAddress, &'static str> {
     let href: String =
         href.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')).collect();
     match Url::parse(&href) {
         Ok(url) if url.scheme().len() > 1 => {
             return match url.scheme() {
-                "http" | "https" => Ok(Address::Web(url)),
-                "file" => Address::of(&href).ok_or(reasons::UNREADABLE),
+                "http" | "https" => Ok(PageAddress::Web(url)),
+                "file" => PageAddress::of(&href).ok_or(reasons::UNREADABLE),
                 _ => Err(reasons::NOT_WEB),
             };
         }
@@ -92,13 +92,13 @@ fn file(page: &str, href: &str) -> Result<Address, &'static str> {
     }
     let path = unescaped(href.split(['?', '#']).next().unwrap_or_default());
     if path.is_empty() {
-        return Ok(Address::File(page.to_owned()));
+        return Ok(PageAddress::File(page.to_owned()));
     }
     if path.starts_with('/') {
-        return Ok(Address::File(plain_path(&path)));
+        return Ok(PageAddress::File(plain_path(&path)));
     }
     let folder = page.rfind('/').map_or("", |slash| &page[..=slash]);
-    Ok(Address::File(plain_path(&format!("{folder}{path}"))))
+    Ok(PageAddress::File(plain_path(&format!("{folder}{path}"))))
 }
 
 #[cfg(test)]
@@ -107,9 +107,9 @@ mod tests {
     use crate::html::TreeLimits;
 
     fn check(page: &str, href: &str, expect: &str) {
-        let found = match Address::of(page).unwrap().join(href) {
-            Ok(Address::Web(url)) => url.to_string(),
-            Ok(Address::File(path)) => format!("file {path}"),
+        let found = match PageAddress::of(page).unwrap().join(href) {
+            Ok(PageAddress::Web(url)) => url.to_string(),
+            Ok(PageAddress::File(path)) => format!("file {path}"),
             Err(reason) => reason.to_owned(),
         };
         assert_eq!(found, expect, "`{href}` on `{page}`");
@@ -150,15 +150,15 @@ mod tests {
     fn the_first_base_element_with_an_address_counts() {
         let base = |page: &str, html: &str| {
             let document = Document::parse(html, TreeLimits::default()).unwrap();
-            Address::of(page).unwrap().base(&document)
+            PageAddress::of(page).unwrap().base(&document)
         };
-        let web = |url: &str| Address::Web(Url::parse(url).unwrap());
+        let web = |url: &str| PageAddress::Web(Url::parse(url).unwrap());
         assert_eq!(base("http://h/a/b", "<p>"), web("http://h/a/b"));
         assert_eq!(base("http://h/a/b", "<base target=x><base href=/c/><base href=/d/>"), {
             web("http://h/c/")
         });
         assert_eq!(base("http://h/a/b", "<base href='mailto:x'>"), web("http://h/a/b"));
-        assert_eq!(base("a/b.html", "<base href='c/'>"), Address::File("a/c/".to_owned()));
+        assert_eq!(base("a/b.html", "<base href='c/'>"), PageAddress::File("a/c/".to_owned()));
         assert_eq!(base("a/b.html", "<base href='https://h/x/'>"), web("https://h/x/"));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use url::Url;
 
-use crate::loader::{Target, escape};
+use crate::loader::{PageTarget, escape};
 
 /// Normalizes addresses.
 ///
@@ -15,19 +15,19 @@ use crate::loader::{Target, escape};
 /// - Tracking parameters are removed. Other parameters keep their order.
 ///
 /// ```
-/// use spoonbill_plugins::follow::Canon;
+/// use spoonbill_plugins::follow::Canonicalizer;
 ///
-/// let canon = Canon::new("utm_*, gclid");
+/// let canon = Canonicalizer::new("utm_*, gclid");
 /// let address = "HTTP://Shop.Example:80/a/../b%7e?x=1&utm_source=mail&y=%c3%bc#top";
 /// assert_eq!(canon.address(address), "http://shop.example/b~?x=1&y=%C3%BC");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Canon {
+pub struct Canonicalizer {
     names: Vec<String>,
     beginnings: Vec<String>,
 }
 
-impl Canon {
+impl Canonicalizer {
     /// Removes these parameters: names with commas or white space between them. A `*` at the end of
     /// a name matches any ending.
     pub fn new(drop_params: &str) -> Self {
@@ -44,9 +44,9 @@ impl Canon {
 
     /// Normalizes an address of a definition. One that cannot be loaded is only trimmed.
     pub fn address(&self, address: &str) -> String {
-        match Target::of(address) {
-            Ok(Target::Http(url)) => self.url(&url),
-            Ok(Target::Path(path)) => plain_path(&path),
+        match PageTarget::of(address) {
+            Ok(PageTarget::Http(url)) => self.url(&url),
+            Ok(PageTarget::Path(path)) => plain_path(&path),
             Err(_) => address.trim().to_owned(),
         }
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn check(address: &str, expect: &str) {
-        let canon = Canon::new("utm_*, gclid _ga");
+        let canon = Canonicalizer::new("utm_*, gclid _ga");
         let found = canon.address(address);
         assert_eq!(found, expect, "of `{address}`");
         assert_eq!(canon.address(&found), expect, "of `{address}` twice");
@@ -179,7 +179,7 @@ mod tests {
         check("http://h/?a&&b", "http://h/?a&&b");
         check("http://h/x?", "http://h/x");
         check("http://h/x?#top", "http://h/x");
-        assert_eq!(Canon::new("").address("http://h/?utm_a=1"), "http://h/?utm_a=1");
+        assert_eq!(Canonicalizer::new("").address("http://h/?utm_a=1"), "http://h/?utm_a=1");
     }
 
     #[test]

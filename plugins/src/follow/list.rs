@@ -7,7 +7,7 @@ const LINE_BYTES: u64 = 1024 * 1024;
 
 /// An address of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedAddress {
     /// Name of the locator. The address itself if the list has no name.
     pub name: String,
     /// The address.
@@ -16,18 +16,18 @@ pub struct Listed {
 
 /// Iterates over the addresses of a list. Ends after the first error.
 pub struct UrlList<R> {
-    lines: Lines<R>,
-    table: Option<Table>,
+    lines: ListLines<R>,
+    table: Option<CsvColumns>,
     broken: bool,
 }
 
-struct Table {
+struct CsvColumns {
     delimiter: u8,
     url: usize,
     name: Option<usize>,
 }
 
-struct Lines<R> {
+struct ListLines<R> {
     reader: R,
     number: u64,
 }
@@ -36,7 +36,7 @@ impl<R: BufRead> UrlList<R> {
     /// Opens a list of lines, or a CSV file if `column` is given. Reads the header of a CSV file,
     /// and fails if a column is missing.
     pub fn open(reader: R, column: Option<&str>, name: Option<&str>) -> Result<Self, String> {
-        let mut lines = Lines { reader, number: 0 };
+        let mut lines = ListLines { reader, number: 0 };
         let Some(column) = column else {
             return Ok(Self { lines, table: None, broken: false });
         };
@@ -49,11 +49,12 @@ impl<R: BufRead> UrlList<R> {
                 format!("no column `{wanted}`; the columns are `{}`", there.join("`, `"))
             })
         };
-        let table = Table { delimiter, url: place(column)?, name: name.map(place).transpose()? };
+        let table =
+            CsvColumns { delimiter, url: place(column)?, name: name.map(place).transpose()? };
         Ok(Self { lines, table: Some(table), broken: false })
     }
 
-    fn step(&mut self) -> Result<Option<Listed>, String> {
+    fn step(&mut self) -> Result<Option<ListedAddress>, String> {
         loop {
             let Some(line) = (match &self.table {
                 Some(_) => self.lines.record()?,
@@ -75,14 +76,14 @@ impl<R: BufRead> UrlList<R> {
             };
             if !url.is_empty() {
                 let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| url.clone());
-                return Ok(Some(Listed { name, url }));
+                return Ok(Some(ListedAddress { name, url }));
             }
         }
     }
 }
 
 impl<R: BufRead> Iterator for UrlList<R> {
-    type Item = Result<Listed, String>;
+    type Item = Result<ListedAddress, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.broken {
@@ -94,7 +95,7 @@ impl<R: BufRead> Iterator for UrlList<R> {
     }
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> ListLines<R> {
     /// Reads the next line, without its line end.
     fn line(&mut self) -> Result<Option<String>, String> {
         self.number += 1;
@@ -164,8 +165,8 @@ mod tests {
             Err(error) => return vec![error],
         };
         let shown = list.map(|item| match item {
-            Ok(Listed { name, url }) if name == url => url,
-            Ok(Listed { name, url }) => format!("{name}: {url}"),
+            Ok(ListedAddress { name, url }) if name == url => url,
+            Ok(ListedAddress { name, url }) => format!("{name}: {url}"),
             Err(error) => error,
         });
         shown.collect()

@@ -12,10 +12,10 @@ mod rules;
 mod scope;
 mod sitemap;
 
-pub use address::Address;
+pub use address::PageAddress;
 pub(crate) use address::base_href;
-pub use canonical::{Canon, without_user};
-pub use list::{Listed, UrlList};
+pub use canonical::{Canonicalizer, without_user};
+pub use list::{ListedAddress, UrlList};
 pub use ranges::UrlPattern;
-pub use rules::{FollowPlan, FollowedLink, Found, Ground, Rule};
+pub use rules::{FollowPlan, FollowRule, FollowedLink, LinkContext, PageLinks};
 pub use sitemap::{Sitemap, SitemapLimits};

@@ -14,11 +14,11 @@ use std::fmt::Write as _;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Text(String),
     Range { first: u64, step: u64, count: u64, width: usize },
 }
@@ -38,13 +38,13 @@ impl UrlPattern {
                 continue;
             };
             plain.push_str(&rest[..open]);
-            parts.push(Part::Text(std::mem::take(&mut plain)));
+            parts.push(PatternPart::Text(std::mem::take(&mut plain)));
             let (inner, numbers) = range;
             parts.push(range_of(inner, numbers)?);
             rest = &rest[open + inner.len() + 2..];
         }
         plain.push_str(rest);
-        parts.push(Part::Text(plain));
+        parts.push(PatternPart::Text(plain));
         Ok(Self { parts })
     }
 
@@ -55,8 +55,8 @@ impl UrlPattern {
 
     fn counts(&self) -> impl Iterator<Item = u64> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Range { count, .. } => Some(*count),
+            PatternPart::Text(_) => None,
+            PatternPart::Range { count, .. } => Some(*count),
         })
     }
 
@@ -66,8 +66,8 @@ impl UrlPattern {
         let mut url = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => url.push_str(text),
-                Part::Range { first, step, count, width } => {
+                PatternPart::Text(text) => url.push_str(text),
+                PatternPart::Range { first, step, count, width } => {
                     left = (left / count).max(1);
                     let value = first + number / left % count * step;
                     // Writing to a string cannot fail.
@@ -97,7 +97,7 @@ fn digits(inner: &str) -> Option<(&str, &str, Option<&str>)> {
     all.iter().flatten().all(is_number).then_some((first, last, step))
 }
 
-fn range_of(inner: &str, numbers: (&str, &str, Option<&str>)) -> Result<Part, String> {
+fn range_of(inner: &str, numbers: (&str, &str, Option<&str>)) -> Result<PatternPart, String> {
     let number = |text: &str| -> Result<u64, String> {
         let read = text.parse().ok().filter(|number| *number <= 1_000_000_000_000_000_000_u64);
         read.ok_or_else(|| format!("range `[{inner}]`: `{text}` is too large"))
@@ -112,7 +112,7 @@ fn range_of(inner: &str, numbers: (&str, &str, Option<&str>)) -> Result<Part, St
     if last < first {
         return Err(format!("range `[{inner}]` is empty, because {last} is less than {first}"));
     }
-    Ok(Part::Range { first, step, count: (last - first) / step + 1, width })
+    Ok(PatternPart::Range { first, step, count: (last - first) / step + 1, width })
 }
 
 #[cfg(test)]

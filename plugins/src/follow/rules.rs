@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use fancy_regex::Regex;
 use spoonbill_defs::{Follow, FollowScope, Text};
 
-use super::address::Address;
-use super::canonical::{Canon, without_user};
+use super::address::PageAddress;
+use super::canonical::{Canonicalizer, without_user};
 use super::reasons;
 use super::scope::out_of_scope;
 use crate::css::{Selector, TextCache};
@@ -19,12 +19,12 @@ use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 /// The compiled follow rules of a task.
 #[derive(Debug, Default)]
 pub struct FollowPlan {
-    rules: Vec<Rule>,
+    rules: Vec<FollowRule>,
 }
 
 /// A compiled follow rule.
 #[derive(Debug)]
-pub struct Rule {
+pub struct FollowRule {
     /// Number of the rule in the run.
     pub number: u32,
     /// Group of the pages that the rule finds.
@@ -62,43 +62,43 @@ pub struct FollowedLink {
 
 /// The page whose links are collected.
 #[derive(Debug, Clone)]
-pub struct Ground<'a> {
+pub struct LinkContext<'a> {
     /// Group of the page.
     pub group: &'a str,
     /// Address before redirects.
     pub asked: &'a str,
     /// Address after redirects. Links are resolved against it.
-    pub page: Address,
+    pub page: PageAddress,
     /// The scopes `host` and `domain` compare with this address. For a linked page it is the one
     /// before redirects, so that a redirect does not open another host.
-    pub home: Address,
+    pub home: PageAddress,
     /// Address of the start page whose links led to this page.
-    pub start: Address,
+    pub start: PageAddress,
     /// Number of links followed to reach the page.
     pub depth: u32,
     /// Normalizes addresses.
-    pub canon: &'a Canon,
+    pub canon: &'a Canonicalizer,
     /// Whether refused links are kept with their reasons, and not only counted.
-    pub tells: bool,
+    pub keeps_refused: bool,
 }
 
 /// A page with its own normalized addresses, before and after redirects.
-struct Look<'a> {
-    ground: &'a Ground<'a>,
+struct LinkOrigin<'a> {
+    context: &'a LinkContext<'a>,
     own: [String; 2],
 }
 
-impl<'a> Look<'a> {
-    fn new(ground: &'a Ground<'a>) -> Self {
-        let own = [ground.canon.address(ground.asked), spelt(&ground.page, ground.canon)];
+impl<'a> LinkOrigin<'a> {
+    fn new(context: &'a LinkContext<'a>) -> Self {
+        let own = [context.canon.address(context.asked), spelt(&context.page, context.canon)];
         let own = own.map(|url| without_user(&url).into_owned());
-        Self { ground, own }
+        Self { context, own }
     }
 }
 
 /// The links of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PageLinks {
     /// Links to follow, by rule and then in document order.
     pub links: Vec<FollowedLink>,
     /// Number of links that are not followed, by reason.
@@ -108,21 +108,21 @@ pub struct Found {
     met: HashSet<(String, String)>,
 }
 
-impl Found {
+impl PageLinks {
     /// Counts a link that is not followed.
     pub fn skip(&mut self, reason: &str) {
         *self.skipped.entry(reason.to_owned()).or_default() += 1;
     }
 
-    fn refuse(&mut self, ground: &Ground<'_>, url: String, reason: &'static str) {
+    fn refuse(&mut self, context: &LinkContext<'_>, url: String, reason: &'static str) {
         self.skip(reason);
-        if ground.tells {
+        if context.keeps_refused {
             self.refused.push((url, reason));
         }
     }
 }
 
-impl Rule {
+impl FollowRule {
     /// Compiles a rule, or returns all its problems. A rule without a query takes the addresses of
     /// sitemaps.
     pub fn compile(follow: &Follow, number: u32) -> Result<Self, Vec<OptionProblem>> {
@@ -159,8 +159,13 @@ impl Rule {
     }
 
     /// Returns the reason why an address is not followed. `None` means that it is.
-    fn refuses(&self, ground: &Ground<'_>, link: &Address, url: &str) -> Option<&'static str> {
-        if let Some(reason) = out_of_scope(self.scope, &ground.home, &ground.start, link) {
+    fn refuses(
+        &self,
+        context: &LinkContext<'_>,
+        link: &PageAddress,
+        url: &str,
+    ) -> Option<&'static str> {
+        if let Some(reason) = out_of_scope(self.scope, &context.home, &context.start, link) {
             return Some(reason);
         }
         match holds(&self.deny, url) {
@@ -173,24 +178,29 @@ impl Rule {
             Ok(_) => {}
             Err(()) => return Some(reasons::PATTERN_GAVE_UP),
         }
-        let too_deep = self.max_depth.is_some_and(|max| ground.depth >= max);
+        let too_deep = self.max_depth.is_some_and(|max| context.depth >= max);
         too_deep.then_some(reasons::TOO_DEEP)
     }
 
     /// Adds a link of a page, or counts the reason against it.
-    fn offer(&self, look: &Look<'_>, link: Result<Address, &'static str>, found: &mut Found) {
+    fn offer(
+        &self,
+        origin: &LinkOrigin<'_>,
+        link: Result<PageAddress, &'static str>,
+        found: &mut PageLinks,
+    ) {
         let link = match link {
             Ok(link) => link,
             Err(reason) => return found.skip(reason),
         };
-        let url = spelt(&link, look.ground.canon);
-        if let Some(reason) = self.refuses(look.ground, &link, &url) {
-            return found.refuse(look.ground, url, reason);
+        let url = spelt(&link, origin.context.canon);
+        if let Some(reason) = self.refuses(origin.context, &link, &url) {
+            return found.refuse(origin.context, url, reason);
         }
         let plain = without_user(&url).into_owned();
-        let own = self.group == look.ground.group && look.own.contains(&plain);
+        let own = self.group == origin.context.group && origin.own.contains(&plain);
         if own || !found.met.insert((self.group.clone(), plain)) {
-            return found.refuse(look.ground, url, reasons::KNOWN);
+            return found.refuse(origin.context, url, reasons::KNOWN);
         }
         found.links.push(FollowedLink {
             group: self.group.clone(),
@@ -203,10 +213,10 @@ impl Rule {
     fn collect(
         &self,
         document: &Document,
-        base: &Address,
-        look: &Look<'_>,
+        base: &PageAddress,
+        origin: &LinkOrigin<'_>,
         cache: &mut TextCache,
-        found: &mut Found,
+        found: &mut PageLinks,
     ) -> Result<(), String> {
         let hrefs = match &self.query {
             LinkQuery::None => return Ok(()),
@@ -220,8 +230,8 @@ impl Rule {
         for href in hrefs {
             match href {
                 Some(href) => match base.join(&href) {
-                    Err(reason) => found.refuse(look.ground, href, reason),
-                    link => self.offer(look, link, found),
+                    Err(reason) => found.refuse(origin.context, href, reason),
+                    link => self.offer(origin, link, found),
                 },
                 None => found.skip(reasons::NO_ADDRESS),
             }
@@ -269,7 +279,7 @@ impl Rule {
 
 impl FollowPlan {
     /// Creates a plan of rules.
-    pub fn new(rules: Vec<Rule>) -> Self {
+    pub fn new(rules: Vec<FollowRule>) -> Self {
         Self { rules }
     }
 
@@ -284,12 +294,16 @@ impl FollowPlan {
     }
 
     /// Collects the links of a page.
-    pub fn collect(&self, document: &Document, ground: &Ground<'_>) -> Result<Found, String> {
-        let base = ground.page.clone().base(document);
-        let (mut found, mut cache) = (Found::default(), TextCache::default());
-        let look = Look::new(ground);
+    pub fn collect(
+        &self,
+        document: &Document,
+        context: &LinkContext<'_>,
+    ) -> Result<PageLinks, String> {
+        let base = context.page.clone().base(document);
+        let (mut found, mut cache) = (PageLinks::default(), TextCache::default());
+        let origin = LinkOrigin::new(context);
         for rule in &self.rules {
-            rule.collect(document, &base, &look, &mut cache, &mut found)?;
+            rule.collect(document, &base, &origin, &mut cache, &mut found)?;
         }
         Ok(found)
     }
@@ -298,14 +312,14 @@ impl FollowPlan {
     pub fn take<'u>(
         &self,
         urls: impl IntoIterator<Item = &'u str>,
-        ground: &Ground<'_>,
-        found: &mut Found,
+        context: &LinkContext<'_>,
+        found: &mut PageLinks,
     ) {
         let rule = self.rules.iter().find(|rule| matches!(rule.query, LinkQuery::None));
-        let look = Look::new(ground);
+        let origin = LinkOrigin::new(context);
         for url in urls {
             match rule {
-                Some(rule) => rule.offer(&look, ground.page.join(url), found),
+                Some(rule) => rule.offer(&origin, context.page.join(url), found),
                 None => found.skip(reasons::UNREADABLE),
             }
         }
@@ -313,10 +327,10 @@ impl FollowPlan {
 }
 
 /// The normalized address as text.
-fn spelt(address: &Address, canon: &Canon) -> String {
+fn spelt(address: &PageAddress, canon: &Canonicalizer) -> String {
     match address {
-        Address::Web(url) => canon.url(url),
-        Address::File(path) => path.clone(),
+        PageAddress::Web(url) => canon.url(url),
+        PageAddress::File(path) => path.clone(),
     }
 }
 

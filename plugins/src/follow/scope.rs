@@ -3,16 +3,16 @@
 use spoonbill_defs::FollowScope;
 use url::Url;
 
-use super::address::Address;
+use super::address::PageAddress;
 use super::reasons;
 
 /// Returns the reason if a link is out of scope. Host and domain are compared with the page before
 /// redirects, and the prefix with the start page. All files count as one host.
 pub(super) fn out_of_scope(
     scope: FollowScope,
-    page: &Address,
-    start: &Address,
-    link: &Address,
+    page: &PageAddress,
+    start: &PageAddress,
+    link: &PageAddress,
 ) -> Option<&'static str> {
     let (inside, reason) = match scope {
         FollowScope::Any => return None,
@@ -23,22 +23,24 @@ pub(super) fn out_of_scope(
     (!inside).then_some(reason)
 }
 
-fn same_host(page: &Address, link: &Address) -> bool {
+fn same_host(page: &PageAddress, link: &PageAddress) -> bool {
     match (page, link) {
-        (Address::File(_), Address::File(_)) => true,
+        (PageAddress::File(_), PageAddress::File(_)) => true,
         // `http:` and `https:` of a host are the same if neither address has a port.
-        (Address::Web(page), Address::Web(link)) => {
+        (PageAddress::Web(page), PageAddress::Web(link)) => {
             host(page) == host(link) && page.port() == link.port()
         }
-        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+        (PageAddress::File(_), PageAddress::Web(_))
+        | (PageAddress::Web(_), PageAddress::File(_)) => false,
     }
 }
 
-fn same_domain(page: &Address, link: &Address) -> bool {
+fn same_domain(page: &PageAddress, link: &PageAddress) -> bool {
     match (page, link) {
-        (Address::File(_), Address::File(_)) => true,
-        (Address::Web(page), Address::Web(link)) => domain(page) == domain(link),
-        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+        (PageAddress::File(_), PageAddress::File(_)) => true,
+        (PageAddress::Web(page), PageAddress::Web(link)) => domain(page) == domain(link),
+        (PageAddress::File(_), PageAddress::Web(_))
+        | (PageAddress::Web(_), PageAddress::File(_)) => false,
     }
 }
 
@@ -56,17 +58,18 @@ fn domain(url: &Url) -> &str {
 }
 
 /// Whether a link starts with the address of the start page up to its last slash.
-fn below(start: &Address, link: &Address) -> bool {
+fn below(start: &PageAddress, link: &PageAddress) -> bool {
     match (start, link) {
-        (Address::Web(from), Address::Web(to)) => {
+        (PageAddress::Web(from), PageAddress::Web(to)) => {
             same_host(start, link) && to.path().starts_with(folder(from.path()))
         }
-        (Address::File(from), Address::File(to)) => {
+        (PageAddress::File(from), PageAddress::File(to)) => {
             let folder = folder(from);
             let outside = to.starts_with('/') || to.starts_with("../");
             to.starts_with(folder) && !(folder.is_empty() && outside)
         }
-        (Address::File(_), Address::Web(_)) | (Address::Web(_), Address::File(_)) => false,
+        (PageAddress::File(_), PageAddress::Web(_))
+        | (PageAddress::Web(_), PageAddress::File(_)) => false,
     }
 }
 
@@ -79,7 +82,7 @@ mod tests {
     use super::*;
 
     fn inside(scope: FollowScope, page: &str, link: &str) -> bool {
-        let (page, link) = (Address::of(page).unwrap(), Address::of(link).unwrap());
+        let (page, link) = (PageAddress::of(page).unwrap(), PageAddress::of(link).unwrap());
         out_of_scope(scope, &page, &page, &link).is_none()
     }
 

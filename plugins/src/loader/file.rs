@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::{BODY_MAX, Fetched, LoadError, too_large};
+use super::{BODY_MAX, FetchedPage, LoadError, too_large};
 
 /// Loads a file from its path, or from below the resources directory.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ impl Default for FileLoader {
 
 impl FileLoader {
     /// Loads a file. No error is worth a retry.
-    pub async fn load(&self, path: &str) -> Result<Fetched, LoadError> {
+    pub async fn load(&self, path: &str) -> Result<FetchedPage, LoadError> {
         // Disks block, and blocked threads of the runtime would stall the network.
         let (loader, name) = (self.clone(), path.to_owned());
         tokio::task::spawn_blocking(move || loader.read(&name))
@@ -34,16 +34,16 @@ impl FileLoader {
     }
 
     /// Loads a file on the calling thread.
-    pub fn read(&self, path: &str) -> Result<Fetched, LoadError> {
+    pub fn read(&self, path: &str) -> Result<FetchedPage, LoadError> {
         let mut missed = Vec::new();
         for place in self.places(path)? {
             match open(&place) {
                 Ok(file) => return self.take(path, &place, file),
-                Err(Miss::Absent) => missed.push(format!("no file `{}`", place.display())),
-                Err(Miss::Directory) => {
+                Err(OpenError::Absent) => missed.push(format!("no file `{}`", place.display())),
+                Err(OpenError::Directory) => {
                     missed.push(format!("`{}` is a directory", place.display()));
                 }
-                Err(Miss::Other(cause)) => {
+                Err(OpenError::Other(cause)) => {
                     let cause = format!("`{}` {cause}", place.display());
                     return Err(LoadError::never(path, cause));
                 }
@@ -60,7 +60,7 @@ impl FileLoader {
         let mut places = vec![PathBuf::from(path)];
         if let Some(dir) = &self.resources_dir {
             let below = Path::new(path.trim_start_matches('/'));
-            if climbs(below) {
+            if leaves_its_directory(below) {
                 // The path itself may have `..`, because the user wrote it.
                 if !places[0].is_file() {
                     let cause = format!("the path leaves resources.dir `{}`", dir.display());
@@ -73,7 +73,7 @@ impl FileLoader {
         Ok(places)
     }
 
-    fn take(&self, path: &str, place: &Path, file: File) -> Result<Fetched, LoadError> {
+    fn take(&self, path: &str, place: &Path, file: File) -> Result<FetchedPage, LoadError> {
         let mut body = Vec::new();
         // Reads one byte more than allowed in order to detect files that are too large.
         file.take(self.body_max.saturating_add(1))
@@ -85,7 +85,7 @@ impl FileLoader {
         if body.len() as u64 > self.body_max {
             return Err(LoadError::never(path, too_large(self.body_max)));
         }
-        Ok(Fetched {
+        Ok(FetchedPage {
             wire_bytes: body.len() as u64,
             body: Bytes::from(body),
             status: 0,
@@ -96,28 +96,28 @@ impl FileLoader {
     }
 }
 
-enum Miss {
+enum OpenError {
     Absent,
     Directory,
     Other(String),
 }
 
-fn open(place: &Path) -> Result<File, Miss> {
+fn open(place: &Path) -> Result<File, OpenError> {
     // Checked before opening, because opening a pipe waits for a writer.
     let kind = std::fs::metadata(place).map_err(|e| miss(&e))?;
     if kind.is_dir() {
-        return Err(Miss::Directory);
+        return Err(OpenError::Directory);
     }
     if !kind.is_file() {
-        return Err(Miss::Other("is not a regular file".to_owned()));
+        return Err(OpenError::Other("is not a regular file".to_owned()));
     }
     File::open(place).map_err(|e| miss(&e))
 }
 
-fn miss(error: &std::io::Error) -> Miss {
+fn miss(error: &std::io::Error) -> OpenError {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Miss::Absent,
-        _ => Miss::Other(unreadable(error)),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => OpenError::Absent,
+        _ => OpenError::Other(unreadable(error)),
     }
 }
 
@@ -129,7 +129,7 @@ fn unreadable(error: &std::io::Error) -> String {
 }
 
 /// Whether a path leaves its directory, even if it returns.
-fn climbs(path: &Path) -> bool {
+fn leaves_its_directory(path: &Path) -> bool {
     let mut depth = 0_i64;
     path.components().any(|part| {
         match part {
@@ -145,7 +145,7 @@ fn climbs(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::Retry;
+    use crate::loader::RetryAdvice;
 
     struct Disk {
         dir: tempfile::TempDir,
@@ -175,7 +175,7 @@ mod tests {
             let found = match self.loader.read(&path) {
                 Ok(page) => format!("{} from {}", page.body.len(), page.final_url),
                 Err(error) => {
-                    assert_eq!(error.retry, Retry::Never);
+                    assert_eq!(error.retry, RetryAdvice::Never);
                     error.message
                 }
             };

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::{
-    BODY_MAX, Fetched, LoadError, Retry, in_seconds, retry_after, target, too_large, trouble,
+    BODY_MAX, FetchedPage, LoadError, RetryAdvice, in_seconds, retry_after, target, too_large,
+    trouble,
 };
 
 /// Headers, timeouts and limits of requests.
@@ -61,7 +62,7 @@ impl Default for HttpSettings {
 
 /// The redirects followed for one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct RedirectChain {
     /// The original address.
     pub asked: Url,
     /// The address to load next.
@@ -72,13 +73,13 @@ pub struct Way {
     pub statuses: Vec<u16>,
 }
 
-impl Way {
+impl RedirectChain {
     /// Starts at an address.
     pub fn to(url: &Url) -> Self {
         Self { asked: url.clone(), here: url.clone(), redirects: 0, statuses: Vec::new() }
     }
 
-    fn error(&self, cause: impl Display, retry: Retry) -> LoadError {
+    fn error(&self, cause: impl Display, retry: RetryAdvice) -> LoadError {
         if self.asked == self.here {
             return LoadError::new(&shown(&self.asked), cause, retry);
         }
@@ -89,9 +90,9 @@ impl Way {
 
 /// The result of a load within one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loaded {
+pub enum LaneOutcome {
     /// The page.
-    Page(Fetched),
+    Page(FetchedPage),
     /// A redirect to another lane. The caller must load from there when that lane is free.
     Moved,
 }
@@ -120,10 +121,10 @@ impl HttpLoader {
 
     /// Loads one page and follows its redirects to all hosts without a pause. For commands that
     /// load a single page.
-    pub async fn load(&self, url: &Url) -> Result<Fetched, LoadError> {
-        let mut way = Way::to(url);
+    pub async fn load(&self, url: &Url) -> Result<FetchedPage, LoadError> {
+        let mut way = RedirectChain::to(url);
         loop {
-            if let Loaded::Page(page) = self.load_in_lane(&mut way).await? {
+            if let LaneOutcome::Page(page) = self.load_in_lane(&mut way).await? {
                 return Ok(page);
             }
         }
@@ -131,21 +132,21 @@ impl HttpLoader {
 
     /// Loads one page and follows redirects within one lane, because another host has pauses of its
     /// own. Updates `way`, also if it fails.
-    pub async fn load_in_lane(&self, way: &mut Way) -> Result<Loaded, LoadError> {
+    pub async fn load_in_lane(&self, way: &mut RedirectChain) -> Result<LaneOutcome, LoadError> {
         let total = self.settings.total_timeout;
         way.statuses.clear();
         timeout(total, self.follow(way)).await.unwrap_or_else(|_| {
             let cause = format!("timed out, not complete after {}", in_seconds(total));
-            Err(way.error(cause, Retry::Soon))
+            Err(way.error(cause, RetryAdvice::Soon))
         })
     }
 
-    async fn follow(&self, way: &mut Way) -> Result<Loaded, LoadError> {
+    async fn follow(&self, way: &mut RedirectChain) -> Result<LaneOutcome, LoadError> {
         loop {
-            let hop = Hop { loader: self, way };
-            let response = hop.ask().await?;
-            let Some(next) = hop.redirect(&response)? else {
-                return hop.receive(response).await.map(Loaded::Page);
+            let request = PageRequest { loader: self, way };
+            let response = request.ask().await?;
+            let Some(next) = request.redirect(&response)? else {
+                return request.receive(response).await.map(LaneOutcome::Page);
             };
             way.statuses.push(response.status().as_u16());
             if way.redirects >= self.settings.redirects_max {
@@ -155,7 +156,7 @@ impl HttpLoader {
             let left = std::mem::replace(&mut way.here, next);
             way.redirects += 1;
             if target::lane(&left) != target::lane(&way.here) {
-                return Ok(Loaded::Moved);
+                return Ok(LaneOutcome::Moved);
             }
         }
     }
@@ -179,28 +180,28 @@ impl HttpLoader {
 }
 
 /// One request for a page.
-struct Hop<'a> {
+struct PageRequest<'a> {
     loader: &'a HttpLoader,
-    way: &'a Way,
+    way: &'a RedirectChain,
 }
 
-impl Hop<'_> {
-    fn error(&self, cause: impl Display, retry: Retry) -> LoadError {
+impl PageRequest<'_> {
+    fn error(&self, cause: impl Display, retry: RetryAdvice) -> LoadError {
         self.way.error(cause, retry)
     }
 
     fn never(&self, cause: impl Display) -> LoadError {
-        self.error(cause, Retry::Never)
+        self.error(cause, RetryAdvice::Never)
     }
 
     async fn ask(&self) -> Result<Response, LoadError> {
         let client = self.loader.client(self.way.here.scheme()).await;
         let client = client.map_err(|cause| self.never(cause))?;
-        self.patiently(client.get(self.way.here.clone()).send()).await
+        self.within_idle_timeout(client.get(self.way.here.clone()).send()).await
     }
 
     /// Waits for the network, at most `idle_timeout`.
-    async fn patiently<T>(
+    async fn within_idle_timeout<T>(
         &self,
         step: impl Future<Output = reqwest::Result<T>>,
     ) -> Result<T, LoadError> {
@@ -214,7 +215,10 @@ impl Hop<'_> {
             }
             Err(_) => {
                 let silence = in_seconds(settings.idle_timeout);
-                Err(self.error(format_args!("timed out after {silence} without data"), Retry::Soon))
+                Err(self.error(
+                    format_args!("timed out after {silence} without data"),
+                    RetryAdvice::Soon,
+                ))
             }
         }
     }
@@ -244,9 +248,9 @@ impl Hop<'_> {
         Ok(Some(next))
     }
 
-    async fn receive(&self, response: Response) -> Result<Fetched, LoadError> {
+    async fn receive(&self, response: Response) -> Result<FetchedPage, LoadError> {
         let status = response.status();
-        self.judge(status, response.headers())
+        self.check(status, response.headers())
             .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
         let content_type = text_of(response.headers(), &header::CONTENT_TYPE);
         let headers = lines_of(response.headers());
@@ -254,7 +258,7 @@ impl Hop<'_> {
             .body(response)
             .await
             .map_err(|error| LoadError { status: Some(status.as_u16()), ..error })?;
-        Ok(Fetched {
+        Ok(FetchedPage {
             status: status.as_u16(),
             final_url: self.way.here.to_string(),
             content_type,
@@ -265,17 +269,17 @@ impl Hop<'_> {
     }
 
     /// Refuses a response without a page, by its status and headers.
-    fn judge(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), LoadError> {
+    fn check(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), LoadError> {
         let words = status.canonical_reason().map_or_else(
             || status.as_str().to_owned(),
             |reason| format!("{} {reason}", status.as_str()),
         );
         match status.as_u16() {
             204 | 205 => Err(self.never(format_args!("status {words}, so there is no page"))),
-            200..=299 => self.judge_encoding(headers),
+            200..=299 => self.check_encoding(headers),
             429 | 500..=599 => Err(self.busy(&words, headers)),
             // The server closed this connection; the page may still load.
-            408 | 425 => Err(self.error(format_args!("status {words}"), Retry::Soon)),
+            408 | 425 => Err(self.error(format_args!("status {words}"), RetryAdvice::Soon)),
             _ => Err(self.never(format_args!("status {words}"))),
         }
     }
@@ -287,18 +291,21 @@ impl Hop<'_> {
             .and_then(|text| retry_after::wait(&text, date.as_deref(), SystemTime::now()));
         // A pause of zero must not replace our own backoff.
         let Some(asked) = asked.filter(|asked| !asked.min(&longest).is_zero()) else {
-            return self.error(format_args!("status {words}"), Retry::Soon);
+            return self.error(format_args!("status {words}"), RetryAdvice::Soon);
         };
         let cause = format!("status {words}, the host asks for a pause of {}", in_seconds(asked));
         if asked <= longest {
-            return self.error(cause, Retry::HostAfter(asked));
+            return self.error(cause, RetryAdvice::HostAfter(asked));
         }
         let limit = in_seconds(longest);
-        self.error(format_args!("{cause}, and the limit is {limit}"), Retry::HostAfter(longest))
+        self.error(
+            format_args!("{cause}, and the limit is {limit}"),
+            RetryAdvice::HostAfter(longest),
+        )
     }
 
     /// The client removes the header when it decompresses, so what is left is not supported.
-    fn judge_encoding(&self, headers: &HeaderMap) -> Result<(), LoadError> {
+    fn check_encoding(&self, headers: &HeaderMap) -> Result<(), LoadError> {
         let left: Vec<String> = headers
             .get_all(header::CONTENT_ENCODING)
             .iter()
@@ -321,7 +328,7 @@ impl Hop<'_> {
         }
         // Most bodies arrive as one chunk, which is not copied.
         let (mut first, mut body) = (Bytes::new(), BytesMut::new());
-        while let Some(chunk) = self.patiently(response.chunk()).await? {
+        while let Some(chunk) = self.within_idle_timeout(response.chunk()).await? {
             if (first.len() + body.len() + chunk.len()) as u64 > body_max {
                 return Err(self.never(too_large(body_max)));
             }
@@ -346,7 +353,7 @@ impl Hop<'_> {
 fn request_headers(settings: &HttpSettings) -> Result<HeaderMap, LoadError> {
     let refuse = |name: &str| LoadError {
         message: format!("header `{name}` of the settings is not valid"),
-        retry: Retry::Never,
+        retry: RetryAdvice::Never,
         status: None,
     };
     let mut headers = HeaderMap::new();

@@ -1,7 +1,7 @@
 //! Loads pages from files and by HTTP, and decodes their bytes.
 //!
 //! A loader makes one attempt. It never waits, retries or counts. The engine schedules requests and
-//! retries, and [`Retry`] tells it whether another attempt makes sense.
+//! retries, and [`RetryAdvice`] tells it whether another attempt makes sense.
 
 pub mod charset;
 pub mod file;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use target::Target;
+pub use target::PageTarget;
 pub(crate) use target::{escape, unescaped};
 
 /// Default limit on a decompressed body, in bytes.
@@ -23,7 +23,7 @@ pub const BODY_MAX: u64 = 16 * 1024 * 1024;
 
 /// A complete page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedPage {
     /// The body, decompressed.
     pub body: Bytes,
     /// HTTP status, 0 for a file.
@@ -40,7 +40,7 @@ pub struct Fetched {
 
 /// Whether the engine should retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
+pub enum RetryAdvice {
     /// Another attempt would fail the same way.
     Never,
     /// Retry after a backoff.
@@ -56,18 +56,18 @@ pub struct LoadError {
     /// The message for users, with the address and the cause.
     pub message: String,
     /// Whether the engine should retry.
-    pub retry: Retry,
+    pub retry: RetryAdvice,
     /// HTTP status, if there was a response.
     pub status: Option<u16>,
 }
 
 impl LoadError {
-    fn new(address: &str, cause: impl std::fmt::Display, retry: Retry) -> Self {
+    fn new(address: &str, cause: impl std::fmt::Display, retry: RetryAdvice) -> Self {
         Self { message: format!("cannot load `{address}`: {cause}"), retry, status: None }
     }
 
     fn never(address: &str, cause: impl std::fmt::Display) -> Self {
-        Self::new(address, cause, Retry::Never)
+        Self::new(address, cause, RetryAdvice::Never)
     }
 }
 

@@ -18,11 +18,11 @@ pub(super) fn encoding(body: &[u8]) -> Option<&'static Encoding> {
     if head.starts_with(b"\0<\0?\0x") {
         return Some(UTF_16BE);
     }
-    Scan { bytes: head, at: 0 }.meta().or_else(|| xml_declaration(head))
+    MetaScan { bytes: head, at: 0 }.meta().or_else(|| xml_declaration(head))
 }
 
 /// Corrects impossible declarations: a page with a readable declaration is not UTF-16.
-fn believable(encoding: &'static Encoding) -> &'static Encoding {
+fn corrected(encoding: &'static Encoding) -> &'static Encoding {
     if encoding == UTF_16LE || encoding == UTF_16BE {
         UTF_8
     } else if encoding == X_USER_DEFINED {
@@ -32,17 +32,17 @@ fn believable(encoding: &'static Encoding) -> &'static Encoding {
     }
 }
 
-struct Scan<'a> {
+struct MetaScan<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-struct Attribute {
+struct MetaAttribute {
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Scan<'_> {
+impl MetaScan<'_> {
     fn meta(&mut self) -> Option<&'static Encoding> {
         while self.at < self.bytes.len() {
             let rest = &self.bytes[self.at..];
@@ -83,7 +83,7 @@ impl Scan<'_> {
         let mut is_pragma = false;
         let mut needs_pragma = false;
         let mut charset = None;
-        while let Some(Attribute { name, value }) = self.attribute() {
+        while let Some(MetaAttribute { name, value }) = self.attribute() {
             if seen.contains(&name) {
                 continue;
             }
@@ -101,11 +101,11 @@ impl Scan<'_> {
             }
             seen.push(name);
         }
-        charset.filter(|_| is_pragma || !needs_pragma).map(believable)
+        charset.filter(|_| is_pragma || !needs_pragma).map(corrected)
     }
 
     /// Reads one attribute in lower case. `None` at the end of the tag or of the input.
-    fn attribute(&mut self) -> Option<Attribute> {
+    fn attribute(&mut self) -> Option<MetaAttribute> {
         self.skip_while(|b| is_space(b) || b == b'/');
         if self.peek()? == b'>' {
             return None;
@@ -119,10 +119,10 @@ impl Scan<'_> {
                     if self.peek()? == b'=' {
                         break;
                     }
-                    return Some(Attribute { name, value: Vec::new() });
+                    return Some(MetaAttribute { name, value: Vec::new() });
                 }
                 b'/' | b'>' => {
-                    return Some(Attribute { name, value: Vec::new() });
+                    return Some(MetaAttribute { name, value: Vec::new() });
                 }
                 b => name.push(b.to_ascii_lowercase()),
             }
@@ -139,7 +139,7 @@ impl Scan<'_> {
             }
             _ => self.take_until(|b| is_space(b) || b == b'>')?,
         };
-        Some(Attribute { name, value })
+        Some(MetaAttribute { name, value })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -210,7 +210,7 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
         return None;
     }
     let label = &inside[..inside.iter().position(|b| b == quote)?];
-    for_label(label).map(believable)
+    for_label(label).map(corrected)
 }
 
 #[cfg(test)]

@@ -9,22 +9,22 @@ use super::LoadError;
 
 /// Where a page is loaded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum PageTarget {
     /// An `http:` or `https:` address, escaped for a request.
     Http(Url),
     /// A path, as written in the definition.
     Path(String),
 }
 
-impl Target {
+impl PageTarget {
     /// Parses an address of a definition.
     ///
     /// ```
-    /// use spoonbill_plugins::loader::Target;
+    /// use spoonbill_plugins::loader::PageTarget;
     ///
-    /// assert_eq!(Target::of("/defs/x.html")?, Target::Path("/defs/x.html".to_owned()));
-    /// assert_eq!(Target::of("https://Example.com/a b")?.lane(), "example.com:443");
-    /// assert!(Target::of("ftp://example.com/x").is_err());
+    /// assert_eq!(PageTarget::of("/defs/x.html")?, PageTarget::Path("/defs/x.html".to_owned()));
+    /// assert_eq!(PageTarget::of("https://Example.com/a b")?.lane(), "example.com:443");
+    /// assert!(PageTarget::of("ftp://example.com/x").is_err());
     /// # Ok::<(), spoonbill_plugins::loader::LoadError>(())
     /// ```
     pub fn of(url: &str) -> Result<Self, LoadError> {
@@ -51,7 +51,7 @@ impl Target {
     /// The lane of an address. `None` if it cannot be loaded.
     ///
     /// ```
-    /// use spoonbill_plugins::loader::Target;
+    /// use spoonbill_plugins::loader::PageTarget;
     ///
     /// assert_eq!(Target::lane_of("http://example.com/a").as_deref(), Some("example.com:80"));
     /// assert_eq!(Target::lane_of("pages/a.html").as_deref(), Some("local"));
@@ -219,9 +219,9 @@ mod tests {
     use super::*;
 
     fn check(address: &str, expect: &str) {
-        let found = match Target::of(address) {
-            Ok(Target::Http(url)) => format!("http {url}"),
-            Ok(Target::Path(path)) => format!("path {path}"),
+        let found = match PageTarget::of(address) {
+            Ok(PageTarget::Http(url)) => format!("http {url}"),
+            Ok(PageTarget::Path(path)) => format!("path {path}"),
             Err(error) => format!("error {error}"),
         };
         assert_eq!(found, expect, "of `{address}`");
@@ -252,9 +252,9 @@ mod tests {
             "pages/a.html",
             "ftp://example.com/",
         ] {
-            let parsed = Target::of(url).ok().map(|target| target.lane());
-            assert_eq!(Target::lane_of(url), parsed, "{url}");
-            assert_eq!(Target::is_web(url), url.to_lowercase().starts_with("http"), "{url}");
+            let parsed = PageTarget::of(url).ok().map(|target| target.lane());
+            assert_eq!(PageTarget::lane_of(url), parsed, "{url}");
+            assert_eq!(PageTarget::is_web(url), url.to_lowercase().starts_with("http"), "{url}");
         }
     }
 
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_lane_is_a_host_with_its_port() {
-        let lane = |address: &str| Target::of(address).unwrap().lane();
+        let lane = |address: &str| PageTarget::of(address).unwrap().lane();
         assert_eq!(lane("http://Example.COM/x"), "example.com:80");
         assert_eq!(lane("https://example.com./x"), "example.com:443");
         assert_eq!(lane("http://user:pw@127.0.0.1:8080/x"), "127.0.0.1:8080");

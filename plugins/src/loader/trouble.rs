@@ -4,24 +4,24 @@ use std::error::Error;
 use std::io;
 
 use super::http::HttpSettings;
-use super::{Retry, in_seconds};
+use super::{RetryAdvice, in_seconds};
 
 /// The cause of a failed request, and whether to retry.
 pub(super) fn explain(
     error: &reqwest::Error,
     host: &str,
     settings: &HttpSettings,
-) -> (String, Retry) {
+) -> (String, RetryAdvice) {
     let chain = chain(error);
     if error.is_dns() {
-        return (format!("dns failed for host `{host}`{}", because(&chain)), Retry::Soon);
+        return (format!("dns failed for host `{host}`{}", because(&chain)), RetryAdvice::Soon);
     }
     if let Some(tls) = find::<rustls::Error>(&chain) {
         return tls_trouble(tls);
     }
     if error.is_connect() && error.is_timeout() {
         let waited = in_seconds(settings.connect_timeout);
-        return (format!("no connection after {waited}"), Retry::Soon);
+        return (format!("no connection after {waited}"), RetryAdvice::Soon);
     }
     if let Some(kind) = error.source().and_then(io_kind)
         && error.is_decode()
@@ -31,38 +31,38 @@ pub(super) fn explain(
     if let Some(kind) = chain.iter().find_map(|e| io_kind(*e)) {
         let asked = error.is_request();
         if let Some(words) = broken(kind, asked) {
-            return (words.to_owned(), Retry::Soon);
+            return (words.to_owned(), RetryAdvice::Soon);
         }
     }
     if error.is_connect() {
-        return (format!("no connection{}", because(&chain)), Retry::Soon);
+        return (format!("no connection{}", because(&chain)), RetryAdvice::Soon);
     }
     if error.is_builder() {
-        return (format!("cannot create the request{}", because(&chain)), Retry::Never);
+        return (format!("cannot create the request{}", because(&chain)), RetryAdvice::Never);
     }
     // hyper has no public type for this case.
-    if says(&chain, "connection closed before message completed") {
-        return ("connection closed before the response".to_owned(), Retry::Soon);
+    if has_message(&chain, "connection closed before message completed") {
+        return ("connection closed before the response".to_owned(), RetryAdvice::Soon);
     }
-    (format!("the request failed{}", because(&chain)), Retry::Soon)
+    (format!("the request failed{}", because(&chain)), RetryAdvice::Soon)
 }
 
-fn tls_trouble(error: &rustls::Error) -> (String, Retry) {
+fn tls_trouble(error: &rustls::Error) -> (String, RetryAdvice) {
     match error {
         rustls::Error::InvalidCertificate(why) => {
-            (format!("certificate not accepted: {why}"), Retry::Never)
+            (format!("certificate not accepted: {why}"), RetryAdvice::Never)
         }
-        other => (format!("TLS failed: {other}"), Retry::Soon),
+        other => (format!("TLS failed: {other}"), RetryAdvice::Soon),
     }
 }
 
 /// An error of the decompressor itself. Network errors have one more level.
-fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (String, Retry) {
+fn decoder_trouble(kind: io::ErrorKind, chain: &[&(dyn Error + 'static)]) -> (String, RetryAdvice) {
     if kind == io::ErrorKind::UnexpectedEof {
-        return ("the compressed body is cut off".to_owned(), Retry::Soon);
+        return ("the compressed body is cut off".to_owned(), RetryAdvice::Soon);
     }
     let cause = because(chain);
-    (format!("the body cannot be decompressed{cause}"), Retry::Never)
+    (format!("the body cannot be decompressed{cause}"), RetryAdvice::Never)
 }
 
 fn broken(kind: io::ErrorKind, asked: bool) -> Option<&'static str> {
@@ -109,7 +109,7 @@ fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     error.downcast_ref::<io::Error>().map(io::Error::kind)
 }
 
-fn says(chain: &[&(dyn Error + 'static)], words: &str) -> bool {
+fn has_message(chain: &[&(dyn Error + 'static)], words: &str) -> bool {
     chain.iter().any(|e| e.to_string() == words)
 }
 

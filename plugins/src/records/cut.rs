@@ -6,14 +6,14 @@ use crate::java_regex::{JavaRegexError, compile_find};
 
 /// The compiled regex of a field.
 #[derive(Debug, Clone)]
-pub(super) enum Cut {
+pub(super) enum FieldRegex {
     /// At most this many characters of the first line: `^.{0,200}`. The regex engine would compile
     /// a state for each of them, which takes milliseconds.
     Start(usize),
     Regex(Regex),
 }
 
-impl Cut {
+impl FieldRegex {
     /// Compiles a Java pattern.
     pub(super) fn compile(java: &str) -> Result<Self, JavaRegexError> {
         match length_of_start(java) {
@@ -60,9 +60,9 @@ mod tests {
     fn the_shortcut_for_a_prefix_finds_what_the_regex_finds() {
         let texts = ["", "a", "ab", "äöü€", "a\nb", "\nab", "ab\r\n", "a\u{85}b", "€\u{2028}x"];
         for java in ["^.{0,0}", "^.{0,1}", "^.{0,2}", "^.{0,3}", "^.{0,02}", "^.{0,200}"] {
-            let regex = Cut::Regex(compile_find(java).unwrap());
-            let quick = Cut::compile(java).unwrap();
-            assert!(matches!(quick, Cut::Start(_)), "{java}");
+            let regex = FieldRegex::Regex(compile_find(java).unwrap());
+            let quick = FieldRegex::compile(java).unwrap();
+            assert!(matches!(quick, FieldRegex::Start(_)), "{java}");
             for text in texts.into_iter().chain([&*"long €\u{a0} ".repeat(90)]) {
                 assert_eq!(quick.find(text).unwrap(), regex.find(text).unwrap(), "{java} {text:?}");
             }
@@ -70,7 +70,7 @@ mod tests {
         for java in
             ["^.{1,20}", ".{0,20}", "^.{0,20}?", "^.{0,2000}", "^.{0,}", "^a{0,2}", "^.{0,2}b{0,3}"]
         {
-            assert!(matches!(Cut::compile(java).unwrap(), Cut::Regex(_)), "{java}");
+            assert!(matches!(FieldRegex::compile(java).unwrap(), FieldRegex::Regex(_)), "{java}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl DateForm {
 }
 
 /// Finds a valid pattern that hardly means what it says: its offset, the mistake and the remedy.
-pub(super) fn slip(pattern: &str, reads: bool) -> Option<(usize, String, &'static str)> {
+pub(super) fn mistake(pattern: &str, reads: bool) -> Option<(usize, String, &'static str)> {
     const MONTHS: &str = "months are `MM`, minutes `mm`";
     let mut quoted = false;
     let mut letters: Vec<(usize, char)> = Vec::new();

@@ -1,37 +1,37 @@
 //! Explains each cell of a page: where its value came from, or why it is empty.
 
-use super::extract::{Meter, Session};
-use super::find::Spot;
+use super::extract::{LimitMeter, PageExtractor};
+use super::find::RecordBlock;
 use super::html::node_path;
 use super::plan::RecordPlan;
-use super::rows::Why;
+use super::rows::EmptyReason;
 use super::{FieldScripts, RecordError, RecordLimits, RecordPage};
 
 /// Explains all rows of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Story {
+pub struct PageExplanation {
     /// The query of the blocks, as written. `None` if the whole page is the block.
     pub block: Option<String>,
     /// One row for each block, including the dropped ones.
-    pub rows: Vec<RowStory>,
+    pub rows: Vec<RowExplanation>,
 }
 
 /// Explains one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RowStory {
+pub struct RowExplanation {
     /// Path of the block's element. `None` for JSON and for the whole page.
     pub node: Option<String>,
     /// Names and values of the standard columns.
     pub columns: Vec<(String, String)>,
     /// The fields, in order.
-    pub cells: Vec<CellStory>,
+    pub cells: Vec<CellExplanation>,
     /// Index of the first required field without a value. The row is dropped if there is one.
     pub dropped_for: Option<usize>,
 }
 
 /// Explains one cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CellStory {
+pub struct CellExplanation {
     /// Name of the field.
     pub field: String,
     /// The value in the output.
@@ -47,7 +47,7 @@ pub struct CellStory {
     /// Path of the node that has the value.
     pub node: Option<String>,
     /// Why no value was found; also set if the value is the default.
-    pub why: Option<Why>,
+    pub why: Option<EmptyReason>,
 }
 
 impl RecordPlan {
@@ -57,46 +57,49 @@ impl RecordPlan {
         page: &RecordPage<'_>,
         scripts: &mut dyn FieldScripts,
         limits: &RecordLimits,
-    ) -> Result<Story, RecordError> {
-        let mut session = Session::new(page, true);
-        let spots = session.spots(self.block.as_ref())?;
+    ) -> Result<PageExplanation, RecordError> {
+        let mut extractor = PageExtractor::new(page, true);
+        let blocks = extractor.blocks(self.block.as_ref())?;
         let block = self.block.as_ref().map(|query| query.shown.to_string());
-        let mut story = Story { block, rows: Vec::new() };
-        let mut meter = Meter::new(limits);
-        for spot in &spots {
-            meter.row(spots.len())?;
-            let row = self.row_story(&mut session, spot, scripts)?;
+        let mut explanation = PageExplanation { block, rows: Vec::new() };
+        let mut meter = LimitMeter::new(limits);
+        for block in &blocks {
+            meter.row(blocks.len())?;
+            let row = self.row_explanation(&mut extractor, block, scripts)?;
             let lengths = row.cells.iter().filter_map(|cell| cell.value.as_ref().map(String::len));
             meter.bytes(lengths.sum())?;
-            story.rows.push(row);
+            explanation.rows.push(row);
         }
-        Ok(story)
+        Ok(explanation)
     }
 
-    fn row_story(
+    fn row_explanation(
         &self,
-        session: &mut Session<'_>,
-        spot: &Spot,
+        extractor: &mut PageExtractor<'_>,
+        block: &RecordBlock,
         scripts: &mut dyn FieldScripts,
-    ) -> Result<RowStory, RecordError> {
-        let page = session.page;
+    ) -> Result<RowExplanation, RecordError> {
+        let page = extractor.page;
         let path = |node| page.tree.map(|tree| node_path(tree, node));
         let columns = self.standard(page).into_iter();
-        let mut row = RowStory {
-            node: spot.root.filter(|_| self.block.is_some() && spot.json.is_none()).and_then(path),
+        let mut row = RowExplanation {
+            node: block
+                .root
+                .filter(|_| self.block.is_some() && block.json.is_none())
+                .and_then(path),
             columns: columns
                 .map(|axis| (axis.item_name.to_string(), axis.value.unwrap_or_default()))
                 .collect(),
-            ..RowStory::default()
+            ..RowExplanation::default()
         };
         for (place, field) in self.fields.iter().enumerate() {
-            let cell = session.cell(field, spot, scripts)?;
+            let cell = extractor.cell(field, block, scripts)?;
             if cell.value.is_none() && field.required {
                 row.dropped_for.get_or_insert(place);
             }
             let query = cell.query.and_then(|place| field.queries.get(place));
             let tried = if query.is_none() { field.queries.as_slice() } else { &[] };
-            row.cells.push(CellStory {
+            row.cells.push(CellExplanation {
                 field: field.name.to_string(),
                 is_default: cell.is_default,
                 value: cell.value,

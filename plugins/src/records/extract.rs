@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use spoonbill_defs::PageColumn;
 
-use super::find::{Hit, JsonCache, Spot};
+use super::find::{JsonCache, QueryMatch, RecordBlock};
 use super::json::Json;
 use super::plan::{QueryPlan, RecordPlan};
-use super::value::Base;
+use super::value::AddressBase;
 use super::{Extraction, FieldCounts, FieldScripts, Misfit, RecordError, RecordLimits, RecordPage};
 use crate::css::TextCache;
 use crate::data::{Axis, AxisKind, Row};
@@ -19,9 +19,9 @@ use crate::follow::without_user;
 const MISFITS_MAX: usize = 100;
 
 /// The page and what was already read of it.
-pub(super) struct Session<'p> {
+pub(super) struct PageExtractor<'p> {
     pub(super) page: &'p RecordPage<'p>,
-    pub(super) base: Base<'p>,
+    pub(super) base: AddressBase<'p>,
     /// Whether queries find all matches in order to count them, and not only the first.
     pub(super) counts: bool,
     pub(super) texts: TextCache,
@@ -30,11 +30,11 @@ pub(super) struct Session<'p> {
     pub(super) embedded: JsonCache,
 }
 
-impl<'p> Session<'p> {
+impl<'p> PageExtractor<'p> {
     pub(super) fn new(page: &'p RecordPage<'p>, counts: bool) -> Self {
         Self {
             page,
-            base: Base::new(page.base, page.tree),
+            base: AddressBase::new(page.base, page.tree),
             counts,
             texts: TextCache::default(),
             page_json: OnceCell::new(),
@@ -44,43 +44,52 @@ impl<'p> Session<'p> {
     }
 
     /// Finds the blocks of the page, in document order.
-    pub(super) fn spots(&mut self, block: Option<&QueryPlan>) -> Result<Vec<Spot>, RecordError> {
-        let page = Spot { root: self.page.tree.map(crate::html::Document::root), json: None };
+    pub(super) fn blocks(
+        &mut self,
+        block: Option<&QueryPlan>,
+    ) -> Result<Vec<RecordBlock>, RecordError> {
+        let page =
+            RecordBlock { root: self.page.tree.map(crate::html::Document::root), json: None };
         let Some(query) = block else {
             return Ok(vec![page]);
         };
-        self.blocks(query, &page).map_err(|message| RecordError::Query {
+        self.blocks_of(query, &page).map_err(|message| RecordError::Query {
             place: "block".to_owned(),
             query: query.shown.to_string(),
             message,
         })
     }
 
-    fn blocks(&mut self, query: &QueryPlan, page: &Spot) -> Result<Vec<Spot>, String> {
-        let mut spots = Vec::new();
+    fn blocks_of(
+        &mut self,
+        query: &QueryPlan,
+        page: &RecordBlock,
+    ) -> Result<Vec<RecordBlock>, String> {
+        let mut blocks = Vec::new();
         for hit in self.hits(query, page, true)? {
             if let Some(path) = &query.json {
                 let Some((json, nodes)) = self.inside_json(query, &hit, path)? else { continue };
-                spots.extend(
-                    nodes
-                        .into_iter()
-                        .map(|node| Spot { root: page.root, json: Some((Rc::clone(&json), node)) }),
-                );
+                blocks.extend(nodes.into_iter().map(|node| RecordBlock {
+                    root: page.root,
+                    json: Some((Rc::clone(&json), node)),
+                }));
                 continue;
             }
             match hit {
-                Hit::Node(node) => spots.push(Spot { root: Some(node.id()), json: None }),
-                Hit::Json(json, node) => {
-                    spots.push(Spot { root: page.root, json: Some((json, node)) });
+                QueryMatch::Node(node) => {
+                    blocks.push(RecordBlock { root: Some(node.id()), json: None });
                 }
-                Hit::Text(_) => {
+                QueryMatch::Json(json, node) => {
+                    blocks.push(RecordBlock { root: page.root, json: Some((json, node)) });
+                }
+                QueryMatch::Text(_) => {
                     return Err(
                         "a block must be a node, not a string, number or boolean".to_owned()
                     );
                 }
             }
         }
-        Ok(spots)
+        Ok(blocks)
     }
 }
 
@@ -92,21 +101,21 @@ impl RecordPlan {
         scripts: &mut dyn FieldScripts,
         limits: &RecordLimits,
     ) -> Result<Extraction, RecordError> {
-        let mut session = Session::new(page, false);
-        let spots = session.spots(self.block.as_ref())?;
+        let mut extractor = PageExtractor::new(page, false);
+        let blocks = extractor.blocks(self.block.as_ref())?;
         let mut made = Extraction {
             fields: vec![FieldCounts::default(); self.fields.len()],
             ..Extraction::default()
         };
         let standard = self.standard(page);
-        let mut meter = Meter::new(limits);
-        for spot in &spots {
-            meter.row(spots.len())?;
+        let mut meter = LimitMeter::new(limits);
+        for block in &blocks {
+            meter.row(blocks.len())?;
             let mut axes = Vec::with_capacity(self.names.len());
             axes.extend(standard.iter().cloned());
             let mut missing = None;
             for (place, field) in self.fields.iter().enumerate() {
-                let cell = session.cell(field, spot, scripts)?;
+                let cell = extractor.cell(field, block, scripts)?;
                 meter.bytes(cell.value.as_ref().map_or(0, String::len))?;
                 for (value, why) in cell.misfits {
                     made.fields[place].misfits += 1;
@@ -157,13 +166,13 @@ impl RecordPlan {
 }
 
 /// Counts the rows and bytes of a page against its limits.
-pub(super) struct Meter<'l> {
+pub(super) struct LimitMeter<'l> {
     limits: &'l RecordLimits,
     rows: usize,
     bytes: usize,
 }
 
-impl<'l> Meter<'l> {
+impl<'l> LimitMeter<'l> {
     pub(super) fn new(limits: &'l RecordLimits) -> Self {
         Self { limits, rows: 0, bytes: 0 }
     }

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use spoonbill_defs::TextKind;
 
-use super::extract::Session;
+use super::extract::PageExtractor;
 use super::html::{inner_html, is_raw};
 use super::json::{Json, JsonKind, JsonNode, JsonPath};
 use super::jsonld;
-use super::plan::{Place, QueryPlan};
-use super::rows::Why;
+use super::plan::{QueryPlan, QueryTarget};
+use super::rows::EmptyReason;
 use super::value::fold;
 use crate::css;
 use crate::html::{Document, NodeId, NodeKind};
@@ -19,63 +19,63 @@ use crate::xpath::{XNode, XPathLimits, XPathValue, number_to_string};
 
 /// A block: an element, or a value in JSON.
 #[derive(Debug, Clone)]
-pub(super) struct Spot {
+pub(super) struct RecordBlock {
     pub(super) root: Option<NodeId>,
     pub(super) json: Option<(Rc<Json>, JsonNode)>,
 }
 
 /// The result of a query. If `why` is `None` there is at least one text, and none is blank.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct QueryResult {
     pub(super) texts: Vec<String>,
     /// The first node that matched.
     pub(super) node: Option<NodeId>,
     pub(super) matches: usize,
-    pub(super) why: Option<Why>,
+    pub(super) why: Option<EmptyReason>,
 }
 
 /// One match of a query, before its text is taken.
 #[derive(Debug, Clone)]
-pub(super) enum Hit {
+pub(super) enum QueryMatch {
     Node(XNode),
     Text(String),
     Json(Rc<Json>, JsonNode),
 }
 
 /// The nodes that a path selects, with their JSON.
-type Inside = (Rc<Json>, Vec<JsonNode>);
+type SelectedNodes = (Rc<Json>, Vec<JsonNode>);
 
 /// Parsed JSON by its element and attribute, so that each is parsed once.
 pub(super) type JsonCache = HashMap<(NodeId, Option<Box<str>>), Option<Rc<Json>>>;
 
-impl Session<'_> {
+impl PageExtractor<'_> {
     /// Returns the texts that a query finds in a block. An error fails the page.
     pub(super) fn find(
         &mut self,
         query: &QueryPlan,
-        spot: &Spot,
+        block: &RecordBlock,
         kind: TextKind,
         all: bool,
-    ) -> Result<Found, String> {
-        let hits = self.hits(query, spot, all || self.counts)?;
+    ) -> Result<QueryResult, String> {
+        let hits = self.hits(query, block, all || self.counts)?;
         let node = hits.first().and_then(|hit| match hit {
-            Hit::Node(node) => Some(node.id()),
-            Hit::Text(_) | Hit::Json(..) => None,
+            QueryMatch::Node(node) => Some(node.id()),
+            QueryMatch::Text(_) | QueryMatch::Json(..) => None,
         });
-        let mut found = Found { texts: Vec::new(), node, matches: hits.len(), why: None };
+        let mut found = QueryResult { texts: Vec::new(), node, matches: hits.len(), why: None };
         let mut why = match &query.place {
-            _ if !hits.is_empty() => Why::Blank,
-            Place::Here if query.json.is_some() => Why::NotJson,
-            _ => Why::NoMatch,
+            _ if !hits.is_empty() => EmptyReason::Blank,
+            QueryTarget::Here if query.json.is_some() => EmptyReason::NotJson,
+            _ => EmptyReason::NoMatch,
         };
         let mut in_json = 0;
         for hit in hits {
             if let Some(path) = &query.json {
                 match self.inside_json(query, &hit, path)? {
-                    None => why = Why::NotJson,
+                    None => why = EmptyReason::NotJson,
                     Some((json, nodes)) => {
                         if nodes.is_empty() {
-                            why = Why::NotInJson;
+                            why = EmptyReason::NotInJson;
                         }
                         in_json += nodes.len();
                         push_json(&json, &nodes, all, &mut found.texts);
@@ -103,20 +103,20 @@ impl Session<'_> {
     pub(super) fn hits(
         &mut self,
         query: &QueryPlan,
-        spot: &Spot,
+        block: &RecordBlock,
         all: bool,
-    ) -> Result<Vec<Hit>, String> {
+    ) -> Result<Vec<QueryMatch>, String> {
         let tree = self.page.tree;
         match &query.place {
-            Place::Here => Ok(self.here(query, spot)),
-            Place::JsonLd(path) => {
+            QueryTarget::Here => Ok(self.here(query, block)),
+            QueryTarget::JsonLd(path) => {
                 let Some(tree) = tree else { return Ok(Vec::new()) };
                 let page = self.json_ld.get_or_insert_with(|| jsonld::read(tree).into());
                 let found = path.find(page);
-                Ok(found.into_iter().map(|(json, node)| Hit::Json(json, node)).collect())
+                Ok(found.into_iter().map(|(json, node)| QueryMatch::Json(json, node)).collect())
             }
-            Place::Css(selector) => {
-                let (Some(tree), Some(root)) = (tree, spot.root) else { return Ok(Vec::new()) };
+            QueryTarget::Css(selector) => {
+                let (Some(tree), Some(root)) = (tree, block.root) else { return Ok(Vec::new()) };
                 let nodes = if all {
                     selector.select(tree, root, &mut self.texts)
                 } else {
@@ -124,54 +124,54 @@ impl Session<'_> {
                     first.map(|node| node.into_iter().collect())
                 };
                 let nodes = nodes.map_err(|error| error.to_string())?;
-                Ok(nodes.into_iter().map(|node| Hit::Node(node.into())).collect())
+                Ok(nodes.into_iter().map(|node| QueryMatch::Node(node.into())).collect())
             }
-            Place::Xpath(path) => {
-                let (Some(tree), Some(root)) = (tree, spot.root) else { return Ok(Vec::new()) };
+            QueryTarget::Xpath(path) => {
+                let (Some(tree), Some(root)) = (tree, block.root) else { return Ok(Vec::new()) };
                 let value = path.evaluate(tree, root, XPathLimits::default());
                 Ok(match value.map_err(|error| error.to_string())? {
-                    XPathValue::Nodes(nodes) => nodes.into_iter().map(Hit::Node).collect(),
-                    XPathValue::Text(text) => vec![Hit::Text(text)],
-                    XPathValue::Number(number) => vec![Hit::Text(number_to_string(number))],
-                    XPathValue::Boolean(it) => vec![Hit::Text(it.to_string())],
+                    XPathValue::Nodes(nodes) => nodes.into_iter().map(QueryMatch::Node).collect(),
+                    XPathValue::Text(text) => vec![QueryMatch::Text(text)],
+                    XPathValue::Number(number) => vec![QueryMatch::Text(number_to_string(number))],
+                    XPathValue::Boolean(it) => vec![QueryMatch::Text(it.to_string())],
                 })
             }
         }
     }
 
     /// Returns the block itself, or the page of JSON if the query is a JSON path.
-    fn here(&mut self, query: &QueryPlan, spot: &Spot) -> Vec<Hit> {
-        if let Some((json, node)) = &spot.json
+    fn here(&mut self, query: &QueryPlan, block: &RecordBlock) -> Vec<QueryMatch> {
+        if let Some((json, node)) = &block.json
             && query.attribute.is_none()
         {
-            return vec![Hit::Json(Rc::clone(json), *node)];
+            return vec![QueryMatch::Json(Rc::clone(json), *node)];
         }
         if query.json.is_some() && query.attribute.is_none() {
             let page = self.page.json;
             let json =
                 self.page_json.get_or_init(|| page.and_then(Json::parse_script).map(Rc::new));
             if let Some(json) = json {
-                return vec![Hit::Json(Rc::clone(json), 0)];
+                return vec![QueryMatch::Json(Rc::clone(json), 0)];
             }
             // The text of an element may be JSON, but not that of a whole HTML page.
-            if spot.root.is_none_or(|root| root.index() == 0) {
+            if block.root.is_none_or(|root| root.index() == 0) {
                 return Vec::new();
             }
         }
-        spot.root.map(|root| Hit::Node(root.into())).into_iter().collect()
+        block.root.map(|root| QueryMatch::Node(root.into())).into_iter().collect()
     }
 
     /// Follows a path in the JSON of a match. `None` if the match is not JSON.
     pub(super) fn inside_json(
         &mut self,
         query: &QueryPlan,
-        hit: &Hit,
+        hit: &QueryMatch,
         path: &JsonPath,
-    ) -> Result<Option<Inside>, String> {
+    ) -> Result<Option<SelectedNodes>, String> {
         let (json, root) = match hit {
-            Hit::Json(json, node) => (Some(Rc::clone(json)), *node),
-            Hit::Text(text) => (Json::parse_script(text).map(Rc::new), 0),
-            Hit::Node(node) => (self.json_of(query, *node), 0),
+            QueryMatch::Json(json, node) => (Some(Rc::clone(json)), *node),
+            QueryMatch::Text(text) => (Json::parse_script(text).map(Rc::new), 0),
+            QueryMatch::Node(node) => (self.json_of(query, *node), 0),
         };
         let Some(json) = json else {
             return Ok(None);
@@ -201,15 +201,15 @@ impl Session<'_> {
     fn push_text(
         &self,
         query: &QueryPlan,
-        hit: Hit,
+        hit: QueryMatch,
         kind: TextKind,
         all: bool,
         texts: &mut Vec<String>,
     ) {
         match hit {
-            Hit::Text(text) => texts.push(text),
-            Hit::Json(json, node) => push_json(&json, &[node], all, texts),
-            Hit::Node(node) => {
+            QueryMatch::Text(text) => texts.push(text),
+            QueryMatch::Json(json, node) => push_json(&json, &[node], all, texts),
+            QueryMatch::Node(node) => {
                 let Some(tree) = self.page.tree else { return };
                 match (&query.attribute, node) {
                     (Some(name), XNode::Node(id)) => {

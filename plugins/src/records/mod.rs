@@ -32,9 +32,9 @@ use crate::script::{ItemScripts, ScriptError};
 
 pub(crate) use problems::{selector, xpath};
 
-pub use explain::{CellStory, RowStory, Story};
+pub use explain::{CellExplanation, PageExplanation, RowExplanation};
 pub use plan::RecordPlan;
-pub use rows::Why;
+pub use rows::EmptyReason;
 
 /// The page that a record reads.
 #[derive(Debug, Clone, Copy)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use spoonbill_defs::{Field, FieldType, PageColumn, Query, Record, Text, TextKind};
 
-use super::cut::Cut;
+use super::cut::FieldRegex;
 use super::dates::DateForm;
 use super::json::JsonPath;
 use super::jsonld::LdPath;
 use super::number::NumberForm;
-use super::problems::Problems;
+use super::problems::RecordProblems;
 use crate::css::Selector;
 use crate::data::CellType;
 use crate::dates::DateSetup;
@@ -29,7 +29,7 @@ pub struct RecordPlan {
 /// A compiled query.
 #[derive(Debug, Clone)]
 pub(super) struct QueryPlan {
-    pub(super) place: Place,
+    pub(super) place: QueryTarget,
     /// Attribute to read instead of the text, in lower case.
     pub(super) attribute: Option<Box<str>>,
     pub(super) json: Option<JsonPath>,
@@ -38,7 +38,7 @@ pub(super) struct QueryPlan {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum QueryTarget {
     /// The block itself.
     Here,
     Css(Selector),
@@ -53,16 +53,16 @@ pub(super) struct FieldPlan {
     pub(super) value: Option<Box<str>>,
     pub(super) text: TextKind,
     pub(super) all: Option<Box<str>>,
-    pub(super) regex: Option<Cut>,
+    pub(super) regex: Option<FieldRegex>,
     pub(super) script: Option<Box<str>>,
-    pub(super) form: Form,
+    pub(super) form: FieldFormat,
     pub(super) default: Option<Box<str>>,
     pub(super) required: bool,
 }
 
 /// The type of a field with its options.
 #[derive(Debug, Clone)]
-pub(super) enum Form {
+pub(super) enum FieldFormat {
     Text,
     Number(NumberForm),
     /// The texts that mean true. Empty means `true`, `yes`, `on`, `y` and `1`.
@@ -87,7 +87,7 @@ impl RecordPlan {
     /// assert_eq!(problems[0].message, "field `title`: `//h1` is XPath, but a selector is needed");
     /// ```
     pub fn compile(record: &Record, dates: &DateSetup) -> Result<Self, Vec<OptionProblem>> {
-        let mut problems = Problems::default();
+        let mut problems = RecordProblems::default();
         let block = record.block.as_ref().map(|query| problems.query("block", query));
         let json_block = record.block.as_ref().is_some_and(|query| query.json.is_some());
         let fields: Vec<_> =
@@ -116,9 +116,9 @@ impl RecordPlan {
         let own = self.fields.iter().map(|field| match field.form {
             // Several values in one cell are text.
             _ if field.all.is_some() => CellType::Text,
-            Form::Number(_) => CellType::Number,
-            Form::Boolean(_) => CellType::Boolean,
-            Form::Text | Form::Date(_) | Form::Url => CellType::Text,
+            FieldFormat::Number(_) => CellType::Number,
+            FieldFormat::Boolean(_) => CellType::Boolean,
+            FieldFormat::Text | FieldFormat::Date(_) | FieldFormat::Url => CellType::Text,
         });
         standard.chain(own).collect()
     }
@@ -149,17 +149,17 @@ impl RecordPlan {
         let json_block = self
             .block
             .as_ref()
-            .is_some_and(|block| block.json.is_some() && matches!(block.place, Place::Here));
+            .is_some_and(|block| block.json.is_some() && matches!(block.place, QueryTarget::Here));
         let looks = |query: &QueryPlan| match query.place {
-            Place::Here => query.json.is_none() && !json_block,
-            Place::Css(_) | Place::Xpath(_) | Place::JsonLd(_) => true,
+            QueryTarget::Here => query.json.is_none() && !json_block,
+            QueryTarget::Css(_) | QueryTarget::Xpath(_) | QueryTarget::JsonLd(_) => true,
         };
         let queries = self.fields.iter().flat_map(|field| &field.queries);
         queries.chain(&self.block).any(looks)
     }
 }
 
-impl Problems {
+impl RecordProblems {
     fn field(&mut self, field: &Field, json_block: bool, dates: &DateSetup) -> Option<FieldPlan> {
         let before = self.found.len();
         let place = format!("field `{}`", field.name.text);
@@ -201,11 +201,11 @@ impl Problems {
         let found = if let Some(css) = &query.css {
             self.css(place, css)
         } else if let Some(xpath) = &query.xpath {
-            self.xpath(place, xpath).map(Place::Xpath)
+            self.xpath(place, xpath).map(QueryTarget::Xpath)
         } else if let Some(path) = &query.jsonld {
-            self.jsonld(place, path).map(Place::JsonLd)
+            self.jsonld(place, path).map(QueryTarget::JsonLd)
         } else {
-            Some(Place::Here)
+            Some(QueryTarget::Here)
         };
         let json = query.json.as_ref().and_then(|path| self.json(place, path));
         let attribute = query.attribute.as_ref().and_then(|name| self.attribute(place, name));
@@ -223,18 +223,22 @@ impl Problems {
         Some(QueryPlan { place: found?, attribute, json, shown: shown.into() })
     }
 
-    fn form(&mut self, place: &str, kind: &FieldType, dates: &DateSetup) -> Form {
+    fn form(&mut self, place: &str, kind: &FieldType, dates: &DateSetup) -> FieldFormat {
         match kind {
-            FieldType::Text => Form::Text,
-            FieldType::Integer(separators) => Form::Number(self.number(place, separators, false)),
-            FieldType::Decimal(separators) => Form::Number(self.number(place, separators, true)),
+            FieldType::Text => FieldFormat::Text,
+            FieldType::Integer(separators) => {
+                FieldFormat::Number(self.number(place, separators, false))
+            }
+            FieldType::Decimal(separators) => {
+                FieldFormat::Number(self.number(place, separators, true))
+            }
             FieldType::Boolean { true_when } => {
-                Form::Boolean(true_when.iter().map(|text| text.text.trim().into()).collect())
+                FieldFormat::Boolean(true_when.iter().map(|text| text.text.trim().into()).collect())
             }
             FieldType::Date { input, output } => {
-                Form::Date(self.date(place, input, output.as_ref(), dates))
+                FieldFormat::Date(self.date(place, input, output.as_ref(), dates))
             }
-            FieldType::Url => Form::Url,
+            FieldType::Url => FieldFormat::Url,
         }
     }
 }

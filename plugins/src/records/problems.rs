@@ -2,13 +2,13 @@
 
 use spoonbill_defs::{Field, Record, Separators, Text};
 
-use super::cut::Cut;
-use super::dates::{DateForm, slip};
+use super::cut::FieldRegex;
+use super::dates::{DateForm, mistake};
 use super::json::JsonPath;
 use super::jsonld::LdPath;
 use super::number::{Grouping, NumberForm};
-use super::plan::{Form, Place};
-use super::value::{Base, Misfits, fit, shown};
+use super::plan::{FieldFormat, QueryTarget};
+use super::value::{AddressBase, ValueMisfit, fit, shown};
 use crate::css::Selector;
 use crate::dates::{DatePattern, DateSetup, PatternError};
 use crate::options::OptionProblem;
@@ -17,7 +17,7 @@ use crate::xpath::XPath;
 
 /// Problems of one record.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(super) struct RecordProblems {
     pub(super) found: Vec<OptionProblem>,
 }
 
@@ -36,24 +36,24 @@ fn is_css(text: &str) -> bool {
 
 /// Compiles the selector of a follow rule, with the same help as for fields.
 pub(crate) fn selector(text: &Text, found: &mut Vec<OptionProblem>) -> Option<Selector> {
-    let mut problems = Problems::default();
+    let mut problems = RecordProblems::default();
     let place = problems.css("follow", text);
-    if let Some(Place::Here) = place {
+    if let Some(QueryTarget::Here) = place {
         problems.add(text, "follow: the selector is empty".to_owned());
     }
     found.append(&mut problems.found);
-    if let Some(Place::Css(selector)) = place { Some(selector) } else { None }
+    if let Some(QueryTarget::Css(selector)) = place { Some(selector) } else { None }
 }
 
 /// Compiles the XPath of a follow rule, with the same help as for fields.
 pub(crate) fn xpath(text: &Text, found: &mut Vec<OptionProblem>) -> Option<XPath> {
-    let mut problems = Problems::default();
+    let mut problems = RecordProblems::default();
     let path = problems.xpath("follow", text);
     found.append(&mut problems.found);
     path
 }
 
-impl Problems {
+impl RecordProblems {
     fn add(&mut self, at: &Text, message: String) -> &mut OptionProblem {
         self.found.push(OptionProblem::new(at.at, message));
         let last = self.found.len() - 1;
@@ -94,10 +94,10 @@ impl Problems {
         }
     }
 
-    pub(super) fn css(&mut self, place: &str, text: &Text) -> Option<Place> {
+    pub(super) fn css(&mut self, place: &str, text: &Text) -> Option<QueryTarget> {
         let words = text.text.trim();
         if words.is_empty() || words == "." {
-            return Some(Place::Here);
+            return Some(QueryTarget::Here);
         }
         if is_xpath(words) {
             let message = format!("{place}: `{words}` is XPath, but a selector is needed");
@@ -105,7 +105,7 @@ impl Problems {
             return None;
         }
         match Selector::parse(words) {
-            Ok(selector) => Some(Place::Css(selector)),
+            Ok(selector) => Some(QueryTarget::Css(selector)),
             Err(error) => {
                 let lead = text.text.chars().take_while(|c| c.is_whitespace()).count();
                 let message = format!("{place}: bad selector: {}", error.message);
@@ -179,8 +179,8 @@ impl Problems {
         Some(name.to_ascii_lowercase().into())
     }
 
-    pub(super) fn regex(&mut self, place: &str, text: &Text) -> Option<Cut> {
-        match Cut::compile(&text.text) {
+    pub(super) fn regex(&mut self, place: &str, text: &Text) -> Option<FieldRegex> {
+        match FieldRegex::compile(&text.text) {
             Ok(regex) => Some(regex),
             Err(error) => {
                 let place_inside = error.position_in(&text.text);
@@ -235,19 +235,21 @@ impl Problems {
     }
 
     /// Checks that a default or constant has the type of its field.
-    pub(super) fn constant(&mut self, place: &str, key: &str, text: &Text, form: &Form) {
+    pub(super) fn constant(&mut self, place: &str, key: &str, text: &Text, form: &FieldFormat) {
         let words = text.text.trim();
         let is_plain = match form {
-            Form::Number(_) => words.parse::<f64>().is_ok_and(f64::is_finite),
-            Form::Boolean(_) => matches!(words, "true" | "false"),
-            Form::Date(date) => date.is_written(words),
-            Form::Text | Form::Url => true,
+            FieldFormat::Number(_) => words.parse::<f64>().is_ok_and(f64::is_finite),
+            FieldFormat::Boolean(_) => matches!(words, "true" | "false"),
+            FieldFormat::Date(date) => date.is_written(words),
+            FieldFormat::Text | FieldFormat::Url => true,
         };
         // A default is copied to the output, so it must have the output format. Empty is allowed.
         if words.is_empty() || is_plain && key == "default" {
             return;
         }
-        if let Err(Misfits { value, why }) = fit(form, words.to_owned(), &Base::new("", None)) {
+        if let Err(ValueMisfit { value, why }) =
+            fit(form, words.to_owned(), &AddressBase::new("", None))
+        {
             self.add(text, format!("{place}: `{key}`: `{}` {why}", shown(&value)));
         }
     }
@@ -279,7 +281,7 @@ impl Problems {
     }
 
     fn pattern(&mut self, place: &str, text: &Text, reads: bool) -> Option<DatePattern> {
-        if let Some((offset, words, help)) = slip(&text.text, reads) {
+        if let Some((offset, words, help)) = mistake(&text.text, reads) {
             let message = format!("{place}: bad date pattern: {words}");
             self.add_inside(text, offset, message).help = Some(help.to_owned());
             return None;

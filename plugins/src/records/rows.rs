@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::extract::Session;
-use super::find::{Found, Spot};
+use super::extract::PageExtractor;
+use super::find::{QueryResult, RecordBlock};
 use super::plan::FieldPlan;
-use super::value::{Misfits, fit, shown, trim};
+use super::value::{ValueMisfit, fit, shown, trim};
 use super::{FieldScripts, RecordError};
 use crate::html::NodeId;
 use crate::script::ScriptError;
@@ -13,7 +13,7 @@ use crate::script::ScriptError;
 /// Why a cell is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum EmptyReason {
     /// No query matched.
     NoMatch,
     /// The match has no text.
@@ -35,7 +35,7 @@ pub enum Why {
     },
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for EmptyReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoMatch => out.write_str("nothing matches"),
@@ -54,7 +54,7 @@ impl fmt::Display for Why {
 pub(super) struct Cell {
     pub(super) value: Option<String>,
     /// Why no value was found. Also set for a default, and if one of several matches has none.
-    pub(super) why: Option<Why>,
+    pub(super) why: Option<EmptyReason>,
     pub(super) is_default: bool,
     /// Values that do not fit, with their reasons.
     pub(super) misfits: Vec<(String, String)>,
@@ -66,12 +66,12 @@ pub(super) struct Cell {
 
 impl Cell {
     /// Adds the value of one match.
-    fn take(&mut self, value: Result<String, Why>, joiner: &str) {
+    fn take(&mut self, value: Result<String, EmptyReason>, joiner: &str) {
         match (value, &mut self.value) {
             (Ok(value), Some(joined)) => joined.extend([joiner, &value]),
             (Ok(value), none) => *none = Some(value),
             (Err(why), _) => {
-                if let Why::Misfit { value, why } = &why {
+                if let EmptyReason::Misfit { value, why } = &why {
                     self.misfits.push((value.clone(), why.clone()));
                 }
                 self.why.get_or_insert(why);
@@ -80,18 +80,18 @@ impl Cell {
     }
 }
 
-impl Session<'_> {
+impl PageExtractor<'_> {
     pub(super) fn cell(
         &mut self,
         field: &FieldPlan,
-        spot: &Spot,
+        block: &RecordBlock,
         scripts: &mut dyn FieldScripts,
     ) -> Result<Cell, RecordError> {
         let mut cell = Cell::default();
         let texts = if let Some(value) = &field.value {
             Ok(vec![value.to_string()])
         } else {
-            self.look(field, spot, &mut cell)?
+            self.look(field, block, &mut cell)?
         };
         // Each match is converted alone, and the values that fit are joined.
         let joiner = field.all.as_deref().unwrap_or_default();
@@ -117,16 +117,16 @@ impl Session<'_> {
     fn shape(
         &self,
         field: &FieldPlan,
-        text: Result<String, Why>,
+        text: Result<String, EmptyReason>,
         scripts: &mut dyn FieldScripts,
-    ) -> Result<Result<String, Why>, RecordError> {
+    ) -> Result<Result<String, EmptyReason>, RecordError> {
         let alone = text.is_err() || field.all.is_none();
         let value = match text.and_then(|text| by_regex(field, text)) {
             Ok(text) => by_script(field, text, scripts)?,
             // A script may compute a value without a text, but not for one match of several.
             Err(why) if field.script.is_some() && alone => {
                 match by_script(field, String::new(), scripts)? {
-                    Err(Why::ScriptGaveNothing) => Err(why),
+                    Err(EmptyReason::ScriptGaveNothing) => Err(why),
                     other => other,
                 }
             }
@@ -134,11 +134,10 @@ impl Session<'_> {
         };
         Ok(value.map(trim).and_then(|text| {
             if text.is_empty() {
-                return Err(Why::Blank);
+                return Err(EmptyReason::Blank);
             }
-            fit(&field.form, text, &self.base).map_err(|Misfits { value, why }| Why::Misfit {
-                value: shown(&value),
-                why: why.into_owned(),
+            fit(&field.form, text, &self.base).map_err(|ValueMisfit { value, why }| {
+                EmptyReason::Misfit { value: shown(&value), why: why.into_owned() }
             })
         }))
     }
@@ -147,18 +146,18 @@ impl Session<'_> {
     fn look(
         &mut self,
         field: &FieldPlan,
-        spot: &Spot,
+        block: &RecordBlock,
         cell: &mut Cell,
-    ) -> Result<Result<Vec<String>, Why>, RecordError> {
+    ) -> Result<Result<Vec<String>, EmptyReason>, RecordError> {
         let mut first_why = None;
         for (place, query) in field.queries.iter().enumerate() {
-            let found = self.find(query, spot, field.text, field.all.is_some());
+            let found = self.find(query, block, field.text, field.all.is_some());
             let found = found.map_err(|message| RecordError::Query {
                 place: format!("field `{}`", field.name),
                 query: query.shown.to_string(),
                 message,
             })?;
-            let Found { texts, node, matches, why } = found;
+            let QueryResult { texts, node, matches, why } = found;
             if let Some(why) = why {
                 first_why.get_or_insert(why);
                 continue;
@@ -166,18 +165,18 @@ impl Session<'_> {
             (cell.query, cell.matches, cell.node) = (Some(place), matches, node);
             return Ok(Ok(texts));
         }
-        Ok(Err(first_why.unwrap_or(Why::NoMatch)))
+        Ok(Err(first_why.unwrap_or(EmptyReason::NoMatch)))
     }
 }
 
-fn by_regex(field: &FieldPlan, text: String) -> Result<String, Why> {
+fn by_regex(field: &FieldPlan, text: String) -> Result<String, EmptyReason> {
     let Some(regex) = &field.regex else {
         return Ok(text);
     };
     match regex.find(&text) {
         Ok(Some(found)) => Ok(found.to_owned()),
-        Ok(None) => Err(Why::NoRegexMatch(shown(&text))),
-        Err(error) => Err(Why::Misfit {
+        Ok(None) => Err(EmptyReason::NoRegexMatch(shown(&text))),
+        Err(error) => Err(EmptyReason::Misfit {
             value: shown(&text),
             why: format!("makes the regex give up: {error}"),
         }),
@@ -189,17 +188,17 @@ fn by_script(
     field: &FieldPlan,
     text: String,
     scripts: &mut dyn FieldScripts,
-) -> Result<Result<String, Why>, RecordError> {
+) -> Result<Result<String, EmptyReason>, RecordError> {
     let Some(script) = &field.script else {
         return Ok(Ok(text));
     };
     match scripts.eval(script, &text) {
         Ok(Some(value)) => Ok(Ok(value)),
-        Ok(None) => Ok(Err(Why::ScriptGaveNothing)),
+        Ok(None) => Ok(Err(EmptyReason::ScriptGaveNothing)),
         // A script that throws on one text must not fail the whole page.
         Err(error @ ScriptError::Thrown { .. }) => {
             let why = format!("makes the script fail: {error}");
-            Ok(Err(Why::Misfit { value: shown(&text), why }))
+            Ok(Err(EmptyReason::Misfit { value: shown(&text), why }))
         }
         Err(error) => {
             Err(RecordError::Script { field: field.name.to_string(), message: error.to_string() })

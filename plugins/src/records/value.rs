@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 
 use url::Url;
 
-use super::plan::Form;
-use crate::follow::{Address, base_href};
+use super::plan::FieldFormat;
+use crate::follow::{PageAddress, base_href};
 use crate::html::Document;
 
 /// Longest value in a report, in characters.
@@ -63,16 +63,22 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// Converts a text to the type of its field.
-pub(super) fn fit(form: &Form, text: String, base: &Base<'_>) -> Result<String, Misfits> {
+pub(super) fn fit(
+    form: &FieldFormat,
+    text: String,
+    base: &AddressBase<'_>,
+) -> Result<String, ValueMisfit> {
     let (fitted, why): (_, Cow<'static, str>) = match form {
-        Form::Text => return Ok(text),
-        Form::Number(number) => {
+        FieldFormat::Text => return Ok(text),
+        FieldFormat::Number(number) => {
             let why =
                 if number.fraction { "is not a decimal number" } else { "is not a whole number" };
             (number.read(&text), why.into())
         }
-        Form::Boolean(meanings) => (boolean(&text, meanings), "is neither true nor false".into()),
-        Form::Date(date) => {
+        FieldFormat::Boolean(meanings) => {
+            (boolean(&text, meanings), "is neither true nor false".into())
+        }
+        FieldFormat::Date(date) => {
             let why = if date.is_iso() {
                 "is not an ISO 8601 date; write its pattern in `in`"
             } else {
@@ -80,14 +86,14 @@ pub(super) fn fit(form: &Form, text: String, base: &Base<'_>) -> Result<String, 
             };
             (date.read(&text), why.into())
         }
-        Form::Url => (base.resolve(&text), "is not an address".into()),
+        FieldFormat::Url => (base.resolve(&text), "is not an address".into()),
     };
-    fitted.ok_or(Misfits { value: text, why })
+    fitted.ok_or(ValueMisfit { value: text, why })
 }
 
 /// A value that does not fit its type, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Misfits {
+pub(super) struct ValueMisfit {
     pub(super) value: String,
     pub(super) why: Cow<'static, str>,
 }
@@ -108,44 +114,46 @@ fn boolean(text: &str, meanings: &[Box<str>]) -> Option<String> {
 
 /// Resolves relative addresses against the address of the page or its `<base href>`.
 #[derive(Debug)]
-pub(super) struct Base<'p> {
+pub(super) struct AddressBase<'p> {
     page: &'p str,
     tree: Option<&'p Document>,
-    known: OnceCell<Known<'p>>,
+    known: OnceCell<BaseAddress<'p>>,
 }
 
 #[derive(Debug)]
-enum Known<'p> {
+enum BaseAddress<'p> {
     Web(Url),
     Path(Cow<'p, str>),
 }
 
-impl<'p> Base<'p> {
+impl<'p> AddressBase<'p> {
     pub(super) fn new(page: &'p str, tree: Option<&'p Document>) -> Self {
         Self { page, tree, known: OnceCell::new() }
     }
 
     fn resolve(&self, address: &str) -> Option<String> {
         match self.known.get_or_init(|| self.look()) {
-            Known::Web(base) => base.join(address).ok().map(String::from),
-            Known::Path(_) if has_scheme(address) => Url::parse(address).ok().map(String::from),
-            Known::Path(path) => Some(join_path(path, address)),
+            BaseAddress::Web(base) => base.join(address).ok().map(String::from),
+            BaseAddress::Path(_) if has_scheme(address) => {
+                Url::parse(address).ok().map(String::from)
+            }
+            BaseAddress::Path(path) => Some(join_path(path, address)),
         }
     }
 
-    fn look(&self) -> Known<'p> {
+    fn look(&self) -> BaseAddress<'p> {
         if let Some(tree) = self.tree
             && base_href(tree).is_some()
-            && let Some(page) = Address::of(self.page)
+            && let Some(page) = PageAddress::of(self.page)
         {
             return match page.base(tree) {
-                Address::Web(url) => Known::Web(url),
-                Address::File(path) => Known::Path(path.into()),
+                PageAddress::Web(url) => BaseAddress::Web(url),
+                PageAddress::File(path) => BaseAddress::Path(path.into()),
             };
         }
         match has_scheme(self.page).then(|| Url::parse(self.page)) {
-            Some(Ok(url)) => Known::Web(url),
-            _ => Known::Path(self.page.into()),
+            Some(Ok(url)) => BaseAddress::Web(url),
+            _ => BaseAddress::Path(self.page.into()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use spoonbill_plugins::html::Document;
-use spoonbill_plugins::loader::{Fetched, Target, charset};
+use spoonbill_plugins::loader::{FetchedPage, PageTarget, charset};
 use spoonbill_plugins::propose::{Column, Missing, Proposal, Sample, ValueType, propose};
 use url::Url;
 
@@ -160,7 +160,7 @@ fn tried(
 }
 
 /// What links of the page are resolved against, if it is known.
-fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
+fn base(document: &Document, fetched: &FetchedPage) -> Option<Url> {
     let page = Url::parse(&fetched.final_url).ok().filter(Url::has_host);
     let mut elements = document.all().filter(|node| document.is_element(*node));
     let told = elements
@@ -175,23 +175,23 @@ fn base(document: &Document, fetched: &Fetched) -> Option<Url> {
 
 /// How the definition names the page: a file by its whole path, so that it is found from anywhere.
 fn address(url: &str) -> String {
-    match Target::of(url) {
-        Ok(Target::Path(path)) => {
+    match PageTarget::of(url) {
+        Ok(PageTarget::Path(path)) => {
             std::path::absolute(&path).map_or(path, |path| path.display().to_string())
         }
-        Ok(Target::Http(_)) | Err(_) => url.to_owned(),
+        Ok(PageTarget::Http(_)) | Err(_) => url.to_owned(),
     }
 }
 
 /// A name for the group: the site's, or the file's.
 fn group_name(url: &str) -> String {
-    let name = match Target::of(url) {
-        Ok(Target::Http(url)) => {
+    let name = match PageTarget::of(url) {
+        Ok(PageTarget::Http(url)) => {
             let host = url.host_str().unwrap_or_default().to_owned();
             let host = host.strip_prefix("www.").unwrap_or(&host);
             host.split('.').next().unwrap_or_default().to_owned()
         }
-        Ok(Target::Path(path)) => {
+        Ok(PageTarget::Path(path)) => {
             Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
         }
         Err(_) => String::new(),

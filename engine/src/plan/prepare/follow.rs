@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spoonbill_defs::{
     DataDef, Defs, Follow, FollowScope, PageColumn, Problem, StepKind, Task, TaskGroup,
 };
-use spoonbill_plugins::follow::{Canon, FollowPlan, Rule};
+use spoonbill_plugins::follow::{Canonicalizer, FollowPlan, FollowRule};
 
 use crate::plan::prepare::queries::Dialect;
 use crate::plan::prepare::{Group, PlanCompiler, ReadyStep, ReadyTask};
@@ -21,7 +21,7 @@ impl PlanCompiler<'_> {
                 self.rules.push(follow.clone());
                 self.rules.len() - 1
             });
-            let compiled = Rule::compile(follow, number as u32);
+            let compiled = FollowRule::compile(follow, number as u32);
             match (self.options(compiled), &mut rules) {
                 (Some(rule), Some(rules)) => rules.push(rule),
                 _ => rules = None,
@@ -33,7 +33,7 @@ impl PlanCompiler<'_> {
     /// Locators of a followed group that are one page: it goes by its address alone.
     pub(super) fn check_twins(&mut self) {
         let defs = &self.published.defs;
-        let canon = Canon::new(&self.config.links.drop_params);
+        let canon = Canonicalizer::new(&self.config.links.drop_params);
         for group in &defs.locator_groups {
             let tasks = defs.task_group(&group.name.text);
             if !tasks.is_some_and(|tasks| is_followed(defs, tasks)) {

@@ -18,8 +18,8 @@ use spoonbill_defs::{
 use spoonbill_plugins::converter::{self, ItemConverter};
 use spoonbill_plugins::dates::{self, DatePattern, DateSetup};
 use spoonbill_plugins::filter::Filters;
-use spoonbill_plugins::follow::{Canon, FollowPlan, SitemapLimits};
-use spoonbill_plugins::loader::Target;
+use spoonbill_plugins::follow::{Canonicalizer, FollowPlan, SitemapLimits};
+use spoonbill_plugins::loader::PageTarget;
 use spoonbill_plugins::options::OptionProblem;
 use spoonbill_plugins::parser::{DataDefPlan, FactText};
 use spoonbill_plugins::records::RecordPlan;
@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     /// Whether the run works level by level, because the depth of a page decides its rows.
     pub by_level: bool,
     /// The canonical form of addresses.
-    pub canon: Canon,
+    pub canon: Canonicalizer,
     /// Bounds on sitemaps.
     pub sitemap: SitemapLimits,
     /// What scripts can read about the run.
@@ -220,7 +220,7 @@ pub(crate) fn prepare(
         groups,
         appenders,
         by_level: follow::by_level(&published.defs),
-        canon: Canon::new(&config.links.drop_params),
+        canon: Canonicalizer::new(&config.links.drop_params),
         sitemap: SitemapLimits {
             bytes_max: config.fetch.body_bytes_max,
             urls_max: config.links.sitemap_urls_max,
@@ -422,7 +422,7 @@ impl PlanCompiler<'_> {
     fn check_locators(&mut self) {
         let groups = &self.published.defs.locator_groups;
         for locator in groups.iter().flat_map(|group| &group.locators) {
-            if let Err(error) = Target::of(&locator.url.text) {
+            if let Err(error) = PageTarget::of(&locator.url.text) {
                 let words = format!("this page will fail: {}", error.message);
                 self.problems.push(Problem::warning(self.sources, locator.url.at, words));
             }

@@ -26,20 +26,21 @@ fn look(rules: &[Follow], page: &str, html: &str) -> String {
 
 fn look_from(rules: &[Follow], start: &str, page: &str, html: &str) -> String {
     let document = Document::parse(html, TreeLimits::default()).unwrap();
-    let rules = rules.iter().zip(1..).map(|(rule, number)| Rule::compile(rule, number).unwrap());
+    let rules =
+        rules.iter().zip(1..).map(|(rule, number)| FollowRule::compile(rule, number).unwrap());
     let plan = FollowPlan::new(rules.collect());
-    let canon = Canon::new("utm_*");
-    let ground = Ground {
+    let canon = Canonicalizer::new("utm_*");
+    let context = LinkContext {
         group: "g",
         asked: page,
-        page: Address::of(page).unwrap(),
-        home: Address::of(page).unwrap(),
-        start: Address::of(start).unwrap(),
+        page: PageAddress::of(page).unwrap(),
+        home: PageAddress::of(page).unwrap(),
+        start: PageAddress::of(start).unwrap(),
         depth: 2,
         canon: &canon,
-        tells: false,
+        keeps_refused: false,
     };
-    let found = plan.collect(&document, &ground).unwrap();
+    let found = plan.collect(&document, &context).unwrap();
     let links = found.links.iter().map(|link| format!("{} {} {}", link.rule, link.group, link.url));
     let skipped = found.skipped.iter().map(|(reason, count)| format!("{count} {reason}"));
     links.chain(skipped).collect::<Vec<_>>().join("\n")
@@ -128,13 +129,13 @@ fn links_of_local_pages_resolve_as_paths() {
 #[test]
 fn all_problems_of_a_rule_are_reported() {
     let rule = Follow { allow: texts(&["("]), deny: texts(&["ok", "["]), ..css("a[") };
-    let problems = Rule::compile(&rule, 1).unwrap_err();
+    let problems = FollowRule::compile(&rule, 1).unwrap_err();
     let words: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(words.len(), 3);
     assert!(words[0].starts_with("follow: bad selector: "), "{words:?}");
     assert!(words[1].starts_with("bad `allow` pattern: "), "{words:?}");
     assert!(words[2].starts_with("bad `deny` pattern: "), "{words:?}");
-    assert!(Rule::compile(&xpath("//["), 1).is_err());
+    assert!(FollowRule::compile(&xpath("//["), 1).is_err());
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn a_pattern_that_takes_too_long_is_a_reason() {
 
 #[test]
 fn a_wrong_selector_has_the_same_help_as_in_a_field() {
-    let problem = |rule: Follow| Rule::compile(&rule, 1).unwrap_err().remove(0);
+    let problem = |rule: Follow| FollowRule::compile(&rule, 1).unwrap_err().remove(0);
     let words = problem(css("//a[1]"));
     assert_eq!(words.message, "follow: `//a[1]` is XPath, but a selector is needed");
     let words = problem(css("a::attr(href)"));

@@ -29,7 +29,7 @@ pub(super) enum JsonKind {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct NodeSpan {
     kind: JsonKind,
     /// Range in the source, in bytes.
     start: u32,
@@ -44,7 +44,7 @@ struct Node {
 #[derive(Debug)]
 pub(super) struct Json {
     source: Box<str>,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeSpan>,
 }
 
 impl Json {

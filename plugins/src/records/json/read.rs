@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Json, JsonKind, JsonNode, Node};
+use super::{Json, JsonKind, JsonNode, NodeSpan};
 
 /// Nested arrays and objects.
 const DEPTH_MAX: usize = 1_000;
@@ -15,21 +15,22 @@ pub(super) fn read(text: &str) -> Option<(Json, usize)> {
     if text.len() >= u32::MAX as usize {
         return None;
     }
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0, nodes: Vec::new(), open: Vec::new() };
+    let mut reader =
+        JsonReader { bytes: text.as_bytes(), at: 0, nodes: Vec::new(), open: Vec::new() };
     reader.run()?;
     let (nodes, end) = (reader.nodes, reader.at);
     Some((Json { source: text[..end].into(), nodes }, end))
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     bytes: &'t [u8],
     at: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeSpan>,
     /// Arrays and objects whose end was not read yet.
     open: Vec<JsonNode>,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn run(&mut self) -> Option<()> {
         self.space();
         self.value((0, 0))?;
@@ -99,7 +100,7 @@ impl Reader<'_> {
         }
         let after = self.nodes.len() as JsonNode + 1;
         let (start, end) = (start as u32, self.at as u32);
-        self.nodes.push(Node { kind, start, end, after, name });
+        self.nodes.push(NodeSpan { kind, start, end, after, name });
         Some(())
     }
 

@@ -3,9 +3,9 @@
 use spoonbill_defs::{FieldType, Separators};
 
 use super::*;
-use crate::records::{Story, Why};
+use crate::records::{EmptyReason, PageExplanation};
 
-fn story(record: &Record, page: &str) -> Story {
+fn story(record: &Record, page: &str) -> PageExplanation {
     let limits = RecordLimits::default();
     on_page(page, |page| plan(record).explain(page, &mut scripts(), &limits)).unwrap()
 }
@@ -49,7 +49,7 @@ fn empty_cells_have_a_reason() {
     ];
     for (field, expect) in cases {
         let story = story(&record(None, vec![field]), page);
-        let why = story.rows[0].cells[0].why.as_ref().map(Why::to_string);
+        let why = story.rows[0].cells[0].why.as_ref().map(EmptyReason::to_string);
         assert_eq!(why.as_deref(), Some(expect));
     }
 }
