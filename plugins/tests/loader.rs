@@ -124,7 +124,7 @@ async fn the_status_decides_about_a_retry() {
         (304, "304 Not Modified", RetryAdvice::Never),
         (403, "403 Forbidden", RetryAdvice::Never),
         (404, "404 Not Found", RetryAdvice::Never),
-        (408, "408 SiteRequest Timeout", RetryAdvice::Soon),
+        (408, "408 Request Timeout", RetryAdvice::Soon),
         (429, "429 Too Many Requests", RetryAdvice::Soon),
         (500, "500 Internal Server Error", RetryAdvice::Soon),
         (503, "503 Service Unavailable", RetryAdvice::Soon),

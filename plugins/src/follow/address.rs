@@ -27,7 +27,7 @@ impl PageAddress {
 
     /// Links are resolved against this: the `<base href>` of the page, or its own address.
     #[must_use]
-    pub fn base(self, document: &Document) -> Self {
+    pub(crate) fn base(self, document: &Document) -> Self {
         match base_href(document).map(|href| self.join(href)) {
             Some(Ok(base)) => base,
             _ => self,

@@ -77,11 +77,6 @@ impl UrlPattern {
         }
         url
     }
-
-    /// Iterates over all addresses.
-    pub fn iter(&self) -> impl Iterator<Item = String> + '_ {
-        (0..self.count()).map(|number| self.get(number))
-    }
 }
 
 /// The digits of `1-100` or `0-100:20`. `None` if this is not a range.
@@ -120,7 +115,8 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<String> {
-        UrlPattern::parse(text).unwrap().iter().collect()
+        let pattern = UrlPattern::parse(text).unwrap();
+        (0..pattern.count()).map(|number| pattern.get(number)).collect()
     }
 
     #[test]

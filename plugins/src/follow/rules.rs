@@ -26,11 +26,11 @@ pub struct FollowPlan {
 #[derive(Debug)]
 pub struct FollowRule {
     /// Number of the rule in the run.
-    pub number: u32,
+    number: u32,
     /// Group of the pages that the rule finds.
-    pub group: String,
+    group: String,
     /// Most pages that the rule may add to a run. `None` means no limit.
-    pub max_pages: Option<u64>,
+    max_pages: Option<u64>,
     max_depth: Option<u32>,
     query: LinkQuery,
     attribute: Option<String>,

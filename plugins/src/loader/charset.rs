@@ -31,7 +31,7 @@ pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
 }
 
 /// The encoding that [`decode`] uses.
-pub fn encoding_of(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
+fn encoding_of(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
         return encoding;
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::{BODY_MAX, FetchedPage, LoadError, too_large};
 
 /// Loads a file from its path, or from below the resources directory.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct FileLoader {
     /// The setting `resources.dir`: second place for a path that does not exist.
     pub resources_dir: Option<PathBuf>,
@@ -25,15 +25,6 @@ impl Default for FileLoader {
 
 impl FileLoader {
     /// Loads a file. No error is worth a retry.
-    pub async fn load(&self, path: &str) -> Result<FetchedPage, LoadError> {
-        // Disks block, and blocked threads of the runtime would stall the network.
-        let (loader, name) = (self.clone(), path.to_owned());
-        tokio::task::spawn_blocking(move || loader.read(&name))
-            .await
-            .unwrap_or_else(|e| Err(LoadError::never(path, e)))
-    }
-
-    /// Loads a file on the calling thread.
     pub fn read(&self, path: &str) -> Result<FetchedPage, LoadError> {
         let mut missed = Vec::new();
         for place in self.places(path)? {
@@ -200,7 +191,7 @@ mod tests {
             no file `DIR/res/Cargo.toml/x`",
         );
         // The working directory comes first.
-        let here = FileLoader { body_max: 1 << 20, ..disk.loader.clone() };
+        let here = FileLoader { body_max: 1 << 20, ..disk.loader };
         assert_eq!(here.read("Cargo.toml").unwrap().final_url, "Cargo.toml");
     }
 
@@ -249,12 +240,5 @@ mod tests {
     #[test]
     fn only_regular_files_are_loaded() {
         disk().check("/dev/zero", "cannot load `/dev/zero`: `/dev/zero` is not a regular file");
-    }
-
-    #[tokio::test]
-    async fn files_load_on_a_thread_of_their_own() {
-        let disk = disk();
-        let page = disk.loader.load("/defs/x.html").await.unwrap();
-        assert_eq!((&page.body[..], page.status), (&b"resource"[..], 0));
     }
 }

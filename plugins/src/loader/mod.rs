@@ -19,7 +19,7 @@ pub use target::PageTarget;
 pub(crate) use target::{escape, unescaped};
 
 /// Default limit on a decompressed body, in bytes.
-pub const BODY_MAX: u64 = 16 * 1024 * 1024;
+pub(crate) const BODY_MAX: u64 = 16 * 1024 * 1024;
 
 /// A complete page.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -128,11 +128,6 @@ impl RecordPlan {
         self.fields.iter().map(|field| &*field.name).collect()
     }
 
-    /// The number of standard columns, which come before the fields.
-    pub fn standard_count(&self) -> usize {
-        self.columns.len()
-    }
-
     /// The query of the block as written, if it has one.
     pub fn block_query(&self) -> Option<&str> {
         self.block.as_ref().map(|query| &*query.shown)
