@@ -1,6 +1,6 @@
-//! The tools of the engine: loading, parsing, converting, encoding and appending.
+//! Loads, parses, converts, encodes and appends.
 //!
-//! Plugins never see the job store; they take a value and give one back.
+//! Each plugin takes a value and returns one. None of them knows jobs, runs or the cluster.
 
 pub mod appender;
 pub mod converter;
