@@ -170,7 +170,7 @@ impl Node {
         let peers: std::collections::BTreeMap<Seat, String> =
             peers.into_iter().map(|(seat, address)| (Seat(seat), address)).collect();
         let seats = peers.keys().copied().collect();
-        let votes = config.cluster.votes;
+        let votes = config.cluster.votes();
         let options = ClusterOptions {
             dir: config.store.data_dir.clone(),
             seat: Seat(seat),

@@ -3,68 +3,15 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::groups::Values;
+use super::choices::ClusterRole;
+use super::table::ClusterConfig;
 use crate::ledger::Seat;
 
 /// Bytes that a secret has at least.
 const SECRET_MIN: usize = 32;
 /// Nodes with a vote that make sense: more agree more slowly and are no safer.
 const VOTERS_MAX: usize = 9;
-
-/// Who gets jobs first when several nodes wait for some.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// Whoever asks first.
-    Any,
-    /// In the order of the peers.
-    Listed,
-    /// The one with the fewest in hand.
-    LeastLoaded,
-    /// The one with the most in hand.
-    MostLoaded,
-}
-
-/// How nodes come together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterConfig {
-    /// `cluster.enable`: whether there is more than one node.
-    pub enable: bool,
-    /// `cluster.node.id`: this node's number, or `auto`.
-    pub node_id: Option<String>,
-    /// `cluster.listen`: where it listens.
-    pub listen: Option<String>,
-    /// `cluster.peers`: all nodes with a vote.
-    pub peers: Option<String>,
-    /// `cluster.role`: whether it has a vote.
-    pub votes: bool,
-    /// `cluster.name`: what all nodes call the cluster.
-    pub name: String,
-    /// `cluster.secretFile`: where the secret lies.
-    pub secret_file: Option<PathBuf>,
-    /// `cluster.secret`: the secret itself.
-    pub secret: Option<String>,
-    /// `cluster.insecure`: whether it may do without one.
-    pub insecure: bool,
-    /// `cluster.quorum.size`: nodes that must be there before a run starts.
-    pub quorum_size: Option<usize>,
-    /// `cluster.quorum.timeout`: how long to wait for them.
-    pub quorum_timeout: Duration,
-    /// `cluster.quorum.lossExit`: how long to go on without enough nodes.
-    pub loss_exit: Duration,
-    /// `cluster.session.ttl`: how long a node may be silent.
-    pub session_ttl: Duration,
-    /// `cluster.end.wait`: how long the end waits for nodes that are away.
-    pub end_wait: Duration,
-    /// `cluster.autoFence`: whether a silent node stays out.
-    pub auto_fence: bool,
-    /// `cluster.placement`: who gets jobs first.
-    pub placement: Placement,
-    /// `cluster.snapshot.bytes`: size of the log after which a copy takes its place.
-    pub snapshot_bytes: u64,
-}
 
 /// The place of a node in its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,39 +30,12 @@ pub struct Seating {
     pub exposed: bool,
 }
 
-impl Values<'_> {
-    pub(super) fn cluster(&self) -> ClusterConfig {
-        let optional = |name: &str| self.value(name).map(|_| self.text(name));
-        ClusterConfig {
-            enable: self.boolean("cluster.enable"),
-            node_id: optional("cluster.node.id"),
-            listen: optional("cluster.listen"),
-            peers: optional("cluster.peers"),
-            votes: self.text("cluster.role") == "voter",
-            name: self.text("cluster.name"),
-            secret_file: self.value("cluster.secretFile").map(|_| self.path("cluster.secretFile")),
-            secret: optional("cluster.secret"),
-            insecure: self.boolean("cluster.insecure"),
-            quorum_size: self
-                .value("cluster.quorum.size")
-                .map(|_| self.number("cluster.quorum.size") as usize),
-            quorum_timeout: self.duration("cluster.quorum.timeout"),
-            loss_exit: self.duration("cluster.quorum.lossExit"),
-            session_ttl: self.duration("cluster.session.ttl"),
-            end_wait: self.duration("cluster.end.wait"),
-            auto_fence: self.boolean("cluster.autoFence"),
-            placement: match self.text("cluster.placement").as_str() {
-                "listed" => Placement::Listed,
-                "leastLoaded" => Placement::LeastLoaded,
-                "mostLoaded" => Placement::MostLoaded,
-                _ => Placement::Any,
-            },
-            snapshot_bytes: self.number("cluster.snapshot.bytes"),
-        }
-    }
-}
-
 impl ClusterConfig {
+    /// Whether this node has a vote.
+    pub fn votes(&self) -> bool {
+        self.role == ClusterRole::Voter
+    }
+
     /// The place of this node, or what is wrong with the settings taken together.
     pub fn seating(&self) -> Result<Seating, String> {
         let peers = self.peers.as_deref().ok_or(
@@ -123,7 +43,7 @@ impl ClusterConfig {
              `--peers 1=host-a:7400,2=host-b:7400,3=host-c:7400`",
         )?;
         let peers = read_peers(peers)?;
-        if peers.len() == 2 && self.votes {
+        if peers.len() == 2 && self.votes() {
             return Err("two nodes with a vote are less safe than one: the loss of either stops \
                         both; name three, or run on one machine without `--cluster`"
                 .to_owned());
@@ -165,7 +85,7 @@ impl ClusterConfig {
                     || format!("`--node-id {text}` is no number from 1 to 59999, nor `auto`"),
                 )?
             }
-            None if !self.votes => drawn(),
+            None if !self.votes() => drawn(),
             None => {
                 return Err(format!(
                     "a node with a vote needs its number: `--node-id` ({})",
@@ -173,7 +93,7 @@ impl ClusterConfig {
                 ));
             }
         };
-        match (self.votes, peers.contains_key(&seat)) {
+        match (self.votes(), peers.contains_key(&seat)) {
             (true, false) => Err(format!("node {seat} is not among the peers ({})", known())),
             (false, true) => Err(format!(
                 "node {seat} has a vote among the peers; a worker needs another number, or none"

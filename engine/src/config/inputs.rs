@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use spoonbill_defs::{Problem, Sources, Span};
 
-use super::keys::{self, Key};
+use super::keys::Key;
+use super::lookup;
 use super::{Source, file};
 
 const VARIABLE_PREFIX: &str = "SPOONBILL_";
@@ -63,7 +64,7 @@ fn parent(dir: &Path) -> Option<PathBuf> {
 /// One value for one known setting, not yet checked.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
-    pub(super) key: &'static Key,
+    pub(super) key: Key,
     /// Full name, without prefix.
     pub(super) name: String,
     pub(super) text: String,
@@ -108,8 +109,8 @@ impl Gathered {
 
     /// Adds a value by name, from a source that has no places.
     pub(super) fn add(&mut self, name: &str, text: &str, source: Source) {
-        let bare = keys::without_prefix(name);
-        match keys::find(bare) {
+        let bare = lookup::without_prefix(name);
+        match lookup::find(bare) {
             Some(key) => self.assignments.push(Assignment {
                 key,
                 name: bare.to_owned(),
@@ -133,7 +134,7 @@ impl Gathered {
         variables.sort_unstable();
         for (variable, value) in variables {
             let word = &variable[VARIABLE_PREFIX.len()..];
-            match (keys::find_variable(word), value.to_str()) {
+            match (lookup::find_variable(word), value.to_str()) {
                 (Some(name), Some(text)) => {
                     self.add(&name, text, Source::Env(variable.to_owned()));
                 }
@@ -148,9 +149,9 @@ impl Gathered {
     /// A name with `__` can only mean a setting and is wrong; another one may belong to a script
     /// around us, and is mentioned only when it looks like a misspelt setting.
     fn judge_variable(&mut self, variable: &str, word: &str) {
-        let nearest = keys::nearest(&word.replace("__", "."));
+        let nearest = lookup::nearest(&word.replace("__", "."));
         let meant = nearest
-            .map(|name| format!("did you mean `{VARIABLE_PREFIX}{}`?", keys::variable(name)));
+            .map(|name| format!("did you mean `{VARIABLE_PREFIX}{}`?", lookup::variable(name)));
         let message = format!("environment variable `{variable}` names no setting");
         if word.contains("__") {
             self.complain(message, meant);
@@ -165,10 +166,10 @@ impl Gathered {
         self.problems.extend(problems);
         let mut first_lines: BTreeMap<String, u32> = BTreeMap::new();
         for leaf in leaves {
-            let name = keys::without_prefix(&leaf.name).to_owned();
-            let Some(key) = keys::find(&name) else {
+            let name = lookup::without_prefix(&leaf.name).to_owned();
+            let Some(key) = lookup::find(&name) else {
                 // A heading whose settings are all commented out is no mistake.
-                if leaf.text.is_some() || !keys::is_group(&name) {
+                if leaf.text.is_some() || !lookup::is_group(&name) {
                     let message = format!("unknown setting `{}`", leaf.name);
                     self.complain_of(&leaf, message, advice(&name));
                 }
@@ -209,7 +210,7 @@ impl Gathered {
 
 /// Blanks the shown line from the text of a secret on.
 pub(super) fn hide_secret(problem: &mut Problem, name: &str, text_at: Span) {
-    let place = problem.place.as_mut().filter(|_| keys::is_secret(name));
+    let place = problem.place.as_mut().filter(|_| lookup::is_secret(name));
     if let Some(place) = place.filter(|place| place.line == text_at.line) {
         let before = text_at.column.saturating_sub(1) as usize;
         let head: String = place.source.chars().take(before).collect();
@@ -218,7 +219,7 @@ pub(super) fn hide_secret(problem: &mut Problem, name: &str, text_at: Span) {
 }
 
 fn advice(name: &str) -> String {
-    keys::nearest(name).map_or_else(
+    lookup::nearest(name).map_or_else(
         || "`spoonbill config` lists every setting".to_owned(),
         |known| format!("did you mean `{known}`?"),
     )

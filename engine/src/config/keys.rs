@@ -4,8 +4,6 @@
 
 use std::time::Duration;
 
-use super::table::TABLE;
-
 /// One row of the table of settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
@@ -19,8 +17,21 @@ pub(super) struct Key {
     pub(super) preset: Preset,
     /// One or two sentences for the reference and the `config` command.
     pub(super) doc: &'static str,
-    /// Whether it changes anything; false for names kept only so that Scoopi's settings load.
-    pub(super) effective: bool,
+    /// What it decides.
+    pub(super) scope: Scope,
+}
+
+/// What a setting decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The rows: a run is continued only with the same value.
+    Rows,
+    /// How the run works, on all nodes alike.
+    Run,
+    /// How this machine takes part. It is not published.
+    Machine,
+    /// Nothing.
+    NoEffect,
 }
 
 /// What the value of a setting must look like.
@@ -79,63 +90,18 @@ pub(super) enum Preset {
     Like(&'static str, &'static str),
 }
 
+/// Names of Java's time units, which Scoopi's `...timeoutUnit` settings use.
+pub(super) const UNITS: &[&str] =
+    &["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
+
 impl Key {
+    /// Whether it has an effect.
+    pub(super) fn is_effective(&self) -> bool {
+        self.scope != Scope::NoEffect
+    }
+
     /// The words before the last one of a family, with the dot.
     pub(super) fn family(&self) -> Option<&'static str> {
         self.name.split_once('<').map(|(stem, _)| stem)
     }
-}
-
-/// Drops the prefix that Scoopi's files and ours may carry.
-pub(super) fn without_prefix(name: &str) -> &str {
-    name.strip_prefix("scoopi.").or_else(|| name.strip_prefix("spoonbill.")).unwrap_or(name)
-}
-
-/// Finds the row of a name written without prefix.
-pub(super) fn find(name: &str) -> Option<&'static Key> {
-    TABLE.iter().find(|key| match key.family() {
-        Some(stem) => name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty()),
-        None => key.name == name,
-    })
-}
-
-/// Finds the full name that a variable such as `LOADER__FETCH__DELAY` stands for.
-pub(super) fn find_variable(variable: &str) -> Option<String> {
-    let dotted = variable.replace("__", ".").to_ascii_lowercase();
-    TABLE.iter().find_map(|key| match key.family() {
-        Some(stem) => dotted
-            .strip_prefix(stem)
-            .filter(|rest| !rest.is_empty())
-            .map(|rest| format!("{stem}{rest}")),
-        None => key.name.eq_ignore_ascii_case(&dotted).then(|| key.name.to_owned()),
-    })
-}
-
-/// The environment variable of a setting, without the leading `SPOONBILL_`.
-pub(super) fn variable(name: &str) -> String {
-    name.replace('.', "__").to_ascii_uppercase()
-}
-
-/// Whether any setting stands below this name, as `loader.fetch.delay` does below `loader`.
-pub(super) fn is_group(name: &str) -> bool {
-    TABLE.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
-}
-
-/// The setting a misspelt name probably meant, or the only one that ends as a shortened name does.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let close = spoonbill_defs::suggest(name, TABLE.iter().map(|key| key.name));
-    let ending = format!(".{}", name.to_ascii_lowercase());
-    close.or_else(|| {
-        let mut longer = TABLE
-            .iter()
-            .filter(|key| key.effective && key.name.to_ascii_lowercase().ends_with(&ending));
-        let found = longer.next()?;
-        longer.next().is_none().then_some(found.name)
-    })
-}
-
-/// Whether a value of this name must not be shown.
-pub(super) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["SECRET", "TOKEN", "PASSWORD", "KEY"].iter().any(|ending| name.ends_with(ending))
 }

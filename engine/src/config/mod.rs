@@ -1,14 +1,15 @@
-//! Settings: read once, checked whole, and handed down in typed pieces.
+//! Settings: read once, checked together, and passed on as typed groups.
 //!
-//! `table.rs` says which settings there are, `inputs.rs` where they come from, `groups.rs` what the
-//! engine takes of them. Nothing here prints, and nothing outside reads a setting by its name but
-//! scripts.
+//! `table.rs` has a row for each setting, and `inputs.rs` reads their sources. Nothing here prints. Only
+//! scripts read a setting by its name.
 
+mod choices;
 mod cluster;
 mod file;
 mod groups;
 mod inputs;
 mod keys;
+mod lookup;
 mod reference;
 mod table;
 #[cfg(test)]
@@ -17,82 +18,24 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use spoonbill_defs::{Problem, Problems};
 
-pub use cluster::{ClusterConfig, Placement, Seating};
-pub use groups::{
-    DatesConfig, DefsConfig, Durability, FactConfig, FetchConfig, JobConfig, LinksConfig,
-    OutputConfig, OutputOrder, ParseConfig, RunConfig, ScriptConfig, StoreConfig,
-};
+pub use choices::{ClusterRole, Durability, OutputOrder, PagesKeep, Placement};
+pub use cluster::Seating;
 pub use inputs::Inputs;
 pub(crate) use inputs::variable;
 pub use reference::reference;
+pub use table::{
+    ClusterConfig, Config, DatesConfig, DefsConfig, FactConfig, FetchConfig, JobConfig,
+    LinksConfig, OutputConfig, ParseConfig, RunConfig, ScriptConfig, StoreConfig,
+};
+pub use value::Source;
 
-use groups::Values;
 use inputs::{Assignment, Gathered};
-use keys::{Bare, Key, Kind, Preset};
-use value::Value;
-
-/// Every setting of a run.
-///
-/// Serialised, it is a map of names to texts, which is what the elected node publishes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(into = "BTreeMap<String, String>", try_from = "BTreeMap<String, String>")]
-pub struct Config {
-    /// What definitions leave open.
-    pub defs: DefsConfig,
-    /// What stands in for missing facts.
-    pub fact: FactConfig,
-    /// Dates and their patterns.
-    pub dates: DatesConfig,
-    /// Where and how rows are written.
-    pub output: OutputConfig,
-    /// How jobs are taken.
-    pub job: JobConfig,
-    /// How far links lead.
-    pub links: LinksConfig,
-    /// How pages are fetched.
-    pub fetch: FetchConfig,
-    /// What parsing may cost.
-    pub parse: ParseConfig,
-    /// What scripts may cost.
-    pub script: ScriptConfig,
-    /// What is kept, and how safely.
-    pub store: StoreConfig,
-    /// How a run shows its progress and ends.
-    pub run: RunConfig,
-    /// How nodes come together.
-    pub cluster: ClusterConfig,
-    settings: BTreeMap<String, Setting>,
-}
-
-/// A setting with its value: as written, and checked.
-#[derive(Debug, Clone)]
-struct Setting {
-    text: Option<String>,
-    value: Option<Value>,
-    source: Source,
-}
-
-/// Who gave a setting its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// A flag of the command line.
-    Flag,
-    /// `--set`.
-    Set,
-    /// The environment variable of this name.
-    Env(String),
-    /// The settings file, at this line.
-    File(PathBuf, u32),
-    /// The node that was elected to publish its settings.
-    Published,
-    /// Nobody.
-    Default,
-}
+use keys::{Bare, Key, Kind, Preset, Scope, UNITS};
+use table::table;
+use value::{Setting, Value};
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,7 +113,7 @@ impl Config {
 
     /// Every setting, in the order of the reference.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        table::TABLE.iter().flat_map(move |key| {
+        table().flat_map(move |key| {
             let from = key.family().unwrap_or(key.name);
             self.settings
                 .range(from.to_owned()..)
@@ -183,18 +126,18 @@ impl Config {
                     value: shown(name, setting),
                     source: &setting.source,
                     doc: key.doc,
-                    effective: key.effective,
+                    effective: key.is_effective(),
                 })
         })
     }
 
     /// The text of a setting, for scripts; its name may carry a prefix.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let name = keys::without_prefix(name);
+        let name = lookup::without_prefix(name);
         match self.settings.get(name) {
             Some(setting) => setting.text.as_deref(),
             // A member of a family that nobody set still has the default of the family.
-            None => match keys::find(name)?.preset {
+            None => match lookup::find(name)?.preset {
                 Preset::Is(text) => Some(text),
                 Preset::Unset | Preset::Like(..) => None,
             },
@@ -204,19 +147,13 @@ impl Config {
 
 /// Whether a setting belongs to a machine and not to the run.
 fn is_local(name: &str) -> bool {
-    const LOCAL: [&str; 10] = [
-        "data.dir",
-        "output.dir",
-        "appender.file.baseDir",
-        "resources.dir",
-        "parser.threads",
-        "progress.interval",
-        "pages.max",
-        "store.durability",
-        "store.journal.max",
-        "store.seen.memory",
-    ];
-    LOCAL.contains(&name) || name.starts_with("cluster.") || name.starts_with("shutdown.")
+    lookup::find(name)
+        .is_some_and(|key| key.scope == Scope::Machine || name.starts_with("cluster."))
+}
+
+/// The settings that decide the rows, so that runs with other values are other runs.
+pub(crate) fn deciding() -> impl Iterator<Item = &'static str> {
+    table().filter(|key| key.scope == Scope::Rows).map(|key| key.name)
 }
 
 impl Default for Config {
@@ -262,30 +199,14 @@ fn settle(mut gathered: Gathered) -> (Config, Problems) {
     }
     fill_defaults(&mut settings);
     problems.sort();
-    let values = Values(&settings);
-    let config = Config {
-        defs: values.defs(),
-        fact: values.fact(),
-        dates: values.dates(),
-        output: values.output(),
-        job: values.job(),
-        links: values.links(),
-        fetch: values.fetch(),
-        parse: values.parse(),
-        script: values.script(),
-        store: values.store(),
-        run: values.run(),
-        cluster: values.cluster(),
-        settings,
-    };
-    (config, problems)
+    (Config::of(settings), problems)
 }
 
 /// The settings that name a unit, by name; they must be known before the numbers that they measure.
 fn units(assignments: &[Assignment]) -> BTreeMap<&str, &str> {
     assignments
         .iter()
-        .filter(|assignment| assignment.key.kind == Kind::Choice(value::UNITS))
+        .filter(|assignment| assignment.key.kind == Kind::Choice(UNITS))
         .map(|assignment| (assignment.name.as_str(), assignment.text.trim()))
         .collect()
 }
@@ -309,7 +230,7 @@ fn complaint(gathered: &Gathered, wrong: &Assignment, mismatch: &value::Mismatch
     let name = &wrong.name;
     let found = match wrong.text.as_str() {
         "" => "empty".to_owned(),
-        _ if keys::is_secret(name) => "`***`".to_owned(),
+        _ if lookup::is_secret(name) => "`***`".to_owned(),
         text => format!("`{text}`"),
     };
     let origin = match &wrong.source {
@@ -325,9 +246,9 @@ fn complaint(gathered: &Gathered, wrong: &Assignment, mismatch: &value::Mismatch
 }
 
 fn fill_defaults(settings: &mut BTreeMap<String, Setting>) {
-    let fixed = table::TABLE.iter().filter(|key| key.family().is_none());
+    let fixed = table().filter(|key| key.family().is_none());
     // Those that look at another setting come last, when that one is settled.
-    let (looking, plain): (Vec<&Key>, Vec<&Key>) =
+    let (looking, plain): (Vec<Key>, Vec<Key>) =
         fixed.partition(|key| matches!(key.preset, Preset::Like(..)));
     for key in plain.into_iter().chain(looking) {
         if settings.contains_key(key.name) {
@@ -348,8 +269,8 @@ fn fill_defaults(settings: &mut BTreeMap<String, Setting>) {
 }
 
 fn shown<'a>(name: &str, setting: &'a Setting) -> Option<&'a str> {
-    let secret = keys::is_secret(name)
-        || matches!(&setting.source, Source::Env(variable) if keys::is_secret(variable));
+    let secret = lookup::is_secret(name)
+        || matches!(&setting.source, Source::Env(variable) if lookup::is_secret(variable));
     match setting.text.as_deref() {
         Some(_) if secret => Some("***"),
         text => text,

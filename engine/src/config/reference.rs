@@ -1,7 +1,7 @@
 //! Writes the reference page of settings from the table.
 
 use super::keys::{Key, Preset};
-use super::table::TABLE;
+use super::table::table;
 use super::value::describe;
 
 const OPENING: &str = "\
@@ -46,7 +46,7 @@ and change nothing.
 pub fn reference() -> String {
     let mut page = OPENING.to_owned();
     let mut group = "";
-    for key in TABLE.iter().filter(|key| key.effective) {
+    for key in table().filter(Key::is_effective) {
         if key.group != group {
             group = key.group;
             page.push_str("\n## ");
@@ -55,10 +55,10 @@ pub fn reference() -> String {
                 "\n\n| setting | kind | default | meaning |\n| --- | --- | --- | --- |\n",
             );
         }
-        page.push_str(&effective_row(key));
+        page.push_str(&effective_row(&key));
     }
     page.push_str(APPENDIX);
-    page.extend(TABLE.iter().filter(|key| !key.effective).map(appendix_row));
+    page.extend(table().filter(|key| !key.is_effective()).map(|key| appendix_row(&key)));
     page
 }
 

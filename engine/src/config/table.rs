@@ -1,10 +1,17 @@
-//! The table of settings, in the order of `docs/settings.md`. A new setting is a row here and a field in
-//! `groups.rs`. A test fails if a row of `row` changes no field.
+//! The table of settings, in the order of `docs/settings.md`. A row is everything about a setting: its
+//! field, type, name, form, default and meaning. The typed structs, the checks, `spoonbill config` and
+//! the reference page follow from it.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::keys::{Bare, Key, Kind, Preset};
-use super::value::UNITS;
+use serde::{Deserialize, Serialize};
+
+use super::choices::{ClusterRole, Durability, OutputOrder, PagesKeep, Placement};
+use super::keys::{Bare, Key, Kind, Preset, Scope, UNITS};
+use super::value::{Setting, read};
+use crate::ledger::OnError;
 
 const DEFINITIONS: &str = "Definitions and facts";
 const DATES: &str = "Dates";
@@ -15,289 +22,360 @@ const PARSING: &str = "Parsing and scripts";
 const STORE: &str = "Store";
 const RUN: &str = "Progress and shutdown";
 const CLUSTER: &str = "Cluster";
-const ENGINE: &str = "Scoopi's engine";
 
 const ON: Preset = Preset::Is("true");
 const OFF: Preset = Preset::Is("false");
 
-/// Every setting: name, heading, kind, default and meaning.
-// The formatter would put each argument on a line of its own.
-#[rustfmt::skip]
-pub(super) const TABLE: &[Key] = &[
-    row("defs.defaultSteps", DEFINITIONS, Kind::Text, is("jsoupDefault"),
-        "Chain of steps for tasks that name none."),
-    row("fact.blank.replace", DEFINITIONS, Kind::Boolean, ON,
-        "Whether a value that is found but blank is replaced, in the classic form."),
-    row("fact.blank.replaceWith", DEFINITIONS, Kind::Text, is("-"),
-        "Text that replaces a blank value."),
-    row("fact.notFound.replaceWith", DEFINITIONS, Kind::Text, is("not found"),
-        "Text for a value whose query matches nothing."),
-    accepted("defs.dir", DEFINITIONS, Kind::Path, Preset::Unset,
-        "Directory of the definitions. Use the argument of the command."),
-    accepted("defs.defaultStepsFile", DEFINITIONS, Kind::Text, is("/steps-default.yml"),
-        "File with the default chains of steps. They are built in."),
-    accepted("defs.definedSchema", DEFINITIONS, Kind::Text, Preset::Unset,
-        "Schema of definitions as written. `spoonbill schema` prints the schema."),
-    accepted("defs.effectiveSchema", DEFINITIONS, Kind::Text, Preset::Unset,
-        "Schema of definitions after merging."),
+/// Makes the typed structs of the settings and the rows of [`EFFECTIVE`].
+macro_rules! settings {
+    ($($(#[$about:meta])* $group:ident: $Group:ident, $heading:ident {
+        $($field:ident: $type:ty = $scope:ident($name:literal, $kind:expr, $preset:expr, $doc:expr);)*
+    })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug, Clone, PartialEq, Eq)]
+            pub struct $Group {
+                $(#[doc = concat!("`", $name, "`: ", $doc)] pub $field: $type,)*
+            }
+        )*
 
-    row("runDateTimeText", DATES, Kind::Text, Preset::Unset,
-        "Start date and time of the run, in the form of `dateTimePattern`. Unset means the clock."),
-    row("dateTimePattern", DATES, Kind::Text, is("yyyy-MM-dd'T'HH:mm:ss.SSSZ"),
-        "Pattern for dates with a time, in scripts, in `live` and for the run date."),
-    row("highDate", DATES, Kind::Text, is("2037-12-31T23:59:59.999"),
-        "The date that stands for \"never expires\"."),
+        /// Every setting of a run. Its serialised form is a map of names to texts, which the node that
+        /// sets the run up publishes.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(into = "BTreeMap<String, String>", try_from = "BTreeMap<String, String>")]
+        pub struct Config {
+            $($(#[$about])* pub $group: $Group,)*
+            pub(super) settings: BTreeMap<String, Setting>,
+        }
 
-    row("output.dir", OUTPUT, Kind::Path, Preset::Like("appender.file.baseDir", "output"),
-        "Directory for the relative files of appenders."),
-    row("appender.file.baseDir", OUTPUT, Kind::Path, Preset::Unset,
-        "Scoopi's name for `output.dir`, used if `output.dir` is unset."),
-    row("outputDirTimestampPattern", OUTPUT, Kind::Text, is("yyyyMMMdd-HHmmss"),
-        "Pattern for the name of a run's output folder, filled in with the run date."),
-    row("output.order", OUTPUT, Kind::Choice(&["arrival", "canonical"]), is("arrival"),
-        "Order of rows: as jobs finish, or a fixed order that is equal for equal pages."),
-    row("output.lag.max", OUTPUT, size(1), is("1GiB"),
-        "Most bytes of rows that may wait to be written. Above it, the run starts no new jobs."),
-    accepted("appender.queueSize", OUTPUT, integer(1, 1_000_000), is("4096"),
-        "Length of an appender's queue. Appenders read committed rows in batches instead."),
+        impl Config {
+            /// Reads the typed fields of checked settings.
+            pub(super) fn of(settings: BTreeMap<String, Setting>) -> Self {
+                Self {
+                    $($group: $Group { $($field: read(&settings, $name),)* },)*
+                    settings,
+                }
+            }
+        }
 
-    row("job.takeLimit", JOBS, integer(1, 100_000), is("64"),
-        "Most jobs in flight at the same time on one node."),
-    row("job.attempts.max", JOBS, integer(1, 100), is("4"),
-        "Most attempts for one job before it counts as failed."),
-    row("job.onError", JOBS, Kind::Choice(&["fail", "quarantine", "halt"]), is("fail"),
-        "What a failed job does to other jobs. `fail`: nothing. `quarantine`: the run starts no \
+        /// The settings that have an effect.
+        const EFFECTIVE: &[Key] = &[$($(Key {
+            name: $name,
+            group: $heading,
+            kind: $kind,
+            preset: $preset,
+            doc: $doc,
+            scope: Scope::$scope,
+        },)*)*];
+    };
+}
+
+settings! {
+    /// Defaults of definitions.
+    defs: DefsConfig, DEFINITIONS {
+        default_steps: String = Run("defs.defaultSteps", Kind::Text, is("jsoupDefault"),
+            "Chain of steps for tasks that name none.");
+    }
+
+    /// Replacements for missing values.
+    fact: FactConfig, DEFINITIONS {
+        blank_replace: bool = Rows("fact.blank.replace", Kind::Boolean, ON,
+            "Whether a value that is found but blank is replaced, in the classic form.");
+        blank_replace_with: String = Rows("fact.blank.replaceWith", Kind::Text, is("-"),
+            "Text that replaces a blank value.");
+        not_found_replace_with: String = Rows("fact.notFound.replaceWith", Kind::Text, is("not found"),
+            "Text for a value whose query matches nothing.");
+    }
+
+    /// Dates, and their patterns in the letters of Java.
+    dates: DatesConfig, DATES {
+        run_date_time_text: Option<String> = Rows("runDateTimeText", Kind::Text, Preset::Unset,
+            "Start date and time of the run, in the form of `dateTimePattern`. Unset means the clock.");
+        pattern: String = Rows("dateTimePattern", Kind::Text, is("yyyy-MM-dd'T'HH:mm:ss.SSSZ"),
+            "Pattern for dates with a time, in scripts, in `live` and for the run date.");
+        high_date: String = Run("highDate", Kind::Text, is("2037-12-31T23:59:59.999"),
+            "The date that stands for \"never expires\".");
+    }
+
+    /// Where and how rows are written.
+    output: OutputConfig, OUTPUT {
+        dir: PathBuf = Machine("output.dir", Kind::Path, Preset::Like("appender.file.baseDir", "output"),
+            "Directory for the relative files of appenders.");
+        base_dir: Option<PathBuf> = Machine("appender.file.baseDir", Kind::Path, Preset::Unset,
+            "Scoopi's name for `output.dir`, used if `output.dir` is unset.");
+        dir_timestamp_pattern: String = Run("outputDirTimestampPattern", Kind::Text, is("yyyyMMMdd-HHmmss"),
+            "Pattern for the name of a run's output folder, filled in with the run date.");
+        order: OutputOrder = Rows("output.order", Kind::Choice(OutputOrder::WORDS), is("arrival"),
+            "Order of rows: as jobs finish, or a fixed order that is equal for equal pages.");
+        lag_bytes_max: u64 = Run("output.lag.max", size(1), is("1GiB"),
+            "Most bytes of rows that may wait to be written. Above it, the run starts no new jobs.");
+    }
+
+    /// How a node takes jobs.
+    job: JobConfig, JOBS {
+        take_limit: usize = Run("job.takeLimit", integer(1, 100_000), is("64"),
+            "Most jobs in flight at the same time on one node.");
+        attempts_max: u32 = Run("job.attempts.max", integer(1, 100), is("4"),
+            "Most attempts for one job before it counts as failed.");
+        on_error: OnError = Run("job.onError", Kind::Choice(&["fail", "quarantine", "halt"]), is("fail"),
+            "What a failed job does to other jobs. `fail`: nothing. `quarantine`: the run starts no \
          more jobs of its host, and its waiting jobs fail. `halt`: the run stops, and the next \
-         `run` continues it."),
-    row("task.timeout", JOBS, with_unit(1000), is("30m"),
-        "Longest time a node of a cluster may hold a job, counted from its turn. Then the job \
+         `run` continues it.");
+        task_timeout: Duration = Run("task.timeout", with_unit(1000), is("30m"),
+            "Longest time a node of a cluster may hold a job, counted from its turn. Then the job \
          also goes to another node, and the first result counts. Keep it far above \
-         `loader.total.timeout` and the longest time a page takes."),
-    row("links.depth.max", JOBS, integer(0, 1_000_000_000), is("10000"),
-        "Most links from a start address to a page."),
-    row("links.page.max", JOBS, integer(0, 1_000_000_000), is("1000000"),
-        "Most links taken from one page."),
-    row("follow.dropParams", JOBS, Kind::Text,
-        is("utm_*, gclid, fbclid, msclkid, dclid, yclid, mc_cid, mc_eid, _ga, igshid"),
-        "Query parameters that `follow` removes from addresses because they only track visitors. \
-         A trailing `*` matches any ending."),
-    row("urls.max", JOBS, integer(1, 1_000_000_000_000), is("10000000"),
-        "Most addresses that the ranges and files below `urls` may add to one run."),
-    row("sitemap.urls.max", JOBS, integer(1, 1_000_000_000), is("100000"),
-        "Most addresses taken from one sitemap."),
-    row("sitemap.files.max", JOBS, integer(1, 1_000_000_000), is("50000"),
-        "Most sitemaps that sitemap indexes may add to one run."),
+         `loader.total.timeout` and the longest time a page takes.");
+    }
 
-    row("resources.dir", FETCHING, Kind::Path, Preset::Unset,
-        "Directory for the path of a local page that does not exist as written. Unset means the \
-         directory of the definitions."),
-    row("loader.fetch.delay", FETCHING, millis(0), is("1000ms"),
-        "Pause between two requests to one host."),
-    row("loader.fetch.parallelism", FETCHING, integer(1, 1000), is("1"),
-        "Most requests in flight to one host. With `loader.fetch.delay=0`, the limit holds for \
-         each node of a cluster."),
-    row("loader.retry.backoff", FETCHING, with_unit(0), is("500ms"),
-        "Pause before the first retry of a page. It doubles with each retry."),
-    row("loader.retry.backoffMax", FETCHING, with_unit(0), is("60s"),
-        "Longest pause between two retries."),
-    row("loader.retryAfter.max", FETCHING, with_unit(0), is("10m"),
-        "Longest `Retry-After` of a server that the engine honours."),
-    row("loader.connect.timeout", FETCHING, with_unit(1), is("10s"),
-        "Longest time to connect to a server."),
-    row("loader.idle.timeout", FETCHING, with_unit(1), is("30s"),
-        "Longest time without a byte before a request is aborted."),
-    row("loader.total.timeout", FETCHING, millis(1), Preset::Like("webClient.timeout", "120s"),
-        "Longest time for one request, with its redirects and its body."),
-    row("loader.redirects.max", FETCHING, integer(0, 100), is("10"),
-        "Most redirects followed for one page."),
-    row("loader.body.max", FETCHING, size(1), is("16MiB"),
-        "Largest page after decompression. A larger page fails."),
-    row("webClient.userAgent", FETCHING, Kind::Text,
-        is(concat!("spoonbill/", env!("CARGO_PKG_VERSION"))),
-        "The `User-Agent` header of requests."),
-    row("webClient.timeout", FETCHING, millis(1), is("120s"),
-        "Scoopi's name for `loader.total.timeout`, used if that one is unset."),
-    accepted("webDriver.driverPath", FETCHING, Kind::Path, is(".gecko/geckodriver"),
-        "Driver of the browser."),
-    accepted("webDriver.log", FETCHING, Kind::Path, is("geckodriver.log"),
-        "Log of the browser's driver."),
-    accepted("webDriver.waitType", FETCHING, Kind::Text, is("explicit"),
-        "How the browser waits for elements."),
-    accepted("webDriver.timeout.explicitWait", FETCHING, seconds(), is("10s"),
-        "Longest wait of the browser for one element."),
-    accepted("webDriver.timeout.implicitWait", FETCHING, seconds(), is("10s"),
-        "Longest wait of the browser for any element."),
+    /// Limits on links.
+    links: LinksConfig, JOBS {
+        depth_max: u32 = Rows("links.depth.max", integer(0, 1_000_000_000), is("10000"),
+            "Most links from a start address to a page.");
+        page_max: usize = Rows("links.page.max", integer(0, 1_000_000_000), is("1000000"),
+            "Most links taken from one page.");
+        drop_params: String = Rows("follow.dropParams", Kind::Text, is("utm_*, gclid, fbclid, msclkid, dclid, yclid, mc_cid, mc_eid, _ga, igshid"),
+            "Query parameters that `follow` removes from addresses because they only track visitors. \
+         A trailing `*` matches any ending.");
+        urls_max: u64 = Run("urls.max", integer(1, 1_000_000_000_000), is("10000000"),
+            "Most addresses that the ranges and files below `urls` may add to one run.");
+        sitemap_urls_max: usize = Rows("sitemap.urls.max", integer(1, 1_000_000_000), is("100000"),
+            "Most addresses taken from one sitemap.");
+        sitemap_files_max: u64 = Rows("sitemap.files.max", integer(1, 1_000_000_000), is("50000"),
+            "Most sitemaps that sitemap indexes may add to one run.");
+    }
 
-    row("parser.nodes.max", PARSING, integer(1, 100_000_000), is("4000000"),
-        "Most nodes of one page. A larger page fails."),
-    row("parser.depth.max", PARSING, integer(1, 1_000_000), is("5000"),
-        "Deepest nesting of elements on one page."),
-    row("parser.rows.max", PARSING, integer(1, 1_000_000_000), is("1000000"),
-        "Most rows one task may take from one page."),
-    row("parser.time.max", PARSING, with_unit(1), is("30s"),
-        "Longest time one task may spend on one page."),
-    row("parser.threads", PARSING, integer(0, 1024), is("0"),
-        "Threads that parse pages. 0 means one thread for each core."),
-    row("script.time.max", PARSING, with_unit(1), is("2s"),
-        "Longest time one call of a script may take."),
-    row("script.memory.max", PARSING, size(1 << 20), is("32MiB"),
-        "Most memory for the scripts of one thread."),
+    /// How pages are fetched.
+    fetch: FetchConfig, FETCHING {
+        resources_dir: Option<PathBuf> = Machine("resources.dir", Kind::Path, Preset::Unset,
+            "Directory for the path of a local page that does not exist as written. Unset means the \
+         directory of the definitions.");
+        delay: Duration = Run("loader.fetch.delay", millis(0), is("1000ms"),
+            "Pause between two requests to one host.");
+        parallelism: usize = Run("loader.fetch.parallelism", integer(1, 1000), is("1"),
+            "Most requests in flight to one host. With `loader.fetch.delay=0`, the limit holds for \
+         each node of a cluster.");
+        retry_backoff: Duration = Run("loader.retry.backoff", with_unit(0), is("500ms"),
+            "Pause before the first retry of a page. It doubles with each retry.");
+        retry_backoff_max: Duration = Run("loader.retry.backoffMax", with_unit(0), is("60s"),
+            "Longest pause between two retries.");
+        retry_after_max: Duration = Run("loader.retryAfter.max", with_unit(0), is("10m"),
+            "Longest `Retry-After` of a server that the engine honours.");
+        connect_timeout: Duration = Run("loader.connect.timeout", with_unit(1), is("10s"),
+            "Longest time to connect to a server.");
+        idle_timeout: Duration = Run("loader.idle.timeout", with_unit(1), is("30s"),
+            "Longest time without a byte before a request is aborted.");
+        total_timeout: Duration = Run("loader.total.timeout", millis(1), Preset::Like("webClient.timeout", "120s"),
+            "Longest time for one request, with its redirects and its body.");
+        redirects_max: u32 = Run("loader.redirects.max", integer(0, 100), is("10"),
+            "Most redirects followed for one page.");
+        body_bytes_max: u64 = Rows("loader.body.max", size(1), is("16MiB"),
+            "Largest page after decompression. A larger page fails.");
+        user_agent: String = Run("webClient.userAgent", Kind::Text, is(concat!("spoonbill/", env!("CARGO_PKG_VERSION"))),
+            "The `User-Agent` header of requests.");
+        client_timeout: Duration = Run("webClient.timeout", millis(1), is("120s"),
+            "Scoopi's name for `loader.total.timeout`, used if that one is unset.");
+    }
 
-    row("data.dir", STORE, Kind::Path, is("data"),
-        "Directory of the durable state: the ledger of jobs, saved pages and parsed data."),
-    row("datastore.enable", STORE, Kind::Boolean, ON,
-        "Whether pages and parsed data are saved for later runs."),
-    row("persist.locator", STORE, Kind::Boolean, ON,
-        "Whether pages are saved and, while they are live, not fetched again."),
-    row("pages.keep", STORE, Kind::Choice(&["web", "all"]), is("web"),
-        "Pages saved for `replay` and `live`: those from the network (`web`), or files too \
-         (`all`). `replay` reads other files from their own path."),
-    row("pages.max", STORE, size(1), is("8GiB"),
-        "Most disk space for saved pages, compressed. Above it, the oldest pages are deleted."),
-    row("persist.data", STORE, Kind::Boolean, ON,
-        "Whether parsed data is saved and, while its page is live, not parsed again."),
-    row("store.durability", STORE, Kind::Choice(&["strict", "none"]), is("strict"),
-        "Whether work survives a kill of the process. `none` keeps everything in memory and is \
-         for measurements only."),
-    row("store.commit.interval", STORE, with_unit(0), is("5ms"),
-        "Longest time that commands wait to be committed in one batch."),
-    row("store.commit.max", STORE, integer(1, 1_000_000), is("1000"),
-        "Most commands in one batch."),
-    row("store.journal.max", STORE, size(1), is("4MiB"),
-        "Largest size of the journal of commits. Above it, the ledger's tables are synced and the \
-         journal starts over."),
-    row("store.seen.memory", STORE, size(1 << 20), is("128MiB"),
-        "Memory for the index of known addresses. The addresses lie on disk."),
-    accepted("datastore.type", STORE, Kind::Text, is("jar:file:"),
-        "Kind of Scoopi's store."),
-    accepted("datastore.path", STORE, Kind::Path, is("data"),
-        "Path of Scoopi's store. See `data.dir`."),
+    /// Limits on parsing one page.
+    parse: ParseConfig, PARSING {
+        nodes_max: usize = Run("parser.nodes.max", integer(1, 100_000_000), is("4000000"),
+            "Most nodes of one page. A larger page fails.");
+        depth_max: usize = Run("parser.depth.max", integer(1, 1_000_000), is("5000"),
+            "Deepest nesting of elements on one page.");
+        rows_max: usize = Run("parser.rows.max", integer(1, 1_000_000_000), is("1000000"),
+            "Most rows one task may take from one page.");
+        time_max: Duration = Run("parser.time.max", with_unit(1), is("30s"),
+            "Longest time one task may spend on one page.");
+        threads: usize = Machine("parser.threads", integer(0, 1024), is("0"),
+            "Threads that parse pages. 0 means one thread for each core.");
+    }
 
-    row("progress.interval", RUN, with_unit(1), is("30s"),
-        "Time between two lines of progress if standard error is no terminal."),
-    accepted("monitor.timerPeriod", RUN, millis(1), is("1000ms"),
-        "Interval of Scoopi's monitor. The run ends on events, without a timer."),
-    row("shutdown.timeout", RUN, named_by("shutdown.timeoutUnit"), is("18s"),
-        "Longest time that a stopped run waits for jobs in flight."),
-    row("shutdown.timeoutUnit", RUN, Kind::Choice(UNITS), is("SECONDS"),
-        "Unit of a `shutdown.timeout` that has none."),
-    accepted("metrics.server.enable", RUN, Kind::Boolean, ON,
-        "Whether metrics are served over HTTP."),
-    accepted("metrics.server.port", RUN, integer(1, 65_535), is("9010"),
-        "Port of the metrics."),
-    accepted("metrics.serializer.period", RUN, seconds(), is("5s"),
-        "Time between two snapshots of the metrics."),
-    accepted("log.dir", RUN, Kind::Path, is("logs"),
-        "Directory of log files. Logs go to standard error."),
+    /// Limits on scripts.
+    script: ScriptConfig, PARSING {
+        time_max: Duration = Run("script.time.max", with_unit(1), is("2s"),
+            "Longest time one call of a script may take.");
+        memory_bytes_max: u64 = Run("script.memory.max", size(1 << 20), is("32MiB"),
+            "Most memory for the scripts of one thread.");
+    }
 
-    row("cluster.enable", CLUSTER, Kind::Boolean, OFF,
-        "Whether several nodes share the run. Same as `--cluster`."),
-    row("cluster.node.id", CLUSTER, Kind::Text, Preset::Unset,
-        "Number of this node in `cluster.peers`, from 1. `auto` adds 1 to the number at the end \
-         of the host name, as in a StatefulSet. Same as `--node-id`."),
-    row("cluster.listen", CLUSTER, Kind::Text, Preset::Unset,
-        "Address and port on which this node listens. Unset means its own address in \
-         `cluster.peers`. Same as `--listen`."),
-    row("cluster.peers", CLUSTER, Kind::Text, Preset::Unset,
-        "Numbers and addresses of all nodes with a vote, equal on every node: \
+    /// What is kept, where, and how safely.
+    store: StoreConfig, STORE {
+        data_dir: PathBuf = Machine("data.dir", Kind::Path, is("data"),
+            "Directory of the durable state: the ledger of jobs, saved pages and parsed data.");
+        enable: bool = Run("datastore.enable", Kind::Boolean, ON,
+            "Whether pages and parsed data are saved for later runs.");
+        persist_locator: bool = Run("persist.locator", Kind::Boolean, ON,
+            "Whether pages are saved and, while they are live, not fetched again.");
+        pages_keep: PagesKeep = Run("pages.keep", Kind::Choice(PagesKeep::WORDS), is("web"),
+            "Pages saved for `replay` and `live`: those from the network (`web`), or files too \
+         (`all`). `replay` reads other files from their own path.");
+        pages_bytes_max: u64 = Machine("pages.max", size(1), is("8GiB"),
+            "Most disk space for saved pages, compressed. Above it, the oldest pages are deleted.");
+        persist_data: bool = Run("persist.data", Kind::Boolean, ON,
+            "Whether parsed data is saved and, while its page is live, not parsed again.");
+        durability: Durability = Machine("store.durability", Kind::Choice(Durability::WORDS), is("strict"),
+            "Whether work survives a kill of the process. `none` keeps everything in memory and is \
+         for measurements only.");
+        commit_interval: Duration = Run("store.commit.interval", with_unit(0), is("5ms"),
+            "Longest time that commands wait to be committed in one batch.");
+        commit_max: usize = Run("store.commit.max", integer(1, 1_000_000), is("1000"),
+            "Most commands in one batch.");
+        journal_max: u64 = Machine("store.journal.max", size(1), is("4MiB"),
+            "Largest size of the journal of commits. Above it, the ledger's tables are synced and the \
+         journal starts over.");
+        seen_memory: u64 = Machine("store.seen.memory", size(1 << 20), is("128MiB"),
+            "Memory for the index of known addresses. The addresses lie on disk.");
+    }
+
+    /// Progress and shutdown.
+    run: RunConfig, RUN {
+        progress_interval: Duration = Machine("progress.interval", with_unit(1), is("30s"),
+            "Time between two lines of progress if standard error is no terminal.");
+        shutdown_timeout: Duration = Machine("shutdown.timeout", named_by("shutdown.timeoutUnit"), is("18s"),
+            "Longest time that a stopped run waits for jobs in flight.");
+        shutdown_timeout_unit: String = Machine("shutdown.timeoutUnit", Kind::Choice(UNITS), is("SECONDS"),
+            "Unit of a `shutdown.timeout` that has none.");
+    }
+
+    /// How nodes form a cluster.
+    cluster: ClusterConfig, CLUSTER {
+        enable: bool = Machine("cluster.enable", Kind::Boolean, OFF,
+            "Whether several nodes share the run. Same as `--cluster`.");
+        node_id: Option<String> = Machine("cluster.node.id", Kind::Text, Preset::Unset,
+            "Number of this node in `cluster.peers`, from 1. `auto` adds 1 to the number at the end \
+         of the host name, as in a StatefulSet. Same as `--node-id`.");
+        listen: Option<String> = Machine("cluster.listen", Kind::Text, Preset::Unset,
+            "Address and port on which this node listens. Unset means its own address in \
+         `cluster.peers`. Same as `--listen`.");
+        peers: Option<String> = Machine("cluster.peers", Kind::Text, Preset::Unset,
+            "Numbers and addresses of all nodes with a vote, equal on every node: \
          `1=host-a:7400,2=host-b:7400,3=host-c:7400`. Nodes with different lists refuse each \
-         other. A worker may list only some. Same as `--peers`."),
-    row("cluster.role", CLUSTER, Kind::Choice(&["voter", "worker"]), is("voter"),
-        "`voter` keeps the ledger and votes, `worker` only works. Same as `--role`."),
-    row("cluster.name", CLUSTER, Kind::Text, is("spoonbill"),
-        "Name of the cluster. A node with another name is refused."),
-    row("cluster.secretFile", CLUSTER, Kind::Path, Preset::Unset,
-        "File with the shared secret of all nodes, at least 32 bytes."),
-    row("cluster.secret", CLUSTER, Kind::Text, Preset::Unset,
-        "The shared secret, from the environment or the settings file. It is refused on the \
-         command line."),
-    row("cluster.insecure", CLUSTER, Kind::Boolean, OFF,
-        "Whether a node may listen beyond this machine without a secret."),
-    row("cluster.quorum.size", CLUSTER, integer(1, 1000), Preset::Unset,
-        "Nodes with a vote that must be connected before a run starts. Unset means more than \
-         half. Same as `--quorum`."),
-    row("cluster.quorum.timeout", CLUSTER, seconds(), is("60s"),
-        "Longest wait for those nodes."),
-    row("cluster.quorum.lossExit", CLUSTER, with_unit(1000), is("10m"),
-        "Time without a quorum after which a node exits with code 75."),
-    row("cluster.session.ttl", CLUSTER, with_unit(1000), is("3500ms"),
-        "Longest silence of a node before its jobs go to other nodes."),
-    row("cluster.end.wait", CLUSTER, with_unit(0), is("20s"),
-        "Longest wait at the end of a run for disconnected nodes, so that they complete their \
-         files too."),
-    row("cluster.autoFence", CLUSTER, Kind::Boolean, OFF,
-        "Whether a node that was silent too long is locked out until `spoonbill admit`."),
-    row("cluster.placement", CLUSTER, Kind::Choice(&["any", "listed", "leastLoaded",
-        "mostLoaded"]), is("any"),
-        "Which waiting node gets jobs first. `any`: the first to ask. `listed`: the first in \
+         other. A worker may list only some. Same as `--peers`.");
+        role: ClusterRole = Machine("cluster.role", Kind::Choice(ClusterRole::WORDS), is("voter"),
+            "`voter` keeps the ledger and votes, `worker` only works. Same as `--role`.");
+        name: String = Machine("cluster.name", Kind::Text, is("spoonbill"),
+            "Name of the cluster. A node with another name is refused.");
+        secret_file: Option<PathBuf> = Machine("cluster.secretFile", Kind::Path, Preset::Unset,
+            "File with the shared secret of all nodes, at least 32 bytes.");
+        secret: Option<String> = Machine("cluster.secret", Kind::Text, Preset::Unset,
+            "The shared secret, from the environment or the settings file. It is refused on the \
+         command line.");
+        insecure: bool = Machine("cluster.insecure", Kind::Boolean, OFF,
+            "Whether a node may listen beyond this machine without a secret.");
+        quorum_size: Option<usize> = Machine("cluster.quorum.size", integer(1, 1000), Preset::Unset,
+            "Nodes with a vote that must be connected before a run starts. Unset means more than \
+         half. Same as `--quorum`.");
+        quorum_timeout: Duration = Machine("cluster.quorum.timeout", seconds(), is("60s"),
+            "Longest wait for those nodes.");
+        loss_exit: Duration = Machine("cluster.quorum.lossExit", with_unit(1000), is("10m"),
+            "Time without a quorum after which a node exits with code 75.");
+        session_ttl: Duration = Machine("cluster.session.ttl", with_unit(1000), is("3500ms"),
+            "Longest silence of a node before its jobs go to other nodes.");
+        end_wait: Duration = Machine("cluster.end.wait", with_unit(0), is("20s"),
+            "Longest wait at the end of a run for disconnected nodes, so that they complete their \
+         files too.");
+        auto_fence: bool = Machine("cluster.autoFence", Kind::Boolean, OFF,
+            "Whether a node that was silent too long is locked out until `spoonbill admit`.");
+        placement: Placement = Machine("cluster.placement", Kind::Choice(Placement::WORDS), is("any"),
+            "Which waiting node gets jobs first. `any`: the first to ask. `listed`: the first in \
          `cluster.peers`. `leastLoaded`, `mostLoaded`: the node with the fewest or the most jobs \
-         in flight."),
-    row("cluster.snapshot.bytes", CLUSTER, size(1 << 10), is("64MiB"),
-        "Size of the replicated log at which a snapshot of the ledger replaces it."),
-    accepted("cluster.mode", CLUSTER, Kind::Text, is("server"),
-        "Member or client of Scoopi's cluster. See `cluster.role`."),
-    accepted("cluster.config.file", CLUSTER, Kind::Text, Preset::Unset,
-        "Configuration of Scoopi's cluster library."),
-    accepted("cluster.tx.timeout", CLUSTER, named_by("cluster.tx.timeoutUnit"), is("10s"),
-        "Longest transaction on Scoopi's store of jobs."),
-    accepted("cluster.tx.timeoutUnit", CLUSTER, Kind::Choice(UNITS), is("SECONDS"),
-        "Unit of a `cluster.tx.timeout` that has none."),
-    accepted("cluster.tx.type", CLUSTER, Kind::Text, is("TWO_PHASE"),
-        "Kind of those transactions."),
-    accepted("cluster.shutdown.timeout", CLUSTER, named_by("cluster.shutdown.timeoutUnit"),
-        is("60s"),
-        "Longest time a node may take to leave."),
-    accepted("cluster.shutdown.timeoutUnit", CLUSTER, Kind::Choice(UNITS), is("SECONDS"),
-        "Unit of a `cluster.shutdown.timeout` that has none."),
-    accepted("cluster.startCrashCleaner.minThreshold", CLUSTER, integer(0, 1_000_000_000), is("10"),
-        "Count of queued jobs below which jobs of dead nodes are reset. They are reset at once."),
-    accepted("cluster.log.path.suffixUid", CLUSTER, Kind::Boolean, ON,
-        "Whether each node logs into its own directory."),
+         in flight.");
+        snapshot_bytes: u64 = Machine("cluster.snapshot.bytes", size(1 << 10), is("64MiB"),
+            "Size of the replicated log at which a snapshot of the ledger replaces it.");
+    }
+}
 
-    accepted("poolsize.<step>", ENGINE, integer(1, 10_000), is("4"),
+/// Scoopi's settings that have no effect here. They are accepted so that its files load.
+// The formatter would put each part on a line of its own.
+#[rustfmt::skip]
+const ACCEPTED: &[(&str, Kind, Preset, &str)] = &[
+    ("defs.dir", Kind::Path, Preset::Unset,
+        "Directory of the definitions. Use the argument of the command."),
+    ("defs.defaultStepsFile", Kind::Text, is("/steps-default.yml"),
+        "File with the default chains of steps. They are built in."),
+    ("defs.definedSchema", Kind::Text, Preset::Unset,
+        "Schema of definitions as written. `spoonbill schema` prints the schema."),
+    ("defs.effectiveSchema", Kind::Text, Preset::Unset,
+        "Schema of definitions after merging."),
+    ("appender.queueSize", integer(1, 1_000_000), is("4096"),
+        "Length of an appender's queue. Appenders read committed rows in batches instead."),
+    ("webDriver.driverPath", Kind::Path, is(".gecko/geckodriver"),
+        "Driver of the browser."),
+    ("webDriver.log", Kind::Path, is("geckodriver.log"),
+        "Log of the browser's driver."),
+    ("webDriver.waitType", Kind::Text, is("explicit"),
+        "How the browser waits for elements."),
+    ("webDriver.timeout.explicitWait", seconds(), is("10s"),
+        "Longest wait of the browser for one element."),
+    ("webDriver.timeout.implicitWait", seconds(), is("10s"),
+        "Longest wait of the browser for any element."),
+    ("datastore.type", Kind::Text, is("jar:file:"),
+        "Kind of Scoopi's store."),
+    ("datastore.path", Kind::Path, is("data"),
+        "Path of Scoopi's store. See `data.dir`."),
+    ("monitor.timerPeriod", millis(1), is("1000ms"),
+        "Interval of Scoopi's monitor. The run ends on events, without a timer."),
+    ("metrics.server.enable", Kind::Boolean, ON,
+        "Whether metrics are served over HTTP."),
+    ("metrics.server.port", integer(1, 65_535), is("9010"),
+        "Port of the metrics."),
+    ("metrics.serializer.period", seconds(), is("5s"),
+        "Time between two snapshots of the metrics."),
+    ("log.dir", Kind::Path, is("logs"),
+        "Directory of log files. Logs go to standard error."),
+    ("cluster.mode", Kind::Text, is("server"),
+        "Member or client of Scoopi's cluster. See `cluster.role`."),
+    ("cluster.config.file", Kind::Text, Preset::Unset,
+        "Configuration of Scoopi's cluster library."),
+    ("cluster.tx.timeout", named_by("cluster.tx.timeoutUnit"), is("10s"),
+        "Longest transaction on Scoopi's store of jobs."),
+    ("cluster.tx.timeoutUnit", Kind::Choice(UNITS), is("SECONDS"),
+        "Unit of a `cluster.tx.timeout` that has none."),
+    ("cluster.tx.type", Kind::Text, is("TWO_PHASE"),
+        "Kind of those transactions."),
+    ("cluster.shutdown.timeout", named_by("cluster.shutdown.timeoutUnit"), is("60s"),
+        "Longest time a node may take to leave."),
+    ("cluster.shutdown.timeoutUnit", Kind::Choice(UNITS), is("SECONDS"),
+        "Unit of a `cluster.shutdown.timeout` that has none."),
+    ("cluster.startCrashCleaner.minThreshold", integer(0, 1_000_000_000), is("10"),
+        "Count of queued jobs below which jobs of dead nodes are reset. They are reset at once."),
+    ("cluster.log.path.suffixUid", Kind::Boolean, ON,
+        "Whether each node logs into its own directory."),
+    ("poolsize.<step>", integer(1, 10_000), is("4"),
         "Threads of one step. See `parser.threads` and `job.takeLimit`."),
-    accepted("seeder.class", ENGINE, Kind::Text, is("LocatorSeeder"),
+    ("seeder.class", Kind::Text, is("LocatorSeeder"),
         "Class that creates the first jobs."),
-    accepted("seeder.seedRetryTimes", ENGINE, integer(0, 1000), is("3"),
+    ("seeder.seedRetryTimes", integer(0, 1000), is("3"),
         "Most attempts to queue a first job. The first jobs are queued in one commit."),
-    accepted("job.takeTimeout", ENGINE, millis(0), is("1000ms"),
+    ("job.takeTimeout", millis(0), is("1000ms"),
         "Longest wait for permission to take a job."),
-    accepted("job.takeRetryDelay", ENGINE, millis(0), is("50ms"),
+    ("job.takeRetryDelay", millis(0), is("50ms"),
         "Pause after an unsuccessful request for a job. The engine waits for a signal instead."),
-    accepted("task.takeTimeout", ENGINE, millis(0), is("500ms"),
+    ("task.takeTimeout", millis(0), is("500ms"),
         "Interval for polling an empty queue of tasks."),
-    accepted("mode", ENGINE, Kind::Text, Preset::Unset,
+    ("mode", Kind::Text, Preset::Unset,
         "Selected the settings file of Scoopi's developers."),
-    accepted("propertyFile", ENGINE, Kind::Path, Preset::Unset,
+    ("propertyFile", Kind::Path, Preset::Unset,
         "Name of the settings file. Use the option `--config`."),
-    accepted("propertyPattern", ENGINE, Kind::Text, Preset::Unset,
+    ("propertyPattern", Kind::Text, Preset::Unset,
         "Scoopi does not read it either."),
-    accepted("fork.locator", ENGINE, Kind::Text, Preset::Unset,
+    ("fork.locator", Kind::Text, Preset::Unset,
         "Scoopi does not read it either."),
-    accepted("wait", ENGINE, Kind::Text, Preset::Unset,
+    ("wait", Kind::Text, Preset::Unset,
         "Scoopi does not read it either."),
 ];
 
-/// A setting that has an effect.
-const fn row(
-    name: &'static str,
-    group: &'static str,
-    kind: Kind,
-    preset: Preset,
-    doc: &'static str,
-) -> Key {
-    Key { name, group, kind, preset, doc, effective: true }
-}
-
-/// A setting of Scoopi's that is accepted without effect.
-const fn accepted(
-    name: &'static str,
-    group: &'static str,
-    kind: Kind,
-    preset: Preset,
-    doc: &'static str,
-) -> Key {
-    Key { effective: false, ..row(name, group, kind, preset, doc) }
+/// All settings: those with an effect in the order of the reference, then the others.
+pub(super) fn table() -> impl Iterator<Item = Key> {
+    let accepted = |(name, kind, preset, doc): &(&'static str, Kind, Preset, &'static str)| Key {
+        name,
+        group: "",
+        kind: *kind,
+        preset: *preset,
+        doc,
+        scope: Scope::NoEffect,
+    };
+    EFFECTIVE.iter().copied().chain(ACCEPTED.iter().map(accepted))
 }
 
 const fn is(text: &'static str) -> Preset {

@@ -1,5 +1,6 @@
 //! Text to typed value: durations, sizes, booleans and the rest, with what to write instead.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,12 +8,8 @@ use jiff::SpanRelativeTo;
 
 use super::keys::{Bare, Kind};
 
-/// Longer is surely a slip, and adding it to a clock could overflow.
+/// A longer duration is a mistake, and adding it to a clock could overflow.
 const DURATION_MAX: Duration = Duration::from_hours(36_500 * 24);
-
-/// Names of Java's time units, which Scoopi's `...timeoutUnit` settings use.
-pub(super) const UNITS: &[&str] =
-    &["NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS"];
 
 /// The checked value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +22,85 @@ pub(super) enum Value {
     Path(PathBuf),
 }
 
-/// Why a text is no value of its kind.
+/// A setting with its value: as written, and checked.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) text: Option<String>,
+    pub(super) value: Option<Value>,
+    pub(super) source: Source,
+}
+
+/// The source of a setting's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A flag of the command line.
+    Flag,
+    /// `--set`.
+    Set,
+    /// The environment variable of this name.
+    Env(String),
+    /// The settings file, at this line.
+    File(PathBuf, u32),
+    /// The node that published its settings.
+    Published,
+    /// The default.
+    Default,
+}
+
+/// A field type that a checked value can be read as.
+pub(super) trait FromValue: Sized {
+    /// The value as this type; `None` if it is of another kind.
+    fn from_value(value: Option<&Value>) -> Option<Self>;
+}
+
+macro_rules! from_value {
+    ($($type:ty: $pattern:pat => $read:expr;)*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: Option<&Value>) -> Option<Self> {
+                match value? {
+                    $pattern => Some($read),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+from_value! {
+    String: Value::Text(text) => text.clone();
+    bool: Value::Boolean(yes) => *yes;
+    u64: Value::Integer(number) | Value::Size(number) => *number;
+    u32: Value::Integer(number) => *number as u32;
+    usize: Value::Integer(number) => *number as usize;
+    Duration: Value::Duration(length) => *length;
+    PathBuf: Value::Path(path) => path.clone();
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: Option<&Value>) -> Option<Self> {
+        match value {
+            None => Some(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+}
+
+/// A setting as the type of its field. A value of another kind is a mistake in the table.
+pub(super) fn read<T: FromValue>(settings: &BTreeMap<String, Setting>, name: &str) -> T {
+    let value = settings.get(name).and_then(|setting| setting.value.as_ref());
+    T::from_value(value).unwrap_or_else(|| panic!("setting `{name}` is {value:?}"))
+}
+
+/// Why a text is not a value of its kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// What is wanted, such as "a duration of at least 1ms".
+    /// The expected form, such as "a duration of at least 1ms".
     pub(super) expected: String,
-    /// What one could write.
+    /// A valid value.
     pub(super) example: String,
 }
 
-/// Reads a text as a kind; `unit` is what a bare duration counts in where another setting names it.
+/// Reads a text as a kind. `unit` is the unit of a bare number if another setting names it.
 pub(super) fn parse(kind: Kind, text: &str, unit: &str) -> Result<Value, Mismatch> {
     let word = text.trim();
     match kind {
@@ -124,7 +190,7 @@ fn boolean(word: &str) -> Option<bool> {
     }
 }
 
-/// A number of digits alone: `parse` would also take a sign.
+/// A number made of digits only: `parse` would also accept a sign.
 fn digits(word: &str) -> Option<u64> {
     let plain = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| word.parse().ok()).flatten()
@@ -143,7 +209,7 @@ fn duration(word: &str, bare: Option<&str>) -> Option<Duration> {
     let bare_digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     if bare_digits {
         let count = digits(word)?;
-        // Nothing at all is the same in every unit.
+        // Zero needs no unit.
         return if count == 0 { Some(Duration::ZERO) } else { count_of(count, bare?) };
     }
     // A day has 24 hours here; months and years have no fixed length and are refused.

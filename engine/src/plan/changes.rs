@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use spoonbill_defs::Defs;
 
+use crate::config::deciding;
 use crate::ledger::OpenMode;
-use crate::plan::identity::DECIDING;
 use crate::plan::prepare::Plan;
 use crate::plan::publish::{PublishedPlan, encode};
 
@@ -58,9 +58,9 @@ fn changes(old: &PublishedPlan, new: &PublishedPlan) -> Vec<String> {
 
 fn other_settings(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
     let shown = |value: Option<&String>| value.map_or("not set".to_owned(), |v| format!("`{v}`"));
-    let changed = DECIDING.iter().filter(|key| old.get(**key) != new.get(**key));
+    let changed = deciding().filter(|key| old.get(*key) != new.get(*key));
     let words = changed.map(|key| {
-        let (was, is) = (shown(old.get(*key)), shown(new.get(*key)));
+        let (was, is) = (shown(old.get(key)), shown(new.get(key)));
         format!("setting `{key}` was {was} and is {is}")
     });
     words.collect()

@@ -4,32 +4,16 @@
 use spoonbill_plugins::follow::without_user;
 use spoonbill_plugins::loader::PageTarget;
 
+use crate::config::deciding;
 use crate::ledger::{JobKey, NewJob, Quota};
 use crate::plan::prepare::Plan;
 use crate::plan::publish::encode;
-
-/// The settings that decide the rows, so that runs with other values are other runs. Politeness, time
-/// limits and paths on this machine are not among them.
-pub(crate) const DECIDING: [&str; 12] = [
-    "fact.blank.replace",
-    "fact.blank.replaceWith",
-    "fact.notFound.replaceWith",
-    "dateTimePattern",
-    "output.order",
-    "runDateTimeText",
-    "follow.dropParams",
-    "links.depth.max",
-    "links.page.max",
-    "sitemap.urls.max",
-    "sitemap.files.max",
-    "loader.body.max",
-];
 
 /// The identity of a run: a hash of its definitions and of the settings that decide the rows.
 pub(crate) fn identity(plan: &Plan) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&encode(&*plan.published));
-    for key in DECIDING {
+    for key in deciding() {
         hasher.update(plan.config.get(key).unwrap_or_default().as_bytes());
         hasher.update(&[0]);
     }

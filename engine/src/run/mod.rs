@@ -28,7 +28,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::bootstrap::{Node, Place};
-use crate::config::{Config, Durability, OutputOrder};
+use crate::config::{Config, Durability, OutputOrder, PagesKeep};
 use crate::error::{RunError, Signal};
 use crate::failpoint;
 use crate::ledger::{Command, OpenMode, Phase, Policy, Reply, Run};
@@ -381,7 +381,7 @@ fn open_documents(
         let open = || PageStore::open(Some(pages_dir), u64::MAX);
         return Ok(there.then(open).transpose()?);
     }
-    if !store.persist_pages {
+    if !store.saves_pages() {
         return Ok(None);
     }
     let dir = Some(store.data_dir.as_path()).filter(|_| store.durability == Durability::Strict);
@@ -461,7 +461,7 @@ fn task_mediator(
         }),
         supply: if replay.is_some() { Supply::Stored } else { Supply::World },
         documents: open_documents(config, replay)?,
-        keep_files: config.store.keep_files,
+        keep_files: config.store.pages_keep == PagesKeep::All,
         patience: Patience { backoff: fetch.retry_backoff, backoff_max: fetch.retry_backoff_max },
         pace,
         date_text: date.0.to_string(),

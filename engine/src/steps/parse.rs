@@ -114,7 +114,7 @@ impl Workshop {
     /// What was parsed from the stored page before, if it is kept.
     pub(super) fn reused(&self, task: &ReadyTask, delivery: &Delivery) -> Option<Data> {
         let stored = delivery.parsed.get(&task.data_key)?;
-        let kept = self.plan.config.store.persist_data && task.persist_data;
+        let kept = self.plan.config.store.saves_data() && task.persist_data;
         kept.then(|| postcard::from_bytes(stored).ok()).flatten()
     }
 
@@ -125,7 +125,7 @@ impl Workshop {
         delivery: &Delivery,
         data: &Data,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
-        let keep = self.plan.config.store.persist_data && task.persist_data && delivery.keep_data;
+        let keep = self.plan.config.store.saves_data() && task.persist_data && delivery.keep_data;
         keep.then(|| (task.data_key.clone(), crate::plan::publish::encode(data)))
     }
 

@@ -71,7 +71,7 @@ fn booleans_integers_choices_and_paths() {
     {
         assert_eq!(value_of(&format!("fact.blank.replace={text}")).fact.blank_replace, expect);
     }
-    assert!(!value_of("datastore.enable=false").store.persist_pages);
+    assert!(!value_of("datastore.enable=false").store.saves_pages());
     assert!(value_of("persist.locator=false").store.persist_data);
     assert_eq!(value_of("store.durability=NONE").store.durability, Durability::None);
     assert_eq!(value_of("resources.dir=a b").fetch.resources_dir, Some(PathBuf::from("a b")));

@@ -1,0 +1,57 @@
+//! Finds settings by name.
+
+use super::keys::Key;
+use super::table::table;
+
+/// Drops the prefix that Scoopi's files and ours may carry.
+pub(super) fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("scoopi.").or_else(|| name.strip_prefix("spoonbill.")).unwrap_or(name)
+}
+
+/// Finds the row of a name written without prefix.
+pub(super) fn find(name: &str) -> Option<Key> {
+    table().find(|key| match key.family() {
+        Some(stem) => name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty()),
+        None => key.name == name,
+    })
+}
+
+/// Finds the full name that a variable such as `LOADER__FETCH__DELAY` stands for.
+pub(super) fn find_variable(variable: &str) -> Option<String> {
+    let dotted = variable.replace("__", ".").to_ascii_lowercase();
+    table().find_map(|key| match key.family() {
+        Some(stem) => dotted
+            .strip_prefix(stem)
+            .filter(|rest| !rest.is_empty())
+            .map(|rest| format!("{stem}{rest}")),
+        None => key.name.eq_ignore_ascii_case(&dotted).then(|| key.name.to_owned()),
+    })
+}
+
+/// The environment variable of a setting, without the leading `SPOONBILL_`.
+pub(super) fn variable(name: &str) -> String {
+    name.replace('.', "__").to_ascii_uppercase()
+}
+
+/// Whether any setting stands below this name, as `loader.fetch.delay` does below `loader`.
+pub(super) fn is_group(name: &str) -> bool {
+    table().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The setting a misspelt name probably meant, or the only one that ends as a shortened name does.
+pub(super) fn nearest(name: &str) -> Option<&'static str> {
+    let close = spoonbill_defs::suggest(name, table().map(|key| key.name));
+    let ending = format!(".{}", name.to_ascii_lowercase());
+    close.or_else(|| {
+        let mut longer = table()
+            .filter(|key| key.is_effective() && key.name.to_ascii_lowercase().ends_with(&ending));
+        let found = longer.next()?;
+        longer.next().is_none().then_some(found.name)
+    })
+}
+
+/// Whether a value of this name must not be shown.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["SECRET", "TOKEN", "PASSWORD", "KEY"].iter().any(|ending| name.ends_with(ending))
+}
