@@ -217,7 +217,7 @@ fn a_directory_of_an_older_version_is_refused() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 10
     --- stderr
-    error: data directory `data/state.db` was written by an older version (format 1, this is 8): let that version finish its run, or name another directory with `data.dir`
+    error: data directory `data/state.db` was written by an older version (format 1, this is 9): let that version finish its run, or name another directory with `data.dir`
     "#);
 }
 
@@ -232,7 +232,7 @@ fn a_directory_of_a_newer_version_is_refused() {
     insta::assert_snapshot!(work.run(&[]).shown(&work), @r#"
     exit 10
     --- stderr
-    error: data directory `data/state.db` was written by a newer version (format 1000, this is 8)
+    error: data directory `data/state.db` was written by a newer version (format 1000, this is 9)
     "#);
 }
 
