@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use spoonbill_engine::ledger::{
-    Arrival, Command, Core, Harvest, JobKey, Ledger, MemoryTables, NewJob, OpenMode, Outcome,
+    Command, Core, Harvest, JobKey, JoinRequest, Ledger, MemoryTables, NewJob, OpenMode, Outcome,
     Policy, Publication, Reply, RunPlan, Seat, SessionId, Stamp,
 };
 
@@ -53,7 +53,7 @@ impl LedgerClient {
         let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
         let mut client = Self { ledger, session: SessionId(0) };
         let (seat, votes, alone) = (Seat(1), true, true);
-        let arrival = Arrival { nonce: 1, life: 1, seat, votes, alone };
+        let arrival = JoinRequest { nonce: 1, life: 1, seat, votes, alone };
         let Reply::Joined(session) = client.apply(Command::Join(arrival)) else {
             panic!("not joined");
         };

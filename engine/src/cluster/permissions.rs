@@ -8,7 +8,7 @@ use crate::cluster::leader::connections::Process;
 use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
 use crate::cluster::node::{Hub, locked};
 use crate::cluster::replica::thread::ReplicaRequest;
-use crate::ledger::{Arrival, Command, Seat, SessionId};
+use crate::ledger::{Command, JoinRequest, Seat, SessionId};
 use crate::wire::{Hello, PeerRole};
 
 /// Sessions whose process is remembered.
@@ -152,7 +152,7 @@ fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, Strin
     };
     let command = postcard::from_bytes(bytes).map_err(|_| "this is no command".to_owned())?;
     match command {
-        Command::Join(Arrival { life, seat, votes: false, alone: false, .. })
+        Command::Join(JoinRequest { life, seat, votes: false, alone: false, .. })
             if (seat, life) == (from.seat, from.life) =>
         {
             Ok(None)

@@ -106,7 +106,7 @@ impl<T: Tables> Ledger<T> {
 
     /// Who leaves in order leaves what it knows to those that are there: they may be on their way to
     /// ask, and a failure, or the end of a run, is theirs too.
-    pub(super) fn bequeath_crossings(&mut self, session: SessionId) {
+    pub(super) fn share_crossings(&mut self, session: SessionId) {
         let others: BTreeSet<SessionId> =
             self.core.sessions.keys().copied().filter(|other| *other != session).collect();
         for gate in self.core.barricades.values_mut() {
@@ -120,7 +120,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Frees what a session was crossing, for the next node, and what it alone knew.
-    pub(super) fn forget_crossings(&mut self, session: SessionId) {
+    pub(super) fn drop_crossings(&mut self, session: SessionId) {
         self.core.barricades.retain(|_, gate| match gate {
             Barricade::Crossing { owner, .. } => *owner != session,
             Barricade::Crossed { by, .. } => {

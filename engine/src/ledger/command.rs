@@ -55,7 +55,7 @@ pub enum Command {
     /// The first words of a cluster: its name, minted once.
     Found { cluster: u128 },
     /// A process starts, or starts over after it has lost its session.
-    Join(Arrival),
+    Join(JoinRequest),
     /// Renews sessions and expires those that are due.
     Beat { renewals: Vec<SessionId> },
     /// A process ends; what it holds is free at once.
@@ -140,7 +140,7 @@ impl Command {
 
 /// A process that asks for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrival {
+pub struct JoinRequest {
     /// Makes a resend harmless.
     pub nonce: u64,
     /// The life of the process: the same in every session it asks for.
@@ -435,14 +435,14 @@ pub struct FieldTally {
     /// Values that the expected pattern does not fit.
     pub mismatches: u64,
     /// One of the misfits.
-    pub example: Option<Example>,
+    pub example: Option<FieldExample>,
     /// One of the mismatches.
-    pub mismatch: Option<Example>,
+    pub mismatch: Option<FieldExample>,
 }
 
 /// A value that is told in the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
+pub struct FieldExample {
     /// Page it was found on.
     pub url: String,
     /// As found, cut if it is long.

@@ -21,7 +21,7 @@ impl<T: Tables> Ledger<T> {
                 _ => self.quarantine(&job, &words),
             }
         }
-        self.bury(id, job, reasons)
+        self.record_failure(id, job, reasons)
     }
 
     /// No more jobs are granted; the first failure is what is told.
@@ -64,10 +64,10 @@ impl<T: Tables> Ledger<T> {
     fn skip(&mut self, id: JobId, job: Job, why: String) -> TableResult<()> {
         let skipped = [(IN_QUARANTINE.to_owned(), 1)].into();
         self.count(&Tally { skipped, ..Tally::default() });
-        self.bury(id, job, vec![why])
+        self.record_failure(id, job, vec![why])
     }
 
-    fn bury(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
+    fn record_failure(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
         if let Some(run) = &mut self.core.run {
             run.failed += 1;
         }

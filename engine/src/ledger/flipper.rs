@@ -15,7 +15,7 @@ pub enum Phase {
 
 /// What the monitor sees on one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Vitals {
+pub struct PhaseInput {
     /// The ledger's one fact: everything seeded, nothing pending, nothing taken.
     pub over: bool,
     /// A signal or an unusable store asks to stop.
@@ -25,9 +25,9 @@ pub struct Vitals {
 }
 
 /// The next phase. A phase never goes back but from `Done` to `Ready`.
-pub fn flip(phase: Phase, vitals: Vitals) -> Phase {
-    let stop = vitals.over || vitals.cancelled;
-    match (phase, stop, vitals.in_hand) {
+pub fn flip(phase: Phase, input: PhaseInput) -> Phase {
+    let stop = input.over || input.cancelled;
+    match (phase, stop, input.in_hand) {
         (Phase::Terminated, _, _) | (Phase::Shutdown, _, 0) => Phase::Terminated,
         (Phase::Shutdown, _, _) | (_, true, _) => Phase::Shutdown,
         (Phase::Ready | Phase::Done, false, 0) => Phase::Done,
@@ -39,8 +39,8 @@ pub fn flip(phase: Phase, vitals: Vitals) -> Phase {
 mod tests {
     use super::*;
 
-    fn look(over: bool, cancelled: bool, in_hand: usize) -> Vitals {
-        Vitals { over, cancelled, in_hand }
+    fn look(over: bool, cancelled: bool, in_hand: usize) -> PhaseInput {
+        PhaseInput { over, cancelled, in_hand }
     }
 
     #[test]

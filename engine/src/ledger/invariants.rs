@@ -8,7 +8,7 @@ use super::{Barricade, Core, JobId, Ledger, Run};
 
 /// Every invariant of the ledger that does not hold, in words; empty when all is well.
 pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
-    let mut broken = Broken::default();
+    let mut broken = Violations::default();
     let (core, tables) = (ledger.core(), ledger.tables());
     check_jobs(core, tables, &mut broken);
     check_sessions(core, &mut broken);
@@ -21,9 +21,9 @@ pub fn violations(ledger: &Ledger<MemoryTables>) -> Vec<String> {
 }
 
 #[derive(Default)]
-struct Broken(Vec<String>);
+struct Violations(Vec<String>);
 
-impl Broken {
+impl Violations {
     fn unless(&mut self, holds: bool, words: &str) {
         if !holds {
             self.0.push(words.to_owned());
@@ -31,7 +31,7 @@ impl Broken {
     }
 }
 
-fn check_jobs(core: &Core, tables: &MemoryTables, broken: &mut Broken) {
+fn check_jobs(core: &Core, tables: &MemoryTables, broken: &mut Violations) {
     let taken: BTreeSet<_> = core.taken.keys().copied().collect();
     let queued: BTreeSet<_> = tables.queue.iter().map(|(_, _, id)| *id).collect();
     broken.unless(taken.is_disjoint(&queued), "a job is queued or taken, not both");
@@ -49,7 +49,7 @@ fn check_jobs(core: &Core, tables: &MemoryTables, broken: &mut Broken) {
     broken.unless(tokens.len() == core.taken.len(), "I4: no two grants share a token");
 }
 
-fn check_sessions(core: &Core, broken: &mut Broken) {
+fn check_sessions(core: &Core, broken: &mut Violations) {
     broken.unless(
         core.taken.values().all(|taken| core.sessions.contains_key(&taken.session)),
         "I5: only a living session holds jobs",
@@ -70,7 +70,7 @@ fn check_sessions(core: &Core, broken: &mut Broken) {
     }
 }
 
-fn check_lanes(ledger: &Ledger<MemoryTables>, broken: &mut Broken) {
+fn check_lanes(ledger: &Ledger<MemoryTables>, broken: &mut Violations) {
     let (core, tables) = (ledger.core(), ledger.tables());
     let lanes: BTreeSet<_> = ledger.lanes().map(|(id, _)| id).collect();
     broken.unless(
@@ -90,13 +90,13 @@ fn check_lanes(ledger: &Ledger<MemoryTables>, broken: &mut Broken) {
         );
     }
     broken.unless(
-        ledger.lanes_held_in_order(),
+        ledger.holders_are_consistent(),
         "I6: a polite lane with a delay has at most one holder",
     );
-    broken.unless(ledger.lanes_in_order(), "a lane that may be served is due or waiting, once");
+    broken.unless(ledger.lanes_are_indexed(), "a lane that may be served is due or waiting, once");
 }
 
-fn check_run(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Broken) {
+fn check_run(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Violations) {
     broken.unless(run.pending as usize == tables.queue.len(), "I3: the run counts what is pending");
     broken.unless(run.failed as usize == tables.failed.len(), "I3: the run counts what failed");
     broken.unless(
@@ -118,7 +118,7 @@ fn check_run(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Broken)
     );
 }
 
-fn check_levels(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Broken) {
+fn check_levels(run: &Run, core: &Core, tables: &MemoryTables, broken: &mut Violations) {
     let places = |(_, at, id): &(_, u64, JobId)| {
         tables.jobs.get(id).is_some_and(|job| *at == core.place_of(job))
     };

@@ -16,22 +16,22 @@ pub const ALREADY_KNOWN: &str = "already known";
 const BEYOND_MAX_PAGES: &str = "links beyond maxPages";
 
 /// The token of no grant: grants count from 1.
-pub(super) const NEVER: Token = Token(0);
+pub(super) const NO_TOKEN: Token = Token(0);
 
 /// What came of a job that was to be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum AddOutcome {
     /// It is queued.
     New,
     /// Its key was known.
     Known,
     /// Its rule has added all that it may.
-    Beyond,
+    OverQuota,
 }
 
 /// A grant that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct OpenGrant {
     /// Who holds it.
     pub session: SessionId,
     /// Proof of the grant.
@@ -80,15 +80,15 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Adds a job unless its key is known, or its rule has added all that it may.
-    pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<Added> {
+    pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<AddOutcome> {
         if let (Some(quota), Some(run)) = (new.quota, &self.core.run)
             && run.added.get(&quota.rule).copied().unwrap_or(0) >= quota.max
         {
             let known = self.tables.is_seen(new.key)?;
-            return Ok(if known { Added::Known } else { Added::Beyond });
+            return Ok(if known { AddOutcome::Known } else { AddOutcome::OverQuota });
         }
         if !self.tables.mark_seen(new.key)? {
-            return Ok(Added::Known);
+            return Ok(AddOutcome::Known);
         }
         self.core.next_job += 1;
         let id = JobId(self.core.next_job);
@@ -101,8 +101,8 @@ impl<T: Tables> Ledger<T> {
             attempts: 0,
             deaths: 0,
             lone_deaths: 0,
-            last_token: NEVER,
-            detour: None,
+            last_token: NO_TOKEN,
+            redirect: None,
         };
         if let Some(run) = &mut self.core.run {
             run.known += 1;
@@ -112,7 +112,7 @@ impl<T: Tables> Ledger<T> {
         }
         self.enter_level(&job);
         self.queue(id, &job)?;
-        Ok(Added::New)
+        Ok(AddOutcome::New)
     }
 
     /// Stores a job and puts it into its lane's queue.
@@ -166,7 +166,7 @@ impl<T: Tables> Ledger<T> {
             return self.repeat_grants(session, &own.last_grants.clone(), &policy);
         }
         let mut jobs = Vec::new();
-        let (holds, alone) = self.in_hand(session);
+        let (holds, alone) = self.held_by(session);
         let limit = if self.core.run.as_ref().is_some_and(|run| run.cancelled) { 0 } else { limit };
         let (clock, mut passed) = (self.core.clock, (0, ISOLATION));
         while jobs.len() < limit as usize && !alone {
@@ -195,7 +195,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// How many jobs a session holds, and whether one of them has to be by itself.
-    fn in_hand(&self, session: SessionId) -> (usize, bool) {
+    fn held_by(&self, session: SessionId) -> (usize, bool) {
         let held = self.core.taken.values().filter(|taken| taken.session == session);
         held.fold((0, false), |(count, alone), taken| (count + 1, alone || taken.alone))
     }
@@ -258,7 +258,7 @@ impl<T: Tables> Ledger<T> {
             return Ok(None);
         }
         self.unqueue(id, ISOLATION, place)?;
-        Ok(Some(self.hand_out(session, id, job, lane, true)))
+        Ok(Some(self.grant_job(session, id, job, lane, true)))
     }
 
     fn grant_queued(
@@ -273,7 +273,7 @@ impl<T: Tables> Ledger<T> {
             return Err(self.tables.damaged(&format!("job {} is not where it was queued", id.0)));
         }
         self.unqueue(id, lane, place)?;
-        Ok(self.hand_out(session, id, job, lane, false))
+        Ok(self.grant_job(session, id, job, lane, false))
     }
 
     pub(super) fn known_job(&mut self, id: JobId) -> TableResult<Job> {
@@ -281,7 +281,7 @@ impl<T: Tables> Ledger<T> {
         job.ok_or_else(|| self.tables.damaged(&format!("job {} is to be done but not there", id.0)))
     }
 
-    fn hand_out(
+    fn grant_job(
         &mut self,
         session: SessionId,
         id: JobId,
@@ -303,7 +303,7 @@ impl<T: Tables> Ledger<T> {
                 lane.next_at = clock + policy.delay_ms;
             }
         });
-        let taken = Taken {
+        let taken = OpenGrant {
             session,
             token,
             lane,
@@ -343,10 +343,10 @@ impl<T: Tables> Ledger<T> {
                 if matches!(&outcome, Outcome::Done(harvest) if harvest.tally.stored > 0) {
                     self.give_start_back(taken);
                 }
-                self.let_go(id, taken);
+                self.free_slot(id, taken);
             }
             // Its session expired, but nobody else got the job: the work counts.
-            None if job.last_token == token && token != NEVER => {
+            None if job.last_token == token && token != NO_TOKEN => {
                 let lane = self.lanes.lane_of(&job.new);
                 self.note_start(lane, since_start_ms);
                 self.unqueue(id, job.lane, self.core.place_of(&job))?;
@@ -354,7 +354,7 @@ impl<T: Tables> Ledger<T> {
             _ => return Ok(Reply::Stale),
         }
         match outcome {
-            Outcome::Done(harvest) => self.reap(id, job, *harvest)?,
+            Outcome::Done(harvest) => self.commit_harvest(id, job, *harvest)?,
             Outcome::Retry { reason, pause_ms, hold_lane_ms, mut tally } => {
                 if let Some(hold) = hold_lane_ms {
                     self.hold_lane(&job.new, hold);
@@ -377,8 +377,8 @@ impl<T: Tables> Ledger<T> {
             }
             Outcome::Moved { url, lane, polite, redirects, tally } => {
                 self.count(&tally);
-                job.divert(url, lane, polite, redirects);
-                self.queue_anew(id, job)?;
+                job.redirect_to(url, lane, polite, redirects);
+                self.requeue_moved(id, job)?;
             }
         }
         Ok(Reply::Ok)
@@ -387,12 +387,12 @@ impl<T: Tables> Ledger<T> {
     fn requeue(&mut self, id: JobId, mut job: Job, pause_ms: u64) -> TableResult<()> {
         job.attempts += 1;
         job.ready_at = self.core.clock.saturating_add(pause_ms).min(READY_MAX);
-        job.last_token = NEVER;
+        job.last_token = NO_TOKEN;
         self.queue(id, &job)
     }
 
     /// Rows, links and the end of the job: one stroke.
-    fn reap(&mut self, id: JobId, mut job: Job, harvest: Harvest) -> TableResult<()> {
+    fn commit_harvest(&mut self, id: JobId, mut job: Job, harvest: Harvest) -> TableResult<()> {
         for block in harvest.blocks {
             let Some(run) = &mut self.core.run else { break };
             run.output_seq += 1;
@@ -412,9 +412,9 @@ impl<T: Tables> Ledger<T> {
         let (mut known, mut beyond) = (0, 0);
         for child in harvest.children {
             match self.add_job(child)? {
-                Added::New => {}
-                Added::Known => known += 1,
-                Added::Beyond => beyond += 1,
+                AddOutcome::New => {}
+                AddOutcome::Known => known += 1,
+                AddOutcome::OverQuota => beyond += 1,
             }
         }
         for (reason, count) in [(ALREADY_KNOWN, known), (BEYOND_MAX_PAGES, beyond)] {
@@ -444,16 +444,16 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    pub(super) fn let_go(&mut self, id: JobId, taken: Taken) {
+    pub(super) fn free_slot(&mut self, id: JobId, taken: OpenGrant) {
         self.core.taken.remove(&id);
         let policy = self.policy();
-        self.lanes.let_go(taken.lane, taken.session, &policy);
+        self.lanes.free_slot(taken.lane, taken.session, &policy);
     }
 }
 
-fn grant(id: JobId, taken: Taken, job: Job) -> Grant {
-    let Taken { token, alone, .. } = taken;
-    let (at, redirects) = job.detour.map(|detour| (detour.at, detour.redirects)).unzip();
+fn grant(id: JobId, taken: OpenGrant, job: Job) -> Grant {
+    let OpenGrant { token, alone, .. } = taken;
+    let (at, redirects) = job.redirect.map(|redirect| (redirect.at, redirect.redirects)).unzip();
     let redirects = redirects.unwrap_or_default();
     Grant {
         id,

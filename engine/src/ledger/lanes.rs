@@ -14,7 +14,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use serde::{Deserialize, Serialize};
 
 use super::command::{JobId, NewJob, Policy, SessionId};
-use super::jobs::Taken;
+use super::jobs::OpenGrant;
 use super::tables::{ISOLATION, LaneId};
 
 /// One lane.
@@ -67,7 +67,7 @@ impl Lane {
     }
 
     /// A session holds one job less.
-    fn let_go(&mut self, session: SessionId) {
+    fn drop_holder(&mut self, session: SessionId) {
         if let Some(place) = self.holders.iter().position(|(holder, _)| *holder == session) {
             self.holders[place].1 -= 1;
             if self.holders[place].1 == 0 {
@@ -84,18 +84,18 @@ impl Lane {
     }
 
     /// Whom it is for, its pauses aside.
-    fn whom(&self, policy: &Policy) -> For {
+    fn access(&self, policy: &Policy) -> LaneAccess {
         if self.held == 0 || !self.is_exclusive(policy) {
-            return For::Anybody;
+            return LaneAccess::Any;
         }
         match self.holders[..] {
-            [(holder, held)] if held < self.slots(policy) => For::Only(holder),
+            [(holder, held)] if held < self.slots(policy) => LaneAccess::Only(holder),
             // Several hold it if the delay is newer than their jobs: then nobody gets more.
-            _ => For::Nobody,
+            _ => LaneAccess::None,
         }
     }
 
-    fn is_to_be_swept(&self) -> bool {
+    fn needs_sweep(&self) -> bool {
         self.closed.is_some() && self.pending > 0
     }
 
@@ -108,10 +108,10 @@ impl Lane {
 
 /// Whom a lane is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum For {
-    Anybody,
+enum LaneAccess {
+    Any,
     Only(SessionId),
-    Nobody,
+    None,
 }
 
 /// All lanes and which of them may be served.
@@ -138,7 +138,7 @@ impl Lanes {
     /// Lanes as they were stored.
     pub(super) fn restore(
         stored: impl IntoIterator<Item = (LaneId, Lane)>,
-        taken: &BTreeMap<JobId, Taken>,
+        taken: &BTreeMap<JobId, OpenGrant>,
         gap_from: Option<u64>,
     ) -> Self {
         let mut lanes = Self { gap_from, ..Self::default() };
@@ -191,7 +191,7 @@ impl Lanes {
     }
 
     /// No start on any polite lane before its delay has passed from `now`.
-    pub(super) fn leave_gaps(&mut self, now: u64, policy: &Policy) {
+    pub(super) fn pause_all_from(&mut self, now: u64, policy: &Policy) {
         self.gap_from = Some(now);
         self.arrange_all(policy);
     }
@@ -227,15 +227,15 @@ impl Lanes {
     }
 
     /// A session has one job less of a lane.
-    pub(super) fn let_go(&mut self, id: LaneId, session: SessionId, policy: &Policy) {
+    pub(super) fn free_slot(&mut self, id: LaneId, session: SessionId, policy: &Policy) {
         self.change(id, policy, |lane| {
             lane.held -= 1;
-            lane.let_go(session);
+            lane.drop_holder(session);
         });
     }
 
     /// Whether no exclusive lane has two holders, and holders are counted as they are.
-    pub(super) fn are_held_in_order(&self, policy: &Policy) -> bool {
+    pub(super) fn holders_are_consistent(&self, policy: &Policy) -> bool {
         self.all.values().all(|lane| {
             let held: u32 = lane.holders.iter().map(|(_, held)| *held).sum();
             held == lane.held && (!lane.is_exclusive(policy) || lane.holders.len() <= 1)
@@ -257,33 +257,33 @@ impl Lanes {
         policy: &Policy,
     ) -> Option<u64> {
         let lane = self.all.get(&id)?;
-        let whom = lane.whom(policy);
-        let may = (whom == For::Anybody || whom == For::Only(session))
+        let access = lane.access(policy);
+        let may = (access == LaneAccess::Any || access == LaneAccess::Only(session))
             && !lane.is_full_for(session, policy);
         may.then(|| self.open_at(lane, policy).max(ready_at))
     }
 
     fn withdraw(&mut self, id: LaneId, policy: &Policy) {
         let Some(lane) = self.all.get(&id) else { return };
-        if lane.is_to_be_swept() {
+        if lane.needs_sweep() {
             self.closed.remove(&id);
         }
         if !self.is_servable(id, lane) {
             return;
         }
         let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
-        match lane.whom(policy) {
-            For::Anybody => {
+        match lane.access(policy) {
+            LaneAccess::Any => {
                 if !self.waiting.remove(&(at, id)) {
                     self.due.remove(&(turn, id));
                 }
             }
-            For::Only(holder) => {
+            LaneAccess::Only(holder) => {
                 if !self.own_waiting.remove(&(holder, at, id)) {
                     self.own_due.remove(&(holder, turn, id));
                 }
             }
-            For::Nobody => {}
+            LaneAccess::None => {}
         }
     }
 
@@ -295,40 +295,40 @@ impl Lanes {
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
         let Some(lane) = self.all.get(&id) else { return };
-        if lane.is_to_be_swept() {
+        if lane.needs_sweep() {
             self.closed.insert(id);
         }
         if !self.is_servable(id, lane) {
             return;
         }
         let at = self.open_at(lane, policy).max(lane.head_at);
-        match lane.whom(policy) {
-            For::Anybody => self.waiting.insert((at, id)),
-            For::Only(holder) => self.own_waiting.insert((holder, at, id)),
-            For::Nobody => false,
+        match lane.access(policy) {
+            LaneAccess::Any => self.waiting.insert((at, id)),
+            LaneAccess::Only(holder) => self.own_waiting.insert((holder, at, id)),
+            LaneAccess::None => false,
         };
     }
 
     /// Whether every lane stands exactly where it belongs.
-    pub(super) fn in_order(&self, policy: &Policy) -> bool {
+    pub(super) fn are_indexed(&self, policy: &Policy) -> bool {
         let mut wanted = 0;
         let placed = self.all.iter().filter(|(id, lane)| self.is_servable(**id, lane));
         let placed = placed.fold(true, |placed, (id, lane)| {
             let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
-            let (due, waiting) = match lane.whom(policy) {
-                For::Anybody => {
+            let (due, waiting) = match lane.access(policy) {
+                LaneAccess::Any => {
                     (self.due.contains(&(turn, *id)), self.waiting.contains(&(at, *id)))
                 }
-                For::Only(holder) => (
+                LaneAccess::Only(holder) => (
                     self.own_due.contains(&(holder, turn, *id)),
                     self.own_waiting.contains(&(holder, at, *id)),
                 ),
-                For::Nobody => return placed,
+                LaneAccess::None => return placed,
             };
             wanted += 1;
             placed && due != waiting
         });
-        let swept = self.all.iter().filter(|(_, lane)| lane.is_to_be_swept()).map(|(id, _)| id);
+        let swept = self.all.iter().filter(|(_, lane)| lane.needs_sweep()).map(|(id, _)| id);
         let own = self.own_due.len() + self.own_waiting.len();
         placed
             && self.due.len() + self.waiting.len() + own == wanted

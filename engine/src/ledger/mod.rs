@@ -28,11 +28,11 @@ use serde::{Deserialize, Serialize};
 
 pub use barricades::Barricade;
 pub use command::{
-    Arrival, Block, Command, Epoch, Example, FieldTallies, FieldTally, Grant, Harvest, JobId,
-    JobKey, NewJob, OnError, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota,
-    Reply, RunPlan, Seat, SessionId, Tally, Token,
+    Block, Command, Epoch, FieldExample, FieldTallies, FieldTally, Grant, Harvest, JobId, JobKey,
+    JoinRequest, NewJob, OnError, OpenMode, Outcome, OutputBlock, Policy, Position, Publication,
+    Quota, Reply, RunPlan, Seat, SessionId, Tally, Token,
 };
-pub use flipper::{Phase, Vitals, flip};
+pub use flipper::{Phase, PhaseInput, flip};
 pub use invariants::violations;
 pub use jobs::ALREADY_KNOWN;
 pub use lanes::Lane;
@@ -40,7 +40,7 @@ pub use seats::{SeatRecord, completion};
 pub use sessions::Session;
 pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, Tables};
 
-use jobs::Taken;
+use jobs::OpenGrant;
 use lanes::Lanes;
 
 /// When a command was accepted: milliseconds since the current leadership (in solo: the process)
@@ -84,9 +84,9 @@ pub struct Run {
     /// Seats that have written everything.
     pub written: BTreeSet<Seat>,
     /// Seats whose process has told the end of the run; the others are owed it.
-    pub told: BTreeSet<Seat>,
+    pub end_reported: BTreeSet<Seat>,
     /// When the work was over.
-    pub over_at: Option<u64>,
+    pub over_since: Option<u64>,
     /// An operator or a failed job has ended it; it can be continued.
     pub cancelled: bool,
     /// The failed job that has ended it, in words.
@@ -105,8 +105,8 @@ pub struct Run {
 
 impl Run {
     /// Whether the end of this run is still to be told on that seat.
-    pub fn is_owed(&self, seat: Seat) -> bool {
-        self.closed && self.plan.seats.contains(&seat) && !self.told.contains(&seat)
+    pub fn lacks_end_report(&self, seat: Seat) -> bool {
+        self.closed && self.plan.seats.contains(&seat) && !self.end_reported.contains(&seat)
     }
 
     /// Bytes committed that the appender furthest behind has not written.
@@ -139,7 +139,7 @@ pub struct Core {
     pub seats: BTreeMap<Seat, SeatRecord>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) barricades: BTreeMap<String, Barricade>,
-    pub(crate) taken: BTreeMap<JobId, Taken>,
+    pub(crate) taken: BTreeMap<JobId, OpenGrant>,
 }
 
 impl Core {
@@ -331,12 +331,12 @@ impl<T: Tables> Ledger<T> {
         })
     }
 
-    fn lanes_in_order(&self) -> bool {
-        self.lanes.in_order(&self.policy())
+    fn lanes_are_indexed(&self) -> bool {
+        self.lanes.are_indexed(&self.policy())
     }
 
-    fn lanes_held_in_order(&self) -> bool {
-        self.lanes.are_held_in_order(&self.policy())
+    fn holders_are_consistent(&self) -> bool {
+        self.lanes.holders_are_consistent(&self.policy())
     }
 
     fn policy(&self) -> Policy {
@@ -357,7 +357,7 @@ impl<T: Tables> Ledger<T> {
         if let Some(run) = self.core.run.as_ref().filter(|run| run.opened.0 == epoch) {
             return Ok(Reply::Opened { continued: run.opened.1 });
         }
-        if self.is_owed_the_end(session, &plan, mode) {
+        if self.must_report_last_run(session, &plan, mode) {
             return Ok(Reply::Opened { continued: true });
         }
         let unfinished = self.core.run.as_ref().filter(|run| !run.closed);
@@ -373,7 +373,7 @@ impl<T: Tables> Ledger<T> {
             }
             (OpenMode::Fresh, _) | (OpenMode::Continue, None) => {}
         }
-        if self.is_kept_from_opening(session) {
+        if self.must_wait_for_last_run(session) {
             return Ok(Reply::Wait);
         }
         self.tables.clear()?;
@@ -397,8 +397,8 @@ impl<T: Tables> Ledger<T> {
             positions,
             closed: false,
             written: BTreeSet::new(),
-            told: BTreeSet::new(),
-            over_at: None,
+            end_reported: BTreeSet::new(),
+            over_since: None,
             cancelled: false,
             halted: None,
             opened: (epoch, false),

@@ -1,27 +1,27 @@
 //! How jobs come back: held lanes, returned grants, dead workers, and the retry of failed jobs.
 
 use super::command::{Epoch, JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
-use super::jobs::{NEVER, Taken};
+use super::jobs::{NO_TOKEN, OpenGrant};
 use super::levels::READY_MAX;
-use super::tables::{Detour, ISOLATION, Job, LaneId};
+use super::tables::{ISOLATION, Job, JobRedirect, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 impl Job {
     /// Sends it to another host. Its own address stays what rows and scripts are told.
-    pub(super) fn divert(&mut self, at: String, lane: String, polite: bool, redirects: u32) {
+    pub(super) fn redirect_to(&mut self, at: String, lane: String, polite: bool, redirects: u32) {
         let came_from = std::mem::replace(&mut self.new.lane, lane);
         let was_polite = std::mem::replace(&mut self.new.polite, polite);
-        let (home, home_polite) = match self.detour.take() {
+        let (home, home_polite) = match self.redirect.take() {
             Some(before) => (before.home, before.home_polite),
             None => (came_from, was_polite),
         };
-        self.detour = Some(Detour { at, redirects, home, home_polite });
+        self.redirect = Some(JobRedirect { at, redirects, home, home_polite });
     }
 
     /// Forgets where redirects have led: they may lead elsewhere by now.
-    fn go_home(&mut self) {
-        if let Some(detour) = self.detour.take() {
-            (self.new.lane, self.new.polite) = (detour.home, detour.home_polite);
+    fn reset_redirect(&mut self) {
+        if let Some(redirect) = self.redirect.take() {
+            (self.new.lane, self.new.polite) = (redirect.home, redirect.home_polite);
         }
     }
 }
@@ -51,7 +51,7 @@ impl<T: Tables> Ledger<T> {
 
     /// A page that came from the store has not troubled its host: the next start need not wait,
     /// unless somebody else has started or been held up since.
-    pub(super) fn give_start_back(&mut self, taken: Taken) {
+    pub(super) fn give_start_back(&mut self, taken: OpenGrant) {
         let policy = self.policy();
         self.lanes.change(taken.lane, &policy, |lane| {
             if lane.polite && lane.last_grant == taken.grant {
@@ -79,12 +79,12 @@ impl<T: Tables> Ledger<T> {
         let Some(taken) = self.core.taken.get(&id).copied() else {
             return Ok(());
         };
-        self.let_go(id, taken);
-        self.leave_gap(taken, until);
+        self.free_slot(id, taken);
+        self.pause_lane_from(taken, until);
         let mut job = self.known_job(id)?;
         job.last_token = taken.token;
         job.ready_at = 0;
-        if died && self.mourn(&mut job, taken) {
+        if died && self.count_death(&mut job, taken) {
             let deaths = job.lone_deaths;
             let reason =
                 format!("its worker died or hung {deaths} times while working on nothing else");
@@ -94,13 +94,13 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Queues a job that has been sent to another host, in the order of discovery there.
-    pub(super) fn queue_anew(&mut self, id: JobId, mut job: Job) -> TableResult<()> {
+    pub(super) fn requeue_moved(&mut self, id: JobId, mut job: Job) -> TableResult<()> {
         // What may kill its worker stays by itself wherever it goes.
         if job.lane != ISOLATION {
             job.lane = self.lanes.lane_of(&job.new);
         }
         job.ready_at = 0;
-        job.last_token = NEVER;
+        job.last_token = NO_TOKEN;
         self.queue(id, &job)
     }
 
@@ -108,7 +108,7 @@ impl<T: Tables> Ledger<T> {
     /// full house nobody knows who killed the worker, so those deaths only lead to isolation.
     /// There, a page that is still under way kills nobody: only a death after its tasks have
     /// begun is the job's own. So an innocent job survives any number of kills around it.
-    fn mourn(&mut self, job: &mut Job, taken: Taken) -> bool {
+    fn count_death(&mut self, job: &mut Job, taken: OpenGrant) -> bool {
         let policy = self.policy();
         // Behind all others: what killed a worker is not the first thing the next one takes.
         job.ready_at = self.core.clock.min(READY_MAX);
@@ -124,7 +124,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Its worker may have started as late as `from`: its lane pauses from then on, if it has a pause.
-    fn leave_gap(&mut self, taken: Taken, from: u64) {
+    fn pause_lane_from(&mut self, taken: OpenGrant, from: u64) {
         let policy = self.policy();
         if policy.delay_ms == 0 {
             return;
@@ -161,9 +161,9 @@ impl<T: Tables> Ledger<T> {
         run.plan.sequence.clone_from(&plan.sequence);
         run.retried = true;
         run.closed = false;
-        run.over_at = None;
+        run.over_since = None;
         run.written.clear();
-        run.told.clear();
+        run.end_reported.clear();
         self.lanes.reopen();
         let mut after = None;
         loop {
@@ -173,8 +173,8 @@ impl<T: Tables> Ledger<T> {
             for (id, failed) in batch {
                 let mut job = failed.job;
                 (job.attempts, job.deaths, job.lone_deaths, job.ready_at) = (0, 0, 0, 0);
-                job.last_token = NEVER;
-                job.go_home();
+                job.last_token = NO_TOKEN;
+                job.reset_redirect();
                 job.lane = self.lanes.lane_of(&job.new);
                 self.tables.drop_failed(id)?;
                 self.enter_level(&job);

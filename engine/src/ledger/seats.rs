@@ -26,9 +26,9 @@ pub struct SeatRecord {
 }
 
 /// How long the next run waits for a seat that was away at the end of the last one.
-const COMES_MS: u64 = 3000;
+const ABSENT_SEAT_WAIT_MS: u64 = 3000;
 /// How long a node that has come may take to say whether it completes the files of the last run.
-const DECIDES_MS: u64 = 2000;
+const COMPLETION_DECISION_MS: u64 = 2000;
 
 /// Name of the barricade that a node crosses while it completes its files of a run that has ended: no
 /// other run begins meanwhile.
@@ -139,7 +139,7 @@ impl<T: Tables> Ledger<T> {
         }
         let clock = self.core.clock;
         let Some(run) = self.core.run.as_mut().filter(|run| !run.closed) else { return };
-        let waited = clock.saturating_sub(*run.over_at.get_or_insert(clock));
+        let waited = clock.saturating_sub(*run.over_since.get_or_insert(clock));
         let patient = waited < run.plan.policy.end_wait_ms;
         let sessions = &self.core.sessions;
         let is_there = |seat: Seat| sessions.values().any(|session| session.seat == seat);
@@ -157,7 +157,7 @@ impl<T: Tables> Ledger<T> {
 
     /// Whether the last run has ended, with the same definitions, and its end is still to be told on
     /// the seat of that session: it may have been closed while its node was on the way to it.
-    pub(super) fn is_owed_the_end(
+    pub(super) fn must_report_last_run(
         &self,
         session: SessionId,
         plan: &RunPlan,
@@ -171,13 +171,13 @@ impl<T: Tables> Ledger<T> {
             OpenMode::Fresh => false,
         };
         let last = self.core.run.as_ref().filter(same);
-        last.zip(seat).is_some_and(|(run, seat)| run.is_owed(seat))
+        last.zip(seat).is_some_and(|(run, seat)| run.lacks_end_report(seat))
     }
 
     /// Whether what the last run has written is still on its way to a seat: then the next one, which
     /// takes its output away, has to wait. A node that says so is waited for; one that has just come
     /// may be about to, and one that is away may be on its way.
-    pub(super) fn is_kept_from_opening(&self, session: SessionId) -> bool {
+    pub(super) fn must_wait_for_last_run(&self, session: SessionId) -> bool {
         let last = self.core.run.as_ref().filter(|run| run.closed);
         let (Some(run), Some(own)) = (last, self.core.sessions.get(&session)) else {
             return false;
@@ -187,11 +187,11 @@ impl<T: Tables> Ledger<T> {
             let is_fenced = self.core.seats.get(&seat).is_some_and(|record| record.fenced);
             let theirs: Vec<SessionId> = self.sessions_of(seat);
             match theirs.last().and_then(|id| self.core.sessions.get(id)) {
-                None => !is_fenced && within(own.joined, COMES_MS),
-                Some(there) => within(there.joined, DECIDES_MS) || self.completes(seat),
+                None => !is_fenced && within(own.joined, ABSENT_SEAT_WAIT_MS),
+                Some(there) => within(there.joined, COMPLETION_DECISION_MS) || self.completes(seat),
             }
         };
-        let mut owed = run.plan.seats.iter().filter(|seat| run.is_owed(**seat));
+        let mut owed = run.plan.seats.iter().filter(|seat| run.lacks_end_report(**seat));
         owed.any(|seat| *seat != own.seat && !run.written.contains(seat) && is_awaited(*seat))
     }
 
@@ -202,12 +202,12 @@ impl<T: Tables> Ledger<T> {
     }
 
     /// Whoever leaves when it has written everything has told the end of the run, or will.
-    pub(super) fn note_told(&mut self, session: SessionId) {
+    pub(super) fn note_end_reported(&mut self, session: SessionId) {
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         if let (Some(seat), Some(run)) = (seat, self.core.run.as_mut())
             && run.written.contains(&seat)
         {
-            run.told.insert(seat);
+            run.end_reported.insert(seat);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{Arrival, JobId, Reply, Seat, SessionId};
+use super::command::{JobId, JoinRequest, Reply, Seat, SessionId};
 use super::{Ledger, TableResult, Tables};
 
 /// One life of one process.
@@ -31,13 +31,13 @@ pub struct Session {
 }
 
 impl<T: Tables> Ledger<T> {
-    pub(super) fn join(&mut self, arrival: Arrival) -> TableResult<Reply> {
-        let Arrival { nonce, life, seat, votes, alone } = arrival;
+    pub(super) fn join(&mut self, arrival: JoinRequest) -> TableResult<Reply> {
+        let JoinRequest { nonce, life, seat, votes, alone } = arrival;
         let same = self.core.sessions.iter().find(|(_, session)| session.nonce == nonce);
         if let Some((id, _)) = same {
             return Ok(Reply::Joined(*id));
         }
-        if !votes && self.has_nobody_to_work_for() {
+        if !votes && self.is_closed_without_voters() {
             return Ok(Reply::Wait);
         }
         let record = self.core.seats.entry(seat).or_default();
@@ -68,7 +68,7 @@ impl<T: Tables> Ledger<T> {
             // The dead process may have started what it could not make durable any more.
             self.core.gap_from = Some(self.core.clock);
             let policy = self.policy();
-            self.lanes.leave_gaps(self.core.clock, &policy);
+            self.lanes.pause_all_from(self.core.clock, &policy);
         }
         self.core.next_session += 1;
         let id = SessionId(self.core.next_session);
@@ -90,7 +90,7 @@ impl<T: Tables> Ledger<T> {
 
     /// Whether the run has ended and those with a vote have left it, or are not back yet for the next
     /// one: who came to work would only keep them.
-    fn has_nobody_to_work_for(&self) -> bool {
+    fn is_closed_without_voters(&self) -> bool {
         self.core.run.as_ref().is_some_and(|run| run.closed)
             && !self.core.sessions.values().any(|session| session.votes)
     }
@@ -120,8 +120,8 @@ impl<T: Tables> Ledger<T> {
             }
             self.forget_seat(seat);
         }
-        self.return_what_is_in_doubt()?;
-        self.return_what_takes_too_long()?;
+        self.return_doubted_jobs()?;
+        self.return_overdue_jobs()?;
         self.close_when_written();
         Ok(Reply::Ok)
     }
@@ -139,7 +139,7 @@ impl<T: Tables> Ledger<T> {
     /// Jobs of sessions that have been in doubt for a while go to others, where two may work on one
     /// by mistake: tokens see to it that one result counts. A lane with a pause, and a job that has
     /// to be alone, wait for proof.
-    fn return_what_is_in_doubt(&mut self) -> TableResult<()> {
+    fn return_doubted_jobs(&mut self) -> TableResult<()> {
         let (policy, clock) = (self.policy(), self.core.clock);
         let sessions = &self.core.sessions;
         let in_doubt = |id| {
@@ -161,7 +161,7 @@ impl<T: Tables> Ledger<T> {
     /// A job that its node has had for too long goes to another, for what works on it may be stuck.
     /// The node goes on with all others. Only the oldest that a session has of a lane is timed: the
     /// others may be waiting for it, and have their time when it is gone.
-    fn return_what_takes_too_long(&mut self) -> TableResult<()> {
+    fn return_overdue_jobs(&mut self) -> TableResult<()> {
         let (patience, clock) = (self.policy().task_timeout_ms, self.core.clock);
         let mut oldest = BTreeMap::new();
         for taken in self.core.taken.values() {
@@ -183,8 +183,8 @@ impl<T: Tables> Ledger<T> {
         if !self.core.sessions.contains_key(&session) {
             return Ok(Reply::Stale);
         }
-        self.note_told(session);
-        self.bequeath_crossings(session);
+        self.note_end_reported(session);
+        self.share_crossings(session);
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         self.end(session, false)?;
         if let Some(seat) = seat {
@@ -216,7 +216,7 @@ impl<T: Tables> Ledger<T> {
             self.put_back(id, died, until)?;
         }
         self.core.sessions.remove(&session);
-        self.forget_crossings(session);
+        self.drop_crossings(session);
         Ok(())
     }
 }

@@ -36,12 +36,12 @@ pub struct Job {
     /// Token of its latest grant.
     pub last_token: Token,
     /// Where redirects have led it, if to another host; `new` then names that host's lane.
-    pub detour: Option<Detour>,
+    pub redirect: Option<JobRedirect>,
 }
 
 /// A job's way beyond its own host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detour {
+pub struct JobRedirect {
     /// Address to load next.
     pub at: String,
     /// Redirects followed to get there.

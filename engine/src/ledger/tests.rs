@@ -130,7 +130,7 @@ impl Bench {
     fn join(&mut self, alone: bool) -> SessionId {
         self.nonces += 1;
         let (nonce, seat) = (self.nonces, if alone { 1 } else { self.nonces as u32 });
-        let arrival = Arrival { nonce, life: nonce, seat: Seat(seat), votes: true, alone };
+        let arrival = JoinRequest { nonce, life: nonce, seat: Seat(seat), votes: true, alone };
         match self.apply(Command::Join(arrival)) {
             Reply::Joined(session) => session,
             other => panic!("joined with {other:?}"),

@@ -25,7 +25,7 @@ pub(crate) use health::{check_usable, examine};
 
 use crate::store::StoreError;
 pub(crate) use crate::store::mark::PAGES_FILE;
-use crate::threads::queue::{Guest, Sender, queue};
+use crate::threads::queue::{SendAnnouncement, Sender, queue};
 
 /// Identifies a page: the hash of locator name, group and URL.
 pub(crate) type Fingerprint = [u8; 16];
@@ -68,7 +68,7 @@ pub(crate) struct PageStore {
 
 /// A page that may soon be saved; see [`PageStore::expect`].
 pub(crate) struct ExpectedPage {
-    _guest: Guest<PageRequest>,
+    _announcement: SendAnnouncement<PageRequest>,
 }
 
 /// Most requests that wait in the queue.
@@ -107,7 +107,7 @@ impl PageStore {
     /// Announces a page that may soon be saved. A batch waits for announced pages, so that they
     /// share a commit.
     pub(crate) fn expect(&self) -> ExpectedPage {
-        ExpectedPage { _guest: self.requests.guest() }
+        ExpectedPage { _announcement: self.requests.announce() }
     }
 
     /// Saves a page. It replaces an older one with its parsed data.

@@ -14,7 +14,7 @@ use super::packs::PackFiles;
 use super::records::{COLUMNS, PageRow, UnsavedRow, connect, mark_of};
 use super::{Fingerprint, FoundPage, PageRequest, QUEUE, StoredPage};
 use crate::failpoint;
-use crate::threads::pool::answer_together;
+use crate::threads::pool::answer_in_one_task;
 use crate::threads::queue::Receiver;
 
 /// How long a saved page waits for others to share its commit. The end of its job waits as long for
@@ -184,7 +184,7 @@ impl<'a> PageThread<'a> {
             if answers.is_empty() {
                 continue;
             }
-            answer_together(self.runtime.as_ref(), move || {
+            answer_in_one_task(self.runtime.as_ref(), move || {
                 for answer in answers {
                     // A caller that no longer waits needs no answer.
                     drop(answer.send(saved.clone()));
@@ -228,7 +228,7 @@ impl<'a> PageThread<'a> {
             // A caller that looks a page up waits for it, so a batch without pages to save ends soon.
             next = match answers.len() {
                 0 => self.inbox.try_recv(),
-                _ => self.inbox.recv_in_company(QUEUE / 2, deadline),
+                _ => self.inbox.recv_batched(QUEUE / 2, deadline),
             };
         }
         saved

@@ -54,7 +54,7 @@ pub(crate) async fn agree(
     let Answer::Run(last) = store.ask(Question::Run).await? else {
         return Err(RunError::Internal("the store does not tell its run".to_owned()));
     };
-    let is_owed = last.as_ref().is_some_and(|run| run.is_owed(node.place.seat));
+    let is_owed = last.as_ref().is_some_and(|run| run.lacks_end_report(node.place.seat));
     let has_missed = |run: &Run| run.closed && Some(run.number) == before.came_for;
     let is_owed = is_owed || last.as_ref().is_some_and(|run| has_missed(run));
     let completes = is_owed && errand.mode == OpenMode::Continue && errand.replay.is_none();

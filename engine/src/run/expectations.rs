@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::error::counted;
-use crate::ledger::{Example, FieldTally, Tally};
+use crate::ledger::{FieldExample, FieldTally, Tally};
 use crate::plan::prepare::Expectations;
 
 /// What befell a field of a record.
@@ -47,7 +47,8 @@ pub(crate) struct Unmet {
 pub(crate) fn fields(tally: &Tally) -> Vec<FieldReport> {
     let befallen = tally.fields.0.iter().filter(|(_, field)| field.misfits + field.dropped > 0);
     let reports = befallen.map(|((data_def, name), field)| {
-        let of = |part: fn(&Example) -> &String| field.example.as_ref().map(|it| part(it).clone());
+        let of =
+            |part: fn(&FieldExample) -> &String| field.example.as_ref().map(|it| part(it).clone());
         FieldReport {
             data_def: data_def.clone(),
             field: name.clone(),

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use crate::ledger::{Phase, Standing, Vitals, flip};
+use crate::ledger::{Phase, PhaseInput, Standing, flip};
 use crate::run::shutdown::Stop;
 
 /// What the monitor looks at.
@@ -25,7 +25,7 @@ impl Monitor {
         loop {
             let standing = *self.standing.borrow_and_update();
             let asked = *self.stop.borrow_and_update() != Stop::No;
-            let vitals = Vitals {
+            let vitals = PhaseInput {
                 over: standing.over,
                 cancelled: store_lost || asked || standing.cancelled,
                 in_hand: *self.in_hand.borrow_and_update(),

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::bootstrap::{Node, Place};
 use crate::error::RunError;
-use crate::ledger::{Arrival, Command, Policy, Reply, SessionId};
+use crate::ledger::{Command, JoinRequest, Policy, Reply, SessionId};
 use crate::store::{Answer, Question, Store, StoreError};
 
 /// Pause before a fenced node asks again.
@@ -169,7 +169,7 @@ impl Tenant {
             self.joins += 1;
             let Place { seat, votes, alone, life, .. } = self.place;
             let nonce = life.wrapping_add(self.joins.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let arrival = Arrival { nonce, life, seat, votes, alone };
+            let arrival = JoinRequest { nonce, life, seat, votes, alone };
             let sent = Instant::now();
             match self.store.submit(Command::Join(arrival)).await.map_err(Ending::Store)? {
                 Reply::Joined(session) => {

@@ -10,7 +10,7 @@ use spoonbill_plugins::records::{
 
 use super::parse::{LazyScripts, Trees};
 use super::{Delivery, TaskYield, Workshop};
-use crate::ledger::{Example, FieldTallies};
+use crate::ledger::{FieldExample, FieldTallies};
 use crate::plan::prepare::{Dialect, ReadyTask};
 
 impl Workshop {
@@ -44,7 +44,7 @@ impl Workshop {
         }
         for misfit in misfits {
             if let Some(name) = names.get(misfit.field) {
-                let example = || Example {
+                let example = || FieldExample {
                     url: page.url.to_string(),
                     value: misfit.value.clone(),
                     why: misfit.why.clone(),
@@ -136,7 +136,7 @@ pub(super) fn compare(data: &Data, task: &ReadyTask, url: &str, fields: &mut Fie
             let Some(pattern) = &field.pattern else { continue };
             if !pattern.is_match(value).unwrap_or(false) {
                 tally.mismatches += 1;
-                tally.mismatch.get_or_insert_with(|| Example {
+                tally.mismatch.get_or_insert_with(|| FieldExample {
                     url: url.to_owned(),
                     value: value.chars().take(80).collect(),
                     why: String::new(),

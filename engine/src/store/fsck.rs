@@ -4,16 +4,16 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row};
 
-use super::late::Late;
+use super::change_log::ChangeLog;
 use super::lock::DirLock;
-use super::mark::{LEDGER, Mark, TRACES};
-use super::output_rows::{ALL_OUTPUT, read_row, vouch};
-use super::restore::Restored;
+use super::mark::{CommitMark, LEDGER, TRACES};
+use super::output_rows::{ALL_OUTPUT, read_row, unseal_output};
+use super::restore::RestoredLedger;
 use super::seal::{unseal, unseal_bytes};
-use super::seen::Seen;
-use super::sqlite::{Extent, FORMAT, SqliteTables, store_error};
-use super::sums::Sums;
-use super::{Fault, StoreError};
+use super::seen::SeenKeys;
+use super::sqlite::{CommitRecord, FORMAT, SqliteTables, store_error};
+use super::sums::TableSums;
+use super::{StoreError, TableFault};
 use crate::ledger::{Core, FailedJob, Job, Lane, Ledger, Run, TableResult, violations};
 
 /// Jobs and blocks of output of a ledger that is looked at as a whole.
@@ -47,7 +47,7 @@ fn examine_ledger(
     has_bad_log: bool,
     log: &LogCheck,
 ) -> Result<Vec<String>, StoreError> {
-    if let Err(StoreError::Damaged(words)) = Mark::of(dir).is_ledger_there() {
+    if let Err(StoreError::Damaged(words)) = CommitMark::of(dir).is_ledger_there() {
         return Ok(vec![words]);
     }
     let tables = examine_tables(&dir.join(LEDGER))?;
@@ -60,7 +60,7 @@ fn examine_ledger(
     let ledger = if has_log {
         (log.replay)(dir, SEEN_MEMORY)
     } else {
-        Restored::look(dir, has_tables, SEEN_MEMORY).map(|restored| restored.ledger)
+        RestoredLedger::look(dir, has_tables, SEEN_MEMORY).map(|restored| restored.ledger)
     };
     match ledger.and_then(|mut ledger| Ok(broken(&mut ledger)?)) {
         Ok(broken) => Ok(broken),
@@ -142,11 +142,11 @@ impl Examiner<'_> {
         let what = |table: &str, id: i64| format!("record {id} of table `{table}` in `{name}`");
         let mut core = None;
         self.each("SELECT id, record FROM core", |id, record| {
-            core = Some(unseal::<(Core, Extent)>(record, &what("core", id))?);
+            core = Some(unseal::<(Core, CommitRecord)>(record, &what("core", id))?);
             Ok(())
         })?;
-        if let Some((_, extent)) = &mut core {
-            let log = Late::load(self.connection, extent.late_rows, &mut extent.sums);
+        if let Some((_, stored)) = &mut core {
+            let log = ChangeLog::load(self.connection, stored.log_rows, &mut stored.sums);
             self.note(log.map(drop))?;
         }
         self.each("SELECT id, record FROM jobs", |id, record| {
@@ -162,30 +162,30 @@ impl Examiner<'_> {
         self.each("SELECT 0, bytes FROM blobs", |id, record| {
             unseal_bytes(record, &what("blobs", id)).map(drop)
         })?;
-        if let Some((core, extent)) = core {
-            self.tables(&core, extent)?;
+        if let Some((core, stored)) = core {
+            self.tables(&core, stored)?;
         }
         Ok(())
     }
 
     /// All counts, and the known keys.
-    fn tables(&mut self, core: &Core, extent: Extent) -> rusqlite::Result<()> {
+    fn tables(&mut self, core: &Core, stored: CommitRecord) -> rusqlite::Result<()> {
         if let Some(run) = &core.run {
-            self.counts(core, run, extent.shelf.keys())?;
+            self.counts(core, run, stored.index.keys())?;
         }
-        if Sums::of(self.connection)? != extent.sums {
+        if TableSums::of(self.connection)? != stored.sums {
             self.found.push(format!("`{}`: a row of `queue` has changed", self.name));
         }
         // Without memory for filters: this reads every key, and looks none up.
-        let seen = Seen::load(self.connection, extent.shelf, 0);
+        let seen = SeenKeys::load(self.connection, stored.index, 0);
         self.note(seen.map(drop))
     }
 
-    fn note(&mut self, looked: Result<(), Fault>) -> rusqlite::Result<()> {
+    fn note(&mut self, looked: Result<(), TableFault>) -> rusqlite::Result<()> {
         match looked {
             Ok(()) => Ok(()),
-            Err(Fault::Sql(error)) => Err(error),
-            Err(Fault::Odd(words)) => {
+            Err(TableFault::Sql(error)) => Err(error),
+            Err(TableFault::Damaged(words)) => {
                 self.found.push(format!("`{}`: {words}", self.name));
                 Ok(())
             }
@@ -196,7 +196,7 @@ impl Examiner<'_> {
         let mut statement = self.connection.prepare(ALL_OUTPUT)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            if let Err(error) = vouch(read_row(row)?, self.name) {
+            if let Err(error) = unseal_output(read_row(row)?, self.name) {
                 self.found.push(error.message);
             }
         }
@@ -258,13 +258,13 @@ fn id_and_record(row: &Row<'_>) -> rusqlite::Result<(i64, Vec<u8>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sqlite::Keeping;
+    use super::super::sqlite::TableOwner;
     use super::*;
     use crate::ledger::{JobId, LaneId, Tables};
 
     #[test]
     fn what_must_always_hold_is_looked_at() {
-        let mut tables = SqliteTables::open(None, SEEN_MEMORY, Keeping::Alone).unwrap();
+        let mut tables = SqliteTables::open(None, SEEN_MEMORY, TableOwner::Solo).unwrap();
         let (core, lanes) = tables.restore().unwrap();
         let mut ledger = Ledger::new(core, lanes, tables);
         assert_eq!(broken(&mut ledger).unwrap(), Vec::<String>::new());

@@ -48,7 +48,7 @@ pub(crate) struct Journal {
 
 /// A record that was read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub(crate) struct JournalRecord<'a> {
     pub number: u64,
     pub bytes: &'a [u8],
     /// Where it is.
@@ -96,7 +96,7 @@ impl Journal {
     /// Reads all records, oldest first; what is added later follows them, in place of anything else.
     pub(crate) fn read(
         &mut self,
-        mut each: impl FnMut(Record<'_>) -> Result<(), StoreError>,
+        mut each: impl FnMut(JournalRecord<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (end, next) = self.walk(|record| each(record).map(|()| true))?;
         (self.end, self.next, self.is_read) = (end, next.unwrap_or(self.next), true);
@@ -106,12 +106,12 @@ impl Journal {
     /// Goes through the records while `each` says so; gives the place and the number of the next.
     fn walk(
         &self,
-        mut each: impl FnMut(Record<'_>) -> Result<bool, StoreError>,
+        mut each: impl FnMut(JournalRecord<'_>) -> Result<bool, StoreError>,
     ) -> Result<(u64, Option<u64>), StoreError> {
         let (mut end, mut next) = (HEAD as u64, None);
         let Some(file) = &self.file else { return Ok((end, next)) };
         let mut reader =
-            Reader { file: BufReader::with_capacity(256 << 10, file), left: self.ahead };
+            JournalReader { file: BufReader::with_capacity(256 << 10, file), left: self.ahead };
         if self.head()?.is_none() {
             return Ok((end, next));
         }
@@ -198,7 +198,7 @@ impl Journal {
     pub(crate) fn read_at(&self, place: u64) -> Result<Vec<u8>, StoreError> {
         let file = self.file.as_ref().ok_or_else(|| self.damaged("it is gone"))?;
         let mut reader =
-            Reader { file: BufReader::new(file), left: self.end.saturating_sub(place) };
+            JournalReader { file: BufReader::new(file), left: self.end.saturating_sub(place) };
         let mut record = Vec::new();
         let read = reader.file.seek(SeekFrom::Start(place));
         let read = read.and_then(|_| reader.record(place, &mut record).map(|read| read.is_some()));
@@ -292,12 +292,12 @@ pub(crate) fn sync_name(path: &Path) -> std::io::Result<()> {
 }
 
 /// Reads a file that ends where it says.
-struct Reader<'a> {
+struct JournalReader<'a> {
     file: BufReader<&'a File>,
     left: u64,
 }
 
-impl Reader<'_> {
+impl JournalReader<'_> {
     /// Goes to the first record.
     fn begin(&mut self) -> std::io::Result<()> {
         self.left = self.left.saturating_sub(HEAD as u64);
@@ -320,7 +320,7 @@ impl Reader<'_> {
         &mut self,
         place: u64,
         buffer: &'a mut Vec<u8>,
-    ) -> std::io::Result<Option<Record<'a>>> {
+    ) -> std::io::Result<Option<JournalRecord<'a>>> {
         let mut lead = [0; LEAD];
         if !self.exact(&mut lead)? {
             return Ok(None);
@@ -336,7 +336,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         let bytes = unseal_numbered(number as i64, buffer);
-        Ok(bytes.map(|bytes| Record { number, bytes, place }))
+        Ok(bytes.map(|bytes| JournalRecord { number, bytes, place }))
     }
 }
 

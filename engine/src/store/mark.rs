@@ -36,12 +36,12 @@ const FORMAT_AT: u64 = 60;
 
 /// The mark of an open ledger.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct CommitMark {
     path: PathBuf,
     file: Option<File>,
 }
 
-impl Mark {
+impl CommitMark {
     pub(crate) fn of(dir: &Path) -> Self {
         Self::in_file(dir.join(NAME))
     }
@@ -149,11 +149,11 @@ mod tests {
     #[test]
     fn the_newest_whole_slot_counts() {
         let dir = tempfile::tempdir().unwrap();
-        let mut mark = Mark::of(dir.path());
+        let mut mark = CommitMark::of(dir.path());
         assert_eq!(mark.read(), 0);
         for commit in 1..=9 {
             mark.note(commit);
-            assert_eq!(Mark::of(dir.path()).read(), commit);
+            assert_eq!(CommitMark::of(dir.path()).read(), commit);
         }
         assert_eq!(mark.is_short(9), None);
         assert!(mark.is_short(8).unwrap().contains("commit 8, but 9"));
@@ -171,7 +171,7 @@ mod tests {
     fn a_missing_ledger_is_missed_only_where_one_was() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        let mark = Mark::of(dir.path());
+        let mark = CommitMark::of(dir.path());
         mark.look_for_ledger().unwrap();
         // A start that was killed while the file was made.
         std::fs::write(path("lock"), "").unwrap();

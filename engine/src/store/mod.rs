@@ -2,10 +2,10 @@
 //! this contract only.
 
 pub(crate) mod answer;
+mod change_log;
 pub(crate) mod checksum;
 mod fsck;
 pub(crate) mod journal;
-mod late;
 pub(crate) mod lock;
 pub(crate) mod mark;
 pub(crate) mod output;
@@ -173,14 +173,14 @@ pub enum StoreError {
 
 /// Why a part of the database did not answer.
 #[derive(Debug)]
-enum Fault {
+enum TableFault {
     /// The database.
     Sql(rusqlite::Error),
     /// What is there is not what was written.
-    Odd(String),
+    Damaged(String),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for TableFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
@@ -212,7 +212,7 @@ impl From<TableError> for StoreError {
 
 /// Whether a data directory has a ledger; one that has lost its ledger is damaged.
 pub(crate) fn is_there(dir: &std::path::Path) -> Result<bool, StoreError> {
-    mark::Mark::of(dir).is_ledger_there()
+    mark::CommitMark::of(dir).is_ledger_there()
 }
 
 impl fmt::Debug for dyn Store {

@@ -2,12 +2,12 @@
 
 use rusqlite::params;
 
-use super::output_rows::{read_row, vouch};
+use super::output_rows::{read_row, unseal_output};
 use super::sqlite::SqliteTables;
 use crate::ledger::{OutputBlock, TableResult};
 
 /// Number of the last block, and how many appenders there are.
-type Extent = (u64, u32);
+type OutputBounds = (u64, u32);
 
 impl SqliteTables {
     /// Output of one appender after a position.
@@ -16,7 +16,7 @@ impl SqliteTables {
         appender: u32,
         after: u64,
         bytes_max: usize,
-        (last, appenders): Extent,
+        (last, appenders): OutputBounds,
     ) -> TableResult<Vec<OutputBlock>> {
         if let Some(blocks) = self.recent.after(appender, after, bytes_max) {
             return Ok(blocks);
@@ -47,7 +47,7 @@ impl SqliteTables {
                 return Err(lost(seen));
             }
             if owner == appender {
-                let output = vouch(read_row(row).map_err(failed)?, &self.name)?;
+                let output = unseal_output(read_row(row).map_err(failed)?, &self.name)?;
                 size += output.block.bytes.len() + 1;
                 blocks.push(output);
             }
@@ -61,7 +61,7 @@ impl SqliteTables {
         appender: u32,
         (after, last): (u64, u64),
         bytes_max: usize,
-        extent: Extent,
+        extent: OutputBounds,
     ) -> TableResult<Vec<OutputBlock>> {
         let last = last.min(extent.0);
         if self.ranked != Some(last) {
@@ -86,14 +86,14 @@ impl SqliteTables {
         while size < bytes_max.max(1)
             && let Some(row) = rows.next().map_err(failed)?
         {
-            let output = vouch(read_row(row).map_err(failed)?, &self.name)?;
+            let output = unseal_output(read_row(row).map_err(failed)?, &self.name)?;
             size += output.block.bytes.len() + 1;
             blocks.push(output);
         }
         Ok(blocks)
     }
 
-    fn rank(&self, up_to: u64, (last, appenders): Extent) -> TableResult<()> {
+    fn rank(&self, up_to: u64, (last, appenders): OutputBounds) -> TableResult<()> {
         let found = self.one(
             "SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM output
              WHERE appender >= 0 AND appender < ?1",

@@ -12,12 +12,12 @@ const RECENT_BYTES: usize = 256 << 10;
 
 /// The newest blocks, for appenders that keep up: to read them back costs as much as to store them.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub(crate) struct NewestOutput {
     blocks: VecDeque<OutputBlock>,
     bytes: usize,
 }
 
-impl Recent {
+impl NewestOutput {
     pub(crate) fn push(&mut self, output: OutputBlock) {
         self.bytes += weight(&output);
         self.blocks.push_back(output);
@@ -94,7 +94,7 @@ pub(crate) const ALL_OUTPUT: &str =
     "SELECT seq, appender, grp, name, key, ordinal, data_def, count, bytes FROM output";
 
 /// The block with its bytes unsealed, if its row in the file `name` is what was written.
-pub(crate) fn vouch(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
+pub(crate) fn unseal_output(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
     let what = || format!("output block {} of `{name}`", output.seq);
     let bytes = beside(&output, |beside| {
         unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)

@@ -3,21 +3,21 @@
 use std::path::Path;
 
 use super::StoreError;
-use super::journal::{Journal, Record};
-use super::mark::{JOURNAL, LEDGER, Mark, TABLES};
-use super::sqlite::{Keeping, SqliteTables, Stored};
+use super::journal::{Journal, JournalRecord};
+use super::mark::{CommitMark, JOURNAL, LEDGER, TABLES};
+use super::sqlite::{SqliteTables, StoredLedger, TableOwner};
 use crate::ledger::{Command, Ledger, Stamp};
 
 /// A ledger that can go on where the last process ended.
 #[derive(Debug)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredLedger {
     pub(crate) ledger: Ledger<SqliteTables>,
     pub(crate) journal: Journal,
-    pub(crate) mark: Mark,
+    pub(crate) mark: CommitMark,
 }
 
 /// Puts a command behind others of the same record.
-pub(crate) fn put_down(
+pub(crate) fn encode_command(
     record: &mut Vec<u8>,
     stamp: Stamp,
     command: &Command,
@@ -28,18 +28,18 @@ pub(crate) fn put_down(
     Ok(())
 }
 
-impl Restored {
+impl RestoredLedger {
     /// Opens the files in a directory that is locked, or makes them. A journal from the first commit
     /// on needs no tables: they were perhaps never synced, and are made anew if they are not whole.
     pub(crate) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
-        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
+        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, CommitMark::of(dir));
         let is_whole = journal.first()? == Some(1);
         if !is_whole {
             mark.look_for_ledger()?;
         }
         let open = || {
             let mut tables =
-                SqliteTables::open(Some(&dir.join(LEDGER)), seen_memory, Keeping::Alone)?;
+                SqliteTables::open(Some(&dir.join(LEDGER)), seen_memory, TableOwner::Solo)?;
             let stored = tables.restore()?;
             Ok((tables, stored))
         };
@@ -58,10 +58,10 @@ impl Restored {
 
     /// The same without changing anything, to look at; tables that are not there are made in memory.
     pub(crate) fn look(dir: &Path, has_tables: bool, seen_memory: u64) -> Result<Self, StoreError> {
-        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, Mark::of(dir));
+        let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, CommitMark::of(dir));
         let file = dir.join(LEDGER);
         let file = has_tables.then_some(file.as_path());
-        let mut tables = SqliteTables::open(file, seen_memory, Keeping::Alone)?;
+        let mut tables = SqliteTables::open(file, seen_memory, TableOwner::Solo)?;
         let stored = tables.restore()?;
         Self::apply(tables, stored, journal, mark)
     }
@@ -69,9 +69,9 @@ impl Restored {
     /// Applies what the journal has beyond the tables.
     fn apply(
         mut tables: SqliteTables,
-        (core, lanes): Stored,
+        (core, lanes): StoredLedger,
         mut journal: Journal,
-        mark: Mark,
+        mark: CommitMark,
     ) -> Result<Self, StoreError> {
         match tables.journal {
             0 => tables.journal = journal.id(),
@@ -116,7 +116,7 @@ fn remove(path: &Path) -> Result<(), StoreError> {
 
 fn replay(
     ledger: &mut Ledger<SqliteTables>,
-    record: &Record<'_>,
+    record: &JournalRecord<'_>,
     name: &str,
 ) -> Result<(), StoreError> {
     let mut bytes = record.bytes;

@@ -18,13 +18,13 @@ use tokio::sync::{oneshot, watch};
 use super::answer::answer;
 use super::journal::Journal;
 use super::lock::DirLock;
-use super::mark::Mark;
-use super::restore::{Restored, put_down};
-use super::sqlite::{Keeping, SqliteTables};
+use super::mark::CommitMark;
+use super::restore::{RestoredLedger, encode_command};
+use super::sqlite::{SqliteTables, TableOwner};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing};
-use crate::threads::pool::answer_together;
+use crate::threads::pool::answer_in_one_task;
 use crate::threads::queue::{self, Sender, queue};
 
 /// How a solo store is opened.
@@ -55,26 +55,24 @@ const RECORD_ROOM: usize = 1 << 20;
 /// many disks, and enough for pages that were loaded together.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-type Respond<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
-/// An answer that waits for the commit.
-type Held = Respond<()>;
+type SoloResponder<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 /// Who asks: a task of a runtime, or a thread that can do nothing else meanwhile.
-type Asker = Option<Handle>;
+type CallerRuntime = Option<Handle>;
 
 #[expect(
     clippy::large_enum_variant,
     reason = "commands are moved once; a box each would cost more"
 )]
-enum Request {
-    Submit(Command, Asker, Respond<Reply>),
-    Ask(Question, Asker, Respond<Answer>),
+enum SoloRequest {
+    Submit(Command, CallerRuntime, SoloResponder<Reply>),
+    Ask(Question, CallerRuntime, SoloResponder<Answer>),
     Close,
 }
 
 /// A running store; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SoloHandle {
-    requests: Sender<Request>,
+    requests: Sender<SoloRequest>,
     standing: watch::Receiver<Standing>,
     bells: Arc<Mutex<Vec<Bell<()>>>>,
     ending: Arc<OnceLock<u8>>,
@@ -106,13 +104,13 @@ impl SoloHandle {
     pub(crate) fn open(options: &OpenOptions) -> Result<(Self, SoloThread), StoreError> {
         let lock = if options.in_memory { None } else { Some(DirLock::take(&options.dir)?) };
         failpoint::pass("store.lock.after");
-        let (ledger, keeping) = if options.in_memory {
-            let mut tables = SqliteTables::open(None, options.seen_memory, Keeping::Alone)?;
+        let (ledger, files) = if options.in_memory {
+            let mut tables = SqliteTables::open(None, options.seen_memory, TableOwner::Solo)?;
             let (core, lanes) = tables.restore()?;
             (Ledger::new(core, lanes, tables), None)
         } else {
-            let Restored { ledger, journal, mark } =
-                Restored::open(&options.dir, options.seen_memory)?;
+            let RestoredLedger { ledger, journal, mark } =
+                RestoredLedger::open(&options.dir, options.seen_memory)?;
             (ledger, Some((journal, mark)))
         };
         failpoint::pass("store.open.after");
@@ -122,7 +120,7 @@ impl SoloHandle {
         let ending = Arc::new(OnceLock::new());
         let (bell, end) = (Arc::clone(&bells), Arc::clone(&ending));
         let handle = Self { requests, standing, bells: bell, ending: end };
-        let keeper = Keeper {
+        let worker = SoloWorker {
             stamp: Stamp { leadership: leadership(), ms: 0 },
             ledger,
             inbox,
@@ -135,7 +133,7 @@ impl SoloHandle {
             changed: false,
             last: false,
             ending,
-            keeping,
+            files,
             record: Vec::new(),
             unsynced: false,
             unsettled: 0,
@@ -144,12 +142,12 @@ impl SoloHandle {
         };
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || keeper.keep())
+            .spawn(move || worker.run())
             .map_err(|error| StoreError::Failed(format!("no thread for the store: {error}")))?;
         Ok((handle.clone(), SoloThread { handle, thread }))
     }
 
-    fn send(&self, request: Request) {
+    fn send(&self, request: SoloRequest) {
         // A closed store drops the request, and with it the responder: the caller sees `Closed`.
         drop(self.requests.send(request));
     }
@@ -163,7 +161,7 @@ impl SoloThread {
 
     /// Ends the thread after everything before is durable.
     pub(crate) fn close(self) {
-        self.handle.send(Request::Close);
+        self.handle.send(SoloRequest::Close);
         drop(self.thread.join());
     }
 }
@@ -197,9 +195,9 @@ fn is_relied_on(command: &Command) -> bool {
 }
 
 /// The thread's own state.
-struct Keeper {
+struct SoloWorker {
     ledger: Ledger<SqliteTables>,
-    inbox: queue::Receiver<Request>,
+    inbox: queue::Receiver<SoloRequest>,
     publish: watch::Sender<Standing>,
     bells: Arc<Mutex<Vec<Bell<()>>>>,
     interval: Duration,
@@ -207,7 +205,7 @@ struct Keeper {
     began: Instant,
     stamp: Stamp,
     /// Answers that wait for the disk.
-    held: Vec<(Asker, Held)>,
+    held: Vec<(CallerRuntime, SoloResponder<()>)>,
     /// Whether anything was applied since the last commit.
     changed: bool,
     /// Whether the next commit is the last act of a run that is durable already.
@@ -215,7 +213,7 @@ struct Keeper {
     /// The exit code with which the process is to end then.
     ending: Arc<OnceLock<u8>>,
     /// Where commits go, unless everything is kept in memory.
-    keeping: Option<(Journal, Mark)>,
+    files: Option<(Journal, CommitMark)>,
     /// The commands since the last commit.
     record: Vec<u8>,
     /// Whether anything was written since the last sync.
@@ -223,23 +221,23 @@ struct Keeper {
     /// Commits that the tables' file does not have yet.
     unsettled: u64,
     journal_max: u64,
-    /// Held as long as the thread lives.
+    /// SoloResponder<()> as long as the thread lives.
     _lock: Option<DirLock>,
 }
 
-impl Keeper {
-    fn keep(mut self) {
+impl SoloWorker {
+    fn run(mut self) {
         while let Some(request) = self.inbox.recv() {
             match self.batch(request) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => return self.give_up(&error),
+                Err(error) => return self.fail_all(&error),
             }
         }
     }
 
     /// Serves requests until there is a pause, or a bound is reached, then commits.
-    fn batch(&mut self, first: Request) -> Result<bool, StoreError> {
+    fn batch(&mut self, first: SoloRequest) -> Result<bool, StoreError> {
         let deadline = Instant::now() + self.interval;
         let (mut next, mut count, mut open) = (Some(first), 0, true);
         while let Some(request) = next.take() {
@@ -254,7 +252,7 @@ impl Keeper {
                 _ if self.held.is_empty() => (1, self.interval),
                 out => (out, GATHER_TIME.min(self.interval)),
             };
-            let wait = || self.inbox.recv_in_company(wanted, Instant::now() + patience);
+            let wait = || self.inbox.recv_batched(wanted, Instant::now() + patience);
             next = self.inbox.try_recv().or_else(wait);
         }
         self.commit()?;
@@ -264,9 +262,9 @@ impl Keeper {
         Ok(open)
     }
 
-    fn serve(&mut self, request: Request) -> Result<bool, StoreError> {
+    fn serve(&mut self, request: SoloRequest) -> Result<bool, StoreError> {
         match request {
-            Request::Submit(command, asker, respond) => {
+            SoloRequest::Submit(command, caller, respond) => {
                 let wait = is_relied_on(&command);
                 let released = matches!(command, Command::Release { .. });
                 // Whoever leaves a closed run has told its end: nothing is left to do.
@@ -280,17 +278,17 @@ impl Keeper {
                 self.last = ends;
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
-                if self.keeping.is_some() {
-                    put_down(&mut self.record, self.stamp, &command)?;
+                if self.files.is_some() {
+                    encode_command(&mut self.record, self.stamp, &command)?;
                 }
                 failpoint::pass("store.apply.before");
                 let reply = self.ledger.apply(self.stamp, command);
                 failpoint::pass("store.apply.after");
-                match told(reply.map_err(StoreError::from), respond)? {
+                match or_respond(reply.map_err(StoreError::from), respond)? {
                     (reply, respond) if wait => {
                         let held =
                             Box::new(|durable: Result<_, _>| respond(durable.map(|()| reply)));
-                        self.held.push((asker, held));
+                        self.held.push((caller, held));
                     }
                     (reply, respond) => {
                         // The next barricade is waited for until this one is seen to be free.
@@ -302,22 +300,22 @@ impl Keeper {
                 }
                 Ok(true)
             }
-            Request::Ask(Question::Flush, asker, respond) => {
+            SoloRequest::Ask(Question::Flush, caller, respond) => {
                 let held = |durable: Result<_, _>| respond(durable.map(|()| Answer::Flushed));
-                self.held.push((asker, Box::new(held)));
+                self.held.push((caller, Box::new(held)));
                 Ok(true)
             }
-            Request::Ask(question, _, respond) => {
-                let answer = self.look(&question);
-                let (answer, respond) = told(answer, respond)?;
+            SoloRequest::Ask(question, _, respond) => {
+                let answer = self.read(&question);
+                let (answer, respond) = or_respond(answer, respond)?;
                 respond(Ok(answer));
                 Ok(true)
             }
-            Request::Close => Ok(false),
+            SoloRequest::Close => Ok(false),
         }
     }
 
-    fn look(&mut self, question: &Question) -> Result<Answer, StoreError> {
+    fn read(&mut self, question: &Question) -> Result<Answer, StoreError> {
         if matches!(question, Question::Output { .. } | Question::CanonicalOutput { .. }) {
             self.commit()?;
         }
@@ -350,12 +348,12 @@ impl Keeper {
     /// Tells everybody who waits for the commit.
     fn answer_held(&mut self) {
         let (tasks, threads): (Vec<_>, Vec<_>) =
-            self.held.drain(..).partition(|(asker, _)| asker.is_some());
+            self.held.drain(..).partition(|(caller, _)| caller.is_some());
         for (_, respond) in threads {
             respond(Ok(()));
         }
         let Some((Some(runtime), _)) = tasks.first() else { return };
-        answer_together(Some(&runtime.clone()), move || {
+        answer_in_one_task(Some(&runtime.clone()), move || {
             for (_, respond) in tasks {
                 respond(Ok(()));
             }
@@ -370,7 +368,7 @@ impl Keeper {
     fn write(&mut self) -> Result<(), StoreError> {
         let last = std::mem::take(&mut self.last);
         self.unsettled += 1;
-        let Some((journal, _)) = &mut self.keeping else {
+        let Some((journal, _)) = &mut self.files else {
             return if self.unsettled < UNSETTLED_MAX { Ok(()) } else { self.settle() };
         };
         failpoint::pass("store.commit.before");
@@ -393,7 +391,7 @@ impl Keeper {
     /// Waits until what was written is on the disk; where nobody relies on it, it goes there with what
     /// comes later.
     fn sync(&mut self) -> Result<(), StoreError> {
-        if let Some((journal, mark)) = &mut self.keeping
+        if let Some((journal, mark)) = &mut self.files
             && self.unsynced
         {
             journal.sync()?;
@@ -409,13 +407,13 @@ impl Keeper {
         failpoint::pass("store.settle.before");
         self.ledger.save_lanes()?;
         let (core, tables) = self.ledger.parts();
-        let commits = match &self.keeping {
+        let commits = match &self.files {
             Some((journal, _)) => journal.next() - 1,
             None => tables.commits() + 1,
         };
         tables.commit(core, commits)?;
         failpoint::pass("store.settle.after");
-        if let Some((journal, mark)) = &mut self.keeping {
+        if let Some((journal, mark)) = &mut self.files {
             journal.begin_at(journal.next());
             mark.note(journal.next() - 1);
         }
@@ -426,26 +424,26 @@ impl Keeper {
     /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
     /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
     /// ever.
-    fn give_up(mut self, error: &StoreError) {
+    fn fail_all(mut self, error: &StoreError) {
         for (_, respond) in self.held.drain(..) {
             respond(Err(error.clone()));
         }
         drop(self.publish);
         while let Some(request) = self.inbox.recv() {
             match request {
-                Request::Submit(_, _, respond) => respond(Err(error.clone())),
-                Request::Ask(_, _, respond) => respond(Err(error.clone())),
-                Request::Close => return,
+                SoloRequest::Submit(_, _, respond) => respond(Err(error.clone())),
+                SoloRequest::Ask(_, _, respond) => respond(Err(error.clone())),
+                SoloRequest::Close => return,
             }
         }
     }
 }
 
 /// Passes a result on with its responder, or tells the caller why there is none.
-fn told<T>(
+fn or_respond<T>(
     result: Result<T, StoreError>,
-    respond: Respond<T>,
-) -> Result<(T, Respond<T>), StoreError> {
+    respond: SoloResponder<T>,
+) -> Result<(T, SoloResponder<T>), StoreError> {
     match result {
         Ok(value) => Ok((value, respond)),
         Err(error) => {
@@ -458,7 +456,7 @@ fn told<T>(
 impl SoloHandle {
     fn await_answer<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Asker, Respond<T>) -> Request,
+        request: impl FnOnce(CallerRuntime, SoloResponder<T>) -> SoloRequest,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let (answer, question) = oneshot::channel();
         // A caller that no longer waits needs no answer.
@@ -469,7 +467,7 @@ impl SoloHandle {
 
     fn block_on_answer<T: Send + 'static>(
         &self,
-        request: impl FnOnce(Asker, Respond<T>) -> Request,
+        request: impl FnOnce(CallerRuntime, SoloResponder<T>) -> SoloRequest,
     ) -> Result<T, StoreError> {
         let (answer, question) = bounded(1);
         self.send(request(None, Box::new(move |result| drop(answer.send(result)))));
@@ -479,19 +477,19 @@ impl SoloHandle {
 
 impl Store for SoloStore {
     fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        self.handle.await_answer(|asker, respond| Request::Submit(command, asker, respond))
+        self.handle.await_answer(|caller, respond| SoloRequest::Submit(command, caller, respond))
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        self.handle.await_answer(|asker, respond| Request::Ask(question, asker, respond))
+        self.handle.await_answer(|caller, respond| SoloRequest::Ask(question, caller, respond))
     }
 
     fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        self.handle.block_on_answer(|asker, respond| Request::Submit(command, asker, respond))
+        self.handle.block_on_answer(|caller, respond| SoloRequest::Submit(command, caller, respond))
     }
 
     fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        self.handle.block_on_answer(|asker, respond| Request::Ask(question, asker, respond))
+        self.handle.block_on_answer(|caller, respond| SoloRequest::Ask(question, caller, respond))
     }
 
     fn renew(&self, _session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {

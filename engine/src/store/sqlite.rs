@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::change_log::{self, ChangeLog};
 use super::journal::sync_name;
-use super::late::{self, Late};
-use super::output_rows::{ALL_OUTPUT, Recent, read_row, seal_output, vouch};
+use super::output_rows::{ALL_OUTPUT, NewestOutput, read_row, seal_output, unseal_output};
 use super::seal::{seal, seal_bytes, unseal, unseal_bytes};
-use super::seen::{self, Seen, Shelf};
-use super::sums::Sums;
-use super::{Fault, StoreError};
+use super::seen::{self, SeenIndex, SeenKeys};
+use super::sums::TableSums;
+use super::{StoreError, TableFault};
 use crate::ledger::{
     Core, FailedJob, Job, JobId, JobKey, Lane, LaneId, MemoryTables, OutputBlock, TableError,
     TableResult, Tables,
@@ -39,13 +39,13 @@ pub(crate) struct SqliteTables {
     unsynced: Option<PathBuf>,
     pub(crate) name: String,
     in_transaction: bool,
-    pub(crate) recent: Recent,
+    pub(crate) recent: NewestOutput,
     /// Up to which block output is ranked in canonical order.
     pub(crate) ranked: Option<u64>,
-    pub(crate) sums: Sums,
-    seen: Seen,
+    pub(crate) sums: TableSums,
+    seen: SeenKeys,
     seen_memory: u64,
-    late: Late,
+    changes: ChangeLog,
     /// Where records are put together.
     room: Vec<u8>,
     commits: u64,
@@ -55,10 +55,10 @@ pub(crate) struct SqliteTables {
 
 /// What is stored beside the core: sums and sizes of what lies in other tables.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Extent {
-    pub(crate) sums: Sums,
-    pub(crate) shelf: Shelf,
-    pub(crate) late_rows: u64,
+pub(crate) struct CommitRecord {
+    pub(crate) sums: TableSums,
+    pub(crate) index: SeenIndex,
+    pub(crate) log_rows: u64,
     /// The number of the last commit that the file has; not each had one of its own.
     pub(crate) commits: u64,
     /// The journal that goes on from there; 0 for none.
@@ -67,16 +67,16 @@ pub(crate) struct Extent {
 
 /// What a commit has to outlive, and who else reads the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeping {
+pub(crate) enum TableOwner {
     /// A power cut; nobody.
-    Alone,
+    Solo,
     /// The process: what a power cut takes is applied again from raft's log. Copies are made while
     /// the file is in use.
     Replica,
 }
 
 /// Everything a ledger is restored from.
-pub(crate) type Stored = (Core, Vec<(LaneId, Lane)>);
+pub(crate) type StoredLedger = (Core, Vec<(LaneId, Lane)>);
 
 impl SqliteTables {
     /// Opens or makes the file; `None` keeps everything in memory. The set of known keys keeps to
@@ -84,7 +84,7 @@ impl SqliteTables {
     pub(crate) fn open(
         path: Option<&Path>,
         seen_memory: u64,
-        keeping: Keeping,
+        owner: TableOwner,
     ) -> Result<Self, StoreError> {
         let name = path.map_or_else(|| "(memory)".to_owned(), |path| path.display().to_string());
         let failed = |error: rusqlite::Error| store_error(&name, &error);
@@ -100,12 +100,12 @@ impl SqliteTables {
             .map_err(failed)?;
         // Otherwise a statement may be compiled anew each time its values change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
-        let pragmas = match keeping {
-            Keeping::Alone => {
+        let pragmas = match owner {
+            TableOwner::Solo => {
                 // What is made here is synced with the first commit.
                 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"
             }
-            Keeping::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            TableOwner::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         };
         let sizes = "PRAGMA wal_autocheckpoint=16000; PRAGMA cache_size=-2048; \
                      PRAGMA busy_timeout=5000;";
@@ -116,25 +116,25 @@ impl SqliteTables {
             return Err(error);
         }
         if format == 0 {
-            let schema = [SCHEMA, seen::SCHEMA, late::SCHEMA].concat();
+            let schema = [SCHEMA, seen::SCHEMA, change_log::SCHEMA].concat();
             let make = format!("BEGIN; {schema} PRAGMA user_version={FORMAT}; COMMIT;");
             connection.execute_batch(&make).map_err(failed)?;
         }
-        if keeping == Keeping::Alone {
+        if owner == TableOwner::Solo {
             connection.execute_batch("PRAGMA synchronous=FULL;").map_err(failed)?;
         }
-        let unsynced = path.filter(|_| keeping == Keeping::Alone);
+        let unsynced = path.filter(|_| owner == TableOwner::Solo);
         Ok(Self {
             unsynced: unsynced.map(Path::to_owned),
             connection,
             name,
             in_transaction: false,
-            recent: Recent::default(),
+            recent: NewestOutput::default(),
             ranked: None,
-            sums: Sums::default(),
-            seen: Seen::new(seen_memory),
+            sums: TableSums::default(),
+            seen: SeenKeys::new(seen_memory),
             seen_memory,
-            late: Late::default(),
+            changes: ChangeLog::default(),
             room: Vec::new(),
             commits: 0,
             journal: 0,
@@ -142,21 +142,21 @@ impl SqliteTables {
     }
 
     /// Reads what a ledger needs to go on.
-    pub(crate) fn restore(&mut self) -> TableResult<Stored> {
+    pub(crate) fn restore(&mut self) -> TableResult<StoredLedger> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
-        let (core, extent): (Core, Extent) = match record {
+        let (core, stored): (Core, CommitRecord) = match record {
             Some(record) => unseal(&record, &format!("the core record of `{}`", self.name))?,
             None => Default::default(),
         };
-        let known = extent.shelf.keys();
-        (self.sums, self.commits, self.journal) = (extent.sums, extent.commits, extent.journal);
-        self.seen = Seen::load(&self.connection, extent.shelf, self.seen_memory)
+        let known = stored.index.keys();
+        (self.sums, self.commits, self.journal) = (stored.sums, stored.commits, stored.journal);
+        self.seen = SeenKeys::load(&self.connection, stored.index, self.seen_memory)
             .map_err(|fault| self.fault(&fault))?;
         self.begin()?;
-        self.late = Late::load(&self.connection, extent.late_rows, &mut self.sums)
+        self.changes = ChangeLog::load(&self.connection, stored.log_rows, &mut self.sums)
             .map_err(|fault| self.fault(&fault))?;
-        self.late.set_places(core.run.as_ref().map_or(0, |run| run.pending));
+        self.changes.set_places(core.run.as_ref().map_or(0, |run| run.pending));
         let rows = self.many("SELECT id, record FROM lanes ORDER BY id", [], |row| {
             Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?))
         })?;
@@ -180,13 +180,13 @@ impl SqliteTables {
             synced.and_then(|()| sync_name(&path)).map_err(|error| self.odd(&error.to_string()))?;
         }
         let saved =
-            self.seen.save(&self.connection).and_then(|()| self.late.save(&self.connection));
+            self.seen.save(&self.connection).and_then(|()| self.changes.save(&self.connection));
         saved.map_err(|fault| self.fault(&fault))?;
-        let shelf = self.seen.shelf().clone();
-        let late_rows = self.late.rows();
+        let index = self.seen.index().clone();
+        let log_rows = self.changes.rows();
         let journal = self.journal;
-        let extent = Extent { sums: self.sums, shelf, late_rows, commits, journal };
-        let record = seal(&(core, extent))?;
+        let stored = CommitRecord { sums: self.sums, index, log_rows, commits, journal };
+        let record = seal(&(core, stored))?;
         self.run("INSERT OR REPLACE INTO core (id, record) VALUES (1, ?1)", params![record])?;
         self.connection.execute_batch("COMMIT").map_err(|error| self.error(&error))?;
         self.in_transaction = false;
@@ -204,7 +204,7 @@ impl SqliteTables {
     pub(crate) fn in_memory(&mut self) -> TableResult<MemoryTables> {
         self.begin()?;
         let filed = self.seen.save(&self.connection);
-        let filed = filed.and_then(|()| self.late.file(&self.connection, &mut self.sums));
+        let filed = filed.and_then(|()| self.changes.file(&self.connection, &mut self.sums));
         filed.map_err(|fault| self.fault(&fault))?;
         let mut memory = MemoryTables::default();
         let number =
@@ -226,9 +226,9 @@ impl SqliteTables {
             memory.put_failed(id, &failed)?;
         }
         for output in self.many(&format!("{ALL_OUTPUT} ORDER BY seq"), [], read_row)? {
-            memory.append_output(vouch(output, &self.name)?)?;
+            memory.append_output(unseal_output(output, &self.name)?)?;
         }
-        for key in 0..self.seen.shelf().keys() {
+        for key in 0..self.seen.index().keys() {
             memory.mark_seen(JobKey(u128::from(key).to_le_bytes()))?;
         }
         Ok(memory)
@@ -302,9 +302,9 @@ impl SqliteTables {
 
     /// Brings changes to their tables when many have gathered.
     fn make_room(&mut self) -> TableResult<()> {
-        if self.late.is_full() {
+        if self.changes.is_full() {
             self.begin()?;
-            let filed = self.late.file(&self.connection, &mut self.sums);
+            let filed = self.changes.file(&self.connection, &mut self.sums);
             filed.map_err(|fault| self.fault(&fault))?;
         }
         Ok(())
@@ -347,10 +347,10 @@ impl SqliteTables {
         TableError { message: format!("`{}`: {error}", self.name), full }
     }
 
-    fn fault(&self, fault: &Fault) -> TableError {
+    fn fault(&self, fault: &TableFault) -> TableError {
         match fault {
-            Fault::Sql(error) => self.error(error),
-            Fault::Odd(words) => self.odd(words),
+            TableFault::Sql(error) => self.error(error),
+            TableFault::Damaged(words) => self.odd(words),
         }
     }
 
@@ -375,14 +375,14 @@ impl Tables for SqliteTables {
         let room = std::mem::take(&mut self.room);
         self.room = postcard::to_extend(job, room)
             .map_err(|error| self.odd(&format!("job {} could not be encoded: {error}", id.0)))?;
-        self.late.put(id, self.room.as_slice().to_vec());
+        self.changes.put(id, self.room.as_slice().to_vec());
         self.room.clear();
         Ok(())
     }
 
     fn job(&mut self, id: JobId) -> TableResult<Option<Job>> {
         self.begin()?;
-        match self.late.job(&self.connection, id) {
+        match self.changes.job(&self.connection, id) {
             Ok(None) => Ok(None),
             Ok(Some(record)) => postcard::from_bytes(record)
                 .map(Some)
@@ -392,7 +392,7 @@ impl Tables for SqliteTables {
     }
 
     fn drop_job(&mut self, id: JobId) -> TableResult<()> {
-        self.late.drop(id);
+        self.changes.drop(id);
         Ok(())
     }
 
@@ -406,19 +406,19 @@ impl Tables for SqliteTables {
     }
 
     fn enqueue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
-        self.late.enqueue((lane, ready_at, id));
+        self.changes.enqueue((lane, ready_at, id));
         Ok(())
     }
 
     fn dequeue(&mut self, lane: LaneId, ready_at: u64, id: JobId) -> TableResult<()> {
         self.make_room()?;
-        self.late.dequeue((lane, ready_at, id));
+        self.changes.dequeue((lane, ready_at, id));
         Ok(())
     }
 
     fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>> {
         self.begin()?;
-        self.late.first(&self.connection, lane).map_err(|fault| self.fault(&fault))
+        self.changes.first(&self.connection, lane).map_err(|fault| self.fault(&fault))
     }
 
     fn put_failed(&mut self, id: JobId, failed: &FailedJob) -> TableResult<()> {
@@ -485,15 +485,15 @@ impl Tables for SqliteTables {
 
     fn put_lane(&mut self, id: LaneId, bytes: &[u8]) -> TableResult<()> {
         self.make_room()?;
-        self.late.put_lane(id, bytes);
+        self.changes.put_lane(id, bytes);
         Ok(())
     }
 
     fn clear(&mut self) -> TableResult<()> {
-        (self.recent, self.ranked) = (Recent::default(), None);
-        self.sums = Sums::default();
-        self.seen = Seen::new(self.seen_memory);
-        self.late = Late::default();
+        (self.recent, self.ranked) = (NewestOutput::default(), None);
+        self.sums = TableSums::default();
+        self.seen = SeenKeys::new(self.seen_memory);
+        self.changes = ChangeLog::default();
         for table in [
             "jobs",
             "queue",

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{Answer, OpenOptions, Question, SoloHandle, SoloStore, SoloThread, Store, StoreError};
 use crate::ledger::{
-    Arrival, Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, Ledger,
+    Block, Command, Core, Epoch, FailedJob, Grant, Harvest, JobId, JobKey, JoinRequest, Ledger,
     MemoryTables, NewJob, OpenMode, Outcome, OutputBlock, Policy, Position, Publication, Quota,
     Reply, RunPlan, Seat, SessionId, Stamp, Tables, Tally, Token,
 };
@@ -98,7 +98,7 @@ const SEEN_MEMORY: u64 = 8 * 160;
 /// A process of its own, on one of a few seats.
 fn join(nonce: u64, alone: bool) -> Command {
     let seat = Seat(1 + (nonce % 4) as u32);
-    Command::Join(Arrival { nonce, life: nonce, seat, votes: true, alone })
+    Command::Join(JoinRequest { nonce, life: nonce, seat, votes: true, alone })
 }
 
 fn key(number: u64) -> JobKey {

@@ -1,4 +1,4 @@
-//! Sums over the tables whose rows carry no mark of their own: a row lost, added or changed on disk
+//! TableSums over the tables whose rows carry no mark of their own: a row lost, added or changed on disk
 //! changes the sum. Kept with the core, looked at when the file is opened.
 
 use rusqlite::{Connection, Row};
@@ -8,9 +8,9 @@ use crate::ledger::{JobId, LaneId};
 
 /// The sum of a set of rows, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sum(u64);
+pub(crate) struct RowSum(u64);
 
-impl Sum {
+impl RowSum {
     pub(crate) fn add(&mut self, row: &[u8]) {
         self.0 = self.0.wrapping_add(hash(row));
     }
@@ -31,11 +31,11 @@ fn hash(row: &[u8]) -> u64 {
 
 /// The sums of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sums {
-    pub(crate) queue: Sum,
+pub(crate) struct TableSums {
+    pub(crate) queue: RowSum,
 }
 
-impl Sums {
+impl TableSums {
     /// The sums of the tables as they are.
     pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut sums = Self::default();
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_sum_knows_its_rows_in_any_order() {
-        let (mut one, mut other) = (Sum::default(), Sum::default());
+        let (mut one, mut other) = (RowSum::default(), RowSum::default());
         (0_u8..9).for_each(|row| one.add(&[row; 16]));
         (0_u8..10).rev().for_each(|row| other.add(&[row; 16]));
         assert_ne!(one, other);

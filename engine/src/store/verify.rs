@@ -1,7 +1,7 @@
 //! Checks, when the file is opened, that the tables hold what the core record says.
 
 use super::sqlite::SqliteTables;
-use super::sums::Sums;
+use super::sums::TableSums;
 use crate::ledger::{Core, Lane, LaneId, TableResult};
 
 /// Rows up to which a table is verified when the file is opened. Beyond, it would delay the start:
@@ -29,7 +29,7 @@ impl SqliteTables {
             self.expect(table, self.count(table)?, wanted)?;
         }
         if pending <= VERIFIED_MAX
-            && Sums::of(&self.connection).map_err(|error| self.error(&error))? != self.sums
+            && TableSums::of(&self.connection).map_err(|error| self.error(&error))? != self.sums
         {
             return Err(self.odd("a row of `queue` has changed"));
         }

@@ -80,7 +80,10 @@ impl<W: 'static> Pool<W> {
 
 /// Gives answers to tasks of a runtime: there, so that one wake serves all of them and they go on
 /// together.
-pub(crate) fn answer_together(runtime: Option<&Handle>, answers: impl FnOnce() + Send + 'static) {
+pub(crate) fn answer_in_one_task(
+    runtime: Option<&Handle>,
+    answers: impl FnOnce() + Send + 'static,
+) {
     match runtime {
         Some(runtime) => drop(runtime.spawn(async { answers() })),
         None => answers(),

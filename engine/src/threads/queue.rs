@@ -10,7 +10,7 @@ use std::time::Instant;
 pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
 /// Somebody who will send something soon, or knows by now that there is nothing to send.
-pub(crate) struct Guest<T>(Arc<Shared<T>>);
+pub(crate) struct SendAnnouncement<T>(Arc<Shared<T>>);
 
 /// An end that takes.
 pub(crate) struct Receiver<T>(Arc<Shared<T>>);
@@ -28,15 +28,15 @@ struct State<T> {
     items: VecDeque<T>,
     senders: usize,
     receivers: usize,
-    /// Receivers asleep whom nobody has called yet, and how many items one of them wants to find.
+    /// Receivers asleep whom nobody has notified yet, and how many items one of them wants to find.
     asleep: usize,
     wanted: usize,
-    /// Receivers called that are not awake yet: to call them again would cost as much and do nothing.
-    called: usize,
+    /// Receivers notified that are not awake yet: to call them again would cost as much and do nothing.
+    notified: usize,
     /// Those who will send soon, if anybody ever said so.
-    guests: Option<usize>,
+    announced: Option<usize>,
     /// Senders asleep.
-    shut_out: usize,
+    blocked_senders: usize,
 }
 
 /// A queue of at most `bound` items.
@@ -47,9 +47,9 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
         receivers: 1,
         asleep: 0,
         wanted: 1,
-        called: 0,
-        guests: None,
-        shut_out: 0,
+        notified: 0,
+        announced: None,
+        blocked_senders: 0,
     };
     let shared = Arc::new(Shared {
         state: Mutex::new(state),
@@ -61,13 +61,13 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> State<T> {
-    /// Whether a receiver is to be called now; it counts as called from here on.
-    fn calls(&mut self, due: bool) -> bool {
-        let calls = due && self.asleep > 0;
-        if calls {
-            (self.asleep, self.called) = (self.asleep - 1, self.called + 1);
+    /// Whether a receiver is to be notified now; it counts as notified from here on.
+    fn notifies(&mut self, due: bool) -> bool {
+        let notifies = due && self.asleep > 0;
+        if notifies {
+            (self.asleep, self.notified) = (self.asleep - 1, self.notified + 1);
         }
-        calls
+        notifies
     }
 
     /// A receiver goes to sleep until there are so many items.
@@ -75,10 +75,10 @@ impl<T> State<T> {
         (self.asleep, self.wanted) = (self.asleep + 1, wanted);
     }
 
-    /// A receiver is awake again, called or not.
+    /// A receiver is awake again, notified or not.
     fn wake(&mut self) {
-        match self.called.checked_sub(1) {
-            Some(left) => self.called = left,
+        match self.notified.checked_sub(1) {
+            Some(left) => self.notified = left,
             None => self.asleep -= 1,
         }
     }
@@ -92,7 +92,7 @@ impl<T> Shared<T> {
 
     fn take(&self, state: &mut State<T>) -> Option<T> {
         let item = state.items.pop_front()?;
-        if state.shut_out > 0 {
+        if state.blocked_senders > 0 {
             self.drained.notify_one();
         }
         Some(item)
@@ -104,28 +104,28 @@ impl<T> Sender<T> {
     pub(crate) fn send(&self, item: T) -> Result<(), T> {
         let mut state = self.0.state();
         while state.items.len() >= self.0.bound && state.receivers > 0 {
-            state.shut_out += 1;
+            state.blocked_senders += 1;
             state = self.0.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.shut_out -= 1;
+            state.blocked_senders -= 1;
         }
         if state.receivers == 0 {
             return Err(item);
         }
         state.items.push_back(item);
         let due = state.items.len() >= state.wanted.min(self.0.bound);
-        let calls = state.calls(due);
-        // Who is called finds the lock free.
+        let notifies = state.notifies(due);
+        // Who is notified finds the lock free.
         drop(state);
-        if calls {
+        if notifies {
             self.0.filled.notify_one();
         }
         Ok(())
     }
 
     /// Announces an item: who waits for company waits for it until the guest is dropped.
-    pub(crate) fn guest(&self) -> Guest<T> {
-        *self.0.state().guests.get_or_insert(0) += 1;
-        Guest(Arc::clone(&self.0))
+    pub(crate) fn announce(&self) -> SendAnnouncement<T> {
+        *self.0.state().announced.get_or_insert(0) += 1;
+        SendAnnouncement(Arc::clone(&self.0))
     }
 }
 
@@ -159,9 +159,9 @@ impl<T> Receiver<T> {
 
     /// The next item, if there is one once so many have gathered, no guest is awaited any more, or
     /// the time has come. For a queue with one receiver.
-    pub(crate) fn recv_in_company(&self, wanted: usize, until: Instant) -> Option<T> {
+    pub(crate) fn recv_batched(&self, wanted: usize, until: Instant) -> Option<T> {
         let mut state = self.0.state();
-        let is_awaited = |state: &State<T>| state.senders > 0 && state.guests != Some(0);
+        let is_awaited = |state: &State<T>| state.senders > 0 && state.announced != Some(0);
         while state.items.len() < wanted.min(self.0.bound) && is_awaited(&state) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -206,15 +206,15 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-impl<T> Drop for Guest<T> {
+impl<T> Drop for SendAnnouncement<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        let left = state.guests.map_or(0, |guests| guests - 1);
-        state.guests = Some(left);
+        let left = state.announced.map_or(0, |announced| announced - 1);
+        state.announced = Some(left);
         let due = left == 0 && state.wanted > 1;
-        let calls = state.calls(due);
+        let notifies = state.notifies(due);
         drop(state);
-        if calls {
+        if notifies {
             self.0.filled.notify_one();
         }
     }
@@ -268,13 +268,13 @@ mod tests {
         let (sender, receiver) = queue(8);
         sender.send(1).unwrap();
         let now = Instant::now();
-        assert_eq!(receiver.recv_in_company(2, now), Some(1));
-        assert_eq!(receiver.recv_in_company(2, now), None);
+        assert_eq!(receiver.recv_batched(2, now), Some(1));
+        assert_eq!(receiver.recv_batched(2, now), None);
         let giver = std::thread::spawn(move || (0..4).all(|item| sender.send(item).is_ok()));
         let much_later = now + Duration::from_hours(1);
-        assert_eq!(receiver.recv_in_company(3, much_later), Some(0));
+        assert_eq!(receiver.recv_batched(3, much_later), Some(0));
         assert!(giver.join().unwrap());
-        let rest = (0..3).filter_map(|_| receiver.recv_in_company(3, much_later));
+        let rest = (0..3).filter_map(|_| receiver.recv_batched(3, much_later));
         assert_eq!(rest.count(), 3);
     }
 
@@ -284,22 +284,22 @@ mod tests {
         let mut state = sender.0.state();
         state.sleep(1);
         state.sleep(1);
-        assert!(!state.calls(false));
-        assert_eq!([(); 3].map(|()| state.calls(true)), [true, true, false]);
+        assert!(!state.notifies(false));
+        assert_eq!([(); 3].map(|()| state.notifies(true)), [true, true, false]);
         state.wake();
-        assert!(!state.calls(true));
+        assert!(!state.notifies(true));
         state.wake();
-        // One that wakes by itself is not called any more.
+        // One that wakes by itself is not notified any more.
         state.sleep(5);
         state.wake();
-        assert!(!state.calls(true));
+        assert!(!state.notifies(true));
     }
 
     #[test]
     fn who_is_announced_is_waited_for_and_nobody_else() {
         let (sender, receiver) = queue(8);
         let much_later = Instant::now() + Duration::from_hours(1);
-        let (first, second) = (sender.guest(), sender.guest());
+        let (first, second) = (sender.announce(), sender.announce());
         sender.send(1).unwrap();
         drop(first);
         let other = sender.clone();
@@ -307,9 +307,9 @@ mod tests {
             other.send(2).unwrap();
             drop(second);
         });
-        assert_eq!(receiver.recv_in_company(5, much_later), Some(1));
+        assert_eq!(receiver.recv_batched(5, much_later), Some(1));
         giver.join().unwrap();
-        assert_eq!(receiver.recv_in_company(5, much_later), Some(2));
-        assert_eq!(receiver.recv_in_company(5, much_later), None);
+        assert_eq!(receiver.recv_batched(5, much_later), Some(2));
+        assert_eq!(receiver.recv_batched(5, much_later), None);
     }
 }

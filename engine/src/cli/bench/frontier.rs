@@ -12,7 +12,7 @@ use crate::bootstrap::Node;
 use crate::config::{Config, Durability};
 use crate::error::RunError;
 use crate::ledger::{
-    Arrival, Command, Epoch, Grant, Harvest, JobKey, NewJob, OpenMode, Outcome, Policy,
+    Command, Epoch, Grant, Harvest, JobKey, JoinRequest, NewJob, OpenMode, Outcome, Policy,
     Publication, Reply, RunPlan, Seat, SessionId, Tally,
 };
 use crate::plan::identity::{key, new_job};
@@ -174,8 +174,13 @@ type Ending = BoxFuture<'static, Result<Reply, StoreError>>;
 impl Crowd {
     async fn enter(node: Node, mode: OpenMode) -> Result<Self, RunError> {
         let nonce = node.clock.now().as_nanosecond() as u64;
-        let join =
-            Command::Join(Arrival { nonce, life: nonce, seat: Seat(1), votes: true, alone: true });
+        let join = Command::Join(JoinRequest {
+            nonce,
+            life: nonce,
+            seat: Seat(1),
+            votes: true,
+            alone: true,
+        });
         let Reply::Joined(session) = node.store.submit(join).await? else {
             return Err(RunError::Internal(String::from("the store let nobody in")));
         };

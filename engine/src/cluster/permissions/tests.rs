@@ -96,8 +96,8 @@ impl House {
     }
 }
 
-fn arrival(seat: u32, life: u64) -> Arrival {
-    Arrival { nonce: life, life, seat: Seat(seat), votes: false, alone: false }
+fn arrival(seat: u32, life: u64) -> JoinRequest {
+    JoinRequest { nonce: life, life, seat: Seat(seat), votes: false, alone: false }
 }
 
 fn joined(reply: Result<Reply, String>) -> SessionId {
@@ -141,8 +141,8 @@ fn a_worker_acts_for_its_own_session_alone() {
     let own = joined(house.submit(&one, &Command::Join(arrival(70, 70))));
     let other = joined(house.submit(&two, &Command::Join(arrival(80, 80))));
     // As another seat, as another life, or with a vote.
-    let voting = Arrival { votes: true, ..arrival(70, 70) };
-    let alone = Arrival { alone: true, ..arrival(70, 70) };
+    let voting = JoinRequest { votes: true, ..arrival(70, 70) };
+    let alone = JoinRequest { alone: true, ..arrival(70, 70) };
     for arrival in [arrival(1, 70), arrival(70, 71), voting, alone] {
         let refused = house.submit(&one, &Command::Join(arrival));
         assert!(refused.is_err_and(|words| words.contains("as itself")), "{arrival:?}");

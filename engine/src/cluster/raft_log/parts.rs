@@ -13,7 +13,7 @@ use crate::cluster::raft_log::name;
 use crate::failpoint;
 use crate::store::StoreError;
 use crate::store::journal::{Journal, sync_name};
-use crate::store::mark::Mark;
+use crate::store::mark::CommitMark;
 
 /// Format of the records, which each of them begins with; any other is refused.
 const FORMAT: u8 = 3;
@@ -90,7 +90,7 @@ pub(crate) struct LogParts {
     first: u64,
     places: VecDeque<RecordPlace>,
     local: BTreeMap<String, Vec<u8>>,
-    mark: Mark,
+    mark: CommitMark,
     /// Room to put a record together.
     room: Vec<u8>,
 }
@@ -134,7 +134,7 @@ impl LogParts {
             first: 0,
             places: VecDeque::new(),
             local: BTreeMap::new(),
-            mark: Mark::in_file(dir.join(MARK)),
+            mark: CommitMark::in_file(dir.join(MARK)),
             room: Vec::new(),
         };
         let names = names(dir)

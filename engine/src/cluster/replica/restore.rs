@@ -10,7 +10,7 @@ use crate::cluster::replica::thread::STATE;
 use crate::ledger::{Core, Ledger};
 use crate::store::StoreError;
 use crate::store::mark::JOURNAL;
-use crate::store::sqlite::{Keeping, SqliteTables};
+use crate::store::sqlite::{SqliteTables, TableOwner};
 
 pub(in crate::cluster) type Tables = Ledger<SqliteTables>;
 
@@ -20,7 +20,7 @@ pub(in crate::cluster) fn restore(
     seen_memory: u64,
 ) -> Result<(Tables, ReplicaMark), StoreError> {
     let path = dir.join(STATE);
-    let mut tables = SqliteTables::open(Some(&path), seen_memory, Keeping::Replica)?;
+    let mut tables = SqliteTables::open(Some(&path), seen_memory, TableOwner::Replica)?;
     let (core, lanes) = tables.restore()?;
     let mark = match tables.replica(MARK)? {
         Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| {

@@ -20,7 +20,7 @@ use crate::cluster::status::Roster;
 use crate::failpoint;
 use crate::ledger::{Ledger, Position, Reply, Run, Seat, Standing, TableError};
 use crate::store::answer::answer;
-use crate::store::sqlite::{Keeping, SqliteTables};
+use crate::store::sqlite::{SqliteTables, TableOwner};
 use crate::store::{Answer, Question, StoreError};
 use crate::threads::queue::{Receiver, Sender, queue};
 
@@ -199,7 +199,7 @@ impl ReplicaWorker {
                 (false, 0) => Duration::from_mins(1),
                 (false, _) => COMMIT_EVERY,
             };
-            let served = match inbox.recv_in_company(1, Instant::now() + patience) {
+            let served = match inbox.recv_batched(1, Instant::now() + patience) {
                 // What is not committed is in the log, for whoever opens it next.
                 Some(ReplicaRequest::Close) => return,
                 Some(request) => self.serve(request),
@@ -432,7 +432,7 @@ impl ReplicaWorker {
     fn install(&mut self, meta: &SnapshotMeta, path: &Path) -> Result<(), StoreError> {
         snapshot::verify(meta, path)?;
         self.settle()?;
-        let empty = SqliteTables::open(None, self.seen_memory, Keeping::Replica)?;
+        let empty = SqliteTables::open(None, self.seen_memory, TableOwner::Replica)?;
         // Closes the tables of before.
         self.replica.ledger = Ledger::new(crate::ledger::Core::default(), [], empty);
         failpoint::pass("snapshot.install.before");

@@ -1,6 +1,6 @@
 //! What goes wrong: kills, pauses, cuts, restarts.
 
-use super::world::{Letter, World};
+use super::world::{SimMessage, World};
 use crate::ledger::Command;
 
 impl World {
@@ -33,11 +33,11 @@ impl World {
                 self.cut_until = self.now + self.dice.between(500, 2500);
                 Ok(())
             }
-            40..=44 if !self.keeper.live.standing().over => {
+            40..=44 if !self.store.live.standing().over => {
                 if let Some(session) = self.workers[seat].session {
                     self.note("worker left");
                     self.workers[seat].die(self.now + 10);
-                    self.post(Letter::Request {
+                    self.post(SimMessage::Request {
                         from: seat,
                         life: u64::MAX,
                         id: 0,
@@ -52,7 +52,7 @@ impl World {
 
     /// Between everybody and the ledger: a job that works alone may lose its session by it.
     fn nobody_is_alone(&self) -> bool {
-        self.keeper.live.core().taken.values().all(|taken| !taken.begun)
+        self.store.live.core().taken.values().all(|taken| !taken.begun)
     }
 
     /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
@@ -62,8 +62,8 @@ impl World {
         if self.workers[seat].is_leaving() {
             return false;
         }
-        let core = self.keeper.live.core();
-        let tables = self.keeper.live.tables();
+        let core = self.store.live.core();
+        let tables = self.store.live.tables();
         !core.taken.iter().any(|(id, taken)| {
             taken.begun
                 && (self.solo || self.workers[seat].session == Some(taken.session))
@@ -97,6 +97,6 @@ impl World {
         self.held.clear();
         self.renewals.clear();
         self.appender.crash(&mut self.dice);
-        self.keeper.restart(self.now)
+        self.store.restart(self.now)
     }
 }

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::Bug;
-use super::world::{Letter, World};
+use super::world::{SimMessage, World};
 use crate::ledger::{Command, Ledger, MemoryTables, Reply, Seat, Stamp};
 
 /// A leader that has been deposed and does not know it yet. It can commit nothing, so it answers
 /// nobody; whoever is cut off with it asks in vain.
-pub(super) struct Stale {
+pub(super) struct StaleLeader {
     ledger: Ledger<MemoryTables>,
     stamp: Stamp,
     since: u64,
@@ -17,7 +17,7 @@ pub(super) struct Stale {
     followers: BTreeSet<usize>,
 }
 
-impl Stale {
+impl StaleLeader {
     pub(super) fn leads(&self, seat: usize, now: u64) -> bool {
         now < self.until && self.followers.contains(&seat)
     }
@@ -42,7 +42,7 @@ impl World {
     /// Another node leads. Some of what the old leader had not committed is with it.
     pub(super) fn elect(&mut self) -> Result<(), String> {
         self.note("leader changed");
-        let uncommitted = self.keeper.uncommitted();
+        let uncommitted = self.store.uncommitted();
         let survive = self.dice.below(uncommitted as u64 + 1) as usize;
         if survive < uncommitted {
             self.note("tail lost");
@@ -52,24 +52,24 @@ impl World {
             let seats = 0..self.workers.len();
             let followers = seats.filter(|_| self.dice.chance(500)).collect();
             let until = self.now + self.dice.between(100, 900);
-            let (ledger, stamp) = (self.keeper.fork(), self.keeper.stamp(self.now));
-            self.stale = Some(Stale { ledger, stamp, since: self.now, until, followers });
+            let (ledger, stamp) = (self.store.fork(), self.store.stamp(self.now));
+            self.stale = Some(StaleLeader { ledger, stamp, since: self.now, until, followers });
         }
         self.leaderless_until = self.now + self.dice.below(300);
         self.held.clear();
         self.renewals.clear();
         self.appender.crash(&mut self.dice);
         let rate = self.dice.between(980, 1020);
-        self.keeper.elect(self.now, survive, rate)
+        self.store.elect(self.now, survive, rate)
     }
 
     /// Whether a letter is lost since its way is cut, in its direction.
-    pub(super) fn is_cut(&self, letter: &Letter) -> bool {
+    pub(super) fn is_cut(&self, letter: &SimMessage) -> bool {
         match letter {
-            Letter::Request { from, .. } | Letter::Renewal { from, .. } => {
+            SimMessage::Request { from, .. } | SimMessage::Renewal { from, .. } => {
                 self.now < self.workers[*from].mute_until
             }
-            Letter::Reply { to, .. } | Letter::Renewed { to, .. } => {
+            SimMessage::Reply { to, .. } | SimMessage::Renewed { to, .. } => {
                 self.now < self.workers[*to].deaf_until
             }
         }
@@ -91,21 +91,21 @@ impl World {
 
     pub(super) fn fence(&mut self, seat: usize) -> Result<(), String> {
         let seat = Seat(seat as u32);
-        let fenced = self.keeper.live.core().seats.get(&seat).is_some_and(|one| one.fenced);
+        let fenced = self.store.live.core().seats.get(&seat).is_some_and(|one| one.fenced);
         self.note(if fenced { "seat admitted" } else { "seat fenced" });
         let command = if fenced { Command::Admit { seat } } else { Command::Fence { seat } };
-        self.keeper.apply(self.now, command).map(drop)
+        self.store.apply(self.now, command).map(drop)
     }
 
     /// The leader finds a seat's connections gone: its process is dead, or it is not.
     pub(super) fn hint(&mut self, seat: usize) -> Result<(), String> {
-        let sessions = self.keeper.live.core().sessions.iter();
+        let sessions = self.store.live.core().sessions.iter();
         let own = sessions.filter(|(_, session)| session.seat == Seat(seat as u32));
         let Some(session) = own.map(|(id, _)| *id).next() else { return Ok(()) };
         let lives = self.workers[seat].believes_in(session, self.now);
         self.note(if lives { "hint without reason" } else { "hint with reason" });
-        self.keeper.apply(self.now, Command::Doubt { session })?;
-        if lives && !self.keeper.live.core().sessions.contains_key(&session) {
+        self.store.apply(self.now, Command::Doubt { session })?;
+        if lives && !self.store.live.core().sessions.contains_key(&session) {
             return Err(String::from("T6: a hint ended a session that its worker believes in"));
         }
         Ok(())
@@ -114,11 +114,11 @@ impl World {
     /// Once the faults are over: the operator admits who is fenced, and who was away comes back
     /// when the others have ended the run without it.
     pub(super) fn let_in(&mut self) -> Result<(), String> {
-        let seats = self.keeper.live.core().seats.iter();
+        let seats = self.store.live.core().seats.iter();
         let fenced = seats.filter(|(_, record)| record.fenced).map(|(seat, _)| *seat);
         for seat in fenced.collect::<Vec<_>>() {
             self.note("seat admitted");
-            self.keeper.apply(self.now, Command::Admit { seat })?;
+            self.store.apply(self.now, Command::Admit { seat })?;
         }
         if self.run_of_round().is_some_and(|run| run.closed)
             && let Some(seat) = self.away.take()
@@ -132,7 +132,7 @@ impl World {
     /// The end is told on every seat.
     pub(super) fn check_end(&mut self) -> Result<(), String> {
         let Some(run) = self.run_of_round() else { return Err(String::from("there is no run")) };
-        if let Some(seat) = run.plan.seats.iter().find(|seat| run.is_owed(**seat)) {
+        if let Some(seat) = run.plan.seats.iter().find(|seat| run.lacks_end_report(**seat)) {
             return Err(format!("seat {} was never told the end", seat.0));
         }
         self.note("ended on every seat");

@@ -10,9 +10,9 @@
 mod appender;
 mod dice;
 mod faults;
-mod keeper;
 mod leaders;
 mod site;
+mod store;
 mod worker;
 mod world;
 

@@ -6,7 +6,7 @@ use super::dice::Dice;
 use crate::ledger::{Block, Harvest, JobKey, NewJob, Outcome, Quota, Tally};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nature {
+pub(super) enum PageBehavior {
     Good,
     /// Fails so many times, then works.
     Flaky(u32),
@@ -25,7 +25,7 @@ pub(super) enum Nature {
 pub(super) struct Page {
     lane: u64,
     links: Vec<usize>,
-    pub(super) nature: Nature,
+    pub(super) nature: PageBehavior,
     tasks: u32,
 }
 
@@ -102,27 +102,27 @@ impl Site {
             let reason = String::from("later");
             Outcome::Retry { reason, pause_ms: 30, hold_lane_ms: hold, tally: Tally::default() }
         };
-        let nature = if self.mended { Nature::Good } else { self.pages[page].nature };
+        let nature = if self.mended { PageBehavior::Good } else { self.pages[page].nature };
         match nature {
-            Nature::Deadly => None,
-            Nature::Dead => Some(again(None)),
-            Nature::Gone => {
+            PageBehavior::Deadly => None,
+            PageBehavior::Dead => Some(again(None)),
+            PageBehavior::Gone => {
                 Some(Outcome::Failed { reason: String::from("404"), tally: Tally::default() })
             }
-            Nature::Flaky(times) if tries <= times => Some(again(None)),
-            Nature::Busy(times) if tries <= times => Some(again(Some(60))),
+            PageBehavior::Flaky(times) if tries <= times => Some(again(None)),
+            PageBehavior::Busy(times) if tries <= times => Some(again(Some(60))),
             _ => Some(Outcome::Done(Box::new(self.harvest(page, tasks, nature, depth)))),
         }
     }
 
-    fn harvest(&self, page: usize, tasks: &[String], nature: Nature, depth: u32) -> Harvest {
+    fn harvest(&self, page: usize, tasks: &[String], nature: PageBehavior, depth: u32) -> Harvest {
         let all = self.pages[page].tasks;
         let mut harvest = Harvest::default();
         for ordinal in 0..all {
             if !tasks.is_empty() && !tasks.contains(&ordinal.to_string()) {
                 continue;
             }
-            if nature == Nature::Partial && ordinal + 1 == all {
+            if nature == PageBehavior::Partial && ordinal + 1 == all {
                 harvest.failures.push((ordinal.to_string(), String::from("no such block")));
                 continue;
             }
@@ -138,7 +138,7 @@ impl Site {
     }
 
     pub(super) fn is_deadly(&self, page: usize) -> bool {
-        !self.mended && self.pages[page].nature == Nature::Deadly
+        !self.mended && self.pages[page].nature == PageBehavior::Deadly
     }
 
     /// What the pages as they are now must lead to, when `scapegoats` were never worked on: pages
@@ -158,17 +158,19 @@ impl Site {
             }
             let Page { links, nature, tasks, .. } = &self.pages[page];
             let nature = match nature {
-                _ if scapegoats.contains(&page) => Nature::Deadly,
-                _ if self.mended => Nature::Good,
+                _ if scapegoats.contains(&page) => PageBehavior::Deadly,
+                _ if self.mended => PageBehavior::Good,
                 own => *own,
             };
-            if nature != Nature::Good && !matches!(nature, Nature::Flaky(_) | Nature::Busy(_)) {
+            if nature != PageBehavior::Good
+                && !matches!(nature, PageBehavior::Flaky(_) | PageBehavior::Busy(_))
+            {
                 expected.failed.insert(page);
             }
-            if matches!(nature, Nature::Dead | Nature::Gone | Nature::Deadly) {
+            if matches!(nature, PageBehavior::Dead | PageBehavior::Gone | PageBehavior::Deadly) {
                 continue;
             }
-            let good = if nature == Nature::Partial { tasks - 1 } else { *tasks };
+            let good = if nature == PageBehavior::Partial { tasks - 1 } else { *tasks };
             expected.blocks.extend((0..good).map(|ordinal| (page, ordinal)));
             if self.depth_max.is_none_or(|max| depth < max) {
                 open.extend(links.iter().map(|link| (*link, depth + 1)));
@@ -178,15 +180,15 @@ impl Site {
     }
 }
 
-fn nature(dice: &mut Dice, troubled: bool) -> Nature {
+fn nature(dice: &mut Dice, troubled: bool) -> PageBehavior {
     let kind = if troubled { dice.below(20) } else { 99 };
     match kind {
-        0..=2 => Nature::Flaky(dice.between(1, 2) as u32),
-        3 => Nature::Busy(dice.between(1, 2) as u32),
-        4 => Nature::Dead,
-        5 => Nature::Gone,
-        6 => Nature::Partial,
-        7 => Nature::Deadly,
-        _ => Nature::Good,
+        0..=2 => PageBehavior::Flaky(dice.between(1, 2) as u32),
+        3 => PageBehavior::Busy(dice.between(1, 2) as u32),
+        4 => PageBehavior::Dead,
+        5 => PageBehavior::Gone,
+        6 => PageBehavior::Partial,
+        7 => PageBehavior::Deadly,
+        _ => PageBehavior::Good,
     }
 }

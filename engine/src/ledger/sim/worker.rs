@@ -7,7 +7,8 @@ use super::Bug;
 use super::dice::Dice;
 use super::site::Site;
 use crate::ledger::{
-    Arrival, Command, Epoch, Grant, OpenMode, Policy, Publication, Reply, RunPlan, Seat, SessionId,
+    Command, Epoch, Grant, JoinRequest, OpenMode, Policy, Publication, Reply, RunPlan, Seat,
+    SessionId,
 };
 
 pub(super) const TTL_MS: u64 = 400;
@@ -88,7 +89,7 @@ pub(super) struct Worker {
 
 /// How all workers set up the run.
 #[derive(Clone)]
-pub(super) struct Order {
+pub(super) struct RunRequest {
     pub(super) mode: OpenMode,
     pub(super) policy: Policy,
     pub(super) by_level: bool,
@@ -99,7 +100,7 @@ pub(super) struct Order {
 
 /// What a node sees of the run in its own copy of the ledger.
 #[derive(Clone, Copy, Default)]
-pub(super) struct View {
+pub(super) struct NodeView {
     /// All is done, and all of it is in the file.
     pub(super) written: bool,
     pub(super) closed: bool,
@@ -109,7 +110,7 @@ pub(super) struct View {
 
 /// What a worker does in one step.
 #[derive(Default)]
-pub(super) struct Deeds {
+pub(super) struct WorkerActions {
     /// Requests to send: number, command, whether again.
     pub(super) sends: Vec<(u64, Command, bool)>,
     pub(super) renews: bool,
@@ -203,20 +204,20 @@ impl Worker {
         now: u64,
         dice: &mut Dice,
         site: &mut Site,
-        order: &Order,
-        view: View,
-    ) -> Deeds {
-        let mut deeds = Deeds::default();
+        order: &RunRequest,
+        view: NodeView,
+    ) -> WorkerActions {
+        let mut actions = WorkerActions::default();
         if now < self.back_at || self.has_ended() {
-            return deeds;
+            return actions;
         }
         let now = self.clock(now);
         if !self.solo {
             self.look(view);
         }
-        self.end_works(now, site, &mut deeds);
-        if deeds.died {
-            return deeds;
+        self.end_works(now, site, &mut actions);
+        if actions.died {
+            return actions;
         }
         if now >= self.deadline && self.bug == Bug::RevivedSession {
             self.works.clear();
@@ -229,32 +230,32 @@ impl Worker {
             let patience = order.policy.task_timeout_ms / 2;
             self.works.retain(|work| work.started.is_some() || now < work.asked + patience);
         }
-        self.start_works(now, order.policy.delay_ms, &mut deeds);
+        self.start_works(now, order.policy.delay_ms, &mut actions);
         if self.session.is_some() && !self.solo && now >= self.renew_at {
             self.renew_at = now + TTL_MS / 4;
-            deeds.renews = true;
+            actions.renews = true;
         }
         for call in self.calls.iter_mut().filter(|call| now >= call.sent + RESEND_MS) {
             call.sent = now;
-            deeds.sends.push((call.id, call.command.clone(), true));
+            actions.sends.push((call.id, call.command.clone(), true));
         }
         if self.calls.iter().all(|call| is_finish(&call.command))
             && let Some(command) = self.next_command(now, dice, site, order)
         {
-            self.call(now, command, &mut deeds);
+            self.call(now, command, &mut actions);
         }
-        deeds
+        actions
     }
 
-    fn call(&mut self, now: u64, command: Command, deeds: &mut Deeds) {
+    fn call(&mut self, now: u64, command: Command, actions: &mut WorkerActions) {
         self.next_call += 1;
         let id = self.next_call;
-        deeds.sends.push((id, command.clone(), false));
+        actions.sends.push((id, command.clone(), false));
         self.calls.push(Call { id, command, first: now, sent: now });
     }
 
     /// Goes on to the end when there is nothing else to do.
-    fn look(&mut self, view: View) {
+    fn look(&mut self, view: NodeView) {
         let told = view.closed && !(view.owed && self.votes);
         match self.stage {
             // It has told the end before it died.
@@ -270,7 +271,7 @@ impl Worker {
     }
 
     /// Asks hosts, each in its turn.
-    fn start_works(&mut self, now: u64, delay_ms: u64, deeds: &mut Deeds) {
+    fn start_works(&mut self, now: u64, delay_ms: u64, actions: &mut WorkerActions) {
         for work in self.works.iter_mut().filter(|work| work.started.is_none()) {
             let job = &work.grant.job;
             let turn = self.pace.get(&job.lane).copied().unwrap_or(0).max(work.starts);
@@ -280,19 +281,19 @@ impl Worker {
             work.started = Some(now);
             if job.polite {
                 self.pace.insert(job.lane.clone(), now + delay_ms);
-                deeds.starts.push(job.lane.clone());
+                actions.starts.push(job.lane.clone());
             }
         }
     }
 
-    fn end_works(&mut self, now: u64, site: &mut Site, deeds: &mut Deeds) {
+    fn end_works(&mut self, now: u64, site: &mut Site, actions: &mut WorkerActions) {
         let waits = |work: &Work| work.is_loaded(now) && !work.begun;
         if let Some(work) = self.works.iter().find(|work| waits(work))
             && let Some(session) = self.session
             && !self.calls.iter().any(|call| matches!(call.command, Command::Begin { .. }))
         {
             let (job, token) = (work.grant.id, work.grant.token);
-            self.call(now, Command::Begin { session, job, token }, deeds);
+            self.call(now, Command::Begin { session, job, token }, actions);
         }
         let ready = |work: &Work| work.is_loaded(now) && work.begun;
         while let Some(place) = self.works.iter().position(ready) {
@@ -301,11 +302,15 @@ impl Worker {
             let (Some(session), Some(outcome)) =
                 (self.session, site.visit(page, &grant.tasks, grant.job.depth))
             else {
-                deeds.died = true;
+                actions.died = true;
                 return;
             };
             let (job, token, since_start_ms) = (grant.id, grant.token, started.map(|at| now - at));
-            self.call(now, Command::Finish { session, job, token, since_start_ms, outcome }, deeds);
+            self.call(
+                now,
+                Command::Finish { session, job, token, since_start_ms, outcome },
+                actions,
+            );
         }
     }
 
@@ -314,7 +319,7 @@ impl Worker {
         now: u64,
         dice: &mut Dice,
         site: &Site,
-        order: &Order,
+        order: &RunRequest,
     ) -> Option<Command> {
         let claim = |session, name: &str| Command::Claim { session, name: name.to_owned() };
         let release = |session, name: &str, epoch| {
@@ -329,7 +334,7 @@ impl Worker {
             let nonce = self.life * 1_000_000 + self.next_call * 100 + self.seat;
             let (life, seat) = (self.process * 1000 + self.seat, Seat(self.seat as u32));
             let (votes, alone) = (self.votes, self.solo);
-            return Some(Command::Join(Arrival { nonce, life, seat, votes, alone }));
+            return Some(Command::Join(JoinRequest { nonce, life, seat, votes, alone }));
         }
         let session = self.session?;
         Some(match self.stage {
@@ -441,7 +446,7 @@ fn is_finish(command: &Command) -> bool {
     matches!(command, Command::Finish { .. })
 }
 
-fn open(session: SessionId, epoch: Epoch, order: &Order) -> Command {
+fn open(session: SessionId, epoch: Epoch, order: &RunRequest) -> Command {
     let plan = RunPlan {
         identity: [1; 32],
         defs: [2; 32],

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::appender::SimAppender;
 use super::dice::Dice;
-use super::keeper::Keeper;
-use super::leaders::Stale;
-use super::site::{Expected, Nature, Site};
-use super::worker::{Order, TTL_MS, View, Worker};
+use super::leaders::StaleLeader;
+use super::site::{Expected, PageBehavior, Site};
+use super::store::SimStore;
+use super::worker::{NodeView, RunRequest, TTL_MS, Worker};
 use super::{Bug, Coverage};
-use crate::ledger::{Arrival, Command, Epoch, OpenMode, Policy, Reply, Run, Seat, SessionId};
+use crate::ledger::{Command, Epoch, JoinRequest, OpenMode, Policy, Reply, Run, Seat, SessionId};
 
 /// Something under way.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "most are the large one")]
-pub(super) enum Letter {
+pub(super) enum SimMessage {
     Request { from: usize, life: u64, id: u64, command: Command },
     Reply { to: usize, life: u64, id: u64, reply: Reply },
     Renewal { from: usize, life: u64, session: SessionId, sent: u64 },
@@ -29,14 +29,14 @@ pub(super) struct World {
     pub(super) solo: bool,
     faults: bool,
     pub(super) site: Site,
-    order: Order,
-    pub(super) keeper: Keeper,
+    order: RunRequest,
+    pub(super) store: SimStore,
     pub(super) workers: Vec<Worker>,
     pub(super) appender: SimAppender,
-    pub(super) wire: BTreeMap<(u64, u64), Letter>,
+    pub(super) wire: BTreeMap<(u64, u64), SimMessage>,
     letters: u64,
-    pub(super) renewals: Vec<(SessionId, Letter)>,
-    pub(super) held: Vec<Letter>,
+    pub(super) renewals: Vec<(SessionId, SimMessage)>,
+    pub(super) held: Vec<SimMessage>,
     beat_at: u64,
     /// How likely a commit is in one step, in a thousand.
     haste: u64,
@@ -45,7 +45,7 @@ pub(super) struct World {
     /// Nobody leads before this time.
     pub(super) leaderless_until: u64,
     /// A leader that does not know that it is none any more.
-    pub(super) stale: Option<Stale>,
+    pub(super) stale: Option<StaleLeader>,
     /// The voter that is not there when the run ends.
     pub(super) away: Option<usize>,
     /// Crossings before this round.
@@ -63,7 +63,7 @@ impl World {
         let site = Site::new(&mut dice);
         let delay_ms =
             if solo { dice.pick(&[0, 30, 200, 200]) } else { dice.pick(&[0, 0, 40, 150]) };
-        let deadly = site.pages.iter().any(|page| page.nature == Nature::Deadly);
+        let deadly = site.pages.iter().any(|page| page.nature == PageBehavior::Deadly);
         let policy = Policy {
             delay_ms,
             slots: dice.between(1, 4) as u32,
@@ -95,7 +95,7 @@ impl World {
             bug,
             solo,
             faults: true,
-            order: Order {
+            order: RunRequest {
                 mode: OpenMode::Continue,
                 policy,
                 by_level: site.depth_max.is_some(),
@@ -103,7 +103,7 @@ impl World {
                 seats: (0..voters as u32).map(Seat).collect(),
             },
             site,
-            keeper: Keeper::new(bug),
+            store: SimStore::new(bug),
             workers,
             appender: SimAppender::default(),
             wire: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl World {
     /// Faults, then healing, then the reckoning; and the same for a retry of what failed.
     pub(super) fn play(&mut self) -> Result<(), String> {
         self.round()?;
-        let failed = self.keeper.base.standing().failed;
+        let failed = self.store.base.standing().failed;
         // What a retry finds may have been nearer than it was found before.
         if failed > 0 && self.site.depth_max.is_none() && self.dice.chance(600) {
             self.note("failed jobs retried");
@@ -150,7 +150,7 @@ impl World {
 
     fn round(&mut self) -> Result<(), String> {
         self.faults = true;
-        let run = self.keeper.base.core().run.as_ref();
+        let run = self.store.base.core().run.as_ref();
         (self.round_epoch, self.away) = (run.map_or(Epoch(0), |run| run.opened.0), None);
         for _ in 0..self.dice.between(60, 160) {
             self.step()?;
@@ -175,7 +175,7 @@ impl World {
             steps += 1;
             if steps > 6000 {
                 let workers: Vec<_> = self.workers.iter().map(Worker::words).collect();
-                let standing = self.keeper.live.standing();
+                let standing = self.store.live.standing();
                 return Err(format!("did not heal: {standing:?}, {workers:?}"));
             }
         }
@@ -185,32 +185,32 @@ impl World {
 
     /// The run, if it was opened in this round.
     pub(super) fn run_of_round(&self) -> Option<&Run> {
-        let run = self.keeper.base.core().run.as_ref();
+        let run = self.store.base.core().run.as_ref();
         run.filter(|run| run.opened.0 > self.round_epoch)
     }
 
     /// What the node on a seat sees.
-    fn view(&self, seat: usize) -> View {
-        let Some(run) = self.run_of_round() else { return View::default() };
-        let standing = self.keeper.base.standing();
-        View {
+    fn view(&self, seat: usize) -> NodeView {
+        let Some(run) = self.run_of_round() else { return NodeView::default() };
+        let standing = self.store.base.standing();
+        NodeView {
             written: standing.over && self.appender.is_at(standing.output_seq, &run.positions[0]),
             closed: run.closed,
-            owed: run.is_owed(Seat(seat as u32)),
+            owed: run.lacks_end_report(Seat(seat as u32)),
         }
     }
 
     fn is_settled(&self) -> bool {
         if !self.solo {
             let closed = self.run_of_round().is_some_and(|run| run.closed);
-            return closed && self.workers.iter().all(Worker::has_ended) && !self.keeper.is_dirty();
+            return closed && self.workers.iter().all(Worker::has_ended) && !self.store.is_dirty();
         }
-        let standing = self.keeper.base.standing();
-        let Some(run) = &self.keeper.base.core().run else { return false };
+        let standing = self.store.base.standing();
+        let Some(run) = &self.store.base.core().run else { return false };
         standing.over
             && !run.closed
             && self.workers.iter().all(Worker::is_idle)
-            && !self.keeper.is_dirty()
+            && !self.store.is_dirty()
             && self.appender.is_at(standing.output_seq, &run.positions[0])
     }
 
@@ -224,20 +224,20 @@ impl World {
         for seat in 0..self.workers.len() {
             let view = self.view(seat);
             let (dice, site) = (&mut self.dice, &mut self.site);
-            let deeds = self.workers[seat].step(self.now, dice, site, &self.order, view);
-            self.check_starts(&deeds.starts)?;
+            let actions = self.workers[seat].step(self.now, dice, site, &self.order, view);
+            self.check_starts(&actions.starts)?;
             let life = self.workers[seat].life;
-            for (id, command, again) in deeds.sends {
+            for (id, command, again) in actions.sends {
                 if again {
                     self.note("request resent");
                 }
-                self.post(Letter::Request { from: seat, life, id, command });
+                self.post(SimMessage::Request { from: seat, life, id, command });
             }
-            if let (true, Some(session)) = (deeds.renews, self.workers[seat].session) {
+            if let (true, Some(session)) = (actions.renews, self.workers[seat].session) {
                 let sent = self.workers[seat].clock(self.now);
-                self.post(Letter::Renewal { from: seat, life, session, sent });
+                self.post(SimMessage::Renewal { from: seat, life, session, sent });
             }
-            if deeds.died {
+            if actions.died {
                 self.note("killed by a page");
                 self.kill(seat)?;
             }
@@ -253,12 +253,12 @@ impl World {
             self.beat_at = self.now + TTL_MS / 10;
             let due = std::mem::take(&mut self.renewals);
             let renewals = due.iter().map(|(session, _)| *session).collect();
-            let before: Vec<_> = self.keeper.live.core().sessions.keys().copied().collect();
-            let held = self.keeper.live.core().held();
-            let mut sessions = self.keeper.live.core().sessions.values();
+            let before: Vec<_> = self.store.live.core().sessions.keys().copied().collect();
+            let held = self.store.live.core().held();
+            let mut sessions = self.store.live.core().sessions.values();
             let doubted = sessions.any(|session| session.doubted.is_some());
-            self.keeper.apply(self.now, Command::Beat { renewals })?;
-            let (now, core) = (self.keeper.live.core().held(), self.keeper.live.core());
+            self.store.apply(self.now, Command::Beat { renewals })?;
+            let (now, core) = (self.store.live.core().held(), self.store.live.core());
             let fewer = |(id, count): (&SessionId, &u64)| {
                 core.sessions.contains_key(id) && now.get(id).is_none_or(|now| now < count)
             };
@@ -266,7 +266,7 @@ impl World {
                 self.note(if doubted { "jobs returned on a hint" } else { "job taken away" });
             }
             for session in before {
-                if self.keeper.live.core().sessions.contains_key(&session) {
+                if self.store.live.core().sessions.contains_key(&session) {
                     continue;
                 }
                 self.note("session expired");
@@ -280,14 +280,14 @@ impl World {
         if self.bug == Bug::ReplyBeforeCommit {
             self.answer();
         }
-        if self.keeper.is_dirty() && self.dice.chance(self.haste) {
-            self.keeper.commit()?;
+        if self.store.is_dirty() && self.dice.chance(self.haste) {
+            self.store.commit()?;
             self.answer();
         }
         if self.dice.chance(300) {
-            self.keeper.add_strays()?;
+            self.store.add_strays()?;
         }
-        self.keeper.check()
+        self.store.check()
     }
 
     fn answer(&mut self) {
@@ -297,11 +297,11 @@ impl World {
     }
 
     fn write(&mut self) -> Result<(), String> {
-        let base = &self.keeper.base;
+        let base = &self.store.base;
         let Some(run) = &base.core().run else { return Ok(()) };
         let position = &run.positions[0];
         if let Some(ack) = self.appender.step(&mut self.dice, position, base.tables(), self.bug)? {
-            self.keeper.apply(self.now, ack)?;
+            self.store.apply(self.now, ack)?;
         }
         if self.faults && self.dice.chance(10) {
             self.note("appender crashed");
@@ -312,7 +312,7 @@ impl World {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a letter sent is gone")]
-    pub(super) fn post(&mut self, letter: Letter) {
+    pub(super) fn post(&mut self, letter: SimMessage) {
         let (mut copies, mut patience) = (1, 3);
         if !self.solo && self.faults {
             patience = if self.dice.chance(100) { 300 } else { 25 };
@@ -331,12 +331,12 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, letter: Letter) -> Result<(), String> {
+    fn deliver(&mut self, letter: SimMessage) -> Result<(), String> {
         match letter {
-            Letter::Request { from, life, id, command } => {
+            SimMessage::Request { from, life, id, command } => {
                 if let Some(stale) = self.stale.as_mut().filter(|one| one.leads(from, self.now)) {
                     let reply = stale.answer(self.now, &command, self.bug)?;
-                    let answer = reply.map(|reply| Letter::Reply { to: from, life, id, reply });
+                    let answer = reply.map(|reply| SimMessage::Reply { to: from, life, id, reply });
                     if let Some(letter) = answer {
                         self.post(letter);
                     }
@@ -348,7 +348,7 @@ impl World {
                 }
                 self.request(from, life, id, command)
             }
-            Letter::Reply { to, life, id, reply } => {
+            SimMessage::Reply { to, life, id, reply } => {
                 let worker = &mut self.workers[to];
                 let finishes = matches!(reply, Reply::Ok | Reply::Stale);
                 if self.now < worker.back_at || (worker.life != life && !finishes) {
@@ -357,25 +357,25 @@ impl World {
                 if let Some(call) = worker.calls.iter().find(|call| call.id == id)
                     && !self.solo
                 {
-                    self.keeper.check_answer(&call.command, &reply)?;
+                    self.store.check_answer(&call.command, &reply)?;
                 }
                 worker.hear(self.now, id, reply, &mut self.dice);
                 Ok(())
             }
-            Letter::Renewal { from, life, session, sent } => {
-                let answer = Letter::Renewed { to: from, life, sent };
+            SimMessage::Renewal { from, life, session, sent } => {
+                let answer = SimMessage::Renewed { to: from, life, sent };
                 if self.stale.as_ref().is_some_and(|one| one.leads(from, self.now)) {
                     if self.bug == Bug::StaleLeaderAck {
                         self.post(answer);
                     }
                 } else if self.now >= self.leaderless_until
-                    && self.keeper.live.core().sessions.contains_key(&session)
+                    && self.store.live.core().sessions.contains_key(&session)
                 {
                     self.renewals.push((session, answer));
                 }
                 Ok(())
             }
-            Letter::Renewed { to, life, sent } => {
+            SimMessage::Renewed { to, life, sent } => {
                 let worker = &mut self.workers[to];
                 if worker.life == life && self.now >= worker.back_at {
                     worker.renewed(worker.clock(self.now), sent);
@@ -387,7 +387,7 @@ impl World {
 
     fn request(&mut self, from: usize, life: u64, id: u64, command: Command) -> Result<(), String> {
         let finish = match &command {
-            Command::Finish { job, .. } => Some(!self.keeper.live.core().taken.contains_key(job)),
+            Command::Finish { job, .. } => Some(!self.store.live.core().taken.contains_key(job)),
             _ => None,
         };
         let at_once = self.solo
@@ -400,9 +400,9 @@ impl World {
                     | Command::Close { .. }
             );
         let (joins, before) =
-            (matches!(command, Command::Join(_)), self.keeper.live.core().sessions.clone());
-        let reply = self.keeper.apply(self.now, command)?;
-        let sessions = &self.keeper.live.core().sessions;
+            (matches!(command, Command::Join(_)), self.store.live.core().sessions.clone());
+        let reply = self.store.apply(self.now, command)?;
+        let sessions = &self.store.live.core().sessions;
         if joins && before.keys().any(|session| !sessions.contains_key(session)) {
             self.note("session replaced");
         }
@@ -412,7 +412,7 @@ impl World {
             (Some(false), _) => self.note("finish"),
             _ => self.note("command"),
         }
-        let reply = Letter::Reply { to: from, life, id, reply };
+        let reply = SimMessage::Reply { to: from, life, id, reply };
         if at_once {
             self.post(reply);
         } else {
@@ -439,7 +439,7 @@ impl World {
 
     /// Every job ended as its page decides, every block is there once, the file says the same.
     fn judge(&mut self) -> Result<(), String> {
-        let tables = self.keeper.base.tables();
+        let tables = self.store.base.tables();
         let blocks = tables.output.iter().map(|one| (usize::from(one.key.0[0]), one.block.ordinal));
         let failed = tables.failed.values().map(|one| usize::from(one.job.new.key.0[0]));
         let known = tables.seen.iter().map(|key| usize::from(key.0[0]));
@@ -468,7 +468,7 @@ impl World {
             return Err(String::from("the file is not the output"));
         }
         let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);
-        let run = self.keeper.base.core().run.as_ref();
+        let run = self.store.base.core().run.as_ref();
         let levels = run.is_some_and(|run| run.plan.by_level);
         let ordered = run.is_some_and(|run| !run.plan.sequence.is_empty());
         let jobs = tables.failed.values();
@@ -499,17 +499,17 @@ impl World {
         self.held.clear();
         self.renewals.clear();
         let nonce = 999_999 + self.now;
-        let arrival = Arrival { nonce, life: nonce, seat: Seat(0), votes: true, alone: true };
-        let Reply::Joined(session) = self.keeper.apply(self.now, Command::Join(arrival))? else {
+        let arrival = JoinRequest { nonce, life: nonce, seat: Seat(0), votes: true, alone: true };
+        let Reply::Joined(session) = self.store.apply(self.now, Command::Join(arrival))? else {
             return Err(String::from("the last one could not join"));
         };
-        if self.keeper.apply(self.now, Command::Close { session })? != Reply::Ok {
+        if self.store.apply(self.now, Command::Close { session })? != Reply::Ok {
             return Err(String::from("the run could not be closed"));
         }
-        self.keeper.apply(self.now, Command::Leave { session })?;
+        self.store.apply(self.now, Command::Leave { session })?;
         for worker in &mut self.workers {
             worker.die(self.now + 1);
         }
-        self.keeper.commit()
+        self.store.commit()
     }
 }

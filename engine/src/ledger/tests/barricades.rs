@@ -10,8 +10,8 @@ fn release(session: SessionId, epoch: Epoch, result: Result<(), String>) -> Comm
     Command::Release { session, name: "setup".to_owned(), epoch, result }
 }
 
-fn newcomer(nonce: u64, seat: u32) -> Arrival {
-    Arrival { nonce, life: nonce, seat: Seat(seat), votes: true, alone: false }
+fn newcomer(nonce: u64, seat: u32) -> JoinRequest {
+    JoinRequest { nonce, life: nonce, seat: Seat(seat), votes: true, alone: false }
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn who_was_there_can_read_what_came_of_a_crossing() {
 #[test]
 fn who_has_no_vote_never_crosses() {
     let mut bench = Bench::new();
-    let worker = Arrival { votes: false, ..newcomer(50, 70_000) };
+    let worker = JoinRequest { votes: false, ..newcomer(50, 70_000) };
     let Reply::Joined(worker) = bench.apply(Command::Join(worker)) else { panic!() };
     assert_eq!(bench.apply(claim(worker)), Reply::Wait);
     let voter = bench.join(false);
@@ -202,7 +202,7 @@ fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
     let Reply::Joined(second) = bench.apply(Command::Join(newcomer(77, 1))) else { panic!() };
     assert_eq!(bench.take(second, 1).len(), 1);
     bench.beat(&[second]);
-    let former = Arrival { nonce: 78, life: 1, ..newcomer(0, 1) };
+    let former = JoinRequest { nonce: 78, life: 1, ..newcomer(0, 1) };
     assert_eq!(bench.apply(Command::Join(former)), Reply::Replaced);
     assert_eq!(bench.apply(claim(first)), Reply::Stale);
 }
@@ -216,15 +216,15 @@ fn a_late_word_of_a_process_long_gone_takes_no_seat() {
         };
         bench.beat(&[session]);
     }
-    let late = Arrival { nonce: 70, life: 77, ..newcomer(0, 1) };
+    let late = JoinRequest { nonce: 70, life: 77, ..newcomer(0, 1) };
     assert_eq!(bench.apply(Command::Join(late)), Reply::Replaced);
-    let again = Arrival { nonce: 80, life: 79, ..newcomer(0, 1) };
+    let again = JoinRequest { nonce: 80, life: 79, ..newcomer(0, 1) };
     assert!(matches!(bench.apply(Command::Join(again)), Reply::Joined(_)));
     // A first word that comes so late that its process is gone is found out when it is never heard
     // of again.
-    let ghost = Arrival { nonce: 71, life: 76, ..newcomer(0, 1) };
+    let ghost = JoinRequest { nonce: 71, life: 76, ..newcomer(0, 1) };
     assert!(matches!(bench.apply(Command::Join(ghost)), Reply::Joined(_)));
-    let again = Command::Join(Arrival { nonce: 81, life: 79, ..newcomer(0, 1) });
+    let again = Command::Join(JoinRequest { nonce: 81, life: 79, ..newcomer(0, 1) });
     assert_eq!(bench.apply(again.clone()), Reply::Wait);
     bench.expire(&[]);
     assert!(matches!(bench.twice(again), Reply::Joined(_)));
@@ -293,7 +293,8 @@ fn workers_that_are_gone_leave_no_seat_behind() {
     let policy = Policy { auto_fence: true, ..unhurried() };
     let (mut bench, voter) = Bench::with(policy, locals(1));
     let worker = Seat(Seat::DRAWN_FROM + 7);
-    let arrival = |life| Arrival { nonce: life, life, seat: worker, votes: false, alone: false };
+    let arrival =
+        |life| JoinRequest { nonce: life, life, seat: worker, votes: false, alone: false };
     let Reply::Joined(session) = bench.apply(Command::Join(arrival(90))) else { panic!() };
     assert!(bench.ledger.core().seats.contains_key(&worker));
     bench.twice(Command::Leave { session });

@@ -244,7 +244,9 @@ fn a_run_is_closed_when_every_seat_has_written_it() {
     }
     bench.apply(Command::Close { session: sessions[2] });
     assert!(bench.ledger.standing().closed);
-    let owed = |bench: &Bench, seat| bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(seat));
+    let owed = |bench: &Bench, seat| {
+        bench.ledger.core().run.as_ref().unwrap().lacks_end_report(Seat(seat))
+    };
     assert!(owed(&bench, 1));
     bench.apply(Command::Leave { session: sessions[0] });
     assert!(!owed(&bench, 1) && owed(&bench, 2));
@@ -280,14 +282,14 @@ fn who_has_written_everything_and_leaves_is_owed_nothing() {
         bench.apply(Command::Close { session: *session });
     }
     let run = bench.ledger.core().run.as_ref().unwrap();
-    assert!(run.closed && !run.is_owed(Seat(1)) && run.is_owed(Seat(2)));
+    assert!(run.closed && !run.lacks_end_report(Seat(1)) && run.lacks_end_report(Seat(2)));
 }
 
 #[test]
 fn who_comes_without_a_vote_to_a_run_that_has_ended_waits_for_those_who_have_one() {
     let (mut bench, sessions) = of_three();
     let arrival = |nonce, seat, votes| {
-        Command::Join(Arrival { nonce, life: nonce, seat: Seat(seat), votes, alone: false })
+        Command::Join(JoinRequest { nonce, life: nonce, seat: Seat(seat), votes, alone: false })
     };
     for session in sessions {
         bench.apply(Command::Close { session });
@@ -310,7 +312,10 @@ fn the_end_does_not_wait_for_a_seat_that_is_kept_out() {
     assert!(!bench.ledger.standing().closed, "another is on its way");
     bench.apply(Command::Close { session: sessions[1] });
     assert!(bench.ledger.standing().closed);
-    assert!(bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(3)), "its files are to be had");
+    assert!(
+        bench.ledger.core().run.as_ref().unwrap().lacks_end_report(Seat(3)),
+        "its files are to be had"
+    );
 }
 
 #[test]
@@ -327,10 +332,10 @@ fn the_next_run_waits_for_a_seat_that_has_files_of_the_last_one_to_write() {
         for session in &sessions[..2] {
             bench.apply(Command::Leave { session: *session });
         }
-        assert!(bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(3)));
+        assert!(bench.ledger.core().run.as_ref().unwrap().lacks_end_report(Seat(3)));
         let mut join = |life, seat| {
             let arrival =
-                Arrival { nonce: life, life, seat: Seat(seat), votes: true, alone: false };
+                JoinRequest { nonce: life, life, seat: Seat(seat), votes: true, alone: false };
             let Reply::Joined(session) = bench.apply(Command::Join(arrival)) else { panic!() };
             session
         };
@@ -384,7 +389,7 @@ fn who_is_owed_the_end_of_a_run_begins_no_other() {
         bench.seed(one, vec![]);
         bench.apply(Command::Close { session: two });
         // It dies when it has written everything, and is on its way back when the run is closed.
-        let arrival = Arrival { nonce: 9, life: 9, seat: Seat(2), votes: true, alone: false };
+        let arrival = JoinRequest { nonce: 9, life: 9, seat: Seat(2), votes: true, alone: false };
         let Reply::Joined(two) = bench.apply(Command::Join(arrival)) else { panic!() };
         bench.apply(Command::Close { session: one });
         assert!(bench.ledger.standing().closed);
@@ -395,7 +400,7 @@ fn who_is_owed_the_end_of_a_run_begins_no_other() {
         assert_eq!((run.number != number, run.closed), (again, !again));
         if !again {
             bench.apply(Command::Leave { session: two });
-            assert!(!bench.ledger.core().run.as_ref().unwrap().is_owed(Seat(2)));
+            assert!(!bench.ledger.core().run.as_ref().unwrap().lacks_end_report(Seat(2)));
         }
     }
 }

@@ -205,7 +205,8 @@ fn a_lane_pauses_whenever_its_holder_goes() {
         let two = bench.join(false);
         let grant = bench.take(one, 9).remove(0);
         bench.ms += 700;
-        let again = |life| Arrival { nonce: 99, life, seat: Seat(1), votes: true, alone: false };
+        let again =
+            |life| JoinRequest { nonce: 99, life, seat: Seat(1), votes: true, alone: false };
         bench.apply(match how {
             "leaves" => Command::Leave { session: one },
             "returns" => Command::Return { session: one, jobs: vec![(grant.id, grant.token)] },

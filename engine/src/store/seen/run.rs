@@ -3,9 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::filter::Filter;
+use super::bloom::BloomFilter;
 use super::{KEY, keys_in};
-use crate::store::Fault;
+use crate::store::TableFault;
 use crate::store::seal::{MARK, seal_numbered, unseal_numbered};
 
 /// Keys of a block; sealed it just fits on a page of the database.
@@ -13,7 +13,7 @@ pub(super) const BLOCK: usize = 250;
 
 /// What is stored of a run beside its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RunRecord {
+pub(super) struct KeyRunRecord {
     /// Its number.
     pub id: u32,
     /// How often its keys have been merged.
@@ -26,21 +26,21 @@ pub(super) struct RunRecord {
 
 /// A run and what is kept of it in memory.
 #[derive(Debug)]
-pub(super) struct Run {
-    pub(super) record: RunRecord,
+pub(super) struct KeyRun {
+    pub(super) record: KeyRunRecord,
     /// First key of each block.
     fences: Vec<u128>,
-    pub(super) filter: Filter,
+    pub(super) filter: BloomFilter,
 }
 
-impl Run {
+impl KeyRun {
     /// Reads a run whole: every block is there, sealed and in order.
     pub(super) fn load(
         connection: &Connection,
-        record: RunRecord,
+        record: KeyRunRecord,
         filter_bits: u64,
-    ) -> Result<Self, Fault> {
-        let mut run = Self { record, fences: Vec::new(), filter: Filter::new(filter_bits) };
+    ) -> Result<Self, TableFault> {
+        let mut run = Self { record, fences: Vec::new(), filter: BloomFilter::new(filter_bits) };
         let (mut count, mut last) = (0_u64, None);
         let mut statement = connection.prepare_cached(
             "SELECT id, keys FROM seen_runs WHERE id >= ?1 AND id < ?2 ORDER BY id",
@@ -65,7 +65,7 @@ impl Run {
             }
         }
         if (count, run.fences.len()) != (record.keys, record.blocks as usize) {
-            return Err(Fault::Odd(format!(
+            return Err(TableFault::Damaged(format!(
                 "run {} of `seen` holds {count}, not {}, keys",
                 record.id, record.keys
             )));
@@ -73,7 +73,7 @@ impl Run {
         Ok(run)
     }
 
-    pub(super) fn holds(&self, connection: &Connection, key: u128) -> Result<bool, Fault> {
+    pub(super) fn holds(&self, connection: &Connection, key: u128) -> Result<bool, TableFault> {
         if !self.filter.may_hold(key) {
             return Ok(false);
         }
@@ -96,15 +96,15 @@ impl Run {
 
 /// Writes a run, key by key in order.
 #[derive(Debug)]
-pub(super) struct RunWriter {
-    run: Run,
+pub(super) struct KeyRunWriter {
+    run: KeyRun,
     buffer: Vec<u8>,
 }
 
-impl RunWriter {
+impl KeyRunWriter {
     pub(super) fn new(id: u32, tier: u32, filter_bits: u64) -> Self {
-        let record = RunRecord { id, tier, keys: 0, blocks: 0 };
-        let run = Run { record, fences: Vec::new(), filter: Filter::new(filter_bits) };
+        let record = KeyRunRecord { id, tier, keys: 0, blocks: 0 };
+        let run = KeyRun { record, fences: Vec::new(), filter: BloomFilter::new(filter_bits) };
         Self { run, buffer: Vec::with_capacity(BLOCK * KEY) }
     }
 
@@ -112,7 +112,7 @@ impl RunWriter {
         self.run.record.id
     }
 
-    pub(super) fn push(&mut self, connection: &Connection, key: u128) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, connection: &Connection, key: u128) -> Result<(), TableFault> {
         if self.buffer.is_empty() {
             self.run.fences.push(key);
         }
@@ -122,14 +122,14 @@ impl RunWriter {
         if self.buffer.len() == BLOCK * KEY { self.flush(connection) } else { Ok(()) }
     }
 
-    pub(super) fn finish(mut self, connection: &Connection) -> Result<Run, Fault> {
+    pub(super) fn finish(mut self, connection: &Connection) -> Result<KeyRun, TableFault> {
         if !self.buffer.is_empty() {
             self.flush(connection)?;
         }
         Ok(self.run)
     }
 
-    fn flush(&mut self, connection: &Connection) -> Result<(), Fault> {
+    fn flush(&mut self, connection: &Connection) -> Result<(), TableFault> {
         let id = row_id(self.run.record.id, self.run.record.blocks);
         connection
             .prepare_cached("INSERT INTO seen_runs (id, keys) VALUES (?1, ?2)")?
@@ -142,20 +142,20 @@ impl RunWriter {
 
 /// The keys of a run, read block by block.
 #[derive(Debug)]
-pub(super) struct Cursor {
-    record: RunRecord,
+pub(super) struct KeyCursor {
+    record: KeyRunRecord,
     next: u32,
     keys: Vec<u128>,
     at: usize,
 }
 
-impl Cursor {
-    pub(super) fn new(record: RunRecord) -> Self {
+impl KeyCursor {
+    pub(super) fn new(record: KeyRunRecord) -> Self {
         Self { record, next: 0, keys: Vec::new(), at: 0 }
     }
 
     /// The key it stands at, if the run has more.
-    pub(super) fn key(&mut self, connection: &Connection) -> Result<Option<u128>, Fault> {
+    pub(super) fn key(&mut self, connection: &Connection) -> Result<Option<u128>, TableFault> {
         if self.at == self.keys.len() && self.next < self.record.blocks {
             let (id, number) = (self.record.id, self.next);
             let keys = &mut self.keys;
@@ -196,8 +196,8 @@ fn block<R>(
     connection: &Connection,
     run: u32,
     number: u32,
-    read: impl FnOnce(&[u8]) -> Result<R, Fault>,
-) -> Result<R, Fault> {
+    read: impl FnOnce(&[u8]) -> Result<R, TableFault>,
+) -> Result<R, TableFault> {
     let mut statement = connection.prepare_cached("SELECT keys FROM seen_runs WHERE id = ?1")?;
     let found = statement
         .query_row(params![row_id(run, number)], |row| Ok(row.get_ref(0)?.as_blob().map(read)))
@@ -208,7 +208,7 @@ fn block<R>(
     }
 }
 
-fn open(sealed: &[u8], run: u32, number: u32) -> Result<impl Iterator<Item = u128>, Fault> {
+fn open(sealed: &[u8], run: u32, number: u32) -> Result<impl Iterator<Item = u128>, TableFault> {
     let bytes = unseal_numbered(row_id(run, number), sealed).ok_or_else(|| damaged(run, number));
     bytes.map(keys_in)
 }
@@ -218,6 +218,6 @@ fn sealed_keys(sealed: &[u8]) -> Option<&[[u8; KEY]]> {
     sealed.get(MARK..).map(|bytes| bytes.as_chunks::<KEY>().0)
 }
 
-fn damaged(run: u32, number: u32) -> Fault {
-    Fault::Odd(format!("block {number} of run {run} of `seen` is not what was written"))
+fn damaged(run: u32, number: u32) -> TableFault {
+    TableFault::Damaged(format!("block {number} of run {run} of `seen` is not what was written"))
 }

@@ -23,9 +23,9 @@ impl Dice {
 struct Pair {
     connection: Connection,
     memory: u64,
-    seen: Seen,
+    seen: SeenKeys,
     model: BTreeSet<u128>,
-    shelf: Shelf,
+    index: SeenIndex,
     committed: BTreeSet<u128>,
 }
 
@@ -37,9 +37,9 @@ impl Pair {
         Self {
             connection,
             memory,
-            seen: Seen::new(memory),
+            seen: SeenKeys::new(memory),
             model: BTreeSet::new(),
-            shelf: Shelf::default(),
+            index: SeenIndex::default(),
             committed: BTreeSet::new(),
         }
     }
@@ -52,9 +52,9 @@ impl Pair {
     fn commit(&mut self) {
         self.seen.save(&self.connection).unwrap();
         self.connection.execute_batch("COMMIT; BEGIN").unwrap();
-        self.shelf = self.seen.shelf().clone();
+        self.index = self.seen.index().clone();
         self.committed = self.model.clone();
-        assert_eq!(self.shelf.keys(), self.model.len() as u64);
+        assert_eq!(self.index.keys(), self.model.len() as u64);
     }
 
     /// What was not committed is gone, as after a kill.
@@ -64,13 +64,13 @@ impl Pair {
         self.reload().unwrap();
     }
 
-    fn reload(&mut self) -> Result<(), Fault> {
-        self.seen = Seen::load(&self.connection, self.shelf.clone(), self.memory)?;
+    fn reload(&mut self) -> Result<(), TableFault> {
+        self.seen = SeenKeys::load(&self.connection, self.index.clone(), self.memory)?;
         Ok(())
     }
 
     fn tiers(&self) -> u32 {
-        self.shelf.runs.iter().map(|run| run.tier + 1).max().unwrap_or(0)
+        self.index.runs.iter().map(|run| run.tier + 1).max().unwrap_or(0)
     }
 }
 
@@ -118,10 +118,10 @@ fn runs_are_few_and_what_was_merged_is_swept_away() {
     }
     // Half a dozen commits without a new key end what was begun.
     (0..200).for_each(|_| pair.commit());
-    assert!(pair.shelf.runs.len() < FAN * 4, "{} runs", pair.shelf.runs.len());
-    assert!(pair.shelf.void.is_empty());
+    assert!(pair.index.runs.len() < RUNS_PER_MERGE * 4, "{} runs", pair.index.runs.len());
+    assert!(pair.index.inactive.is_empty());
     let count = |sql: &str| pair.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    let blocks: i64 = pair.shelf.runs.iter().map(|run| i64::from(run.blocks)).sum();
+    let blocks: i64 = pair.index.runs.iter().map(|run| i64::from(run.blocks)).sum();
     assert_eq!(count("SELECT count(*) FROM seen_runs"), blocks);
 }
 
@@ -130,12 +130,12 @@ fn a_filter_spares_most_looks_and_denies_no_key() {
     let key = |number: u64| {
         u128::from(Dice(number).next()) << 64 | u128::from(Dice(number ^ 0x5555).next())
     };
-    let mut filter = filter::Filter::new(10_000 * FILTER_BITS);
+    let mut filter = bloom::BloomFilter::new(10_000 * FILTER_BITS);
     (0..10_000).for_each(|number| filter.add(key(number)));
     assert!((0..10_000).all(|number| filter.may_hold(key(number))));
     let vain = (10_000..20_000).filter(|number| filter.may_hold(key(*number))).count();
     assert!(vain < 300, "{vain} of 10000 looks are in vain");
-    assert!(filter::Filter::new(0).may_hold(7), "no filter denies nothing");
+    assert!(bloom::BloomFilter::new(0).may_hold(7), "no filter denies nothing");
 }
 
 #[test]
@@ -157,14 +157,14 @@ fn damage_anywhere_is_found_when_the_set_is_read() {
     for tamper in tampers {
         pair.connection.execute_batch("SAVEPOINT whole").unwrap();
         assert!(pair.connection.execute(tamper, []).unwrap() > 0, "{tamper}");
-        assert!(matches!(pair.reload(), Err(Fault::Odd(_))), "{tamper}");
+        assert!(matches!(pair.reload(), Err(TableFault::Damaged(_))), "{tamper}");
         pair.connection.execute_batch("ROLLBACK TO whole").unwrap();
     }
     // Damage that comes while the set is open is found by whoever looks there.
     pair.reload().unwrap();
     pair.connection.execute("UPDATE seen_runs SET keys = zeroblob(4008)", []).unwrap();
     let known = pair.seen.runs[0].record;
-    assert!(Cursor::new(known).key(&pair.connection).is_err());
+    assert!(KeyCursor::new(known).key(&pair.connection).is_err());
     let first = *pair.model.iter().next().unwrap();
     let mark = pair.seen.mark(&pair.connection, first.to_be_bytes());
     assert!(mark.is_err() || pair.seen.recent.contains(&first));

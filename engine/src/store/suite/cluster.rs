@@ -158,7 +158,7 @@ fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
     for number in 0..400 {
         // Nobody is left on the third seat.
         let (nonce, seat) = (5000 + number, Seat(1 + (number % 2) as u32));
-        let arrival = Arrival { nonce, life: nonce, seat, votes: true, alone: false };
+        let arrival = JoinRequest { nonce, life: nonce, seat, votes: true, alone: false };
         let reply = store.submit_blocking(Command::Join(arrival)).unwrap();
         assert!(matches!(reply, Reply::Joined(_)));
     }

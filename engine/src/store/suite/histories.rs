@@ -222,7 +222,7 @@ fn clients(table: &Table, seed: u64, jobs: u64) -> Vec<Client<'_>> {
     let mut dice = Dice(seed ^ 5);
     let clients = (0..CLIENTS).map(|number| {
         let seat = Seat(number as u32 + 1);
-        let arrival = Arrival { nonce: number, life: number, seat, votes: true, alone: false };
+        let arrival = JoinRequest { nonce: number, life: number, seat, votes: true, alone: false };
         let reply = table.insist(&mut dice, &Command::Join(arrival));
         let Reply::Joined(session) = reply else { panic!("joined with {reply:?}") };
         Client { table, session, takes: 0, dice: Dice(seed * CLIENTS + number) }

@@ -8,7 +8,7 @@ use super::*;
 use crate::cluster::messages::{Batch, BatchItem, EncodedBatch, LogId, encode};
 use crate::cluster::raft_log::RaftLogThread;
 use crate::cluster::replica::chunks::send_in_parts;
-use crate::ledger::{Arrival, Command, Stamp};
+use crate::ledger::{Command, JoinRequest, Stamp};
 
 struct Alone {
     machine: ReplicaHandle,
@@ -138,7 +138,7 @@ fn parcels_that_are_answered_go_before_those_that_are_not() {
 
 fn join(life: u64) -> BatchItem {
     let seat = Seat(1);
-    let arrival = Arrival { nonce: life, life, seat, votes: true, alone: false };
+    let arrival = JoinRequest { nonce: life, life, seat, votes: true, alone: false };
     BatchItem::Command(encode(&Command::Join(arrival)).into())
 }
 

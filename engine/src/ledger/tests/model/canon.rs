@@ -42,7 +42,7 @@ impl State {
         let mut nodes = self.nodes.clone();
         for node in &mut nodes {
             // Without another fault nothing arrives again.
-            node.letter = node.letter.take().filter(|_| self.faults > 0);
+            node.last_sent = node.last_sent.take().filter(|_| self.faults > 0);
             names.rename_node(node);
         }
         let mut core = self.ledger.core().clone();
@@ -83,7 +83,7 @@ impl Names {
     fn of(state: &State) -> Self {
         let (core, tables) = (state.ledger.core(), state.ledger.tables());
         let nonces = core.sessions.values().map(|session| session.nonce);
-        let sent = state.nodes.iter().filter_map(|node| match node.letter {
+        let sent = state.nodes.iter().filter_map(|node| match node.last_sent {
             Some(Command::Join(arrival)) if state.faults > 0 => Some(arrival.nonce),
             _ => None,
         });
@@ -180,10 +180,10 @@ impl Names {
     fn rename_node(&self, node: &mut Node) {
         node.life.iter_mut().for_each(|life| self.lives.put(life));
         node.session.iter_mut().for_each(|session| self.session(session));
-        node.hands.iter_mut().for_each(|hand| self.token(&mut hand.token));
-        node.hands.sort();
+        node.held.iter_mut().for_each(|held_job| self.token(&mut held_job.token));
+        node.held.sort();
         node.takes = 0;
-        match &mut node.letter {
+        match &mut node.last_sent {
             Some(Command::Join(arrival)) => {
                 self.nonces.put(&mut arrival.nonce);
                 self.lives.put(&mut arrival.life);
@@ -192,7 +192,7 @@ impl Names {
                 self.session(session);
                 self.token(token);
                 if token.0 == GONE {
-                    node.letter = None;
+                    node.last_sent = None;
                 }
             }
             _ => {}

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::{Bench, again, block, done, job, plan};
 use super::Bug;
 use crate::ledger::{
-    Arrival, Command, Grant, JobId, JobKey, Ledger, MemoryTables, OnError, OpenMode, Outcome,
+    Command, Grant, JobId, JobKey, JoinRequest, Ledger, MemoryTables, OnError, OpenMode, Outcome,
     Policy, Reply, Seat, SessionId, Stamp, Token, violations,
 };
 
@@ -16,7 +16,7 @@ pub(super) const TICK_MS: u64 = 1000;
 /// Jobs asked for at a time.
 const LIMIT: u32 = 2;
 
-/// One thing that can happen; numbers are those of nodes and of jobs in their hands.
+/// One thing that can happen; numbers are those of nodes and of jobs in their held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Begin,
@@ -47,7 +47,7 @@ pub(super) enum Action {
 
 /// A job that a node believes to be its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Hand {
+pub(super) struct HeldJob {
     pub(super) job: JobId,
     pub(super) token: Token,
     /// Whether its tasks may run.
@@ -59,13 +59,13 @@ pub(super) struct Node {
     /// Which process it is; none is there without a number.
     pub(super) life: Option<u64>,
     pub(super) session: Option<SessionId>,
-    pub(super) hands: Vec<Hand>,
+    pub(super) held: Vec<HeldJob>,
     /// Number of the latest Take, and whether its answer is still awaited.
     pub(super) takes: u64,
     pub(super) unheard: bool,
     pub(super) silent: bool,
     /// The last join or result that it has sent.
-    pub(super) letter: Option<Command>,
+    pub(super) last_sent: Option<Command>,
 }
 
 #[derive(Clone)]
@@ -141,14 +141,14 @@ impl State {
         let mut actions = vec![Action::Beat];
         for (number, node) in self.nodes.iter().enumerate() {
             let mut add = |action| actions.push(action);
-            let hands = 0..node.hands.len();
-            if node.letter.is_some() {
+            let held = 0..node.held.len();
+            if node.last_sent.is_some() {
                 add(Action::Again(number));
             }
             add(Action::Join(number));
             if node.life.is_some() {
                 add(Action::Crash(number, None));
-                hands.clone().for_each(|at| add(Action::Crash(number, Some(at))));
+                held.clone().for_each(|at| add(Action::Crash(number, Some(at))));
             }
             if node.session.is_none() {
                 continue;
@@ -166,9 +166,9 @@ impl State {
             }
             add(Action::Take(number));
             add(Action::TakeUnheard(number));
-            for at in hands {
+            for at in held {
                 add(Action::Return(number, at));
-                if !node.hands[at].begun {
+                if !node.held[at].begun {
                     add(Action::Start(number, at));
                     continue;
                 }
@@ -233,28 +233,28 @@ impl State {
             }
             Action::Start(node, at) => self.start(node, at)?,
             Action::Finish(node, at) => {
-                let job = self.nodes[node].hands[at].job;
+                let job = self.nodes[node].held[at].job;
                 self.finish(node, at, harvest(job))?;
             }
             Action::Retry(node, at) => self.finish(node, at, again(TICK_MS, None))?,
             Action::Return(node, at) => {
-                let hand = self.nodes[node].hands.remove(at);
-                let (session, jobs) = (self.session(node), vec![(hand.job, hand.token)]);
+                let held_job = self.nodes[node].held.remove(at);
+                let (session, jobs) = (self.session(node), vec![(held_job.job, held_job.token)]);
                 self.send(node, Command::Return { session, jobs })?;
             }
             Action::Leave(node) => {
                 let session = self.session(node);
                 self.send(node, Command::Leave { session })?;
-                let letter = self.nodes[node].letter.take();
-                self.nodes[node] = Node { letter, ..Node::default() };
+                let last_sent = self.nodes[node].last_sent.take();
+                self.nodes[node] = Node { last_sent, ..Node::default() };
             }
             Action::Crash(node, last_word) => {
-                let mut letter = self.nodes[node].letter.take();
+                let mut last_sent = self.nodes[node].last_sent.take();
                 if let Some(at) = last_word {
-                    let Hand { job, token, .. } = self.nodes[node].hands[at];
-                    letter = Some(self.result(node, job, token, harvest(job)));
+                    let HeldJob { job, token, .. } = self.nodes[node].held[at];
+                    last_sent = Some(self.result(node, job, token, harvest(job)));
                 }
-                self.nodes[node] = Node { letter, ..Node::default() };
+                self.nodes[node] = Node { last_sent, ..Node::default() };
             }
             Action::Silence(node) => self.nodes[node].silent = true,
             Action::Doubt(node) => {
@@ -263,8 +263,8 @@ impl State {
             }
             Action::Beat => self.beat()?,
             Action::Again(node) => {
-                if let Some(letter) = self.nodes[node].letter.clone() {
-                    self.apply(letter)?;
+                if let Some(last_sent) = self.nodes[node].last_sent.clone() {
+                    self.apply(last_sent)?;
                 }
             }
         }
@@ -288,17 +288,17 @@ impl State {
 
     fn join(&mut self, node: usize) -> Result<(), String> {
         if self.bug == Bug::RevivedSession && self.lives(node) {
-            self.nodes[node].hands.clear();
+            self.nodes[node].held.clear();
             return Ok(());
         }
         self.drawn += 1;
         let (nonce, seat) = (self.drawn, Seat(node as u32 + 1));
         let life = self.nodes[node].life.unwrap_or(nonce);
-        let arrival = Arrival { nonce, life, seat, votes: true, alone: false };
+        let arrival = JoinRequest { nonce, life, seat, votes: true, alone: false };
         let reply = self.send(node, Command::Join(arrival))?;
         let session = if let Reply::Joined(session) = reply { Some(session) } else { None };
-        let letter = self.nodes[node].letter.take();
-        self.nodes[node] = Node { life: Some(life), session, letter, ..Node::default() };
+        let last_sent = self.nodes[node].last_sent.take();
+        self.nodes[node] = Node { life: Some(life), session, last_sent, ..Node::default() };
         Ok(())
     }
 
@@ -311,19 +311,19 @@ impl State {
         let node = &mut self.nodes[node];
         node.unheard = false;
         if let Reply::Granted { jobs, .. } = reply {
-            node.hands.extend(jobs.iter().map(hand));
+            node.held.extend(jobs.iter().map(held_job));
         } else {
             // It has no session any more.
-            (node.session, node.hands) = (None, Vec::new());
+            (node.session, node.held) = (None, Vec::new());
         }
     }
 
     fn start(&mut self, node: usize, at: usize) -> Result<(), String> {
-        let (session, hand) = (self.session(node), self.nodes[node].hands[at].clone());
-        let begin = Command::Begin { session, job: hand.job, token: hand.token };
+        let (session, held_job) = (self.session(node), self.nodes[node].held[at].clone());
+        let begin = Command::Begin { session, job: held_job.job, token: held_job.token };
         match self.send(node, begin)? {
-            Reply::Ok => self.nodes[node].hands[at].begun = true,
-            _ => drop(self.nodes[node].hands.remove(at)),
+            Reply::Ok => self.nodes[node].held[at].begun = true,
+            _ => drop(self.nodes[node].held.remove(at)),
         }
         Ok(())
     }
@@ -334,14 +334,14 @@ impl State {
     }
 
     fn finish(&mut self, node: usize, at: usize, outcome: Outcome) -> Result<(), String> {
-        let Hand { job, token, .. } = self.nodes[node].hands.remove(at);
+        let HeldJob { job, token, .. } = self.nodes[node].held.remove(at);
         let finish = self.result(node, job, token, outcome);
         self.send(node, finish).map(drop)
     }
 
     fn send(&mut self, node: usize, command: Command) -> Result<Reply, String> {
         if matches!(command, Command::Join(_) | Command::Finish { .. }) {
-            self.nodes[node].letter = Some(command.clone());
+            self.nodes[node].last_sent = Some(command.clone());
         }
         self.apply(command)
     }
@@ -440,6 +440,6 @@ impl State {
     }
 }
 
-fn hand(grant: &Grant) -> Hand {
-    Hand { job: grant.id, token: grant.token, begun: !grant.alone }
+fn held_job(grant: &Grant) -> HeldJob {
+    HeldJob { job: grant.id, token: grant.token, begun: !grant.alone }
 }

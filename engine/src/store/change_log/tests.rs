@@ -5,17 +5,17 @@ use super::*;
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model {
     jobs: BTreeMap<JobId, Vec<u8>>,
-    queue: BTreeSet<Place>,
+    queue: BTreeSet<QueueRow>,
     lanes: BTreeMap<LaneId, Vec<u8>>,
 }
 
 struct Pair {
     connection: Connection,
-    late: Late,
-    sums: Sums,
+    changes: ChangeLog,
+    sums: TableSums,
     model: Model,
     /// Both as of the last commit.
-    committed: (Model, u64, Sums),
+    committed: (Model, u64, TableSums),
     dice: u64,
 }
 
@@ -24,8 +24,8 @@ impl Pair {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SCHEMA).unwrap();
         connection.execute_batch("BEGIN").unwrap();
-        let (late, sums, model) = (Late::default(), Sums::default(), Model::default());
-        Self { connection, late, sums, model, committed: Default::default(), dice: seed }
+        let (changes, sums, model) = (ChangeLog::default(), TableSums::default(), Model::default());
+        Self { connection, changes, sums, model, committed: Default::default(), dice: seed }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -36,13 +36,13 @@ impl Pair {
     }
 
     fn commit(&mut self) {
-        self.late.save(&self.connection).unwrap();
+        self.changes.save(&self.connection).unwrap();
         self.connection.execute_batch("COMMIT; BEGIN").unwrap();
-        self.committed = (self.model.clone(), self.late.rows(), self.sums);
+        self.committed = (self.model.clone(), self.changes.rows(), self.sums);
     }
 
-    fn load(&mut self) -> Result<(), Fault> {
-        self.late = Late::load(&self.connection, self.committed.1, &mut self.sums)?;
+    fn load(&mut self) -> Result<(), TableFault> {
+        self.changes = ChangeLog::load(&self.connection, self.committed.1, &mut self.sums)?;
         Ok(())
     }
 
@@ -59,42 +59,42 @@ impl Pair {
         match self.below(100) {
             0..3 => self.commit(),
             3 => self.crash(),
-            4 => self.late.file(&self.connection, &mut self.sums).unwrap(),
+            4 => self.changes.file(&self.connection, &mut self.sums).unwrap(),
             5..30 => {
                 let record = vec![self.below(250) as u8; 5];
-                self.late.put(id, record.clone());
+                self.changes.put(id, record.clone());
                 self.model.jobs.insert(id, record);
             }
             30..50 => {
-                self.late.drop(id);
+                self.changes.drop(id);
                 self.model.jobs.remove(&id);
             }
             50..75 => {
                 if self.model.queue.insert(place) {
-                    self.late.enqueue(place);
+                    self.changes.enqueue(place);
                 }
             }
             75..95 => {
                 if self.model.queue.remove(&place) {
-                    self.late.dequeue(place);
+                    self.changes.dequeue(place);
                 }
             }
             _ => {
                 let record = vec![self.below(250) as u8; 5];
-                self.late.put_lane(lane, &record);
+                self.changes.put_lane(lane, &record);
                 self.model.lanes.insert(lane, record);
             }
         }
-        let found = self.late.job(&self.connection, id).unwrap().map(<[u8]>::to_vec);
+        let found = self.changes.job(&self.connection, id).unwrap().map(<[u8]>::to_vec);
         assert_eq!(found, self.model.jobs.get(&id).cloned());
         let first = self.model.queue.range((lane, 0, JobId(0))..).next();
         let first = first.filter(|(own, ..)| *own == lane).map(|(_, at, id)| (*at, *id));
-        assert_eq!(self.late.first(&self.connection, lane).unwrap(), first);
+        assert_eq!(self.changes.first(&self.connection, lane).unwrap(), first);
     }
 
     /// The tables, once everything is filed.
     fn filed(&mut self) -> Model {
-        self.late.file(&self.connection, &mut self.sums).unwrap();
+        self.changes.file(&self.connection, &mut self.sums).unwrap();
         let mut model = Model::default();
         let open = |sealed: Vec<u8>| unsealed(&sealed).unwrap().to_vec();
         let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).unwrap() as u64;
@@ -126,7 +126,7 @@ fn tables_and_changes_together_are_what_was_done() {
             pair.step();
         }
         assert_eq!(pair.filed(), pair.model);
-        assert!(Sums::of(&pair.connection).unwrap() == pair.sums, "the sum of the queue");
+        assert!(TableSums::of(&pair.connection).unwrap() == pair.sums, "the sum of the queue");
     }
 }
 
@@ -134,12 +134,12 @@ fn tables_and_changes_together_are_what_was_done() {
 fn damage_of_the_log_or_of_what_it_speaks_of_is_found() {
     let mut pair = Pair::new(1);
     let place = (LaneId(1), 0, JobId(1));
-    pair.late.put(JobId(1), vec![7; 40]);
-    pair.late.enqueue(place);
-    pair.late.file(&pair.connection, &mut pair.sums).unwrap();
-    pair.late.dequeue(place);
+    pair.changes.put(JobId(1), vec![7; 40]);
+    pair.changes.enqueue(place);
+    pair.changes.file(&pair.connection, &mut pair.sums).unwrap();
+    pair.changes.dequeue(place);
     pair.commit();
-    pair.late.drop(JobId(1));
+    pair.changes.drop(JobId(1));
     pair.commit();
     let tampers = [
         "DELETE FROM late WHERE id = 1",
@@ -151,7 +151,7 @@ fn damage_of_the_log_or_of_what_it_speaks_of_is_found() {
     for tamper in tampers {
         pair.connection.execute_batch("SAVEPOINT whole").unwrap();
         assert!(pair.connection.execute(tamper, []).unwrap() > 0, "{tamper}");
-        assert!(matches!(pair.load(), Err(Fault::Odd(_))), "{tamper}");
+        assert!(matches!(pair.load(), Err(TableFault::Damaged(_))), "{tamper}");
         pair.connection.execute_batch("ROLLBACK TO whole").unwrap();
     }
     pair.load().unwrap();

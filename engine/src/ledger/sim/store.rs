@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Bug;
-use crate::ledger::jobs::Taken;
+use crate::ledger::jobs::OpenGrant;
 use crate::ledger::lanes::Lanes;
 use crate::ledger::{
     Command, Core, JobId, Lane, LaneId, Ledger, MemoryTables, NewJob, OpenMode, Outcome, Reply,
@@ -18,7 +18,7 @@ enum Entry {
     Children(Vec<NewJob>),
 }
 
-pub(super) struct Keeper {
+pub(super) struct SimStore {
     pub(super) live: Ledger<MemoryTables>,
     /// What a restart would find: the same entries, applied again at each commit.
     pub(super) base: Ledger<MemoryTables>,
@@ -39,7 +39,7 @@ pub(super) struct Keeper {
     unchecked: bool,
 }
 
-impl Keeper {
+impl SimStore {
     pub(super) fn new(bug: Bug) -> Self {
         let empty = || Ledger::new(Core::default(), [], MemoryTables::default());
         Self {
@@ -64,7 +64,8 @@ impl Keeper {
         let command = self.spoil(command);
         let opens = matches!(&command, Command::OpenRun { mode: OpenMode::Continue, .. });
         let before = self.live.core().run.as_ref().filter(|run| run.closed);
-        let before = before.map(|run| (run.number, run.plan.seats.iter().any(|s| run.is_owed(*s))));
+        let before =
+            before.map(|run| (run.number, run.plan.seats.iter().any(|s| run.lacks_end_report(*s))));
         let finish = match &command {
             Command::Finish { job, token, .. } => Some((*job, *token)),
             _ => None,
@@ -134,7 +135,8 @@ impl Keeper {
             return Ok(());
         }
         let (holder, exclusive) = (taken.session, policy.delay_ms > 0);
-        let counts = |taken: &&Taken| taken.lane == lane && (exclusive || taken.session == holder);
+        let counts =
+            |taken: &&OpenGrant| taken.lane == lane && (exclusive || taken.session == holder);
         let flying = core.taken.values().filter(counts).count();
         if flying > policy.slots as usize {
             return Err(format!("lane {} has {flying} in flight", lane.0));
@@ -319,7 +321,7 @@ fn apply(
         (Command::Finish { since_start_ms, .. }, Bug::GapFromGrant) => *since_start_ms = None,
         (Command::OpenRun { .. }, Bug::EndForgotten) => {
             if let Some(run) = &mut ledger.core.run {
-                run.told.extend(run.plan.seats.clone());
+                run.end_reported.extend(run.plan.seats.clone());
             }
         }
         (Command::Doubt { session }, Bug::DoubtIsProof) => {

@@ -8,11 +8,11 @@ const PROBES: u32 = 6;
 /// Which keys a run may hold. Keys are hashes, so their own bits serve as places; lines follow
 /// their order, so a run written in order fills its filter in order.
 #[derive(Debug, Default)]
-pub(super) struct Filter {
+pub(super) struct BloomFilter {
     lines: Vec<[u64; 8]>,
 }
 
-impl Filter {
+impl BloomFilter {
     /// An empty filter with so many bits; with none it says "maybe" to everything.
     pub(super) fn new(bits: u64) -> Self {
         Self { lines: vec![[0; 8]; (bits / LINE_BITS) as usize] }

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
+use super::TableFault;
 use super::seal::{seal_bytes, seal_numbered, unseal_numbered, unsealed};
-use super::sums::{Sums, place};
+use super::sums::{TableSums, place};
 use crate::ledger::{JobId, LaneId};
 
 /// Changes kept before they go to the tables: so many at least, and for each so many places in the
@@ -48,16 +48,16 @@ enum Change<'a> {
     Lane(LaneId, #[serde(borrow, with = "serde_bytes")] &'a [u8]),
 }
 
-type Place = (LaneId, u64, JobId);
+type QueueRow = (LaneId, u64, JobId);
 
 /// The changes.
 #[derive(Debug, Default)]
-pub(crate) struct Late {
+pub(crate) struct ChangeLog {
     /// Jobs put, or dropped though they may be in the table.
     jobs: BTreeMap<JobId, Option<Vec<u8>>>,
     /// Places taken that are not in the table, and left that are.
-    added: BTreeSet<Place>,
-    left: BTreeSet<Place>,
+    added: BTreeSet<QueueRow>,
+    left: BTreeSet<QueueRow>,
     lanes: BTreeMap<LaneId, Vec<u8>>,
     /// Changes that are in no row of the log yet.
     log: Vec<u8>,
@@ -67,40 +67,49 @@ pub(crate) struct Late {
     last_filed: Option<JobId>,
     /// Places in the table; it may be a few more or less.
     places: u64,
-    heads: BTreeMap<LaneId, Heads>,
+    heads: BTreeMap<LaneId, QueueAhead>,
     read: BTreeMap<JobId, Vec<u8>>,
 }
 
 /// The first rows of a lane in the table, which does not change until the next filing.
 #[derive(Debug)]
-struct Heads {
+struct QueueAhead {
     ahead: VecDeque<(u64, JobId)>,
     after: Option<(u64, JobId)>,
     more: bool,
 }
 
-impl Late {
+impl ChangeLog {
     /// Replays a log of so many rows. What it held goes to the tables with the next commit.
-    pub(crate) fn load(connection: &Connection, rows: u64, sums: &mut Sums) -> Result<Self, Fault> {
+    pub(crate) fn load(
+        connection: &Connection,
+        rows: u64,
+        sums: &mut TableSums,
+    ) -> Result<Self, TableFault> {
         let last: Option<i64> =
             connection.query_row("SELECT max(id) FROM jobs", [], |row| row.get(0))?;
-        let mut late = Self { last_filed: last.map(|id| JobId(id as u64)), ..Self::default() };
+        let mut changes = Self { last_filed: last.map(|id| JobId(id as u64)), ..Self::default() };
         let mut statement = connection.prepare("SELECT id, changes FROM late ORDER BY id")?;
         let mut found = statement.query([])?;
         while let Some(row) = found.next()? {
             let id: i64 = row.get(0)?;
-            let odd = || Fault::Odd(format!("row {id} of the log `late` is not what was written"));
+            let odd = || {
+                TableFault::Damaged(format!("row {id} of the log `late` is not what was written"))
+            };
             let sealed = row.get_ref(1)?.as_blob().map_err(|_| odd())?;
             let bytes = unseal_numbered(id, sealed).ok_or_else(odd)?;
-            late.replay(bytes).map_err(|_| odd())?;
-            late.rows += 1;
+            changes.replay(bytes).map_err(|_| odd())?;
+            changes.rows += 1;
         }
-        if late.rows != rows {
-            return Err(Fault::Odd(format!("the log `late` has {}, not {rows}, rows", late.rows)));
+        if changes.rows != rows {
+            return Err(TableFault::Damaged(format!(
+                "the log `late` has {}, not {rows}, rows",
+                changes.rows
+            )));
         }
         drop(found);
-        late.file(connection, sums)?;
-        Ok(late)
+        changes.file(connection, sums)?;
+        Ok(changes)
     }
 
     fn replay(&mut self, mut bytes: &[u8]) -> Result<(), postcard::Error> {
@@ -164,7 +173,7 @@ impl Late {
         self.lanes.insert(id, record.to_vec());
     }
 
-    pub(crate) fn enqueue(&mut self, place: Place) {
+    pub(crate) fn enqueue(&mut self, place: QueueRow) {
         let (lane, ready_at, id) = place;
         self.note(&Change::Enqueue(lane, ready_at, id));
         if self.left.remove(&place) {
@@ -175,7 +184,7 @@ impl Late {
         }
     }
 
-    pub(crate) fn dequeue(&mut self, place: Place) {
+    pub(crate) fn dequeue(&mut self, place: QueueRow) {
         let (lane, ready_at, id) = place;
         self.note(&Change::Dequeue(lane, ready_at, id));
         if self.added.remove(&place) {
@@ -192,7 +201,7 @@ impl Late {
         &mut self,
         connection: &Connection,
         id: JobId,
-    ) -> Result<Option<&[u8]>, Fault> {
+    ) -> Result<Option<&[u8]>, TableFault> {
         if let Some(change) = self.jobs.get(&id) {
             return Ok(change.as_deref());
         }
@@ -218,13 +227,13 @@ impl Late {
         &mut self,
         connection: &Connection,
         lane: LaneId,
-    ) -> Result<Option<(u64, JobId)>, Fault> {
+    ) -> Result<Option<(u64, JobId)>, TableFault> {
         let here = self.added.range((lane, 0, JobId(0))..).next();
         let here = here.filter(|(own, ..)| *own == lane).map(|(_, at, id)| (*at, *id));
         if self.heads.len() >= LANES_MAX && !self.heads.contains_key(&lane) {
             self.heads.clear();
         }
-        let heads = self.heads.entry(lane).or_insert_with(Heads::unread);
+        let heads = self.heads.entry(lane).or_insert_with(QueueAhead::unread);
         while heads.ahead.is_empty() && heads.more {
             heads.read_on(connection, lane)?;
             let left = &self.left;
@@ -234,7 +243,7 @@ impl Late {
     }
 
     /// Writes what has come since the last commit.
-    pub(crate) fn save(&mut self, connection: &Connection) -> Result<(), Fault> {
+    pub(crate) fn save(&mut self, connection: &Connection) -> Result<(), TableFault> {
         if self.log.is_empty() {
             return Ok(());
         }
@@ -249,7 +258,11 @@ impl Late {
     }
 
     /// Brings all changes to the tables and forgets the log.
-    pub(crate) fn file(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
+    pub(crate) fn file(
+        &mut self,
+        connection: &Connection,
+        sums: &mut TableSums,
+    ) -> Result<(), TableFault> {
         self.file_jobs(connection)?;
         self.file_queue(connection, sums)?;
         let mut put = connection
@@ -263,7 +276,7 @@ impl Late {
         Ok(())
     }
 
-    fn file_jobs(&mut self, connection: &Connection) -> Result<(), Fault> {
+    fn file_jobs(&mut self, connection: &Connection) -> Result<(), TableFault> {
         let mut put = connection
             .prepare_cached("INSERT OR REPLACE INTO jobs (id, record) VALUES (?1, ?2)")?;
         let mut drop = connection.prepare_cached("DELETE FROM jobs WHERE id = ?1")?;
@@ -281,7 +294,11 @@ impl Late {
         Ok(())
     }
 
-    fn file_queue(&mut self, connection: &Connection, sums: &mut Sums) -> Result<(), Fault> {
+    fn file_queue(
+        &mut self,
+        connection: &Connection,
+        sums: &mut TableSums,
+    ) -> Result<(), TableFault> {
         let mut enter = connection
             .prepare_cached("INSERT INTO queue (lane, ready_at, id) VALUES (?1, ?2, ?3)")?;
         let mut leave = connection
@@ -290,7 +307,10 @@ impl Late {
         self.places = self.places.saturating_sub(self.left.len() as u64);
         for (lane, ready_at, id) in std::mem::take(&mut self.left) {
             if leave.execute(params![lane.0, ready_at as i64, id.0 as i64])? != 1 {
-                return Err(Fault::Odd(format!("job {} is not where it was queued", id.0)));
+                return Err(TableFault::Damaged(format!(
+                    "job {} is not where it was queued",
+                    id.0
+                )));
             }
             sums.queue.remove(&place(lane, ready_at, id));
         }
@@ -303,16 +323,17 @@ impl Late {
     }
 }
 
-fn open_record(sealed: &[u8], id: JobId) -> Result<&[u8], Fault> {
-    unsealed(sealed).ok_or_else(|| Fault::Odd(format!("job {} is not what was written", id.0)))
+fn open_record(sealed: &[u8], id: JobId) -> Result<&[u8], TableFault> {
+    unsealed(sealed)
+        .ok_or_else(|| TableFault::Damaged(format!("job {} is not what was written", id.0)))
 }
 
-impl Heads {
+impl QueueAhead {
     fn unread() -> Self {
         Self { ahead: VecDeque::new(), after: None, more: true }
     }
 
-    fn read_on(&mut self, connection: &Connection, lane: LaneId) -> Result<(), Fault> {
+    fn read_on(&mut self, connection: &Connection, lane: LaneId) -> Result<(), TableFault> {
         let after = self.after.map_or((-1, -1), |(ready_at, id)| (ready_at as i64, id.0 as i64));
         let mut statement = connection.prepare_cached(
             "SELECT ready_at, id FROM queue WHERE lane = ?1 AND (ready_at, id) > (?2, ?3)
