@@ -10,7 +10,7 @@ use crate::config::Placement;
 use crate::ledger::{JobId, Outcome, Reply, Tally, Token};
 use crate::wire::{Credentials, WireClient, WireLimits};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A cluster of one node.
 struct House {
@@ -76,7 +76,7 @@ impl House {
 
     fn submit_items(&self, link: &WireClient, items: Vec<BatchItem>) -> Result<Vec<Reply>, String> {
         let call = PeerRequest::Submit(items);
-        for _ in 0..200 {
+        for _ in 0..2000 {
             match self.ask(link, &call) {
                 PeerResponse::Submitted { replies, .. } => return Ok(replies),
                 PeerResponse::Refused(words) => return Err(words),

@@ -174,7 +174,7 @@ fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
     let fresh = ClusterStore { handle };
     let began = std::time::Instant::now();
     while *fresh.standing().borrow() != *store.standing().borrow() {
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not catch up");
+        assert!(began.elapsed() < Duration::from_mins(5), "it does not catch up");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -187,7 +187,7 @@ fn tables_that_are_older_than_the_log_begins_come_from_the_snapshot() {
     let first_part = cluster.nodes[0].options.dir.join("raft-000001.journal");
     let mut nonce = 0;
     while first_part.exists() {
-        assert!(began.elapsed() < Duration::from_mins(1), "the log is never cut");
+        assert!(began.elapsed() < Duration::from_mins(5), "the log is never cut");
         nonce += 1;
         store.submit_blocking(join(nonce, false)).unwrap();
     }
@@ -204,7 +204,7 @@ fn tables_that_are_older_than_the_log_begins_come_from_the_snapshot() {
     let again = ClusterStore { handle: node.open.as_ref().unwrap().0.clone() };
     let began = std::time::Instant::now();
     while *again.standing().borrow() != standing {
-        assert!(began.elapsed() < Duration::from_secs(30), "it does not come back");
+        assert!(began.elapsed() < Duration::from_mins(5), "it does not come back");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn hello(life: u64) -> Hello {
     let (version, role, cluster_id) = (3, PeerRole::Voter, Some(4));

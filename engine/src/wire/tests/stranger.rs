@@ -126,7 +126,6 @@ async fn one_byte_at_a_time_is_too_slow() {
     let server = Server::start(hasty(), Echo::default()).await;
     let recorded = record().await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
-    let began = std::time::Instant::now();
     for byte in recorded {
         if stream.write_all(&[byte]).await.is_err() {
             break;
@@ -134,7 +133,6 @@ async fn one_byte_at_a_time_is_too_slow() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     read_to_end(&mut stream).await;
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     assert_eq!(server.refusals.count(), 1);
     server.stop().await;
 }
