@@ -1,5 +1,6 @@
 //! `pages.db`: one row for each saved page, with its label and the position of its body.
 
+use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -30,18 +31,30 @@ CREATE TABLE IF NOT EXISTS parsed (fingerprint BLOB NOT NULL, key BLOB NOT NULL,
 pub(super) const COLUMNS: &str = "fingerprint, url, base, from_date, status, content_type, headers,
     pack, frame_offset, frame_length, body_offset, body_size, body_mark, mark";
 
+/// Why saved pages cannot be opened, or pages cannot be saved.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PagesError {
+    #[error("{0}")]
+    Table(#[from] rusqlite::Error),
+    #[error("{0}")]
+    Pack(#[from] io::Error),
+    #[error(
+        "another version has written it (format {0}, this is {known}); it stays as it is, and this \
+         run saves no pages; move the file away to save them",
+        known = FORMAT
+    )]
+    OtherFormat(i64),
+}
+
 /// Opens `pages.db`, or creates it; in memory without a file.
-pub(super) fn connect(file: Option<&Path>) -> rusqlite::Result<Result<Connection, String>> {
+pub(super) fn connect(file: Option<&Path>) -> Result<Connection, PagesError> {
     let connection = match file {
         Some(file) => Connection::open(file)?,
         None => Connection::open_in_memory()?,
     };
     let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if format != 0 && format != FORMAT {
-        return Ok(Err(format!(
-            "another version has written it (format {format}, this is {FORMAT}), so it is left as \
-             it is and no pages are kept in this run; move the file away to have them kept"
-        )));
+        return Err(PagesError::OtherFormat(format));
     }
     // No checkpoint at the end: it would copy the whole log into the file, for no reader's benefit.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -56,7 +69,7 @@ pub(super) fn connect(file: Option<&Path>) -> rusqlite::Result<Result<Connection
     } else {
         connection.execute_batch(SCHEMA)?;
     }
-    Ok(Ok(connection))
+    Ok(connection)
 }
 
 /// A checksum over parts and their lengths, against accidental damage.

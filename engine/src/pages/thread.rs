@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::frames::{FrameReader, FrameWriter};
 use super::health::DamageAlarm;
 use super::packs::PackFiles;
-use super::records::{COLUMNS, PageRow, UnsavedRow, connect, mark_of};
+use super::records::{COLUMNS, PageRow, PagesError, UnsavedRow, connect, mark_of};
 use super::{Fingerprint, FoundPage, PageRequest, QUEUE, StoredPage};
 use crate::failpoint;
 use crate::threads::pool::answer_in_one_task;
@@ -35,16 +35,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS pages_by_fingerprint ON pages (fingerprint);
 const IS_SORTED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND
     name = 'pages_by_fingerprint')";
 
-/// Why a batch of pages could not be saved.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SavingError {
-    #[error("{0}")]
-    Table(#[from] rusqlite::Error),
-    #[error("{0}")]
-    Pack(#[from] std::io::Error),
-}
-
-type SavingResult<T> = Result<T, SavingError>;
+type PagesResult<T> = Result<T, PagesError>;
 type Answers = Vec<oneshot::Sender<Result<(), String>>>;
 
 /// The saved pages, opened.
@@ -82,7 +73,7 @@ pub(super) fn run(
         Ok(thread) => thread.serve(first),
         Err(error) => {
             let error = format!("`{name}`: {error}");
-            tracing::warn!("saved pages cannot be used, and no row is lost by it: {error}");
+            tracing::warn!("saved pages cannot be used, and no row is lost: {error}");
             refuse(first, inbox, &error);
         }
     }
@@ -107,34 +98,21 @@ impl<'a> PageThread<'a> {
         name: &str,
         bytes_max: u64,
         (inbox, runtime): (&'a Receiver<PageRequest>, Option<Handle>),
-    ) -> Result<Self, String> {
-        let words = |error: SavingError| error.to_string();
-        let connection = connect(file).map_err(|error| error.to_string())??;
-        let packs = PackFiles::open(file.and_then(Path::parent), bytes_max)
-            .map_err(|error| error.to_string())?;
-        Self::new((connection, packs), DamageAlarm::of(name), (inbox, runtime), bytes_max)
-            .map_err(words)
-    }
-
-    fn new(
-        (connection, packs): (Connection, PackFiles),
-        alarm: DamageAlarm,
-        (inbox, runtime): (&'a Receiver<PageRequest>, Option<Handle>),
-        bytes_max: u64,
-    ) -> SavingResult<Self> {
+    ) -> PagesResult<Self> {
+        let connection = connect(file)?;
         let is_so = |sql: &str| connection.query_row(sql, [], |row| row.get(0));
         let has_data = is_so("SELECT EXISTS (SELECT 1 FROM parsed)").unwrap_or(true);
         let has_pages = is_so("SELECT EXISTS (SELECT 1 FROM pages)").unwrap_or(true);
         let is_sorted = is_so(IS_SORTED).unwrap_or(false);
         let mut thread = Self {
             connection,
-            packs,
+            packs: PackFiles::open(file.and_then(Path::parent), bytes_max)?,
             writer: FrameWriter::new()?,
             reader: FrameReader::new()?,
             unsaved: Vec::new(),
             has_data,
             is_sorted,
-            alarm,
+            alarm: DamageAlarm::of(name),
             inbox,
             runtime,
             bytes_max,
@@ -195,8 +173,8 @@ impl<'a> PageThread<'a> {
 
     /// Serves a request and those that arrive meanwhile, in one transaction. After an error nothing
     /// more is saved in it, but requests are still taken and pages are still looked up.
-    fn batch(&mut self, first: PageRequest, answers: &mut Answers) -> SavingResult<()> {
-        let mut saved = self.connection.execute_batch("BEGIN").map_err(SavingError::from);
+    fn batch(&mut self, first: PageRequest, answers: &mut Answers) -> PagesResult<()> {
+        let mut saved = self.connection.execute_batch("BEGIN").map_err(PagesError::from);
         let deadline = Instant::now() + BATCH_TIME;
         let mut next = Some(first);
         for _ in 0..BATCH {
@@ -235,7 +213,7 @@ impl<'a> PageThread<'a> {
     }
 
     /// Writes the bodies, then commits the rows that name them, then removes packs without rows.
-    fn commit(&mut self, has_saved: bool) -> SavingResult<()> {
+    fn commit(&mut self, has_saved: bool) -> PagesResult<()> {
         self.flush()?;
         let dropped = if has_saved { self.shrink()? } else { Vec::new() };
         failpoint::pass("pages.commit.before");
@@ -248,8 +226,8 @@ impl<'a> PageThread<'a> {
     }
 
     /// Drops everything of a batch that failed. Its pack is left, because it may end anywhere.
-    fn roll_back(&mut self, error: &SavingError) -> String {
-        if let SavingError::Table(error) = error {
+    fn roll_back(&mut self, error: &PagesError) -> String {
+        if let PagesError::Table(error) = error {
             self.alarm.look_at(error);
         }
         if !self.connection.is_autocommit() {
@@ -264,7 +242,7 @@ impl<'a> PageThread<'a> {
     }
 
     /// Writes what the open frame has got since the last flush, and the rows of these pages.
-    fn flush(&mut self) -> SavingResult<()> {
+    fn flush(&mut self) -> PagesResult<()> {
         if !self.unsaved.is_empty() {
             let frame = self.writer.flush(&mut self.packs)?;
             for row in self.unsaved.drain(..) {
@@ -373,7 +351,7 @@ impl<'a> PageThread<'a> {
         Ok(None)
     }
 
-    fn put(&mut self, fingerprint: Fingerprint, mut page: StoredPage) -> SavingResult<()> {
+    fn put(&mut self, fingerprint: Fingerprint, mut page: StoredPage) -> PagesResult<()> {
         let body = std::mem::take(&mut page.body);
         if !self.packs.has_room() || !self.writer.has_room(body.len()) {
             self.flush()?;
