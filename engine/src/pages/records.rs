@@ -6,14 +6,14 @@ use std::path::Path;
 use bytes::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Row, params};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::frames::{BodyPosition, FrameExtent, FrameReader};
 use super::packs::PackFiles;
 use super::{Fingerprint, PAGES_FILE, StoredPage};
-use crate::store::checksum::{kept, sum};
 
 /// Format of `pages.db` and of the packs. Files of another format are neither read nor changed.
-pub(super) const FORMAT: i64 = 4;
+pub(super) const FORMAT: i64 = 5;
 
 /// `packs.first` is the id of the first page in the pack.
 const SCHEMA: &str = "
@@ -74,7 +74,7 @@ pub(super) fn connect(file: Option<&Path>) -> Result<Connection, PagesError> {
 
 /// A checksum over parts and their lengths, against accidental damage.
 pub(super) fn mark_of(parts: &[&[u8]]) -> [u8; 8] {
-    kept(parts.iter().fold(0, |before, part| sum(before, part)))
+    parts.iter().fold(0, |seed, part| xxh3_64_with_seed(part, seed)).to_le_bytes()
 }
 
 /// Why a saved page cannot be read.

@@ -83,7 +83,7 @@ async fn a_newer_page_replaces_the_older_one_and_its_parsed_data() {
 
 #[tokio::test]
 async fn a_file_of_another_version_is_refused_and_not_changed() {
-    for format in [1, 2, 3, 1000] {
+    for format in [1, 4, 1000] {
         let dir = tempfile::tempdir().unwrap();
         let other = Connection::open(dir.path().join("pages.db")).unwrap();
         let make = format!("CREATE TABLE pages (url TEXT); PRAGMA user_version={format}");

@@ -16,7 +16,7 @@ use super::StoreError;
 use super::seal::{MARK, mark_numbered, unseal_numbered};
 
 /// What a journal begins with: a word whose last byte is its format, and whose journal it is.
-const WORD: [u8; 8] = *b"journal\x02";
+const WORD: [u8; 8] = *b"journal\x03";
 const HEAD: usize = WORD.len() + 8;
 /// Before each record: the length of what follows its number, and its number.
 const LEAD: usize = 4 + 8;

@@ -3,7 +3,6 @@
 
 pub(crate) mod answer;
 mod change_log;
-pub(crate) mod checksum;
 mod fsck;
 pub(crate) mod journal;
 pub(crate) mod lock;

@@ -3,15 +3,15 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::ledger::{TableError, TableResult};
-use crate::store::checksum::{kept, sum};
 
 /// Bytes of a mark.
 pub(crate) const MARK: usize = 8;
 
 fn mark(bytes: &[u8]) -> [u8; MARK] {
-    kept(sum(0, bytes))
+    mark_numbered(0, bytes)
 }
 
 /// Bytes behind a mark that vouches for what stands beside them, too.
@@ -23,8 +23,8 @@ pub(crate) fn seal_beside(beside: &[&[u8]], bytes: &[u8]) -> Vec<u8> {
 }
 
 fn mark_beside(beside: &[&[u8]], bytes: &[u8]) -> [u8; MARK] {
-    let before = beside.iter().fold(0, |before, part| sum(before, part));
-    kept(sum(before, bytes))
+    let seed = beside.iter().fold(0, |seed, part| xxh3_64_with_seed(part, seed));
+    xxh3_64_with_seed(bytes, seed).to_le_bytes()
 }
 
 /// The bytes behind the mark, if they and what stands beside them are what was sealed.
@@ -56,7 +56,7 @@ pub(crate) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
 }
 
 pub(crate) fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
-    kept(sum(number as u64, bytes))
+    xxh3_64_with_seed(bytes, number as u64).to_le_bytes()
 }
 
 /// Puts a mark before bytes.

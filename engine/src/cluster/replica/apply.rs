@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use openraft::EntryPayload;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::cluster::messages::{
     Batch, BatchItem, DigestCheck, LogEntry, LogId, Membership, Replies, encode,
@@ -15,7 +16,6 @@ use crate::cluster::replica::restore::{Tables, restore};
 use crate::failpoint;
 use crate::ledger::{Command, Reply, SessionId, Stamp, TableError};
 use crate::store::StoreError;
-use crate::store::checksum::sum;
 
 /// Entries whose sums are kept for comparison.
 const SUMS_KEPT: usize = 1 << 15;
@@ -158,14 +158,14 @@ impl Replica {
     }
 
     fn sum_up(&mut self, index: u64, batch: &[u8], replies: &Replies) {
-        let mut digest = sum(self.mark.digest ^ index, batch);
+        let mut digest = xxh3_64_with_seed(batch, self.mark.digest ^ index);
         self.encoded.clear();
         for reply in &replies.0 {
             self.jot_down(reply);
         }
-        digest = sum(digest, &self.encoded);
+        digest = xxh3_64_with_seed(&self.encoded, digest);
         if index.is_multiple_of(CORE_SUMMED_EVERY) {
-            digest = sum(digest, &encode(self.ledger.core()));
+            digest = xxh3_64_with_seed(&encode(self.ledger.core()), digest);
         }
         if failpoint::goes_astray() {
             digest = !digest;
