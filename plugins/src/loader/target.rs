@@ -53,8 +53,8 @@ impl PageTarget {
     /// ```
     /// use spoonbill_plugins::loader::PageTarget;
     ///
-    /// assert_eq!(Target::lane_of("http://example.com/a").as_deref(), Some("example.com:80"));
-    /// assert_eq!(Target::lane_of("pages/a.html").as_deref(), Some("local"));
+    /// assert_eq!(PageTarget::lane_of("http://example.com/a").as_deref(), Some("example.com:80"));
+    /// assert_eq!(PageTarget::lane_of("pages/a.html").as_deref(), Some("local"));
     /// ```
     pub fn lane_of(url: &str) -> Option<String> {
         plain_lane(url).or_else(|| Self::of(url).ok().map(|target| target.lane()))
