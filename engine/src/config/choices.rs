@@ -36,7 +36,7 @@ choices! {
         Canonical = "canonical",
     }
 
-    /// What a commit waits for.
+    /// Whether a commit waits for the disk.
     Durability {
         /// The disk.
         Strict = "strict",

@@ -1,4 +1,4 @@
-//! How nodes come together: the settings of a cluster, and what they mean taken together.
+//! The settings of a cluster, checked together.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -8,25 +8,25 @@ use super::choices::ClusterRole;
 use super::table::ClusterConfig;
 use crate::ledger::Seat;
 
-/// Bytes that a secret has at least.
+/// The least number of bytes of a secret.
 const SECRET_MIN: usize = 32;
-/// Nodes with a vote that make sense: more agree more slowly and are no safer.
+/// The most nodes with a vote. More of them commit more slowly and are no safer.
 const VOTERS_MAX: usize = 9;
 
-/// The place of a node in its cluster.
+/// How this node takes part in its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seating {
-    /// Its number.
+    /// The number of the node.
     pub seat: u32,
-    /// Where it listens.
+    /// The address it listens on; empty for a worker.
     pub listen: String,
-    /// All nodes with a vote.
+    /// The nodes with a vote: numbers and addresses.
     pub peers: BTreeMap<u32, String>,
-    /// What they prove to each other.
+    /// The shared secret by which nodes recognise each other.
     pub secret: Option<Vec<u8>>,
-    /// Nodes with a vote that must be there before a run starts.
+    /// Nodes with a vote that must be connected before a run starts.
     pub quorum: usize,
-    /// Whether other machines can reach the nodes, and nobody has to prove anything.
+    /// Whether other machines can reach the nodes although there is no secret.
     pub exposed: bool,
 }
 
@@ -36,7 +36,7 @@ impl ClusterConfig {
         self.role == ClusterRole::Voter
     }
 
-    /// The place of this node, or what is wrong with the settings taken together.
+    /// Derives how this node takes part, or says why the settings contradict each other.
     pub fn seating(&self) -> Result<Seating, String> {
         let peers = self.peers.as_deref().ok_or(
             "a cluster needs all its nodes with a vote: \
@@ -52,7 +52,7 @@ impl ClusterConfig {
         let listen = match (&self.listen, peers.get(&seat)) {
             (Some(listen), _) => listen.clone(),
             (None, Some(own)) => own.clone(),
-            // Without a vote, a node asks and is never asked.
+            // Nodes connect to voters only, so a worker needs no address.
             (None, None) => String::new(),
         };
         let secret = self.read_secret()?;
@@ -102,7 +102,7 @@ impl ClusterConfig {
         }
     }
 
-    /// The secret, wherever it is.
+    /// The secret from its file or its setting.
     pub fn read_secret(&self) -> Result<Option<Vec<u8>>, String> {
         let secret = match (&self.secret_file, &self.secret) {
             (Some(path), _) => {
@@ -157,14 +157,14 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The number of a worker that nobody needs to know again: another one for each of its lives, out of
-/// everybody's way. In a container every process has the same id, so dice have to do.
+/// A random number for a worker, different for each process and above all voters' numbers. In a
+/// container every process may have the same id, so the id alone would not do.
 fn drawn() -> u32 {
     let dice = RandomState::new().hash_one(std::process::id());
     Seat::DRAWN_FROM + (dice % u64::from(u32::MAX - Seat::DRAWN_FROM)) as u32
 }
 
-/// The number behind the last dash of the machine's name, counted from 1.
+/// The number at the end of the host name plus one: `spoonbill-0` is node 1.
 fn number_of_host() -> Result<u32, String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();

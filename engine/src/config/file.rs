@@ -1,7 +1,7 @@
-//! The settings file: YAML flattened to dotted names that know where they stand.
+//! The settings file: YAML as a list of dotted names with their places.
 //!
-//! It works on the events of the parser, because a setting is text until the
-//! table says what it is: `0x10` or `1e3` must arrive as written, and one slip must not hide others.
+//! It reads the events of the YAML parser, because a value is text until the table gives its kind: `0x10`
+//! and `1e3` must arrive as written. A mistake in one place must not hide others.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use spoonbill_defs::{Problem, Sources, Span};
 /// One value of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Leaf {
-    /// Dotted name, as the nesting gives it.
+    /// The dotted name that the nesting makes.
     pub(super) name: String,
-    /// Place of the innermost key.
+    /// The place of the innermost key.
     pub(super) name_at: Span,
-    /// The text; none where nothing or `null` is written.
+    /// The text; `None` for an empty value or `null`.
     pub(super) text: Option<String>,
-    /// Place of the text.
+    /// The place of the text.
     pub(super) text_at: Span,
 }
 
-/// Reads a file and gives its values in order, with what is wrong in its form.
+/// Reads a file. Returns its values in order, and the problems of its form.
 pub(super) fn read(path: &Path, sources: &mut Sources) -> (Vec<Leaf>, Vec<Problem>) {
     let nowhere = Span::default();
     let shown = path.display();
@@ -64,7 +64,7 @@ struct Flattener<'a> {
     sources: &'a Sources,
     file: u32,
     frames: Vec<Frame>,
-    /// Open collections that nobody reads, so that the rest of the file still is.
+    /// The depth of a collection that is skipped because it is not allowed there.
     skipping: usize,
     documents: usize,
     leaves: Vec<Leaf>,
@@ -73,7 +73,7 @@ struct Flattener<'a> {
 
 /// A mapping being read.
 struct Frame {
-    /// The names above it, with the dot.
+    /// The names above it, with a trailing dot.
     prefix: String,
     next: Next,
 }
@@ -163,7 +163,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// Notes a node that cannot stand where it does, and goes on behind it.
+    /// Reports a node that is not allowed here, and continues after it.
     fn refuse(&mut self, at: Span, what: &str) {
         let Some(frame) = self.frames.last_mut() else {
             let message = format!("a settings file is a mapping of names to values, not {what}");

@@ -1,4 +1,4 @@
-//! What parts of the engine derive from groups of settings.
+//! Values that the engine derives from groups of settings.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Where settings come from: gathers every source into one list, lowest precedence first.
+//! Collects the values of all sources in one list, lowest precedence first.
 //!
-//! The environment of the process is read here and nowhere else.
+//! Only this file reads the environment of the process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,22 +15,22 @@ use super::{Source, file};
 const VARIABLE_PREFIX: &str = "SPOONBILL_";
 const FILE_NAME: &str = "spoonbill.yml";
 
-/// Everything that may hold settings, as the command line found it.
+/// The sources of settings, as the command line names them.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// Settings that flags of the command line stand for, as (key, value).
+    /// Flags of the command line, as settings (key, value).
     pub flags: Vec<(String, String)>,
     /// The `--set` options, each `KEY=VALUE`; a later one wins.
     pub sets: Vec<String>,
-    /// Environment variables; those that do not begin with `SPOONBILL_` are ignored.
+    /// Environment variables. Only those with the prefix `SPOONBILL_` count.
     pub env: Vec<(OsString, OsString)>,
     /// The file of `--config`, which must exist.
     pub config_file: Option<PathBuf>,
-    /// Directory of the definitions; without `config_file`, a `spoonbill.yml` beside it is read.
+    /// The directory of the definitions. Without `config_file`, a `spoonbill.yml` beside it is read.
     pub defs_dir: Option<PathBuf>,
 }
 
-/// The value of a variable that definitions ask for.
+/// The value of an environment variable that definitions name.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -43,7 +43,7 @@ impl Inputs {
         self
     }
 
-    /// The settings file that these inputs lead to, if any.
+    /// The settings file, if there is one.
     pub fn settings_file(&self) -> Option<PathBuf> {
         if self.config_file.is_some() {
             return self.config_file.clone();
@@ -53,7 +53,7 @@ impl Inputs {
     }
 }
 
-/// The directory a directory lies in, also where it is written as `.` or `..`.
+/// The parent of a directory, which may be written as `.` or `..`.
 fn parent(dir: &Path) -> Option<PathBuf> {
     match dir.file_name() {
         Some(_) => dir.parent().map(Path::to_path_buf),
@@ -61,19 +61,19 @@ fn parent(dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// One value for one known setting, not yet checked.
+/// One unchecked value of a known setting.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
     pub(super) key: Key,
-    /// Full name, without prefix.
+    /// The full name, without prefix.
     pub(super) name: String,
     pub(super) text: String,
     pub(super) source: Source,
-    /// Place in the settings file.
+    /// The place in the settings file.
     pub(super) at: Span,
 }
 
-/// What all sources say, lowest precedence first, and what is wrong with it.
+/// The values of all sources, lowest precedence first, and the problems found.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) assignments: Vec<Assignment>,
@@ -85,7 +85,7 @@ impl Gathered {
     pub(super) fn from_inputs(inputs: &Inputs) -> Self {
         let mut gathered = Self::default();
         if let Some(dir) = &inputs.defs_dir {
-            // Lowest of all: a folder of definitions holds its pages and scripts, unless told.
+            // The lowest precedence: pages and scripts lie in the folder of the definitions.
             gathered.add("resources.dir", &dir.display().to_string(), Source::Default);
         }
         if let Some(path) = inputs.settings_file() {
@@ -107,7 +107,7 @@ impl Gathered {
         gathered
     }
 
-    /// Adds a value by name, from a source that has no places.
+    /// Adds a value by name, from a source without places.
     pub(super) fn add(&mut self, name: &str, text: &str, source: Source) {
         let bare = lookup::without_prefix(name);
         match lookup::find(bare) {
@@ -130,7 +130,7 @@ impl Gathered {
             .filter_map(|(name, value)| Some((name.to_str()?, value)))
             .filter(|(name, _)| name.starts_with(VARIABLE_PREFIX))
             .collect();
-        // The system promises no order, and two spellings may name one setting.
+        // Sorted, because two spellings may name one setting and the system gives no order.
         variables.sort_unstable();
         for (variable, value) in variables {
             let word = &variable[VARIABLE_PREFIX.len()..];
@@ -146,8 +146,8 @@ impl Gathered {
         }
     }
 
-    /// A name with `__` can only mean a setting and is wrong; another one may belong to a script
-    /// around us, and is mentioned only when it looks like a misspelt setting.
+    /// An unknown name with `__` is an error, because only settings have one. Other unknown names may
+    /// belong to a script around the program: they give a warning if they resemble a setting.
     fn judge_variable(&mut self, variable: &str, word: &str) {
         let nearest = lookup::nearest(&word.replace("__", "."));
         let meant = nearest
@@ -168,7 +168,7 @@ impl Gathered {
         for leaf in leaves {
             let name = lookup::without_prefix(&leaf.name).to_owned();
             let Some(key) = lookup::find(&name) else {
-                // A heading whose settings are all commented out is no mistake.
+                // A heading whose settings are all commented out is allowed.
                 if leaf.text.is_some() || !lookup::is_group(&name) {
                     let message = format!("unknown setting `{}`", leaf.name);
                     self.complain_of(&leaf, message, advice(&name));
@@ -208,7 +208,7 @@ impl Gathered {
     }
 }
 
-/// Blanks the shown line from the text of a secret on.
+/// Hides the secret, and the rest of its line, in a problem's source line.
 pub(super) fn hide_secret(problem: &mut Problem, name: &str, text_at: Span) {
     let place = problem.place.as_mut().filter(|_| lookup::is_secret(name));
     if let Some(place) = place.filter(|place| place.line == text_at.line) {

@@ -1,27 +1,25 @@
-//! What a setting is: its name, kind, default and one line of doc. The rows stand in `table.rs`.
-//!
-//! Everything else about settings (checking, typed groups, the reference page) follows from them.
+//! The types of a row of `table.rs`.
 
 use std::time::Duration;
 
 /// One row of the table of settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
-    /// Dotted camelCase name; a family ends in `.<...>` and stands for any last word.
+    /// The dotted camelCase name. `.<...>` at the end makes a family with any last word.
     pub(super) name: &'static str,
-    /// Heading it stands under in the reference.
+    /// Its heading in the reference.
     pub(super) group: &'static str,
-    /// What its value must look like.
+    /// The form of its value.
     pub(super) kind: Kind,
-    /// Its value when nobody sets it.
+    /// Its default.
     pub(super) preset: Preset,
     /// One or two sentences for the reference and the `config` command.
     pub(super) doc: &'static str,
-    /// What it decides.
+    /// The reach of its effect.
     pub(super) scope: Scope,
 }
 
-/// What a setting decides.
+/// The reach of a setting's effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// The rows: a run is continued only with the same value.
@@ -34,25 +32,25 @@ pub(super) enum Scope {
     NoEffect,
 }
 
-/// What the value of a setting must look like.
+/// The form of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Any text.
     Text,
     /// One of these words, in any case.
     Choice(&'static [&'static str]),
-    /// Yes or no.
+    /// True or false.
     Boolean,
-    /// A whole number within bounds, both included.
+    /// A whole number within limits.
     Integer {
         /// Smallest allowed.
         min: u64,
         /// Largest allowed.
         max: u64,
     },
-    /// A length of time.
+    /// A duration.
     Duration {
-        /// What a number without a unit counts.
+        /// The unit of a bare number.
         bare: Bare,
         /// Shortest allowed.
         min: Duration,
@@ -66,10 +64,10 @@ pub(super) enum Kind {
     Path,
 }
 
-/// What a duration without a unit counts.
+/// The unit of a duration that is written as a bare number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bare {
-    /// Nothing: the unit must be written.
+    /// None: the unit must be written.
     Refused,
     /// Milliseconds.
     Millis,
@@ -79,14 +77,14 @@ pub(super) enum Bare {
     NamedBy(&'static str),
 }
 
-/// The value of a setting that nobody sets.
+/// The default of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Preset {
-    /// None.
+    /// No value.
     Unset,
     /// This text.
     Is(&'static str),
-    /// The value of another setting, or this text where that one has none.
+    /// The value of another setting, or this text if that one is unset.
     Like(&'static str, &'static str),
 }
 
@@ -100,7 +98,7 @@ impl Key {
         self.scope != Scope::NoEffect
     }
 
-    /// The words before the last one of a family, with the dot.
+    /// The name of a family without its last word, with the dot.
     pub(super) fn family(&self) -> Option<&'static str> {
         self.name.split_once('<').map(|(stem, _)| stem)
     }

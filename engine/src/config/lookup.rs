@@ -3,12 +3,12 @@
 use super::keys::Key;
 use super::table::table;
 
-/// Drops the prefix that Scoopi's files and ours may carry.
+/// Removes the optional prefix `scoopi.` or `spoonbill.`.
 pub(super) fn without_prefix(name: &str) -> &str {
     name.strip_prefix("scoopi.").or_else(|| name.strip_prefix("spoonbill.")).unwrap_or(name)
 }
 
-/// Finds the row of a name written without prefix.
+/// The row of a name without prefix.
 pub(super) fn find(name: &str) -> Option<Key> {
     table().find(|key| match key.family() {
         Some(stem) => name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty()),
@@ -16,7 +16,7 @@ pub(super) fn find(name: &str) -> Option<Key> {
     })
 }
 
-/// Finds the full name that a variable such as `LOADER__FETCH__DELAY` stands for.
+/// The name of the setting that a variable such as `LOADER__FETCH__DELAY` sets.
 pub(super) fn find_variable(variable: &str) -> Option<String> {
     let dotted = variable.replace("__", ".").to_ascii_lowercase();
     table().find_map(|key| match key.family() {
@@ -33,12 +33,12 @@ pub(super) fn variable(name: &str) -> String {
     name.replace('.', "__").to_ascii_uppercase()
 }
 
-/// Whether any setting stands below this name, as `loader.fetch.delay` does below `loader`.
+/// Whether the name is a group, as `loader` is the group of `loader.fetch.delay`.
 pub(super) fn is_group(name: &str) -> bool {
     table().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// The setting a misspelt name probably meant, or the only one that ends as a shortened name does.
+/// The setting with the closest name, or the only setting that ends with a shortened name.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let close = spoonbill_defs::suggest(name, table().map(|key| key.name));
     let ending = format!(".{}", name.to_ascii_lowercase());
@@ -50,7 +50,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a value of this name must not be shown.
+/// Whether values with this name are secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["SECRET", "TOKEN", "PASSWORD", "KEY"].iter().any(|ending| name.ends_with(ending))

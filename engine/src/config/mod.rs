@@ -55,18 +55,18 @@ impl fmt::Display for Source {
 pub struct Entry<'a> {
     /// Full name, without prefix.
     pub key: &'a str,
-    /// The value as it was written; `***` for a secret, none where there is no value.
+    /// The value as written; `***` for a secret.
     pub value: Option<&'a str>,
-    /// Where the value came from.
+    /// The source of the value.
     pub source: &'a Source,
-    /// What the setting means.
+    /// The meaning of the setting.
     pub doc: &'static str,
-    /// Whether it changes anything.
+    /// Whether it has an effect.
     pub effective: bool,
 }
 
 impl Config {
-    /// Reads and checks every source; gives warnings beside the settings, or all problems at once.
+    /// Reads and checks every source. Returns the settings and warnings, or all problems.
     pub fn resolve(inputs: &Inputs) -> Result<(Self, Vec<Problem>), Problems> {
         let (config, problems) = settle(Gathered::from_inputs(inputs));
         if problems.has_errors() {
@@ -75,7 +75,7 @@ impl Config {
         Ok((config, problems.0))
     }
 
-    /// The settings that [`Config::to_map`] gave; what the map lacks has its default.
+    /// Reads a map of [`Config::to_map`]. Missing settings have their default.
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Problems> {
         let mut gathered = Gathered::default();
         for (name, text) in map {
@@ -88,7 +88,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Every setting that has a value, defaults included, so that all nodes agree on them.
+    /// Every setting that has a value, including defaults, so that all nodes have equal ones.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.settings
             .iter()
@@ -96,15 +96,14 @@ impl Config {
             .collect()
     }
 
-    /// Published settings, with what belongs to a machine taken from this one: places, threads, and
-    /// how the node takes part.
+    /// Published settings, combined with this machine's own: paths, threads and the part in the cluster.
     pub fn with_published(&self, mut all: BTreeMap<String, String>) -> Result<Self, Problems> {
         all.retain(|name, _| !is_local(name));
         all.extend(self.to_map().into_iter().filter(|(name, _)| is_local(name)));
         Self::from_map(&all)
     }
 
-    /// What is published for all nodes.
+    /// The settings to publish: all but the secret.
     pub fn shared(&self) -> BTreeMap<String, String> {
         let mut all = self.to_map();
         all.retain(|name, _| name != "cluster.secret");
@@ -131,12 +130,12 @@ impl Config {
         })
     }
 
-    /// The text of a setting, for scripts; its name may carry a prefix.
+    /// The text of a setting, for scripts. The name may have a prefix.
     pub fn get(&self, name: &str) -> Option<&str> {
         let name = lookup::without_prefix(name);
         match self.settings.get(name) {
             Some(setting) => setting.text.as_deref(),
-            // A member of a family that nobody set still has the default of the family.
+            // An unset member of a family has the default of the family.
             None => match lookup::find(name)?.preset {
                 Preset::Is(text) => Some(text),
                 Preset::Unset | Preset::Like(..) => None,
@@ -157,7 +156,7 @@ pub(crate) fn deciding() -> impl Iterator<Item = &'static str> {
 }
 
 impl Default for Config {
-    /// The settings when nobody sets anything.
+    /// All defaults.
     fn default() -> Self {
         settle(Gathered::default()).0
     }
@@ -177,9 +176,8 @@ impl TryFrom<BTreeMap<String, String>> for Config {
     }
 }
 
-/// Checks what was gathered, lets the highest source win, and fills in defaults.
-///
-/// Always gives settings: a value that is no good counts as not given, and is a problem.
+/// Checks the values, applies the precedence of sources, and fills in defaults. An invalid value counts
+/// as unset and adds a problem.
 fn settle(mut gathered: Gathered) -> (Config, Problems) {
     let mut problems = Problems(std::mem::take(&mut gathered.problems));
     let units = units(&gathered.assignments);
@@ -202,7 +200,7 @@ fn settle(mut gathered: Gathered) -> (Config, Problems) {
     (Config::of(settings), problems)
 }
 
-/// The settings that name a unit, by name; they must be known before the numbers that they measure.
+/// The values of settings that name a unit. The check of bare numbers needs them.
 fn units(assignments: &[Assignment]) -> BTreeMap<&str, &str> {
     assignments
         .iter()
@@ -247,7 +245,7 @@ fn complaint(gathered: &Gathered, wrong: &Assignment, mismatch: &value::Mismatch
 
 fn fill_defaults(settings: &mut BTreeMap<String, Setting>) {
     let fixed = table().filter(|key| key.family().is_none());
-    // Those that look at another setting come last, when that one is settled.
+    // Defaults that copy another setting come last, once that setting is filled in.
     let (looking, plain): (Vec<Key>, Vec<Key>) =
         fixed.partition(|key| matches!(key.preset, Preset::Like(..)));
     for key in plain.into_iter().chain(looking) {

@@ -198,7 +198,7 @@ settings! {
             "Most memory for the scripts of one thread.");
     }
 
-    /// What is kept, where, and how safely.
+    /// The data directory: what is saved there, and how safely.
     store: StoreConfig, STORE {
         data_dir: PathBuf = Machine("data.dir", Kind::Path, is("data"),
             "Directory of the durable state: the ledger of jobs, saved pages and parsed data.");
@@ -286,7 +286,7 @@ settings! {
 }
 
 /// Scoopi's settings that have no effect here. They are accepted so that its files load.
-// The formatter would put each part on a line of its own.
+// The formatter would put each part on a separate line.
 #[rustfmt::skip]
 const ACCEPTED: &[(&str, Kind, Preset, &str)] = &[
     ("defs.dir", Kind::Path, Preset::Unset,
@@ -365,7 +365,7 @@ const ACCEPTED: &[(&str, Kind, Preset, &str)] = &[
         "Scoopi does not read it either."),
 ];
 
-/// All settings: those with an effect in the order of the reference, then the others.
+/// All settings: first those with an effect, in the order of the reference.
 pub(super) fn table() -> impl Iterator<Item = Key> {
     let accepted = |(name, kind, preset, doc): &(&'static str, Kind, Preset, &'static str)| Key {
         name,

@@ -1,4 +1,4 @@
-//! What users rely on: precedence, kinds, places of problems, and every one of Scoopi's names.
+//! Tests of precedence, kinds, places of problems, and Scoopi's names.
 
 mod sources;
 mod values;
@@ -22,7 +22,7 @@ fn vars(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(k, v)| (k.into(), v.into())).collect()
 }
 
-/// A file in its own directory, which lives as long as the guard.
+/// A settings file in its own directory. Dropping the guard removes it.
 fn file(text: &str) -> (tempfile::TempDir, Inputs) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("spoonbill.yml");

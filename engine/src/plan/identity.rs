@@ -1,4 +1,4 @@
-//! What runs and jobs are known by. A run is continued only by definitions with the same identity, and
+//! The identities of runs and jobs. A run is continued only by definitions with the same identity, and
 //! jobs with the same key are one job.
 
 use spoonbill_plugins::follow::without_user;

@@ -1,4 +1,4 @@
-//! What the node that sets a run up publishes, and its bytes.
+//! The definitions that the node which sets a run up publishes, and their bytes.
 
 use std::collections::BTreeMap;
 

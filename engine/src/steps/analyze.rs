@@ -1,4 +1,4 @@
-//! The query console: questions about a page, typed at a terminal, answered one by one.
+//! The query console: a person types queries at a terminal and sees what they match.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Mutex;
@@ -9,15 +9,16 @@ use spoonbill_plugins::page::Page;
 use crate::plan::prepare::Dialect;
 use crate::steps::query;
 
-/// One conversation at a time, whatever else is going on.
+/// One page uses the console at a time.
 static CONSOLE: Mutex<()> = Mutex::new(());
 
 const HELP: &str = "blank line: end, 1: show the source, 2: write the source to a file, \
-                    3: set the lines shown, anything else: a query on the whole page";
+                    3: set the lines shown, other text: a query on the whole page";
 
-/// Asks for queries until a blank line or the end of the input.
+/// Reads queries until a blank line or the end of the input.
 pub(super) fn converse(document: &Document, dialect: Dialect, page: &Page) -> Result<(), String> {
-    let _one = CONSOLE.lock().map_err(|_| "the console is broken".to_owned())?;
+    let _one =
+        CONSOLE.lock().map_err(|_| "another page failed while it used the console".to_owned())?;
     let failed = |error: io::Error| format!("the console failed: {error}");
     let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
     let mut shown = 5;

@@ -1,4 +1,4 @@
-//! Data to encoded rows, one block for each appender of the step.
+//! From data to encoded rows: one block for each appender of the step.
 
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::encoder::PageTags;
@@ -6,7 +6,7 @@ use spoonbill_plugins::encoder::PageTags;
 use crate::ledger::Block;
 use crate::plan::prepare::{ReadyTask, Sink};
 
-/// Encodes the data for every sink; a sink without rows gets no block.
+/// Encodes the data for every sink; a sink without rows has no block.
 pub(super) fn encode<'a>(
     data: &'a Data,
     sinks: &'a [Sink],
@@ -20,7 +20,7 @@ pub(super) fn encode<'a>(
             appender: sink.appender,
             data_def: task.data_def.clone(),
             ordinal: task.number * 256 + place as u32,
-            // The report counts a row once, however many files it goes to.
+            // The report counts a row once, even if several outputs get it.
             rows: if place == 0 { rows as u32 } else { 0 },
             bytes,
         })

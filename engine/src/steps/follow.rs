@@ -1,4 +1,4 @@
-//! Page to links: follow rules look at the tree, a sitemap lists its pages.
+//! From a page to links: rules select them in the tree, a sitemap lists them.
 
 use spoonbill_plugins::follow::{LinkContext, PageAddress, PageLinks, Sitemap};
 
@@ -8,11 +8,11 @@ use super::{Delivery, TaskYield, Workshop};
 use crate::ledger::Quota;
 use crate::plan::prepare::ReadyTask;
 
-/// Number of the rule by which indexes of sitemaps add sitemaps; definitions have fewer rules.
+/// The rule number of sitemaps that a sitemap index adds. Rules of definitions have small numbers.
 const SITEMAPS: u32 = u32::MAX;
 
 impl Workshop {
-    /// Links that the rules of a task find on the page, each with its reason if it is not taken.
+    /// Links that the rules of a task find, and the reasons of those that are not followed.
     pub(super) fn followed(
         &self,
         task: &ReadyTask,
@@ -28,8 +28,7 @@ impl Workshop {
         Ok(made)
     }
 
-    /// Pages and further sitemaps that a sitemap lists. They are start pages all of them: depth and
-    /// scope are measured from there.
+    /// Pages and sitemaps that a sitemap lists. All are start pages: depth and scope count from them.
     pub(super) fn sitemap(
         &self,
         task: &ReadyTask,
@@ -68,7 +67,8 @@ impl Workshop {
     fn context<'a>(&'a self, delivery: &'a Delivery) -> Result<LinkContext<'a>, String> {
         let (job, page) = (&delivery.grant.job, &delivery.page);
         let read = |address: &str| {
-            PageAddress::of(address).ok_or_else(|| format!("`{address}` is no address of a page"))
+            PageAddress::of(address)
+                .ok_or_else(|| format!("`{address}` is not the address of a page"))
         };
         let home = delivery.home();
         Ok(LinkContext {
@@ -85,8 +85,8 @@ impl Workshop {
 }
 
 impl Delivery {
-    /// What the scope of links is measured by. A start page may be redirected to its true host; a
-    /// page that a link led to may not open another one.
+    /// The address that decides the scope of links. A start page counts with the address it redirects
+    /// to; a followed page counts with its own, so that a redirect opens no other host.
     pub(super) fn home(&self) -> &str {
         if self.grant.job.depth == 0 { &self.page.base } else { &self.grant.job.url }
     }

@@ -1,4 +1,4 @@
-//! Rows to locators: the value of the first axis is an address, its item says for which group.
+//! From rows to locators: the value of the first axis is an address, and its item names the group.
 
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::loader::PageTarget;
@@ -11,27 +11,27 @@ use crate::plan::prepare::LinkRules;
 /// Longest address that is followed.
 const URL_BYTES: usize = 8 * 1024;
 
-/// An address found on a page, and the group that will work on it.
+/// An address found on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// Task group.
+    /// The group that works on the page.
     pub group: String,
     /// Address.
     pub url: String,
-    /// How it was found, unless a row holds it.
+    /// How a rule or a sitemap found it; `None` for a link in a row.
     pub via: Option<Via>,
 }
 
 /// How a followed link was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Via {
-    /// How many pages its rule may add.
+    /// The limit of its rule on pages.
     pub quota: Option<Quota>,
-    /// Whether it leads to a start page, as those of a sitemap do.
+    /// Whether it leads to a start page, as links of a sitemap do.
     pub start: bool,
 }
 
-/// Makes a link of every row that has one; every row that has none is counted with its reason.
+/// Makes a link of each row that has an address, and counts the rows without one by reason.
 pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
     for row in &data.rows {
         let mut skip = |reason: &str| *made.skipped.entry(reason.to_owned()).or_default() += 1;
@@ -42,7 +42,7 @@ pub(super) fn collect(data: &Data, rules: &LinkRules, made: &mut TaskYield) {
             skip("rows of an item without linkGroup");
             continue;
         };
-        // No address is the natural end of paging.
+        // A missing address is how paging ends.
         let Some(url) = axis.value.as_deref().filter(|url| !url.trim().is_empty()) else {
             skip("rows without a link");
             continue;
@@ -66,7 +66,7 @@ impl Workshop {
         for link in links {
             let start = link.via.is_some_and(|via| via.start);
             let reason = if parent.polite && is_local(&link.url) {
-                // What a web page says must not make us read the disk.
+                // A web page must not make this machine read its files.
                 Some("links from web pages to files (missing prefix?)")
             } else if link.url.len() > URL_BYTES {
                 Some("links longer than 8 KiB")
@@ -85,8 +85,8 @@ impl Workshop {
         }
     }
 
-    /// The job of a link. What is followed must not depend on who finds it first: it has a name
-    /// only where that is printed, and a start page only where that matters.
+    /// The job of a link. Several pages may link to one page, so its job has a locator name and a start
+    /// page only if its group uses them.
     fn child(&self, delivery: &Delivery, link: Link) -> NewJob {
         let parent = &delivery.grant.job;
         let Link { group, url, via } = link;

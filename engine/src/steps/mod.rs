@@ -1,5 +1,4 @@
-//! The walk of one page through the steps of one task, read downwards. Steps return what they
-//! made; they call nobody back.
+//! Walks one page through the steps of its tasks. A step returns its result and never calls the engine.
 
 mod analyze;
 mod append;
@@ -29,7 +28,7 @@ use parse::Trees;
 pub(crate) use links::Link;
 pub(crate) use preview::Preview;
 
-/// What a thread keeps from page to page.
+/// Compiled queries and scripts that one thread reuses for the next page.
 #[derive(Default)]
 pub(crate) struct Worker {
     pub(crate) selectors: CompiledQueries<Selector>,
@@ -37,37 +36,37 @@ pub(crate) struct Worker {
     scripters: HashMap<(u32, usize), Scripter>,
 }
 
-/// What holds for every page of a run.
+/// The plan and the count of pages, which all threads share.
 pub(crate) struct Workshop {
-    /// The definitions, compiled, and the settings.
+    /// The compiled definitions and the settings.
     pub plan: Arc<Plan>,
-    /// Pages parsed with each label, for encoders that print it.
+    /// How many pages were parsed with each label. Some encoders print the count.
     pages: Mutex<HashMap<String, u32>>,
 }
 
-/// A page with its job and what was parsed from it before.
+/// A loaded page with its job, and the data that an earlier run parsed from it.
 pub(crate) struct Delivery {
     /// The job.
     pub grant: Grant,
     /// The page.
     pub page: Page,
-    /// Data parsed from the stored page, by key.
+    /// Saved parsed data, by key.
     pub parsed: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Whether newly parsed data is worth keeping: the page itself is kept and will live.
+    /// Whether parsed data is saved: the page itself is saved and stays live.
     pub keep_data: bool,
-    /// Figures so far.
+    /// The counts that loading has made.
     pub tally: Tally,
 }
 
-/// What a page gave, and data worth keeping.
+/// The result of one page.
 pub(crate) struct Yield {
-    /// For the ledger.
+    /// Rows, links and counts for the ledger.
     pub harvest: Harvest,
-    /// For the documents: parsed data by key.
+    /// Parsed data to save, by key.
     pub parsed: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What one task made of a page.
+/// The result of one task on a page.
 #[derive(Default)]
 struct TaskYield {
     blocks: Vec<Block>,
@@ -80,7 +79,7 @@ struct TaskYield {
 }
 
 impl Workshop {
-    /// A workshop for one run.
+    /// The worker of one run.
     pub(crate) fn of(plan: Arc<Plan>) -> Self {
         Self { plan, pages: Mutex::default() }
     }
@@ -96,7 +95,7 @@ impl Workshop {
         };
         let mut trees = Trees::default();
         for task in wanted(group, &delivery.grant) {
-            // Links count also where rows could not be made: the pages behind them are others.
+            // Links are followed even if the rows failed: they lead to other pages.
             let walked = self.walk(worker, task, delivery, &mut trees);
             let followed = self.followed(task, delivery, &mut trees);
             let failure = [walked, followed].into_iter().filter_map(|made| {
@@ -109,7 +108,7 @@ impl Workshop {
         Yield { harvest, parsed }
     }
 
-    /// Adds what a task made to what the page gives.
+    /// Adds the result of a task to the result of the page.
     fn gather(
         &self,
         delivery: &Delivery,
@@ -180,7 +179,7 @@ impl Workshop {
         Ok(made)
     }
 
-    /// How many pages this process has parsed with a label, this one included.
+    /// How many pages this process has parsed with a label, including this one.
     fn page_number(&self, label: &str) -> u32 {
         let Ok(mut pages) = self.pages.lock() else {
             return 1;
@@ -191,7 +190,7 @@ impl Workshop {
     }
 }
 
-/// The tasks a grant asks for.
+/// The tasks that a grant names; all of the group if it names none.
 fn wanted<'a>(group: &'a Group, grant: &'a Grant) -> impl Iterator<Item = &'a ReadyTask> {
     let all = grant.tasks.is_empty();
     group.tasks.iter().filter(move |task| all || grant.tasks.contains(&task.name))

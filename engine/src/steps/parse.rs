@@ -1,4 +1,4 @@
-//! Page to data: decode and build the tree once for all tasks, then expand the definition.
+//! From a page to data: the tree is built once for all tasks, then each definition is expanded.
 
 use std::time::Instant;
 
@@ -16,16 +16,16 @@ use spoonbill_plugins::xpath::XPathLimits;
 use super::{Delivery, TaskYield, Worker, Workshop};
 use crate::plan::prepare::{Dialect, ReadyTask};
 
-/// The trees of one page; most pages need one of them.
+/// The trees of one page. Most pages need one of them.
 #[derive(Default)]
 pub(super) struct Trees {
     css: Option<Result<Document, String>>,
     xpath: Option<Result<Document, String>>,
-    /// A page that is XML; classic definitions read it as HTML all the same.
+    /// The tree of an XML page. Classic definitions still read such a page as HTML.
     xml: Option<Result<Document, String>>,
 }
 
-/// Item scripts that are started when the first one is asked for.
+/// Starts the script engine when the first script runs.
 pub(super) struct LazyScripts<'a> {
     shop: &'a Workshop,
     delivery: &'a Delivery,
@@ -71,7 +71,7 @@ impl Workshop {
         }
     }
 
-    /// The page's tree as a dialect reads it, built when the first task asks for it.
+    /// The page's tree for a dialect, built on first use.
     pub(super) fn tree<'t>(
         &self,
         delivery: &Delivery,
@@ -92,7 +92,7 @@ impl Workshop {
         built.as_ref().map_err(Clone::clone)
     }
 
-    /// The page's tree for records and links: as XML if that is what it is.
+    /// The page's tree for records and links: XML if the page is XML.
     pub(super) fn true_tree<'t>(
         &self,
         delivery: &Delivery,
@@ -111,14 +111,14 @@ impl Workshop {
         built.as_ref().map_err(Clone::clone)
     }
 
-    /// What was parsed from the stored page before, if it is kept.
+    /// The saved data of a task, if it is reused.
     pub(super) fn reused(&self, task: &ReadyTask, delivery: &Delivery) -> Option<Data> {
         let stored = delivery.parsed.get(&task.data_key)?;
         let kept = self.plan.config.store.saves_data() && task.persist_data;
         kept.then(|| postcard::from_bytes(stored).ok()).flatten()
     }
 
-    /// Parsed data by its key, if it is to be kept for later runs.
+    /// Parsed data and its key, if it is saved for later runs.
     pub(super) fn worth_keeping(
         &self,
         task: &ReadyTask,

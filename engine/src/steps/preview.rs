@@ -1,4 +1,4 @@
-//! One page looked at without a run: rows, links and where values come from.
+//! One page without a run: its rows, its links and the origin of each value.
 
 use spoonbill_plugins::data::{CellType, Data};
 use spoonbill_plugins::records::PageExplanation;
@@ -9,15 +9,15 @@ use crate::error::counted;
 use crate::ledger::FieldTallies;
 use crate::plan::prepare::ReadyStep;
 
-/// What one task makes of a page.
+/// The result of one task, to be shown.
 pub(crate) struct Preview {
-    /// Its name.
+    /// The task's name.
     pub task: String,
-    /// Its rows as an appender would get them, or why there are none.
+    /// The rows as an appender receives them, or why the task failed.
     pub data: Result<Data, String>,
-    /// Where every value comes from, for records.
+    /// Where each value comes from, for records.
     pub story: Option<PageExplanation>,
-    /// Types of its columns, for records.
+    /// The types of the columns, for records.
     pub types: Vec<CellType>,
     links: Vec<(String, String)>,
     skipped: Vec<(String, u64)>,
@@ -78,7 +78,7 @@ impl Preview {
         }
     }
 
-    /// What else there is to say, a line each.
+    /// Misfits, dropped rows, links and skipped rows, one line each.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for ((_, name), field) in &self.fields.0 {
@@ -89,7 +89,9 @@ impl Preview {
             }
             if field.dropped > 0 {
                 let rows = counted(field.dropped, "row");
-                remarks.push(format!("field `{name}`: {rows} dropped for want of it"));
+                remarks.push(format!(
+                    "field `{name}`: {rows} dropped because it is required and empty"
+                ));
             }
         }
         if let Some((group, url)) = self.links.first() {

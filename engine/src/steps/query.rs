@@ -1,4 +1,4 @@
-//! One query on one page: the text of each match.
+//! Runs one query on one page.
 
 use spoonbill_plugins::css::{self, Selector, TextCache};
 use spoonbill_plugins::html::{Document, NodeId};
@@ -6,8 +6,8 @@ use spoonbill_plugins::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 use crate::plan::prepare::Dialect;
 
-/// The answers to a query, in document order: the folded text of an element, or an attribute of
-/// it; the value of an attribute node or of a string, number or boolean result.
+/// The text of each match in document order: the folded text of an element or one of its attributes,
+/// the value of an attribute node, or a string, number or boolean result.
 pub(crate) fn ask(
     document: &Document,
     dialect: Dialect,
@@ -57,14 +57,14 @@ fn node_text(document: &Document, node: &XNode, attribute: Option<&str>) -> Stri
     }
 }
 
-/// An attribute by its name in any case; empty when it is not there.
+/// The value of an attribute, whose name may be in any case; empty if the element lacks it.
 fn attribute_of(document: &Document, element: NodeId, name: &str) -> String {
     let mut all = document.attributes(element);
     let own = all.find(|(own, _)| (***own).eq_ignore_ascii_case(name));
     own.map_or_else(String::new, |(_, value)| value.to_owned())
 }
 
-/// White space runs to one space, trimmed.
+/// Folds white space to single spaces and trims the text.
 fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Page to rows with named columns, and how they compare with what is expected of them.
+//! From a page to rows with named columns, and the comparison with their expectations.
 
 use std::time::Instant;
 
@@ -63,7 +63,7 @@ impl Workshop {
         Ok(data)
     }
 
-    /// Where every value of a page comes from.
+    /// Explains where each value of a page comes from.
     pub(crate) fn explain(
         &self,
         plan: &RecordPlan,
@@ -74,7 +74,7 @@ impl Workshop {
         })
     }
 
-    /// Calls `look` with the page as records want it.
+    /// Calls `look` with the page as JSON or as a tree.
     fn on_page<T>(
         &self,
         plan: &RecordPlan,
@@ -112,14 +112,14 @@ impl Workshop {
     }
 }
 
-/// Whether it is worth decoding the page to find out.
+/// Whether the page is decoded to find out if it is JSON.
 fn may_be_json(content_type: Option<&str>, body: &[u8]) -> bool {
     let said = content_type.is_some_and(|kind| kind.to_ascii_lowercase().contains("json"));
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     said || matches!(first, Some(b'{' | b'[' | 0xef | 0xfe | 0xff))
 }
 
-/// Counts what is expected of the rows that are appended.
+/// Counts filled values and mismatches for the expectations of a task.
 pub(super) fn compare(data: &Data, task: &ReadyTask, url: &str, fields: &mut FieldTallies) {
     let Some(expect) = &task.expect else {
         return;

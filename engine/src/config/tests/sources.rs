@@ -1,4 +1,4 @@
-//! Where settings come from, which source wins, and where problems are told to be.
+//! Tests of the sources of settings, their precedence, and the places of problems.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Follow rules made ready, and what they mean for the groups they lead to.
+//! Compiles follow rules, and marks the groups that they lead to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use crate::plan::prepare::queries::Dialect;
 use crate::plan::prepare::{Group, PlanCompiler, ReadyStep, ReadyTask};
 
 impl PlanCompiler<'_> {
-    /// The rules of a task, compiled; `None` after a problem. The same rule on two tasks is one
-    /// rule, with one bound on its pages.
+    /// Compiles the rules of a task; `None` after a problem. The same rule on two tasks is one rule with
+    /// one limit on its pages.
     pub(super) fn follow(&mut self, task: &Task) -> Option<FollowPlan> {
         let mut rules = Some(Vec::new());
         for follow in &task.follow {
@@ -30,7 +30,7 @@ impl PlanCompiler<'_> {
         rules.map(FollowPlan::new)
     }
 
-    /// Locators of a followed group that are one page: it goes by its address alone.
+    /// Warns of start pages with the same address in a followed group: they are one page.
     pub(super) fn check_twins(&mut self) {
         let defs = &self.published.defs;
         let canon = Canonicalizer::new(&self.config.links.drop_params);
@@ -53,7 +53,7 @@ impl PlanCompiler<'_> {
         }
     }
 
-    /// A task group with what others say about it.
+    /// Compiles a task group, with what the rest of the definitions demand of it.
     pub(super) fn group(
         &self,
         group: &TaskGroup,
@@ -85,8 +85,8 @@ fn is_followed(defs: &Defs, group: &TaskGroup) -> bool {
         || steps.into_iter().any(|step| step.kind == StepKind::SitemapParser)
 }
 
-/// Groups that need to know something of the page where it all began: its locator's name, because
-/// they print it; its address, because links are measured against it.
+/// The groups whose pages print the name of their locator, and the groups whose links have a scope
+/// that is relative to the start page.
 pub(super) fn wanted(defs: &Defs) -> (BTreeSet<String>, BTreeSet<String>) {
     let prints_name = |group: &&TaskGroup| {
         let mut used = group.tasks.iter().filter_map(|task| defs.data_def(&task.data_def.text));
@@ -103,7 +103,7 @@ pub(super) fn wanted(defs: &Defs) -> (BTreeSet<String>, BTreeSet<String>) {
     )
 }
 
-/// These groups, and all groups from which links lead to them.
+/// These groups and all groups that link to them, directly or not.
 fn on_the_way(defs: &Defs, mut groups: BTreeSet<String>) -> BTreeSet<String> {
     loop {
         let before = groups.len();
@@ -118,7 +118,7 @@ fn on_the_way(defs: &Defs, mut groups: BTreeSet<String>) -> BTreeSet<String> {
     }
 }
 
-/// Whether the depth of a page decides what a run gives: by a bound, or as a column.
+/// Whether the depth of a page decides the rows: by a limit, or as a column.
 pub(super) fn by_level(defs: &Defs) -> bool {
     let prints_depth = |def: &DataDef| {
         def.record.as_ref().is_some_and(|record| record.columns.contains(&PageColumn::Depth))
@@ -126,13 +126,13 @@ pub(super) fn by_level(defs: &Defs) -> bool {
     rules(defs).any(|(_, rule)| rule.max_depth.is_some()) || defs.data_defs.iter().any(prints_depth)
 }
 
-/// Whether a definition is there for links alone, so that nothing is to be parsed.
+/// Whether a definition has links only, so that nothing is parsed.
 pub(super) fn is_links_only(def: &DataDef) -> bool {
     def.record.as_ref().is_some_and(|record| record.fields.is_empty() && record.columns.is_empty())
 }
 
-/// How pages are read for their links: as the task itself reads them, so that the tree is built
-/// once; records and links alone are read as browsers do.
+/// The dialect in which links are selected: that of the task's parser, so that one tree serves both.
+/// Records and definitions with links only use the tree of the HTML standard.
 pub(super) fn reader(def: &DataDef, steps: &[ReadyStep]) -> Dialect {
     let classic = def.record.is_none();
     let css = |step: &ReadyStep| matches!(step, ReadyStep::Parse(Dialect::Css, _));

@@ -1,5 +1,5 @@
 //! Compiles definitions: every selector, pattern, script and plugin once. Returns all problems at once.
-//! `check` and `run` both call [`prepare`], so definitions that pass one pass the other.
+//! `check` and `run` both call [`prepare`], so `run` accepts what `check` accepts.
 
 mod follow;
 mod queries;
@@ -39,8 +39,7 @@ use records::Takes;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunDate(pub Zoned);
 
-/// What a node works with: the published definitions and everything compiled from them. All threads
-/// share it.
+/// The published definitions and everything compiled from them. All threads of a node share it.
 pub(crate) struct Plan {
     /// The definitions it was compiled from.
     pub published: Arc<PublishedPlan>,
@@ -58,7 +57,7 @@ pub(crate) struct Plan {
     pub canon: Canonicalizer,
     /// Bounds on sitemaps.
     pub sitemap: SitemapLimits,
-    /// What scripts can read about the run.
+    /// The facts of the run that scripts can read.
     pub run_facts: Arc<RunFacts>,
     /// Replacements for blank and missing facts.
     pub fact_text: FactText,
@@ -93,9 +92,9 @@ pub(crate) struct ReadyTask {
     pub data_key: Vec<u8>,
     /// Whether parsed data is saved.
     pub persist_data: bool,
-    /// What is expected of its rows.
+    /// The expectations of its rows.
     pub expect: Option<Arc<Expectations>>,
-    /// What happens to a page, in order.
+    /// The steps, in order.
     pub steps: Vec<ReadyStep>,
     /// Links to follow.
     pub follow: FollowPlan,
@@ -136,7 +135,7 @@ impl fmt::Debug for Plan {
 }
 
 impl Plan {
-    /// What is expected of the rows.
+    /// The expectations of all tasks.
     pub(crate) fn expectations(&self) -> Vec<Arc<Expectations>> {
         let tasks = self.groups.values().flat_map(|group| &group.tasks);
         tasks.filter_map(|task| task.expect.clone()).collect()
@@ -262,7 +261,7 @@ struct PlanCompiler<'a> {
     /// Data definitions whose queries are already checked.
     tried: BTreeSet<String>,
     tasks: u32,
-    /// Follow rules so far; the index of a rule is its number.
+    /// The compiled follow rules; the index of a rule is its number.
     rules: Vec<Follow>,
     /// Groups whose pages need a locator's name, and groups whose pages need their start page.
     wanted: (BTreeSet<String>, BTreeSet<String>),

@@ -1,4 +1,4 @@
-//! Queries checked before any page is there: variables are filled with samples.
+//! Checks queries without a page: sample values replace the variables.
 
 use spoonbill_defs::{DataDef, Item, Span, StepKind, Text};
 use spoonbill_plugins::css::Selector;
@@ -24,7 +24,7 @@ impl Dialect {
         }
     }
 
-    /// How pages are read for it: each dialect's definitions were written against a reader.
+    /// The HTML parser's rules for the dialect.
     pub(crate) fn html_dialect(self) -> HtmlDialect {
         match self {
             Self::Css => HtmlDialect::Jsoup,
@@ -32,7 +32,7 @@ impl Dialect {
         }
     }
 
-    /// What is wrong with a query, and at which character.
+    /// Checks a query. Returns the problem and its character.
     fn fault(self, query: &str) -> Option<(String, usize)> {
         match self {
             Self::Css => Selector::parse(query).err().map(|error| (error.message, error.at)),
@@ -50,7 +50,7 @@ impl Dialect {
     }
 }
 
-/// The text with every variable replaced: indexes by 1, everything else by a sample.
+/// The text with sample values for its variables: 1 for an index.
 pub(super) fn sample(text: &str, words: &str) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -69,8 +69,7 @@ pub(super) fn sample(text: &str, words: &str) -> String {
 }
 
 impl PlanCompiler<'_> {
-    /// Tries the queries of definitions that no sound task parses by: those that make no sense in
-    /// either dialect.
+    /// Checks the definitions that no valid task uses. A query is wrong if it is wrong in both dialects.
     pub(super) fn check_orphans(&mut self) {
         for def in &self.published.defs.data_defs {
             if !self.tried.contains(&def.name.text) {
@@ -80,7 +79,7 @@ impl PlanCompiler<'_> {
         }
     }
 
-    /// Tries every query of a definition. A query with `%{item.match}` is tried with each match.
+    /// Checks every query of a definition. A query with `%{item.match}` is checked with each match.
     pub(super) fn check_queries(&mut self, def: &DataDef, dialect: Dialect) {
         self.tried.insert(def.name.text.clone());
         self.try_queries(def, &[dialect]);
@@ -102,7 +101,7 @@ impl PlanCompiler<'_> {
 
     fn check_query(&mut self, text: &Text, samples: &[&str], dialects: &[Dialect]) {
         if text.at == Span::default() && text.text.is_empty() {
-            // Stands in for a query that is missing or no text, which has been told.
+            // The placeholder of a missing query, which is reported already.
             return;
         }
         let query = text.text.split(" attribute: ").next().unwrap_or_default();
@@ -121,8 +120,7 @@ impl PlanCompiler<'_> {
         }
     }
 
-    /// The place of a character inside a scalar, exact when the scalar stands on one line
-    /// without escapes.
+    /// The place of a character inside a scalar. It is exact for a scalar on one line without escapes.
     pub(super) fn inside(&self, at: Span, offset: usize) -> Span {
         let Some(line) = self.sources.line(at.file, at.line) else {
             return at;
@@ -141,7 +139,7 @@ impl PlanCompiler<'_> {
         Span { column: at.column + offset, width: 1, ..at }
     }
 
-    /// The place of a character in a text that has lines of its own, each break counted as one.
+    /// The place of a character in a text of several lines. A line break counts as one character.
     fn inside_lines(&self, at: Span, offset: usize) -> Span {
         const LINES_MAX: u32 = 1_000;
         let mut left = offset;

@@ -1,19 +1,19 @@
-//! How the pages of a group are read, in words: what `check --explain` tells.
+//! Describes how the pages of a group are parsed, for `check --explain`.
 
 use std::collections::BTreeSet;
 
 use crate::plan::prepare::{Dialect, Group, ReadyStep, ReadyTask};
 
-/// What a task makes of a page before it looks anything up.
+/// A form in which a task searches a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
-    /// A tree, as jsoup reads a page.
+    /// A tree by the rules of jsoup.
     Jsoup,
-    /// A tree, as the standard says.
+    /// A tree by the HTML standard.
     Standard,
-    /// JSON, or the same tree for any other page.
+    /// JSON, or the tree of the standard for other pages.
     Json,
-    /// The addresses of a sitemap, read in passing.
+    /// The addresses of a sitemap, without a tree.
     Sitemap,
 }
 
@@ -35,7 +35,7 @@ impl Form {
     }
 }
 
-/// Every form, each made once a page however many tasks want it.
+/// The forms that the tasks of a group need. Each is made once a page.
 pub(crate) fn forms(group: &Group) -> Vec<&'static str> {
     let forms: BTreeSet<Form> = group.tasks.iter().flat_map(forms_of).collect();
     forms.into_iter().map(Form::words).collect()
@@ -60,7 +60,7 @@ fn forms_of(task: &ReadyTask) -> Vec<Form> {
     forms
 }
 
-/// What a task looks up in a page.
+/// Counts of the queries of a task.
 pub(crate) fn looked_up(task: &ReadyTask) -> Vec<String> {
     let mut looked_up = Vec::new();
     for step in &task.steps {

@@ -1,4 +1,4 @@
-//! Records and what is expected of them, ready.
+//! Compiles records and their expectations.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use spoonbill_plugins::records::RecordPlan;
 
 use crate::plan::prepare::PlanCompiler;
 
-/// What a task takes from a page, compiled.
+/// The compiled data definition of a task.
 #[derive(Debug, Clone)]
 pub(super) enum Takes {
     /// Items, dims and facts.
@@ -19,7 +19,7 @@ pub(super) enum Takes {
 }
 
 impl Takes {
-    /// The names of its columns, if they have any.
+    /// The names of the columns; items have none.
     pub(super) fn columns(&self) -> Option<Vec<&str>> {
         match self {
             Self::Items(_) => None,
@@ -28,38 +28,38 @@ impl Takes {
     }
 }
 
-/// What is expected of the rows of a data definition, ready.
+/// The compiled expectations of a data definition.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectations {
-    /// Name of the data definition.
+    /// The name of the data definition.
     pub data_def: String,
-    /// Query of its block, as written.
+    /// The query of its block, as written.
     pub block: Option<String>,
-    /// Rows, at least.
+    /// The least number of rows.
     pub min_rows: Option<u64>,
-    /// Rows, at most.
+    /// The greatest number of rows.
     pub max_rows: Option<u64>,
-    /// What is expected of fields.
+    /// The expectations of its fields.
     pub fields: Vec<FieldExpectation>,
-    /// Fields without which a row is dropped, with their queries as written.
+    /// Required fields and their queries, as written. A row without such a field is dropped.
     pub required: Vec<(String, String)>,
 }
 
-/// What is expected of one field.
+/// The compiled expectations of one field.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldExpectation {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Its queries, as written.
+    /// The queries, as written.
     pub query: String,
-    /// Share of rows with a value, in millionths, at least.
+    /// The least share of rows with a value, in millionths.
     pub fill: Option<u32>,
-    /// What every value has to be.
+    /// The pattern that each value must match.
     pub pattern: Option<Arc<Regex>>,
 }
 
 impl PlanCompiler<'_> {
-    /// Compiles what a task takes; `None` after a problem.
+    /// Compiles a data definition; `None` after a problem.
     pub(super) fn takes(&mut self, def: &DataDef) -> Option<Takes> {
         if let Some(record) = &def.record {
             let plan = RecordPlan::compile(record, &self.setup);
@@ -79,7 +79,7 @@ impl PlanCompiler<'_> {
         }
     }
 
-    /// Compiles what is expected of a definition; `None` when nothing is, or after a problem.
+    /// Compiles the expectations of a definition; `None` if it has none, or after a problem.
     pub(super) fn expectations(
         &mut self,
         def: &DataDef,
