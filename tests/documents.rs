@@ -233,6 +233,30 @@ fn every_command_of_the_documents_works_and_prints_what_is_shown() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// The targets of links on a page, without addresses and without the part after `#`.
+fn link_targets(page: &str) -> Vec<String> {
+    let text = read(page);
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets
+        .map(|(target, _)| target.split('#').next().unwrap_or_default().to_owned())
+        .filter(|target| !target.is_empty() && !target.contains("://"))
+        .collect()
+}
+
+#[test]
+fn every_link_of_the_documents_leads_to_a_file() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        let folder = root().join(&page).parent().unwrap().to_owned();
+        for target in link_targets(&page) {
+            if !folder.join(&target).exists() {
+                broken.push(format!("{page}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn every_path_that_the_documents_name_exists() {
     let folders = [
@@ -256,6 +280,17 @@ fn every_path_that_the_documents_name_exists() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn every_page_of_docs_is_in_the_table_of_contents() {
+    let contents = link_targets("docs/SUMMARY.md");
+    let pages = pages();
+    let pages = pages.iter().filter_map(|page| page.strip_prefix("docs/"));
+    let missing: Vec<&str> = pages
+        .filter(|page| *page != "SUMMARY.md" && !contents.iter().any(|listed| listed == page))
+        .collect();
+    assert!(missing.is_empty(), "docs/SUMMARY.md lacks {missing:?}");
 }
 
 #[test]
