@@ -155,7 +155,7 @@ fn init_names_a_sample_that_is_not_on_the_page_and_writes_nothing() {
     assert_eq!(ending.code, 3, "{ending:?}");
     insta::assert_snapshot!(ending.stderr, @r"
     error: `Gren lamp` is not on shop.html
-      most like it there: `Green lamp`
+      the closest text on the page: `Green lamp`
       nothing was written; a page may also look different without JavaScript: see its source
     ");
     assert!(!work.exists("lamps"));

@@ -33,7 +33,7 @@ fn status_is_the_same_on_every_node() {
     let (code, text, _) = cluster.ask(leader, &["status"]).expect("an answer");
     assert_eq!(code, 0);
     for word in
-        ["run  running", "in hand", "as of  change", &format!("{leader}: running, voter, leads")]
+        ["run  running", "in flight", "as of  change", &format!("{leader}: running, voter, leads")]
     {
         assert!(text.contains(word), "no `{word}` in:\n{text}");
     }
@@ -62,7 +62,7 @@ fn a_waiting_node_reports_which_nodes_are_missing() {
     // The same through the socket in its data directory.
     let ending = cluster.work.spoonbill(&["status", "--data-dir", "d1"]);
     assert_eq!(ending.code, 0, "{ending:?}");
-    for words in ["1: checking, voter", "2: silent, voter", "no leader is heard"] {
+    for words in ["1: checking, voter", "2: silent, voter", "no contact with a leader"] {
         assert!(ending.stdout.contains(words), "no `{words}` in:\n{}", ending.stdout);
     }
     let ending = cluster.work.spoonbill(&["status", "--ready", "--data-dir", "d1"]);

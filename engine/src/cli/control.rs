@@ -1,4 +1,4 @@
-//! `spoonbill status`, `cancel`, `fence` and `admit`: a person and a running node.
+//! `spoonbill status`, `cancel`, `fence` and `admit`: requests of a person to a running node.
 
 use clap::Args;
 
@@ -7,10 +7,10 @@ use crate::cluster::{ClusterStatus, NodeAddress, NodeState};
 use crate::error::counted;
 use crate::ledger::Seat;
 
-/// Which node is asked.
+/// The node that receives the request.
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// NodeAddress of any node of a cluster [default: the node in the data directory]
+    /// Address of any node of a cluster [default: the node in the data directory]
     #[arg(long, value_name = "HOST:PORT")]
     addr: Option<String>,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(super) struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Only tell whether the node has joined and keeps up: exit 0, or 1 with the reason
+    /// Only report whether the node has joined and keeps up: exit 0, or 1 with the reason
     #[arg(long, conflicts_with = "json")]
     ready: bool,
 }
@@ -50,7 +50,7 @@ impl ControlArgs {
         Ok(NodeAddress::Node { address: address.clone(), secret, name: config.cluster.name })
     }
 
-    /// Asks the node and gives the exit code.
+    /// Sends the request and prints the answer. Returns the exit code.
     fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&NodeAddress) -> Result<T, String>,
@@ -78,7 +78,7 @@ impl ControlArgs {
 pub(super) fn status(args: &StatusArgs) -> u8 {
     args.control.ask(NodeAddress::status, |status| {
         if args.ready {
-            return tell_ready(&status);
+            return print_ready(&status);
         }
         let text = if args.json {
             serde_json::to_string(&status).map(|json| format!("{json}\n")).unwrap_or_default()
@@ -89,7 +89,7 @@ pub(super) fn status(args: &StatusArgs) -> u8 {
     })
 }
 
-fn tell_ready(status: &ClusterStatus) -> u8 {
+fn print_ready(status: &ClusterStatus) -> u8 {
     match status.unready() {
         None => u8::from(print_out("ready\n").is_err()),
         Some(why) => {
@@ -101,7 +101,7 @@ fn tell_ready(status: &ClusterStatus) -> u8 {
 
 pub(super) fn cancel(args: &ControlArgs) -> u8 {
     args.ask(NodeAddress::cancel, |()| {
-        print_err("the run is being ended; start it again to continue it\n");
+        print_err("the run is ending; the same command continues it\n");
         0
     })
 }
@@ -110,7 +110,7 @@ pub(super) fn fence(args: &SeatArgs) -> u8 {
     args.control.ask(
         async |address: &NodeAddress| address.fence(Seat(args.node)).await,
         |()| {
-            print_err(&format!("node {} stays out until it is admitted\n", args.node));
+            print_err(&format!("node {} is fenced until it is admitted\n", args.node));
             0
         },
     )
@@ -139,7 +139,7 @@ fn words(status: &ClusterStatus) -> String {
             line(
                 "jobs",
                 format!(
-                    "{} done, {} failed, {} in hand, {} waiting",
+                    "{} done, {} failed, {} in flight, {} pending",
                     run.done, run.failed, run.taken, run.pending
                 ),
             );
@@ -149,11 +149,11 @@ fn words(status: &ClusterStatus) -> String {
     }
     if status.mode == "cluster" {
         let heard = match status.heard_ms {
-            None => "no leader is heard".to_owned(),
+            None => "no contact with a leader".to_owned(),
             Some(ms) if status.leader == Some(status.node) => {
-                format!("more than half of the nodes confirmed it {} ago", seconds(ms))
+                format!("a majority confirmed it {} ago", seconds(ms))
             }
-            Some(ms) => format!("the leader was heard {} ago", seconds(ms)),
+            Some(ms) => format!("last contact with the leader {} ago", seconds(ms)),
         };
         line("as of", format!("change {} on node {}; {heard}", status.index, status.node));
     }
@@ -167,7 +167,7 @@ fn words(status: &ClusterStatus) -> String {
         let mut words = vec![format!("{}: {state}", node.id), node.role.clone()];
         words.extend(node.leader.then(|| "leads".to_owned()));
         words.extend(node.address.as_ref().map(|address| format!("at {address}")));
-        words.push(format!("{} in hand", counted(node.jobs, "job")));
+        words.push(format!("{} in flight", counted(node.jobs, "job")));
         let lag = node.lag.filter(|lag| *lag > 0);
         words.extend(lag.map(|lag| format!("{} behind", counted(lag, "change"))));
         line("node", words.join(", "));

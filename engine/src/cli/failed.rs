@@ -33,7 +33,7 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
     }
 }
 
-/// What the run's definitions do not want to be shown; a run that cannot be read has no list.
+/// Hides the secrets of the last run's definitions in all output.
 pub(super) fn keep_secrets(node: &Node) -> Result<(), StoreError> {
     let Answer::Run(Some(run)) = node.store.ask_blocking(Question::Run)? else {
         return Ok(());
@@ -60,7 +60,7 @@ fn list(node: &Node) -> Result<(), StoreError> {
         after = Some(*last);
         let lines = batch.iter().map(|(_, failed)| {
             let job = &failed.job.new;
-            // A page found through a link has no name of its own.
+            // A followed page may have no locator name.
             let name = if job.name.is_empty() { &job.url } else { &job.name };
             let line = serde_json::json!({
                 "name": name, "group": job.group, "url": job.url, "depth": job.depth,

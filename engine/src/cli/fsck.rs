@@ -1,4 +1,4 @@
-//! `spoonbill fsck`: whether a data directory is what was written.
+//! `spoonbill fsck`: verifies a data directory.
 
 use super::{SettingArgs, expect_run, print_err, print_out};
 use crate::cluster::LOG_CHECK;
@@ -27,7 +27,7 @@ pub(super) fn fsck(settings: &SettingArgs) -> u8 {
         return 0;
     }
     let lines: Vec<String> = found.iter().map(|words| format!("{words}\n")).collect();
-    // Whether or not anybody reads the list, the directory is damaged.
+    // The directory is damaged even if the list cannot be printed.
     drop(print_out(&lines.concat()));
     1
 }

@@ -6,7 +6,7 @@ use spoonbill_plugins::loader::{FetchedPage, PageTarget};
 
 use crate::config::Config;
 
-/// Loads a file or URL, or tells why it cannot.
+/// Loads a file or URL.
 pub(super) fn load(source: &str, config: &Config) -> Result<FetchedPage, String> {
     match PageTarget::of(source).map_err(|error| error.message)? {
         PageTarget::Path(path) => {

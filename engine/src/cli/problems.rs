@@ -4,16 +4,16 @@ use std::io::IsTerminal;
 
 use spoonbill_defs::{Problem, Severity};
 
-/// What is printed beside the problems.
+/// Whether the number of problems follows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Nothing.
+    /// Only the problems.
     Problems,
-    /// How many there were.
+    /// The problems and their number.
     ProblemsAndCount,
 }
 
-/// Whether stderr wants colour.
+/// Whether stderr shows colour.
 pub(super) fn colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
@@ -53,7 +53,7 @@ pub(super) fn render(problem: &Problem, colour: bool) -> String {
         let (source, column) = window(&place.source, place.column as usize);
         lines.push(format!("{margin} |"));
         lines.push(format!("{number} | {source}"));
-        // Tabs stay tabs below the line, so that the caret stands where the eye looks.
+        // Tabs stay tabs, so that the caret is below its column.
         let before = source.chars().take(column.saturating_sub(1));
         let pad: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         let room = source.chars().count().saturating_sub(column - 1).max(1);

@@ -1,4 +1,4 @@
-//! Progress: a line redrawn on a terminal, plain lines otherwise.
+//! Progress of a run: one redrawn line on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::error::counted;
 use crate::ledger::Standing;
 use crate::run::shutdown::Stop;
 
-/// How often a terminal is redrawn.
+/// Interval between two redraws of a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Shows how far the run is, and what a signal has started, until it is dropped.
+/// Shows the progress and the reaction to signals until it is dropped.
 pub(super) async fn show(
     standing: watch::Receiver<Standing>,
     mut stop: watch::Receiver<Stop>,
@@ -57,19 +57,20 @@ fn bar() -> ProgressBar {
 
 fn words(standing: Standing) -> String {
     let Standing { pending, taken, done, failed, rows, .. } = standing;
-    format!("{done} done, {failed} failed, {taken} in hand, {pending} waiting, {rows} rows")
+    format!("{done} done, {failed} failed, {taken} in flight, {pending} pending, {rows} rows")
 }
 
-/// So many jobs are in hand; what a node among others has of them, nobody has counted.
+/// The message for a signal. `taken` is the number of jobs in flight; a node of a cluster does not know
+/// which of them are its own.
 fn stopping(stop: Stop, taken: Option<u64>) -> String {
     let jobs = match taken {
-        Some(taken) => format!("{} in hand", counted(taken, "job")),
-        None => "what this node has in hand".to_owned(),
+        Some(taken) => format!("{} in flight", counted(taken, "job")),
+        None => "the jobs in flight on this node".to_owned(),
     };
     match stop {
         Stop::No | Stop::Drain(_) => {
-            format!("stopping: {jobs} will be finished; a second signal stops at once")
+            format!("stopping after {jobs}; a second signal stops at once")
         }
-        Stop::Now(_) => format!("stopping at once: {jobs} will be done again"),
+        Stop::Now(_) => format!("stopping at once; the next run repeats {jobs}"),
     }
 }

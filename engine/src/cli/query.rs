@@ -33,7 +33,7 @@ pub(super) fn query(args: &QueryArgs) -> u8 {
         Err(code) => return code,
     };
     let (dialect, question, attr) = match (&args.css, &args.xpath) {
-        // A selector may come straight from a definition, with the attribute behind it.
+        // A selector copied from a classic definition may end with its attribute.
         (Some(css), _) => match (css.split_once(" attribute: "), &args.attr) {
             (Some((selector, name)), None) => (Dialect::Css, selector, Some(name)),
             _ => (Dialect::Css, css.as_str(), args.attr.as_deref()),

@@ -1,4 +1,4 @@
-//! Values that must not be shown: they are taken out of everything this program says.
+//! Secret values: they are replaced in everything that the program prints or logs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::sync::RwLock;
 
 use url::form_urlencoded::byte_serialize;
 
-/// What to hide, and the words to show instead.
+/// The texts to hide, each with its replacement.
 static SECRETS: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
 
-/// A shorter value would take ordinary words apart, and hides nothing.
+/// The least length of a secret. Hiding a single letter would garble ordinary words.
 const LENGTH_MIN: usize = 2;
 
-/// Hides these values from now on, also as they look inside an address.
+/// Hides these values from now on, including their encoded forms in addresses.
 pub(super) fn keep(secrets: &BTreeMap<String, String>) {
     let Ok(mut known) = SECRETS.write() else { return };
     for (name, value) in secrets.iter().filter(|(_, value)| value.len() >= LENGTH_MIN) {
@@ -30,11 +30,11 @@ pub(super) fn keep(secrets: &BTreeMap<String, String>) {
             }
         }
     }
-    // A value that holds another goes first.
+    // Longer texts first, because one secret may contain another.
     known.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
 }
 
-/// The text without secrets.
+/// Replaces the secrets in a text.
 pub(super) fn hide(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     if let Ok(known) = SECRETS.read() {
@@ -48,7 +48,7 @@ pub(super) fn hide(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text with `***` for user and password in every address; none if there are no such.
+/// The text with `***` for user and password in every address; `None` if there are none.
 fn without_passwords(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -72,13 +72,13 @@ fn without_passwords(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Standard error without secrets, for the log.
+/// Standard error for the log, with secrets replaced.
 #[derive(Debug, Default)]
 pub(super) struct HiddenStderr;
 
 impl Write for HiddenStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The log writes a line at once.
+        // The log writes whole lines.
         io::stderr().lock().write_all(hide(&String::from_utf8_lossy(bytes)).as_bytes())?;
         Ok(bytes.len())
     }

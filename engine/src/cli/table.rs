@@ -1,9 +1,9 @@
-//! Rows as a table that fits a terminal.
+//! Prints rows as a table.
 
-/// Widest column; longer values are cut.
+/// The greatest width of a column. Longer values are cut.
 const WIDTH_MAX: usize = 40;
 
-/// A header, a line and the rows, in columns.
+/// The header, a rule and the rows, in columns.
 pub(super) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let cut = |cell: &String| {
         let line = cell.replace(['\n', '\r', '\t'], " ");

@@ -1,4 +1,4 @@
-//! `spoonbill try`: the rows a run would give for one page, and where they come from.
+//! `spoonbill try`: the rows that a run would take from one page, and where they come from.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -28,10 +28,10 @@ pub(super) struct TryArgs {
     /// Directory of definition files
     #[arg(long, value_name = "DEFS_DIR")]
     defs: PathBuf,
-    /// Group whose tasks work on the page; not needed when it is clear which
+    /// Group whose tasks work on the page; needed if several could
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Tell for each field where its value came from, or why there is none
+    /// Explain for each field where its value came from, or why it has none
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -99,7 +99,7 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
     show(&previews, args)
 }
 
-/// The group that was named, or the one that can only be meant.
+/// The named group, or else the only one that fits the page.
 fn group(args: &TryArgs, defs: &Defs) -> Result<String, String> {
     let names = || defs.task_groups.iter().map(|group| group.name.as_str());
     let listed = || names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -129,11 +129,11 @@ fn group(args: &TryArgs, defs: &Defs) -> Result<String, String> {
     let candidates: Vec<&str> = names().filter(|name| gives_rows(name)).collect();
     match candidates.as_slice() {
         [only] => Ok((*only).to_owned()),
-        _ => Err(format!("say with `--group` which group the page belongs to: {}", listed())),
+        _ => Err(format!("name the group of the page with `--group`: {}", listed())),
     }
 }
 
-/// Whether a locator is the page that is tried: its address, or its file seen from elsewhere.
+/// Whether a locator is the tried page: the same address, or the same file by a longer path.
 fn is_same(locator: &str, source: &str) -> bool {
     locator == source || !locator.contains("://") && std::path::Path::new(source).ends_with(locator)
 }
@@ -159,7 +159,7 @@ fn show(previews: &[Preview], args: &TryArgs) -> u8 {
                 }
                 out.push_str(&if terminal { as_table(data) } else { lines(data, preview) });
                 if let (Some(story), true) = (&preview.story, terminal) {
-                    out.push_str(&told(story));
+                    out.push_str(&explanation_text(story));
                 }
             }
         }
@@ -190,7 +190,7 @@ fn as_table(data: &Data) -> String {
     let Some(first) = data.rows.first() else {
         return String::new();
     };
-    // Rows of different items have different names in one column: the first row names them.
+    // Items may have different names in one column. The first row gives the header.
     let header = columns(first, data.named).into_iter().map(|(name, _)| name.to_owned());
     let rows = data.rows.iter().map(|row| {
         let cells = columns(row, data.named).into_iter();
@@ -199,7 +199,7 @@ fn as_table(data: &Data) -> String {
     table::table(&header.collect::<Vec<_>>(), &rows.collect::<Vec<_>>())
 }
 
-/// Rows as a run writes them to a file of JSON lines; with their stories, the dropped ones too.
+/// Rows as a run writes them to a file of JSON lines. With explanations, dropped rows are included.
 fn lines(data: &Data, preview: &Preview) -> String {
     let mut encoder = JsonLines::default();
     encoder.set_types(&preview.types);
@@ -215,7 +215,7 @@ fn lines(data: &Data, preview: &Preview) -> String {
         let object = if dropped.is_some() { "null" } else { objects.next().unwrap_or("null") };
         let fields: Vec<Json> = row.cells.iter().map(cell_story).collect();
         let dropped = dropped.map(|cell| format!("`{}` is required", cell.field));
-        // The row stands as it is encoded: numbers with all their digits.
+        // The row is inserted as encoded, so that numbers keep their digits.
         format!(
             "{{\"row\":{object},\"block\":{},\"dropped\":{},\"fields\":{}}}\n",
             json!(row.node),
@@ -238,14 +238,14 @@ fn cell_story(cell: &CellExplanation) -> Json {
     })
 }
 
-/// What to say of a block that is nowhere on the page.
+/// The message for a block that matches nothing.
 fn no_block(story: &PageExplanation) -> Option<String> {
     let block = story.block.as_ref().filter(|_| story.rows.is_empty())?;
     Some(format!("block `{block}` matches nothing on this page"))
 }
 
-/// A story for a person at a terminal.
-fn told(story: &PageExplanation) -> String {
+/// The explanation as text.
+fn explanation_text(story: &PageExplanation) -> String {
     let mut lines = Vec::new();
     if let Some(block) = &story.block {
         lines.push(format!("\nblock `{block}`: {}", matches(story.rows.len())));
@@ -266,7 +266,7 @@ fn told(story: &PageExplanation) -> String {
                 (!cell.tried.is_empty()).then(|| format!("tried `{}`", cell.tried.join("`, `")));
             let node = cell.node.as_ref().map(|node| format!("at {node}"));
             let why = cell.why.as_ref().map(ToString::to_string);
-            let default = cell.is_default.then(|| "the default stands in".to_owned());
+            let default = cell.is_default.then(|| "the default is used".to_owned());
             let parts: Vec<String> =
                 [query, tried, node, why, default].into_iter().flatten().collect();
             if !parts.is_empty() {

@@ -1,6 +1,6 @@
-//! The product's own benchmark of its frontier: synthetic addresses through the real ledger and the
-//! real store, without fetching or parsing. As in a crawl, a page's links come with its end, most
-//! of them known already, and the frontier grows large before it shrinks.
+//! A benchmark of the frontier: synthetic addresses pass the real ledger and the real store, without
+//! fetching or parsing. As in a crawl, the end of a page brings its links, most of them known, and the
+//! frontier grows large before it shrinks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -19,50 +19,50 @@ use crate::plan::identity::{key, new_job};
 use crate::run::report::peak_memory;
 use crate::store::StoreError;
 
-/// New addresses on each page, as long as there are any.
+/// New addresses on each page, until none are left.
 const NEW_LINKS: u64 = 8;
-/// Jobs in hand.
+/// Jobs in flight.
 const HAND: usize = 1000;
-/// Jobs asked for, or seeded, at once.
+/// Jobs of one command.
 const CHUNK: usize = 500;
 const GROUP: &str = "bench";
 
-/// What a benchmark is to do.
+/// The size of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frontier {
     /// Different addresses.
     pub urls: u64,
-    /// Hosts they are spread over.
+    /// Hosts that have the addresses.
     pub hosts: u64,
 }
 
-/// What it found.
+/// The measured figures.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Figures {
-    /// Different addresses: all of them went in, were taken and were finished.
+    /// Different addresses. All were added, taken and finished.
     pub urls: u64,
-    /// Addresses offered, the known ones too.
+    /// Addresses offered, including known ones.
     pub offered: u64,
-    /// Seconds of it all, but for the restart.
+    /// Seconds without the restart.
     pub seconds: f64,
     /// Addresses finished a second.
     pub urls_per_second: f64,
-    /// Processor time, of program and kernel, for each address.
+    /// CPU time of program and kernel for one address, in microseconds.
     pub cpu_micros_per_url: f64,
-    /// The largest memory the process ever had.
+    /// Peak memory of the process.
     pub memory_peak_bytes: u64,
-    /// The restart half way, if anything outlives the process.
+    /// The restart in the middle, if the store is durable.
     pub restart: Option<Restart>,
 }
 
-/// A data directory closed and opened again when every address is known and most wait.
+/// The data directory is closed and opened again when every address is known and most are pending.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Restart {
     /// From opening the data directory to the first granted job.
     pub seconds: f64,
-    /// Jobs that waited.
+    /// Pending jobs.
     pub pending: u64,
     /// Size of the data directory.
     pub data_bytes: u64,
@@ -111,16 +111,16 @@ async fn reopen(config: &Config, crowd: Crowd) -> Result<(Crowd, Restart), RunEr
     Ok((crowd, Restart { seconds: began.elapsed().as_secs_f64(), pending, data_bytes }))
 }
 
-/// When the workers pause.
+/// When the workers stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// Every address is in.
+    /// Every address is known.
     AllKnown,
     /// Every address is finished.
     Over,
 }
 
-/// The addresses, by number: each is new once and known from then on.
+/// The synthetic site: pages have numbers, and links lead to new and known ones.
 struct Site {
     urls: u64,
     hosts: u64,
@@ -151,7 +151,7 @@ impl Site {
         jobs
     }
 
-    /// The links of a page: a home page, any page known, and new ones while there are any.
+    /// The links of a page: a home page, known pages, and new pages until none are left.
     fn links(&mut self, page: u64) -> Vec<NewJob> {
         let known = [mix(page) % self.hosts, mix(!page) % self.next.max(1)];
         let mut links: Vec<NewJob> = known.into_iter().map(|number| self.job(number)).collect();
@@ -238,7 +238,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Takes and finishes, with many in hand as a run has; what is in hand is finished.
+    /// Takes and finishes jobs with many in flight, as a run does, and finishes all of them at the end.
     async fn work(&mut self, site: &mut Site, until: Until) -> Result<(), RunError> {
         let mut endings: VecDeque<Ending> = VecDeque::new();
         loop {
@@ -274,7 +274,7 @@ impl Crowd {
     }
 }
 
-/// SplitMix64's last step: numbers that lie together come to lie far apart.
+/// The last step of SplitMix64: close numbers become distant ones.
 fn mix(number: u64) -> u64 {
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -282,10 +282,10 @@ fn mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Processor time of this process and the kernel for it; the kernel counts hundredths of a second.
+/// CPU time of this process in user and kernel mode, in steps of 10 ms.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field, the program's name, is in brackets and may hold anything.
+    // The second field, the program's name, is in brackets and may contain spaces.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)

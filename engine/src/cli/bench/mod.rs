@@ -1,4 +1,4 @@
-//! `spoonbill bench`: the product's own measurements.
+//! `spoonbill bench`: measurements of this program.
 
 mod frontier;
 
@@ -21,7 +21,7 @@ pub(super) struct FrontierArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000,
           value_parser = clap::value_parser!(u64).range(1..))]
     urls: u64,
-    /// Hosts they are spread over
+    /// Hosts that have the addresses
     #[arg(long, value_name = "N", default_value_t = 1000,
           value_parser = clap::value_parser!(u64).range(1..))]
     hosts: u64,
@@ -47,19 +47,19 @@ fn measure(args: &FrontierArgs) -> Result<Figures, u8> {
     let mut config = args.settings.resolve(None, None)?;
     let scratch = args.settings.data_dir.is_none();
     if scratch {
-        // Never in the way of a run: a place of its own below the data directory, removed again.
+        // A separate folder below the data directory, which is removed at the end.
         let name = format!("bench-{}", std::process::id());
         config.store.data_dir = config.store.data_dir.join(name);
     }
     let dir = config.store.data_dir.clone();
     if dir.join("state.db").exists() {
-        let words = "holds a run; a benchmark wants a directory of its own";
+        let words = "holds a run; name another directory for the benchmark";
         print_err(&format!("error: `{}` {words}\n", dir.display()));
         return Err(2);
     }
     let measured = perform(&config, Frontier { urls: args.urls, hosts: args.hosts });
     if scratch && config.store.durability == Durability::Strict {
-        // What cannot be removed is left to its owner; the figures hold all the same.
+        // The figures are valid even if the folder stays.
         drop(std::fs::remove_dir_all(&dir));
     }
     measured.map_err(|error| {
@@ -92,7 +92,7 @@ fn text(figures: &Figures) -> String {
         )
     });
     format!(
-        "addresses       {} in, taken and finished; {known} more were known already\n\
+        "addresses       {} in, taken and finished; {known} more were known\n\
          time            {:.1} s, {:.0} addresses a second\n\
          processor       {:.2} microseconds an address\n\
          memory          {:.0} MB at most\n\

@@ -1,4 +1,4 @@
-//! `spoonbill init`: a project to start from, or a definition proposed from samples.
+//! `spoonbill init`: a starter project, or a definition proposed from samples.
 
 mod project;
 mod render;
@@ -24,10 +24,10 @@ pub(super) struct InitArgs {
     /// Directory to write to
     #[arg(default_value = "spoonbill-project")]
     dir: PathBuf,
-    /// Propose a definition for this page, a URL or a saved file; nothing else is loaded
+    /// Propose a definition for this page, a URL or a saved file; no other page is loaded
     #[arg(long, value_name = "URL|FILE", requires = "samples")]
     url: Option<String>,
-    /// Text seen on the page, or `column=text`; repeat for each column that is wanted
+    /// Text seen on the page, or `column=text`; repeat it for each column
     #[arg(long = "sample", value_name = "TEXT", requires = "url", allow_hyphen_values = true)]
     samples: Vec<String>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ fn refused(error: &WriteError) -> (u8, String) {
 
 type Failure = (u8, String);
 
-/// Loads the page, proposes, tries the proposal and writes it.
+/// Loads the page, makes a proposal, tries it and writes it.
 fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
     if let Some(at) = args.samples.iter().position(|text| is_empty(text)) {
         return Err((2, format!("error: sample {} is empty\n", at + 1)));
@@ -123,7 +123,7 @@ fn is_empty(sample: &str) -> bool {
     rest.unwrap_or(sample).trim().is_empty()
 }
 
-/// What to say where an address was given without its scheme.
+/// The advice for an address without its scheme.
 fn with_scheme(url: &str) -> String {
     let host = url.split('/').next().unwrap_or_default();
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,14 +134,14 @@ fn with_scheme(url: &str) -> String {
     if is_host { format!("\n  for a page on the web, write http://{url}") } else { String::new() }
 }
 
-/// A path as a shell takes it.
+/// A path quoted for a shell.
 fn typed(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+:@%,".contains(c));
     if is_plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// The text that gives the proposed rows; types that would change a value are left out.
+/// A definition that gives the proposed rows. Types that would change a value are removed.
 fn tried(
     mut proposal: Proposal,
     origin: Origin<'_>,
@@ -159,7 +159,7 @@ fn tried(
     Ok((proposal, text))
 }
 
-/// What links of the page are resolved against, if it is known.
+/// The base address for links of the page, if it is known.
 fn base(document: &Document, fetched: &FetchedPage) -> Option<Url> {
     let page = Url::parse(&fetched.final_url).ok().filter(Url::has_host);
     let mut elements = document.all().filter(|node| document.is_element(*node));
@@ -173,7 +173,7 @@ fn base(document: &Document, fetched: &FetchedPage) -> Option<Url> {
     }
 }
 
-/// How the definition names the page: a file by its whole path, so that it is found from anywhere.
+/// The page's name in the definition. A file has its full path, so that every directory works.
 fn address(url: &str) -> String {
     match PageTarget::of(url) {
         Ok(PageTarget::Path(path)) => {
@@ -183,7 +183,7 @@ fn address(url: &str) -> String {
     }
 }
 
-/// A name for the group: the site's, or the file's.
+/// A name for the group: that of the site or the file.
 fn group_name(url: &str) -> String {
     let name = match PageTarget::of(url) {
         Ok(PageTarget::Http(url)) => {
@@ -205,13 +205,13 @@ fn group_name(url: &str) -> String {
 fn not_found(url: &str, missing: &[Missing]) -> String {
     let told = missing.iter().map(|each| {
         let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
-            format!("  most like it there: `{}`\n", shortened(nearest))
+            format!("  the closest text on the page: `{}`\n", shortened(nearest))
         });
         let text = shortened(&each.text);
         if each.is_there {
             return format!(
-                "error: `{text}` is on {url}, but no selector was found that gives it and fits \
-                 the other samples\n  take all samples from one item, or leave this one out\n"
+                "error: `{text}` is on {url}, but no selector was found that gives this sample \
+                 and the other ones\n  take all samples from one item, or leave this one out\n"
             );
         }
         let is_named =
@@ -226,7 +226,7 @@ fn not_found(url: &str, missing: &[Missing]) -> String {
     let told: String = told.collect();
     format!(
         "{told}  nothing was written; \
-         a page may also look different without JavaScript: see its source\n"
+         a page may look different without JavaScript: see its source\n"
     )
 }
 
@@ -247,7 +247,7 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
     let columns: String = proposal.columns.iter().map(column).collect();
     let warnings = warnings(proposal);
     let links = if proposal.next_page.is_some() || proposal.details.is_some() {
-        "links that could be followed stand at the end of the file, as comments\n"
+        "the end of the file lists links to follow, as comments\n"
     } else {
         ""
     };
@@ -258,12 +258,12 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
     )
 }
 
-/// What is to be looked at: columns that few rows have, and what was left out.
+/// Notes on columns that few rows have, and on elements that were left out.
 fn warnings(proposal: &Proposal) -> String {
     let is_rare = |column: &&Column| 3 * column.filled() < proposal.rows;
     let rare = proposal.columns.iter().filter(is_rare).map(|column| {
         format!(
-            "note: {} is found in {} of {} rows: look at it, or add a second sample, `{}=...`\n",
+            "note: {} is found in {} of {} rows: check it, or add a second sample, `{}=...`\n",
             column.name,
             column.filled(),
             proposal.rows,

@@ -1,6 +1,6 @@
 //! New projects: the files of a starter, or a definition written from a proposal.
 //!
-//! Nothing here prints. What is written has been read back and tried on the page before.
+//! The definition was read back and tried on the page before it is written.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct NewFile {
     /// Path below the project.
     pub path: String,
-    /// What is in it.
+    /// The content.
     pub text: String,
 }
 
@@ -24,15 +24,15 @@ impl NewFile {
 /// Why a project was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// Something is there already; nothing was written.
-    #[error("{} {} already; `init` overwrites nothing", list(.0), if .0.len() == 1 { "exists" } else { "exist" })]
+    /// A file exists, so nothing was written.
+    #[error("{} {} already; `init` does not overwrite files", list(.0), if .0.len() == 1 { "exists" } else { "exist" })]
     Exists(Vec<PathBuf>),
-    /// The disk refused.
+    /// A file could not be written.
     #[error("`{}` cannot be written: {source}", path.display())]
     Io {
-        /// What could not be written.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -42,7 +42,7 @@ fn list(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Writes all files below `dir`, or none if one of them is there already.
+/// Writes all files below `dir`, or none if one of them exists.
 pub(crate) fn write(dir: &Path, files: &[NewFile]) -> Result<(), WriteError> {
     let there: Vec<PathBuf> =
         files.iter().map(|file| dir.join(&file.path)).filter(|path| path.exists()).collect();
@@ -52,7 +52,7 @@ pub(crate) fn write(dir: &Path, files: &[NewFile]) -> Result<(), WriteError> {
     for file in files {
         let path = dir.join(&file.path);
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-            // Somebody may have written it since we looked.
+            // Another process may have written it since the check.
             OpenOptions::new()
                 .write(true)
                 .create_new(true)

@@ -1,4 +1,4 @@
-//! A proposal as the text of a definition, with the reasons beside it.
+//! Writes a proposal as a definition, with the reasons as comments.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use spoonbill_plugins::propose::{Column, Proposal, Source, ValueType};
 
 use crate::error::counted;
 
-/// Where the proposal comes from.
+/// The origin of a proposal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
-    /// NodeAddress of the page, as the definition will name it.
+    /// The address of the page, as the definition names it.
     pub url: &'a str,
-    /// Name of the group.
+    /// The name of the group.
     pub group: &'a str,
 }
 
@@ -56,25 +56,27 @@ pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
 }
 
 fn push(out: &mut String, indent: usize, line: &str) {
-    // Writing to a string cannot fail.
+    // Writing to a string always succeeds.
     writeln!(out, "{:indent$}{line}", "").ok();
 }
 
-/// Why the column is taken this way, and what it gives.
+/// How the column is selected, and in how many rows it has a value.
 fn reason(column: &Column, rows: usize) -> String {
     let way = match &column.take.source {
         Source::Itself => "the row's element itself",
         Source::Css(selector) => how(selector),
-        Source::Xpath(xpath) if xpath.starts_with("following") => "an element behind the row's own",
-        Source::Xpath(_) => "from the top of the page, the same for all its rows",
+        Source::Xpath(xpath) if xpath.starts_with("following") => {
+            "an element after the row's element"
+        }
+        Source::Xpath(_) => "from the top of the page, equal in all rows",
         Source::JsonLd(_) => "not on the visible page, but in its JSON-LD",
         Source::Json(_) => "by its path in the row's data",
         Source::Script { .. } => "not on the visible page, but in the JSON of a script",
     };
     let part = match (&column.take.regex, column.take.is_own, column.take.is_all) {
-        (Some(_), ..) => "; `regex` keeps the part that was sampled",
-        (None, true, _) => "; `text: own` leaves out what stands in elements inside",
-        (None, false, true) => "; there are several in a row, `all` puts them together",
+        (Some(_), ..) => "; `regex` keeps the sampled part",
+        (None, true, _) => "; `text: own` leaves out the text of inner elements",
+        (None, false, true) => "; a row has several, and `all` joins them",
         (None, false, false) => "",
     };
     let filled = if rows == 1 {
@@ -90,14 +92,14 @@ fn capital(words: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a selector rests on.
+/// The feature of the page that a selector uses.
 fn how(selector: &str) -> &'static str {
     if selector.contains(":contains(") || selector.contains(":matches(") {
         "by the label beside it"
     } else if selector.contains("itemprop") {
         "by its microdata"
     } else if selector.contains(":nth-") || selector.contains(":last-child") {
-        "by its place, for want of a name"
+        "by its position, because it has no name"
     } else if selector.contains('#') {
         "by an id"
     } else if selector.contains('.') {
@@ -109,7 +111,7 @@ fn how(selector: &str) -> &'static str {
     }
 }
 
-/// A field: a selector alone, or a mapping where there is more to say.
+/// A field: a selector, or a mapping if it has more keys.
 fn field(column: &Column) -> String {
     let take = &column.take;
     let with = |selector: &str| match &take.attribute {
@@ -157,7 +159,7 @@ fn field(column: &Column) -> String {
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// Links that could be followed, as comments: one page was asked for, and one is loaded.
+/// Links to follow, as comments, because `init` loads one page only.
 fn follow(proposal: &Proposal, group: &str) -> String {
     let mut out = String::new();
     let details = format!("{group}_details");
@@ -174,24 +176,20 @@ fn follow(proposal: &Proposal, group: &str) -> String {
     if rules.is_empty() {
         return out;
     }
-    push(&mut out, 4, "# Links on this page. Take away the `#` of those to follow:");
+    push(&mut out, 4, "# Links on this page. Remove the `#` of those to follow:");
     push(&mut out, 4, "# follow:");
     for (rule, meaning) in rules {
         push(&mut out, 4, &format!("#   - {rule}    # {meaning}"));
     }
     if proposal.details.is_some() {
-        push(
-            &mut out,
-            2,
-            &format!("# {}:    # and say what to take from those pages", scalar(&details)),
-        );
+        push(&mut out, 2, &format!("# {}:    # and the fields of those pages", scalar(&details)));
         push(&mut out, 2, "#   fields:");
         push(&mut out, 2, "#     title: h1");
     }
     out
 }
 
-/// A text as YAML, in quotes unless it is plain beyond doubt. A `${` is no variable here.
+/// A text as YAML, quoted unless it is surely plain. `${` is escaped, because it would be a variable.
 pub(crate) fn scalar(text: &str) -> String {
     const WORDS: [&str; 12] =
         ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "none", "nan", "inf"];

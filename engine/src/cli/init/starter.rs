@@ -1,4 +1,4 @@
-//! The project that `init` writes when it is told nothing.
+//! The project that `init` writes without samples.
 
 use crate::cli::init::project::NewFile;
 

@@ -1,4 +1,4 @@
-//! Reads a written definition back and tries it on its page, as a run would.
+//! Reads a definition back and tries it on its page, as a run would.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use spoonbill_plugins::propose::Proposal;
 use spoonbill_plugins::records::{FieldScripts, RecordLimits, RecordPage, RecordPlan};
 use spoonbill_plugins::script::ScriptError;
 
-/// The page a definition is tried on.
+/// The page on which a definition is tried.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial<'a> {
-    /// Its tree.
+    /// The tree of the page.
     pub document: &'a Document,
-    /// What addresses are resolved against.
+    /// The base of relative addresses.
     pub base: &'a str,
 }
 
-/// What is wrong with a definition: nothing, or the first thing found.
+/// Checks a definition. Returns the first problem.
 pub(crate) fn verify(text: &str, proposal: &Proposal, trial: Trial<'_>) -> Result<(), String> {
     let loaded = from_str("proposal.yml", text, &DefsOptions::default()).map_err(|problems| {
         problems.0.first().map_or_else(String::new, |first| first.message.clone())
