@@ -156,7 +156,7 @@ fn init_names_a_sample_that_is_not_on_the_page_and_writes_nothing() {
     insta::assert_snapshot!(ending.stderr, @r"
     error: `Gren lamp` is not on shop.html
       the closest text on the page: `Green lamp`
-      nothing was written; a page may also look different without JavaScript: see its source
+      nothing was written; a page may look different without JavaScript: see its source
     ");
     assert!(!work.exists("lamps"));
     let ending = work.spoonbill(&["init", "lamps", "--url", "gone.html", "--sample", "x"]);
