@@ -25,6 +25,7 @@ pub(crate) use health::{check_usable, examine};
 
 use crate::store::StoreError;
 pub(crate) use crate::store::mark::PAGES_FILE;
+use crate::threads::ignore::ignore_closed;
 use crate::threads::queue::{SendAnnouncement, Sender, queue};
 
 /// Identifies a page: the hash of locator name, group and URL.
@@ -136,7 +137,7 @@ impl PageStore {
 
     fn send(&self, request: PageRequest) {
         // If the thread has ended, the request is dropped, and its caller sees the answer closed.
-        drop(self.requests.send(request));
+        ignore_closed(self.requests.send(request));
     }
 }
 

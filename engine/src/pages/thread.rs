@@ -14,6 +14,7 @@ use super::packs::PackFiles;
 use super::records::{COLUMNS, PageRow, PagesError, UnsavedRow, connect, mark_of};
 use super::{Fingerprint, FoundPage, PageRequest, QUEUE, StoredPage};
 use crate::failpoint;
+use crate::threads::ignore::ignore_closed;
 use crate::threads::pool::answer_in_one_task;
 use crate::threads::queue::Receiver;
 
@@ -83,10 +84,10 @@ pub(super) fn run(
 fn refuse(first: PageRequest, inbox: &Receiver<PageRequest>, error: &str) {
     for request in std::iter::once(first).chain(std::iter::from_fn(|| inbox.recv())) {
         match request {
-            PageRequest::Find(_, answer) => drop(answer.send(None)),
-            PageRequest::Recall(_, _, answer) => drop(answer.send(None)),
+            PageRequest::Find(_, answer) => ignore_closed(answer.send(None)),
+            PageRequest::Recall(_, _, answer) => ignore_closed(answer.send(None)),
             PageRequest::Keep(_, _, answer) | PageRequest::KeepData(_, _, answer) => {
-                drop(answer.send(Err(error.to_owned())));
+                ignore_closed(answer.send(Err(error.to_owned())));
             }
         }
     }
@@ -165,7 +166,7 @@ impl<'a> PageThread<'a> {
             answer_in_one_task(self.runtime.as_ref(), move || {
                 for answer in answers {
                     // A caller that no longer waits needs no answer.
-                    drop(answer.send(saved.clone()));
+                    ignore_closed(answer.send(saved.clone()));
                 }
             });
         }
@@ -188,11 +189,11 @@ impl<'a> PageThread<'a> {
             match request {
                 PageRequest::Find(fingerprint, answer) => {
                     let found = self.find(&fingerprint);
-                    drop(answer.send(self.alarm.default_of(found)));
+                    ignore_closed(answer.send(self.alarm.default_of(found)));
                 }
                 PageRequest::Recall(fingerprint, url, answer) => {
                     let found = self.recall(&fingerprint, &url);
-                    drop(answer.send(self.alarm.default_of(found)));
+                    ignore_closed(answer.send(self.alarm.default_of(found)));
                 }
                 PageRequest::Keep(fingerprint, page, answer) => {
                     answers.push(answer);

@@ -24,6 +24,7 @@ use super::sqlite::{SqliteTables, TableOwner};
 use super::{Answer, Question, Store, StoreError};
 use crate::failpoint;
 use crate::ledger::{Command, Ledger, Reply, SessionId, Stamp, Standing};
+use crate::threads::ignore::ignore_closed;
 use crate::threads::pool::answer_in_one_task;
 use crate::threads::queue::{self, Sender, queue};
 
@@ -149,7 +150,7 @@ impl SoloHandle {
 
     fn send(&self, request: SoloRequest) {
         // A closed store drops the request, and with it the responder: the caller sees `Closed`.
-        drop(self.requests.send(request));
+        ignore_closed(self.requests.send(request));
     }
 }
 
@@ -336,7 +337,7 @@ impl SoloWorker {
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
                 // A full bell has rung already.
-                let _rang = bell.try_send(()).is_ok();
+                ignore_closed(bell.try_send(()));
             }
         }
         // Who waits for a commit finds it published.
@@ -460,7 +461,7 @@ impl SoloHandle {
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let (answer, question) = oneshot::channel();
         // A caller that no longer waits needs no answer.
-        let respond = Box::new(move |result| drop(answer.send(result)));
+        let respond = Box::new(move |result| ignore_closed(answer.send(result)));
         self.send(request(Handle::try_current().ok(), respond));
         question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
     }
@@ -470,7 +471,7 @@ impl SoloHandle {
         request: impl FnOnce(CallerRuntime, SoloResponder<T>) -> SoloRequest,
     ) -> Result<T, StoreError> {
         let (answer, question) = bounded(1);
-        self.send(request(None, Box::new(move |result| drop(answer.send(result)))));
+        self.send(request(None, Box::new(move |result| ignore_closed(answer.send(result)))));
         question.recv().unwrap_or(Err(StoreError::Closed))
     }
 }

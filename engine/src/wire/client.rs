@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::threads::ignore::ignore_closed;
 use crate::wire::{CallError, Credentials, Hello, HelloSource, WireLimits, client_task};
 
 /// Requests that wait for the connection at most; further callers wait in their own calls.
@@ -165,13 +166,13 @@ impl ClientShared {
     pub(super) fn fail(&self, sent: bool, error: &CallError) {
         for (_, caller) in self.callers().extract_if(|_, caller| caller.request.is_none() == sent) {
             // One that has given up meanwhile needs no answer.
-            drop(caller.reply.send(Err(error.clone())));
+            ignore_closed(caller.reply.send(Err(error.clone())));
         }
     }
 
     pub(super) fn settle(&self, number: u64, reply: Reply) {
         if let Some(caller) = self.callers().remove(&number) {
-            drop(caller.reply.send(reply));
+            ignore_closed(caller.reply.send(reply));
         }
     }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::threads::pause::wait_at_most;
 use crate::wire::frame::{DecodedFrame, Frame, FrameError, FrameKind};
 use crate::wire::handshake::{self, Credentials};
 use crate::wire::listener::{RequestHandler, stopped};
@@ -131,7 +132,7 @@ impl ServerConnection {
                 _ = ticks.tick() => self.look_at_clock()?,
                 () = &mut stopped => {
                     // A peer that does not read them in time does without.
-                    drop(timeout(LAST_WORDS, self.outgoing.flush()).await);
+                    wait_at_most(LAST_WORDS, self.outgoing.flush()).await;
                     return Ok(());
                 }
             }

@@ -10,9 +10,10 @@ use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tracing::debug;
 
+use crate::threads::pause::pause;
 use crate::wire::connection::{ServerConnection, ServerContext};
 use crate::wire::handshakes::{PendingHandshakes, RefusedConnections};
 use crate::wire::stream::{ByteReader, ByteWriter};
@@ -99,7 +100,7 @@ impl WireListener {
                         debug!(%error, "connection not accepted");
                         // A peer that left at once is no reason to keep the others waiting.
                         if error.kind() != io::ErrorKind::ConnectionAborted {
-                            sleep_until(Instant::now() + ACCEPT_PAUSE).await;
+                            pause(ACCEPT_PAUSE).await;
                         }
                     }
                 },
