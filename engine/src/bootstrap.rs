@@ -1,6 +1,7 @@
-//! Wiring: binds the interfaces of the engine to their components, for one machine or for many.
-//! The only file that names a concrete store.
+//! Wiring: binds the interfaces of the engine to their components, for one machine or for many. Only this
+//! file names a concrete store.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,12 @@ use crate::store::{
 };
 
 /// Time between two beats of a cluster's leader.
-const BEAT: Duration = Duration::from_millis(250);
+const BEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Where the engine asks for the time of day; the ledger never does.
+/// Jobs of one host that a node of a cluster is granted ahead of their turn, at most.
+const AHEAD_MAX: u32 = 32;
+
+/// The time of day. The ledger never asks for it.
 pub(crate) trait Clock: Interface {
     /// Now.
     fn now(&self) -> jiff::Timestamp;
@@ -57,58 +61,72 @@ module! {
     }
 }
 
-/// What has to be ended with a node.
-enum Behind {
+/// The threads behind a node.
+enum NodeThreads {
     Solo(SoloThread),
-    /// Nothing: it is only read.
-    Nobody,
+    /// The data directory is only read.
+    None,
     Cluster(Box<ClusterThread>, ClusterHandle),
 }
 
-/// A wired node: what the run needs, whichever module it came from.
+/// A wired node: what a run needs, on one machine or in a cluster.
 pub(crate) struct Node {
     /// Where the ledger is kept.
     pub store: Arc<dyn Store>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
-    /// Its place among the nodes of the run.
-    pub place: Place,
-    behind: Behind,
+    /// Its part in the run.
+    pub member: Membership,
+    threads: NodeThreads,
 }
 
-/// A node's place among the nodes of a run.
+/// A node's part in a run, and what depends on whether there can be other nodes.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// Its number.
+pub(crate) struct Membership {
+    /// The number of this node.
     pub seat: Seat,
-    /// All seats that write files.
+    /// The numbers of all nodes with a vote. They write files.
     pub seats: Vec<Seat>,
-    /// Whether it has a vote, and writes files.
+    /// Whether this node has a vote.
     pub votes: bool,
-    /// Whether no other process can be part of the run.
-    pub alone: bool,
-    /// Drawn anew at every start.
+    /// A number that is new at every start of the process.
     pub life: u64,
-    /// Nodes with a vote that must be there before a run starts.
+    /// Nodes with a vote that have to be connected before a run starts.
     pub quorum: u32,
-    /// How long to wait for them.
-    pub patience: Duration,
-    /// Whether strangers can take part.
-    pub exposed: bool,
+    /// Whether the lock on the data directory keeps all other processes out of the run. Sessions then do
+    /// not expire, and the node's own figures are those of the run.
+    pub is_exclusive: bool,
+    /// How long to wait for other nodes; `None` if there cannot be any.
+    pub join_timeout: Option<Duration>,
+    /// Jobs of one host that are granted ahead of their turn, at most. Zero where a request for jobs is
+    /// cheap.
+    pub ahead_max: u32,
+    /// Where the node leaves a mark that its run has ended, if other nodes can end it.
+    pub exit_mark_dir: Option<PathBuf>,
+    /// Whether other machines can reach the node without a secret.
+    pub is_insecure: bool,
 }
 
-impl Place {
-    fn alone(life: u64) -> Self {
+impl Membership {
+    /// The only process of a run.
+    pub(crate) fn alone(life: u64) -> Self {
         Self {
             seat: Seat(1),
             seats: vec![Seat(1)],
             votes: true,
-            alone: true,
             life,
             quorum: 1,
-            patience: Duration::ZERO,
-            exposed: false,
+            is_exclusive: true,
+            join_timeout: None,
+            ahead_max: 0,
+            exit_mark_dir: None,
+            is_insecure: false,
         }
+    }
+
+    /// Whether there are other nodes with a vote.
+    pub(crate) fn has_peers(&self) -> bool {
+        self.seats.iter().any(|seat| *seat != self.seat)
     }
 }
 
@@ -121,15 +139,15 @@ impl Node {
         let dir = &config.store.data_dir;
         if has_log(dir) {
             return Err(StoreError::Excluded(format!(
-                "`{}` belongs to a node of a cluster: go on with `--cluster`, or name another \
-                 directory with `--data-dir`",
+                "`{}` belongs to a node of a cluster: add `--cluster`, or name another directory with \
+                 `--data-dir`",
                 dir.display()
             )));
         }
         Self::solo(config)
     }
 
-    /// Opens the data directory to look at its last run, whoever's it is.
+    /// Opens the data directory to read its last run, of one machine or of a cluster.
     pub(crate) fn read(config: &Config) -> Result<Self, StoreError> {
         let dir = &config.store.data_dir;
         if !has_log(dir) {
@@ -140,7 +158,7 @@ impl Node {
             .with_component_parameters::<ReadOnlyStore>(ReadOnlyStoreParameters { resting })
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
-        Ok(Self { store, clock, place: Place::alone(0), behind: Behind::Nobody })
+        Ok(Self { store, clock, member: Membership::alone(0), threads: NodeThreads::None })
     }
 
     /// Opens the data directory and wires a solo node.
@@ -160,10 +178,15 @@ impl Node {
             .build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
         let life = clock.now().as_nanosecond() as u64 ^ (u64::from(std::process::id()) << 32);
-        Ok(Self { store, clock, place: Place::alone(life), behind: Behind::Solo(thread) })
+        Ok(Self {
+            store,
+            clock,
+            member: Membership::alone(life),
+            threads: NodeThreads::Solo(thread),
+        })
     }
 
-    /// Opens the data directory, comes into the cluster and wires a node of it.
+    /// Opens the data directory, connects to the cluster and wires a node of it.
     fn cluster(config: &Config) -> Result<Self, StoreError> {
         let Seating { seat, listen, peers, secret, quorum, exposed } =
             config.cluster.seating().map_err(StoreError::Unfit)?;
@@ -185,86 +208,89 @@ impl Node {
             snapshot_bytes: config.cluster.snapshot_bytes,
             seen_memory: config.store.seen_memory,
             placement: config.cluster.placement,
-            beat: BEAT,
+            beat: BEAT_INTERVAL,
         };
         let (handle, thread) = ClusterHandle::open(options)?;
-        let place = Place {
+        let member = Membership {
             seat: Seat(seat),
             seats,
             votes,
-            alone: false,
             life: handle.life(),
             quorum: quorum as u32,
-            patience: config.cluster.quorum_timeout,
-            exposed,
+            is_exclusive: false,
+            join_timeout: Some(config.cluster.quorum_timeout),
+            ahead_max: AHEAD_MAX,
+            exit_mark_dir: Some(config.store.data_dir.clone()),
+            is_insecure: exposed,
         };
         let parameters = ClusterStoreParameters { handle: handle.clone() };
         let module =
             ClusterModule::builder().with_component_parameters::<ClusterStore>(parameters).build();
         let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (module.resolve(), module.resolve());
-        Ok(Self { store, clock, place, behind: Behind::Cluster(Box::new(thread), handle) })
+        Ok(Self { store, clock, member, threads: NodeThreads::Cluster(Box::new(thread), handle) })
     }
 
-    /// Has the process end, with this exit code, in the moment its run is closed, if it is alone.
+    /// If no other process is part of the run, the process ends with this exit code when the run is closed.
     pub(crate) fn end_process_with(&self, code: u8) {
-        if let Behind::Solo(thread) = &self.behind {
+        if let NodeThreads::Solo(thread) = &self.threads {
             thread.end_process_with(code);
         }
     }
 
-    /// Which other nodes with a vote do not answer, in words.
+    /// A text that names the nodes with a vote that do not answer this one.
     pub(crate) fn absent(&self) -> String {
-        match &self.behind {
-            Behind::Solo(_) | Behind::Nobody => String::new(),
-            Behind::Cluster(_, handle) => handle.absent(),
+        match &self.threads {
+            NodeThreads::Solo(_) | NodeThreads::None => String::new(),
+            NodeThreads::Cluster(_, handle) => handle.absent(),
         }
     }
 
-    /// Whether another node with a vote is there.
+    /// Whether another node with a vote is connected.
     pub(crate) fn hears_others(&self) -> bool {
-        match &self.behind {
-            Behind::Solo(_) | Behind::Nobody => false,
-            Behind::Cluster(_, handle) => handle.hears_others(),
+        match &self.threads {
+            NodeThreads::Solo(_) | NodeThreads::None => false,
+            NodeThreads::Cluster(_, handle) => handle.hears_others(),
         }
     }
 
-    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
+    /// Whether this node knows that the cluster agreed on a command a moment ago.
     pub(crate) fn is_led(&self) -> bool {
-        match &self.behind {
-            Behind::Solo(_) | Behind::Nobody => false,
-            Behind::Cluster(_, handle) => handle.is_led(),
+        match &self.threads {
+            NodeThreads::Solo(_) | NodeThreads::None => false,
+            NodeThreads::Cluster(_, handle) => handle.is_led(),
         }
     }
 
-    /// Nobody has come within the time there is for it.
+    /// The error of a node that has waited for other nodes too long.
     pub(crate) fn not_formed(&self) -> StoreError {
-        let (patience, absent) = (self.place.patience.as_secs(), self.absent());
-        StoreError::NoQuorum(format!("the cluster was not formed within {patience} s: {absent}"))
+        let limit = self.member.join_timeout.unwrap_or_default().as_secs();
+        let absent = self.absent();
+        StoreError::NoQuorum(format!("the cluster was not formed within {limit} s: {absent}"))
     }
 
-    /// What an operator can ask of a node that is alone, which `stop` ends; the nodes of a cluster
-    /// answer by themselves.
+    /// Serves operators of a node on one machine, which `stop` ends. Nodes of a cluster serve them
+    /// without this.
     pub(crate) fn control(
         &self,
         stop: impl Fn() + Send + Sync + 'static,
     ) -> Option<Arc<dyn OperatorTarget>> {
-        match &self.behind {
-            Behind::Solo(_) | Behind::Nobody => {
+        match &self.threads {
+            NodeThreads::Solo(_) | NodeThreads::None => {
                 let standing = self.store.standing();
                 Some(Arc::new(SoloControl { standing, stop: Box::new(stop) }))
             }
-            Behind::Cluster(..) => None,
+            NodeThreads::Cluster(..) => None,
         }
     }
 
-    /// Ends the store after everything is durable.
+    /// Ends the store when everything is durable.
     pub(crate) fn close(self) {
-        let Self { store, behind, .. } = self;
+        let Self { store, threads, .. } = self;
         drop(store);
-        match behind {
-            Behind::Solo(thread) => thread.close(),
-            Behind::Nobody => {}
-            Behind::Cluster(thread, _) => thread.close(),
+        match threads {
+            NodeThreads::Solo(thread) => thread.close(),
+            NodeThreads::None => {}
+            NodeThreads::Cluster(thread, _) => thread.close(),
         }
     }
 }

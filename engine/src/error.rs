@@ -1,82 +1,77 @@
-//! Why a run could not go on, and the exit code that tells it.
+//! Why a run ended with an error. `run/exit_code.rs` has the exit code for each.
 
 use spoonbill_defs::Problems;
 
 use crate::ledger::Reply;
 use crate::store::StoreError;
 
-/// Which signal asked.
+/// A signal that asks the process to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
-    /// `kill`, or Kubernetes.
+    /// `kill`, or Kubernetes when it stops a pod.
     Terminate,
 }
 
-impl Signal {
-    /// The exit code of a run that it ended.
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Interrupt => 130,
-            Self::Terminate => 143,
-        }
-    }
-}
-
 /// Why a node without a vote has no report.
-const NOBODY: &str =
-    "no node with a vote answers, so there is no report; what this node did is kept";
+const NO_REPORT: &str =
+    "no node with a vote answers, so there is no report; finished jobs of this node are kept";
 
-/// Why a run could not go on.
+/// Why a run ended with an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum RunError {
     /// Definitions or settings are invalid.
     #[error("definitions or settings are invalid")]
     Problems(Problems),
-    /// This node's definitions are invalid, in words that were shown already.
+    /// This node's definitions are invalid. The problems were printed before.
     #[error("{0}")]
     Broken(String),
-    /// Another node could not compose the definitions.
+    /// Another node could not set the run up.
     #[error("the node that set up the run failed:\n{0}")]
     Elsewhere(String),
-    /// The session was lost on the way; to be begun again with another.
-    #[error("the session of this node has ended")]
+    /// The session was lost meanwhile. The caller starts again with another.
+    #[error("this node has lost its session")]
     Stale,
-    /// Somebody asked to stop before there was any work.
-    #[error("stopped before the nodes had come together")]
+    /// A signal came while the node waited for other nodes.
+    #[error("stopped while waiting for other nodes; nothing was changed")]
     Stopped(Signal),
-    /// Somebody asked to stop, and nobody is left who could tell how the run is.
-    #[error("{NOBODY}")]
-    Unheard(Signal),
+    /// A signal stopped a node without a vote, and no other node answers.
+    #[error("{NO_REPORT}")]
+    NoReport(Signal),
     /// The data directory holds another run.
     #[error("{0}")]
     OtherRun(String),
-    /// The last run is to be ended first.
+    /// The last run is not finished.
     #[error("the last run in this data directory is not finished: `spoonbill run` continues it")]
     NotEnded,
-    /// There is nothing to try again.
-    #[error("nothing to try again: no job of the last run in this data directory failed")]
+    /// There is nothing to retry.
+    #[error("nothing to retry: no job of the last run in this data directory failed")]
     NothingToRetry,
-    /// There is nothing to compare with.
+    /// There is no run to complete on this node.
+    #[error(
+        "nothing to complete: this node has all files of the last run, and no run is unfinished"
+    )]
+    NothingToComplete,
+    /// There is no run to replay.
     #[error("nothing to replay: this data directory holds no run")]
     NothingToReplay,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Our own mistake, or the machine's.
+    /// A defect of this program, or a failure of the machine.
     #[error("{0}")]
     Internal(String),
 }
 
 impl RunError {
-    /// No node with a vote answers one that has none.
-    pub(crate) fn unheard(asked: Option<Signal>) -> Self {
-        asked.map_or_else(|| StoreError::NoQuorum(NOBODY.to_owned()).into(), Self::Unheard)
+    /// No node with a vote answers a node without one.
+    pub(crate) fn no_report(asked: Option<Signal>) -> Self {
+        asked.map_or_else(|| StoreError::NoQuorum(NO_REPORT.to_owned()).into(), Self::NoReport)
     }
 
-    /// What other nodes are told when this one fails for all.
+    /// The text for other nodes, when this one fails for all.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Problems(problems) => {
@@ -93,46 +88,20 @@ impl RunError {
         }
     }
 
-    /// What another node's crossing failed with, from its words; that there is nothing to do is no
-    /// failure.
+    /// The failure of another node's crossing, from its text. That there is nothing to do is no failure.
     pub(crate) fn elsewhere(words: String) -> Self {
-        if words == Self::NothingToRetry.words() {
-            return Self::NothingToRetry;
-        }
-        Self::Elsewhere(words)
+        let nothing_to_do = [Self::NothingToRetry, Self::NothingToComplete];
+        let same = nothing_to_do.into_iter().find(|error| error.words() == words);
+        same.unwrap_or(Self::Elsewhere(words))
     }
 
-    /// The ledger gave an answer that fits no question of ours.
+    /// The ledger gave an answer that does not belong to the command.
     pub(crate) fn unexpected(asked: &str, reply: &Reply) -> Self {
         Self::Internal(format!("the ledger answered a {asked} with {reply:?}"))
     }
-
-    /// The exit code of `cli.md`.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Problems(_)
-            | Self::Broken(_)
-            | Self::Elsewhere(_)
-            | Self::OtherRun(_)
-            | Self::NotEnded => 3,
-            Self::Store(StoreError::Unfit(_)) => 2,
-            Self::Store(StoreError::NoQuorum(_)) => 75,
-            Self::Store(
-                StoreError::InUse(_)
-                | StoreError::Newer { .. }
-                | StoreError::Older { .. }
-                | StoreError::Excluded(_),
-            ) => 10,
-            Self::Store(StoreError::Full(_)) => 9,
-            Self::Store(StoreError::Ended(code)) => *code,
-            Self::NothingToRetry => 0,
-            Self::Stopped(signal) | Self::Unheard(signal) => signal.exit_code(),
-            Self::NothingToReplay | Self::Stale | Self::Store(_) | Self::Internal(_) => 1,
-        }
-    }
 }
 
-/// A number of things: `1 job`, `2 jobs`.
+/// A count with its noun: `1 job`, `2 jobs`.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

@@ -4,6 +4,7 @@ use super::{SettingArgs, expect_run, print_err, print_out, secrets};
 use crate::bootstrap::Node;
 use crate::ledger::JobId;
 use crate::plan::publish::PublishedPlan;
+use crate::run::exit_code;
 use crate::store::{Answer, Question, StoreError};
 
 pub(super) fn failed(settings: &SettingArgs) -> u8 {
@@ -19,7 +20,7 @@ pub(super) fn failed(settings: &SettingArgs) -> u8 {
         Ok(node) => node,
         Err(error) => {
             print_err(&format!("error: {error}\n"));
-            return crate::error::RunError::from(error).exit_code();
+            return exit_code::of_error(&error.into());
         }
     };
     let listed = list(&node);

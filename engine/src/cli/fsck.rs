@@ -2,7 +2,8 @@
 
 use super::{SettingArgs, expect_run, print_err, print_out};
 use crate::cluster::LOG_CHECK;
-use crate::error::RunError;
+use crate::run::exit_code;
+use crate::threads::ignore::ignore_closed;
 use crate::{pages, store};
 
 pub(super) fn fsck(settings: &SettingArgs) -> u8 {
@@ -18,7 +19,7 @@ pub(super) fn fsck(settings: &SettingArgs) -> u8 {
         Ok(found) => found,
         Err(error) => {
             print_err(&format!("error: {error}\n"));
-            return RunError::from(error).exit_code();
+            return exit_code::of_error(&error.into());
         }
     };
     found.extend(pages::examine(dir));
@@ -27,7 +28,7 @@ pub(super) fn fsck(settings: &SettingArgs) -> u8 {
         return 0;
     }
     let lines: Vec<String> = found.iter().map(|words| format!("{words}\n")).collect();
-    // The directory is damaged even if the list cannot be printed.
-    drop(print_out(&lines.concat()));
+    // The directory is damaged, even if the list cannot be printed.
+    ignore_closed(print_out(&lines.concat()));
     1
 }

@@ -24,8 +24,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, Inputs};
-use crate::error::RunError;
+use crate::run::exit_code;
 use crate::run::report::Report;
+use crate::threads::ignore::ignore_closed;
 use problems::Shown;
 
 /// A definition-driven web-scraping engine: YAML in, rows out, nothing lost.
@@ -40,10 +41,10 @@ struct Cli {
 enum Command {
     /// Run the definitions of a directory until all work is done
     Run(RunArgs),
-    /// Run only the failed jobs of the last run again
-    Retry(RunArgs),
-    /// Compute all rows anew from stored pages, without network, and tell what has changed
-    Replay(RunArgs),
+    /// Retry the failed jobs of the last run, and no others
+    Retry(RetryArgs),
+    /// Compute all rows again from stored pages, without network, and report what has changed
+    Replay(ReplayArgs),
     /// Check definitions and settings offline; print every problem at once
     Check {
         /// Directory of definition files
@@ -97,22 +98,50 @@ enum Command {
     },
 }
 
-/// Options of `run` and its kin.
+/// Options of `run`. The cluster's come last in each command, because clap puts all options that follow a
+/// heading below it.
 #[derive(Debug, Args)]
 struct RunArgs {
+    /// Discard the unfinished run in the data directory and start a new one
+    #[arg(long)]
+    fresh: bool,
+    /// Complete the last run on every node that needs it, and start no other run; with `--cluster`, give
+    /// it on all nodes
+    #[arg(long, conflicts_with = "fresh")]
+    complete: bool,
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Options of `retry`.
+#[derive(Debug, Args)]
+struct RetryArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Options of `replay`, which runs on one node.
+#[derive(Debug, Args)]
+struct ReplayArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+/// Options of all three.
+#[derive(Debug, Args)]
+struct JobArgs {
     /// Directory of definition files
     defs_dir: PathBuf,
     /// Base directory of file appenders [default: output]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Discard the unfinished run in the data directory and start anew
-    #[arg(long)]
-    fresh: bool,
     /// Write the end-of-run report to this file as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    #[command(flatten)]
-    cluster: ClusterArgs,
     #[command(flatten)]
     settings: SettingArgs,
     #[command(flatten)]
@@ -200,14 +229,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2.
-            drop(error.print());
+            ignore_closed(error.print());
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
     let code = match cli.command {
-        Command::Run(args) => run::run(&args, run::Which::All),
-        Command::Retry(args) => run::run(&args, run::Which::Failed),
-        Command::Replay(args) => run::run(&args, run::Which::Stored),
+        Command::Run(args) => run::run(&args),
+        Command::Retry(args) => run::retry(&args),
+        Command::Replay(args) => run::replay(&args),
         Command::Check { defs_dir, explain, settings, logging } => {
             check::check(&defs_dir, explain, &settings, &logging)
         }
@@ -283,7 +312,7 @@ impl LogArgs {
     }
 
     /// Prints the report on stderr, in the form of the log.
-    fn tell(&self, report: &Report) {
+    fn print_report(&self, report: &Report) {
         match self.log_format {
             LogFormat::Text => print_err(&report.text()),
             LogFormat::Json => {
@@ -304,13 +333,15 @@ impl LogArgs {
         let builder = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new(level))
             .with_writer(secrets::HiddenStderr::default)
+            // A closed stderr must not fail the work that logs.
+            .log_internal_errors(false)
             .with_ansi(problems::colour());
         let started = match self.log_format {
             LogFormat::Text => builder.with_target(false).try_init(),
             LogFormat::Json => builder.json().try_init(),
         };
-        // A second start in one process keeps the first one's lines.
-        drop(started);
+        // A second start in one process keeps the first log.
+        ignore_closed(started);
     }
 }
 
@@ -324,12 +355,12 @@ fn expect_run(dir: &Path, purpose: &str) -> Result<(), u8> {
         }
         Err(error) => {
             print_err(&format!("error: {error}\n"));
-            Err(RunError::from(error).exit_code())
+            Err(exit_code::of_error(&error.into()))
         }
     }
 }
 
-/// Writes data to stdout; a reader that has gone away is not an error.
+/// Writes data to stdout. A closed pipe is no error.
 fn print_out(text: &str) -> std::io::Result<()> {
     use std::io::Write;
     match std::io::stdout().lock().write_all(text.as_bytes()) {
@@ -338,8 +369,8 @@ fn print_out(text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Writes words to stderr; there is nowhere to tell if that fails.
+/// Writes to stderr, and drops it if that fails.
 fn print_err(text: &str) {
     use std::io::Write;
-    drop(std::io::stderr().lock().write_all(secrets::hide(text).as_bytes()));
+    ignore_closed(std::io::stderr().lock().write_all(secrets::hide(text).as_bytes()));
 }

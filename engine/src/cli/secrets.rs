@@ -7,6 +7,8 @@ use std::sync::RwLock;
 
 use url::form_urlencoded::byte_serialize;
 
+use crate::threads::ignore::ignore_closed;
+
 /// The texts to hide, each with its replacement.
 static SECRETS: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
 
@@ -72,19 +74,21 @@ fn without_passwords(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Standard error for the log, with secrets replaced.
+/// Standard error without secrets, for the log. Output is dropped if it cannot be written.
 #[derive(Debug, Default)]
 pub(super) struct HiddenStderr;
 
 impl Write for HiddenStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The log writes whole lines.
-        io::stderr().lock().write_all(hide(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        // The log passes whole lines, so a secret is never split.
+        let line = String::from_utf8_lossy(bytes);
+        ignore_closed(io::stderr().lock().write_all(hide(&line).as_bytes()));
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        ignore_closed(io::stderr().flush());
+        Ok(())
     }
 }
 

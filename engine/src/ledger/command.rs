@@ -163,6 +163,8 @@ pub enum OpenMode {
     Fresh,
     /// Put the failed jobs of the last run back, and nothing else.
     Retry,
+    /// Continue an unfinished run, and open no other.
+    Complete,
 }
 
 /// What a run is made of.
@@ -525,7 +527,7 @@ pub enum Reply {
     /// An unfinished run of another identity is in the way; the hashes of its definitions and
     /// settings tell what differs.
     Unfinished { defs: [u8; 32], config: [u8; 32] },
-    /// There is no finished run whose failed jobs could be tried again.
+    /// There is no finished run whose failed jobs could be retried, or no unfinished run to complete.
     NothingToRetry,
     /// The last run has jobs to go: there is no telling yet which of them fail.
     NotEnded,

@@ -364,7 +364,8 @@ impl<T: Tables> Ledger<T> {
         match (mode, unfinished) {
             (OpenMode::Retry, None) => return self.retry_failed(epoch, plan, publish),
             (OpenMode::Retry, Some(run)) if !run.retried => return Ok(Reply::NotEnded),
-            (OpenMode::Continue | OpenMode::Retry, Some(run)) => {
+            (OpenMode::Complete, None) => return Ok(Reply::NothingToRetry),
+            (OpenMode::Continue | OpenMode::Complete | OpenMode::Retry, Some(run)) => {
                 if run.plan.identity == plan.identity {
                     self.adopt(epoch, plan, publish)?;
                     return Ok(Reply::Opened { continued: true });

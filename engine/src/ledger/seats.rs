@@ -165,7 +165,7 @@ impl<T: Tables> Ledger<T> {
     ) -> bool {
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         let same = |run: &&Run| match mode {
-            OpenMode::Continue => run.plan.identity == plan.identity,
+            OpenMode::Continue | OpenMode::Complete => run.plan.identity == plan.identity,
             // The end of a retry is owed, that of what is to be tried again is not.
             OpenMode::Retry => run.plan.identity == plan.identity && run.retried,
             OpenMode::Fresh => false,

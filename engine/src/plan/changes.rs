@@ -22,7 +22,7 @@ pub(crate) fn explain(defs: &[u8], settings: &[u8], new: &Plan, mode: OpenMode) 
     }
     let what = match mode {
         OpenMode::Retry => "the last run in the data directory had other definitions or settings",
-        OpenMode::Continue | OpenMode::Fresh => {
+        OpenMode::Continue | OpenMode::Complete | OpenMode::Fresh => {
             "the data directory holds an unfinished run of other definitions or settings"
         }
     };
@@ -33,7 +33,7 @@ pub(crate) fn explain(defs: &[u8], settings: &[u8], new: &Plan, mode: OpenMode) 
     };
     let discard = match mode {
         OpenMode::Retry => "to start a new run, use `spoonbill run --fresh`",
-        OpenMode::Continue | OpenMode::Fresh => "to discard it, add `--fresh`",
+        OpenMode::Continue | OpenMode::Complete | OpenMode::Fresh => "to discard it, add `--fresh`",
     };
     format!(
         "{what}: {changes}; to finish it, run with the old ones; {discard}; to keep it, name another \

@@ -1,4 +1,5 @@
-//! Crossing barricades: one elected node works, the others wait for its result.
+//! Barricades: one node does a piece of work, such as the set-up of a run, and all others wait for its
+//! result. The ledger decides which node crosses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,91 +10,88 @@ use crate::bootstrap::Node;
 use crate::error::RunError;
 use crate::failpoint;
 use crate::ledger::{Command, Epoch, Reply, SessionId, Standing};
-use crate::run::session::Tenancy;
+use crate::run::session::NodeSession;
 use crate::store::{Answer, Question, Store};
 use crate::threads::pause::{pause, wait_at_most};
 
-/// Pause of a waiting node between two looks when nothing wakes it before.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// A waiting node claims again after this time, even if it has not learned that the crossing ended.
+const CLAIM_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Pause of a node that is told to wait though nobody is crossing: it has not heard of all that the
-/// ledger knows, or those who have crossed are to give a sign of life first.
-const MOMENT: Duration = Duration::from_millis(20);
+/// Pause before the next claim of a node that has to wait although no crossing is known here. Its numbers
+/// may be old, or the ledger waits for the node that crossed to renew its session.
+const CLAIM_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a node leaves the way to each one with a smaller number: to ask costs an agreement, to see
-/// another cross costs nothing.
-const COURTESY: Duration = Duration::from_millis(10);
+/// A node waits this long for each node with a smaller number to cross first. A claim costs an agreement
+/// of the nodes, and to learn of another's crossing costs nothing.
+const HEAD_START_PER_SEAT: Duration = Duration::from_millis(10);
 
-/// The barricades on the way into a run, from where one node stands.
+/// The barricades before a run, as one node crosses them.
 pub(crate) struct Barricades<'n> {
     store: &'n Arc<dyn Store>,
-    tenancy: &'n mut Tenancy,
+    session: NodeSession,
     standing: watch::Receiver<Standing>,
-    /// Whether there can be no other node.
-    alone: bool,
-    /// How long the way is left to others.
-    courtesy: Duration,
-    /// That the last one is free: told along with what is asked next.
-    untold: Option<Command>,
+    /// How long nodes with smaller numbers may cross first.
+    head_start: Duration,
+    /// The end of the last crossing, sent together with the next claim.
+    unsent_release: Option<Command>,
 }
 
 impl<'n> Barricades<'n> {
     /// Those before a node that has a session.
-    pub(crate) fn before(node: &'n Node, tenancy: &'n mut Tenancy) -> Self {
-        let ahead = node.place.seats.iter().filter(|seat| **seat < node.place.seat).count();
+    pub(crate) fn before(node: &'n Node, session: NodeSession) -> Self {
+        let ahead = node.member.seats.iter().filter(|seat| **seat < node.member.seat).count();
         Self {
             store: &node.store,
-            tenancy,
+            session,
             standing: node.store.standing(),
-            alone: node.place.alone,
-            courtesy: COURTESY * ahead as u32,
-            untold: None,
+            head_start: HEAD_START_PER_SEAT * ahead as u32,
+            unsent_release: None,
         }
     }
 
-    /// Runs `work` on exactly one node and gives every node its result. What it returns is submitted
-    /// as its end, in one stroke. In solo the barricade opens at once. A node that loses its session on
-    /// the way begins again with its next one.
+    /// Runs `work` on exactly one node and returns its result on every node. The commands that `work`
+    /// returns are submitted in one batch with the end of the crossing. A node that loses its session
+    /// starts again with its next one.
     pub(crate) async fn cross(
         &mut self,
         name: &str,
         mut work: impl AsyncFnMut(SessionId, Epoch) -> Result<Vec<Command>, RunError>,
     ) -> Result<(), RunError> {
-        let mut session = self.tenancy.lease().await?.session;
-        if self.untold.is_none() && self.heard(session, name).await?.is_none() {
+        let mut session = self.session.lease().await?.session;
+        if self.unsent_release.is_none() && self.known_result(session, name).await?.is_none() {
             let began = self.standing.wait_for(|now| now.crossings > 0);
-            wait_at_most(self.courtesy, began).await;
-            self.others_cross().await;
+            wait_at_most(self.head_start, began).await;
+            self.crossing_ends().await;
         }
         loop {
-            if let Some(result) = self.heard(session, name).await? {
+            if let Some(result) = self.known_result(session, name).await? {
                 return result.map_err(RunError::elsewhere);
             }
             match self.claim(session, name).await? {
                 Reply::Cross(epoch) => match self.work(session, epoch, name, &mut work).await {
-                    Err(RunError::Stale) => session = self.tenancy.replace(session).await?.session,
+                    Err(RunError::Stale) => session = self.session.replace(session).await?.session,
                     worked => return worked,
                 },
                 Reply::Crossed(result) => return result.map_err(RunError::elsewhere),
                 Reply::Wait if self.standing.borrow().crossings == 0 => {
-                    pause(MOMENT).await;
+                    pause(CLAIM_PAUSE).await;
                 }
-                Reply::Wait => self.others_cross().await,
-                Reply::Stale => session = self.tenancy.replace(session).await?.session,
+                Reply::Wait => self.crossing_ends().await,
+                Reply::Stale => session = self.session.replace(session).await?.session,
                 other => return Err(RunError::unexpected("claim", &other)),
             }
         }
     }
 
-    /// Whether it is known here what came of a crossing.
+    /// Whether this node knows the result of a crossing.
     pub(crate) async fn is_crossed(&mut self, name: &str) -> Result<bool, RunError> {
-        let session = self.tenancy.lease().await?.session;
-        Ok(self.heard(session, name).await?.is_some())
+        let session = self.session.lease().await?.session;
+        Ok(self.known_result(session, name).await?.is_some())
     }
 
-    /// Tells what is untold.
+    /// Sends the end of the last crossing.
     pub(crate) async fn leave(mut self) -> Result<(), RunError> {
-        match self.untold.take() {
+        match self.unsent_release.take() {
             Some(release) => Ok(self.store.submit(release).await.map(drop)?),
             None => Ok(()),
         }
@@ -102,7 +100,7 @@ impl<'n> Barricades<'n> {
     async fn claim(&mut self, session: SessionId, name: &str) -> Result<Reply, RunError> {
         let claim = Command::Claim { session, name: name.to_owned() };
         let answers =
-            self.store.submit_all(self.untold.take().into_iter().chain([claim]).collect());
+            self.store.submit_all(self.unsent_release.take().into_iter().chain([claim]).collect());
         let mut reply = Reply::Stale;
         for answer in answers {
             reply = answer.await?;
@@ -127,10 +125,10 @@ impl<'n> Barricades<'n> {
             }
         };
         if commands.is_empty() {
-            self.untold = Some(release(Ok(())));
+            self.unsent_release = Some(release(Ok(())));
             return Ok(());
         }
-        // They hold for this crossing alone, as the release does: if one is stale, all of them are.
+        // They are valid in this crossing only, as the release is: if one is stale, all of them are.
         commands.push(release(Ok(())));
         failpoint::pass("crossing.end.before");
         for answer in self.store.submit_all(commands) {
@@ -144,15 +142,12 @@ impl<'n> Barricades<'n> {
         Ok(())
     }
 
-    /// What came of another one's crossing, if it is known here: to read costs less than to claim.
-    async fn heard(
+    /// The result of another node's crossing, if this node knows it. Reading it costs less than a claim.
+    async fn known_result(
         &self,
         session: SessionId,
         name: &str,
     ) -> Result<Option<Result<(), String>>, RunError> {
-        if self.alone {
-            return Ok(None);
-        }
         let question = Question::Crossed { session, name: name.to_owned() };
         match self.store.ask(question).await? {
             Answer::Crossed(result) => Ok(result),
@@ -160,9 +155,8 @@ impl<'n> Barricades<'n> {
         }
     }
 
-    /// Waits until nobody is crossing, as far as this node has heard, or for as long as it has
-    /// patience: either way the ledger is asked.
-    async fn others_cross(&mut self) {
-        wait_at_most(LOOK_AGAIN, self.standing.wait_for(|now| now.crossings == 0)).await;
+    /// Waits until this node knows of no crossing, or it is time to claim again.
+    async fn crossing_ends(&mut self) {
+        wait_at_most(CLAIM_RETRY_INTERVAL, self.standing.wait_for(|now| now.crossings == 0)).await;
     }
 }

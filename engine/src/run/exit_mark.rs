@@ -1,6 +1,8 @@
-//! The last moments of a node among others: everything is written here, it says so and goodbye, and
-//! stays a little for those who have not heard. Killed then, it may have nothing left to do, and nobody
-//! to do it with; a mark in its data directory says so to the next process.
+//! The exit mark: a file `ended` in the data directory of a node among others.
+//!
+//! At the end of a run a node has written everything and waits only for other nodes. If it is killed
+//! then, its next process may find no other node and nothing to do. The mark holds the exit code with
+//! which that process ends instead of waiting.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +13,20 @@ fn mark(dir: &Path) -> PathBuf {
     dir.join("ended")
 }
 
-/// Begins: everything is written, and the exit code is known. Without the mark, the next process
-/// waits for the others in vain; after a power cut it may, for nothing is synced here.
-pub(crate) fn begin(dir: &Path, code: u8) {
+/// Writes the mark. It is not synced: after a power cut, or if the write fails, the next process waits
+/// for other nodes.
+pub(crate) fn write(dir: &Path, code: u8) {
     if let Err(error) = fs::write(mark(dir), code.to_string()) {
-        tracing::debug!(%error, "no mark of the end");
+        tracing::debug!(%error, "the exit mark could not be written");
     }
 }
 
-/// Ends in order, or begins something else.
-pub(crate) fn end(dir: &Path) {
+/// Removes the mark of a process that has left, or that begins another run.
+pub(crate) fn remove(dir: &Path) {
     ignore_leftover(fs::remove_file(mark(dir)));
 }
 
-/// What the process before this one would have ended with, if it was killed then.
+/// The exit code of the process before this one, if it was killed when its run had ended.
 pub(crate) fn code(dir: &Path) -> Option<u8> {
     fs::read_to_string(mark(dir)).ok()?.parse().ok()
 }

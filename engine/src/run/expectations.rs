@@ -1,4 +1,4 @@
-//! The quality of the data: values that did not fit, and expectations that were not met.
+//! The quality of the data: values that do not have their type, and expectations that were not met.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::error::counted;
 use crate::ledger::{FieldExample, FieldTally, Tally};
 use crate::plan::prepare::Expectations;
 
-/// What befell a field of a record.
+/// Problems with the values of one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FieldReport {
@@ -17,15 +17,15 @@ pub(crate) struct FieldReport {
     pub data_def: String,
     /// Field.
     pub field: String,
-    /// Values that did not fit their type.
+    /// Values that do not have their type.
     pub misfits: u64,
-    /// Rows dropped for want of it.
+    /// Rows dropped because the field was missing.
     pub rows_dropped: u64,
     /// A page with such a value.
     pub page: Option<String>,
     /// The value there.
     pub value: Option<String>,
-    /// Why it does not fit.
+    /// Why it does not have its type.
     pub why: Option<String>,
 }
 
@@ -35,15 +35,15 @@ pub(crate) struct FieldReport {
 pub(crate) struct Unmet {
     /// Data definition.
     pub data_def: String,
-    /// Field, unless it is the rows themselves.
+    /// Field; `None` if the number of rows is wrong.
     pub field: Option<String>,
-    /// The query at fault, as written.
+    /// The query of the field, as written.
     pub query: Option<String>,
-    /// What was expected and what there is.
+    /// The expected and the actual value.
     pub words: String,
 }
 
-/// The fields that something befell.
+/// The fields with problems.
 pub(crate) fn fields(tally: &Tally) -> Vec<FieldReport> {
     let befallen = tally.fields.0.iter().filter(|(_, field)| field.misfits + field.dropped > 0);
     let reports = befallen.map(|((data_def, name), field)| {
@@ -63,7 +63,7 @@ pub(crate) fn fields(tally: &Tally) -> Vec<FieldReport> {
 }
 
 impl FieldReport {
-    /// The report in words.
+    /// The line of the report.
     pub(crate) fn text(&self) -> String {
         let mut parts = Vec::new();
         if self.misfits > 0 {
@@ -81,7 +81,7 @@ impl FieldReport {
     }
 }
 
-/// Compares the rows of a finished run with what was expected of them.
+/// The expectations that the rows of a finished run do not meet.
 pub(crate) fn unmet(expectations: &[Arc<Expectations>], tally: &Tally) -> Vec<Unmet> {
     let mut by_name: BTreeMap<&str, &Expectations> = BTreeMap::new();
     for expect in expectations {
@@ -144,7 +144,7 @@ fn unmet_by(expect: &Expectations, tally: &Tally) -> Vec<Unmet> {
     found
 }
 
-/// Rows that were there and were dropped, with the fields at fault.
+/// The rows that were dropped, with the missing fields.
 fn dropped(expect: &Expectations, tally: &Tally) -> String {
     let told = expect.required.iter().filter_map(|(name, query)| {
         let known = tally.fields.0.get(&(expect.data_def.clone(), name.clone()))?;
@@ -156,7 +156,7 @@ fn dropped(expect: &Expectations, tally: &Tally) -> String {
 }
 
 impl Unmet {
-    /// The finding in words.
+    /// The line of the report.
     pub(crate) fn text(&self) -> String {
         let field = self.field.as_ref().map(|field| format!(".{field}")).unwrap_or_default();
         let query = self.query.as_ref().map(|query| format!(" (`{query}`)")).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! The monitor: on every change it gathers the vitals, flips the phase and tells everybody.
+//! The monitor: on every change it gathers the vitals, flips the phase and publishes it.
 
 use tokio::sync::watch;
 
 use crate::ledger::{Phase, PhaseInput, Standing, flip};
 use crate::run::shutdown::Stop;
 
-/// What the monitor looks at.
+/// The facts that the monitor watches, and the phase it keeps.
 #[derive(Debug)]
 pub(crate) struct Monitor {
-    /// The ledger's few numbers.
+    /// The ledger's numbers.
     pub standing: watch::Receiver<Standing>,
-    /// Whether somebody asks to stop.
+    /// Whether the node was asked to stop.
     pub stop: watch::Receiver<Stop>,
-    /// Jobs in hand on this node.
-    pub in_hand: watch::Receiver<usize>,
-    /// The phase it keeps.
+    /// Jobs in flight on this node.
+    pub in_flight: watch::Receiver<usize>,
+    /// The node's phase.
     pub phase: watch::Sender<Phase>,
 }
 
@@ -28,7 +28,7 @@ impl Monitor {
             let vitals = PhaseInput {
                 over: standing.over,
                 cancelled: store_lost || asked || standing.cancelled,
-                in_hand: *self.in_hand.borrow_and_update(),
+                in_hand: *self.in_flight.borrow_and_update(),
             };
             let now = *self.phase.borrow();
             let next = flip(now, vitals);
@@ -40,10 +40,10 @@ impl Monitor {
             if next == Phase::Terminated {
                 return;
             }
-            // Wakes on facts alone. A store that is gone ends the run as a cancel does.
+            // A store that has ended ends the work as a cancel does.
             tokio::select! {
                 changed = self.standing.changed(), if !store_lost => store_lost = changed.is_err(),
-                changed = self.in_hand.changed() => if changed.is_err() { return },
+                changed = self.in_flight.changed() => if changed.is_err() { return },
                 Ok(()) = self.stop.changed() => {}
             }
         }

@@ -1,8 +1,9 @@
-//! How a host is asked by this node: a pause between two starts, and so many requests at a time.
+//! The pace of requests from this node to one host: a pause between two starts, and a limit on parallel
+//! requests.
 //!
-//! The ledger grants jobs of a host a delay apart, but an answer may be long on its way and the next
-//! one quick: what counts for the host is when it is asked. And where agreeing with other nodes takes
-//! time, jobs are granted ahead of their turn: they wait here for a place.
+//! The ledger grants the jobs of a host one delay apart, but a grant may arrive late and the next one
+//! early. The host notices only the requests, so this node keeps the delay, too. In a cluster, jobs are
+//! granted ahead of their turn; they wait here for a place.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,20 +12,20 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Hosts remembered before those whose pause is over are forgotten.
+/// With more hosts than this, those whose pause is over are forgotten.
 const HOSTS_MAX: usize = 1000;
 
-/// Lets requests to one lane start no closer than the delay.
+/// Keeps the requests to one lane a delay apart.
 #[derive(Debug)]
 pub(crate) struct Pace {
     delay: Duration,
-    /// Who has waited for its turn for so long does not start any more.
+    /// A job that has waited for its turn longer does not start.
     patience: Duration,
-    /// When each lane may start next. Held for a look, never across a wait.
+    /// When each lane may start next. The lock is never held while waiting.
     next: Mutex<HashMap<String, Instant>>,
-    /// Requests to one lane at a time, where jobs are granted ahead.
+    /// Parallel requests to one lane; `None` where the ledger grants no more than that.
     places: Option<usize>,
-    /// The places of each lane. Held for a look, never across a wait.
+    /// The places of each lane. The lock is never held while waiting.
     rooms: Mutex<HashMap<String, Arc<Semaphore>>>,
     closed: watch::Sender<bool>,
 }
@@ -32,9 +33,9 @@ pub(crate) struct Pace {
 /// A lane's turn, taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// When it came.
+    /// When it began.
     pub at: Instant,
-    /// Whether it is the first one: a connection has to be made before the host is asked.
+    /// Whether it is the first of its lane, so that the connection has to be made first.
     pub is_first: bool,
 }
 
@@ -51,12 +52,13 @@ impl Pace {
         }
     }
 
-    /// The same with so many requests to one lane at a time.
+    /// The same with a limit on parallel requests to one lane.
     pub(crate) fn with_places(self, places: usize) -> Self {
         Self { places: Some(places.max(1)), ..self }
     }
 
-    /// The same where a job may be somebody else's after so long.
+    /// The same with a limit on the wait for a turn. After it the ledger may have given the job to another
+    /// node.
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
@@ -78,12 +80,12 @@ impl Pace {
         let mut closed = self.closed.subscribe();
         tokio::select! {
             place = room.acquire_owned() => place.ok(),
-            // There is no turn any more, either.
+            // Then there is no turn either.
             _ = closed.wait_for(|closed| *closed) => None,
         }
     }
 
-    /// Waits for a lane's turn and takes it; `None` if nothing is to be started any more.
+    /// Waits for a lane's turn and takes it; `None` if nothing starts any more.
     pub(crate) async fn turn(&self, lane: &str) -> Option<Turn> {
         let mut closed = self.closed.subscribe();
         let began = Instant::now();
@@ -97,7 +99,7 @@ impl Pace {
             }
             match self.start(lane, now) {
                 Ok(is_first) => return Some(Turn { at: now, is_first }),
-                // Who wakes late starts late, and the next one counts from then.
+                // A start that wakes late is a late start, and the next pause counts from it.
                 Err(at) => tokio::select! {
                     () = sleep_until(at) => {}
                     changed = closed.changed() => if changed.is_err() { return None },
@@ -106,7 +108,7 @@ impl Pace {
         }
     }
 
-    /// A lane was asked later than its turn came, as late as now perhaps; tells that time.
+    /// Notes that a lane was asked after its turn began, at the latest now. Returns that time.
     pub(crate) fn asked_late(&self, lane: &str) -> Instant {
         let now = Instant::now();
         if !self.delay.is_zero() {
@@ -115,12 +117,12 @@ impl Pace {
         now
     }
 
-    /// Nothing is started from now on; whoever waits is told.
+    /// Starts nothing from now on, and ends all waits.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
 
-    /// Starts now, and tells whether it is the first time; or tells when to ask again.
+    /// Starts now and returns whether it is the first start, or returns when to try again.
     fn start(&self, lane: &str, now: Instant) -> Result<bool, Instant> {
         if self.delay.is_zero() {
             return Ok(false);
@@ -137,7 +139,7 @@ impl Pace {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
-        // Nothing can be half done in there.
+        // No code that can panic runs under the lock.
         self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_that_came_late_is_what_the_next_one_counts_from() {
+    async fn the_pause_counts_from_a_late_start() {
         let pace = Pace::new(DELAY);
         assert!(pace.turn("a").await.unwrap().is_first);
         let late = pace.asked_late("a");
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_delay_nobody_waits() {
+    async fn without_a_delay_every_start_is_immediate() {
         let pace = Pace::new(Duration::ZERO);
         for _ in 0..100 {
             assert!(pace.turn("a").await.is_some());
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_told_of_the_end() {
+    async fn closing_ends_all_waits() {
         let pace = Arc::new(Pace::new(Duration::from_hours(1)));
         pace.turn("a").await.unwrap();
         let waiting = {
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_waited_for_too_long_does_not_start() {
+    async fn a_start_that_has_waited_too_long_is_given_up() {
         let pace = Pace::new(Duration::from_millis(40)).with_patience(Duration::from_millis(20));
         assert!(pace.turn("a").await.is_some());
         assert!(pace.turn("a").await.is_none());

@@ -1,4 +1,5 @@
-//! The task mediator: brings a job's page in, hands it to the threads, and says what came of it.
+//! The task mediator: loads the page of a job, has the worker threads run its tasks, and returns the
+//! outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ use crate::run::pace::Pace;
 use crate::steps::{Delivery, Worker, Workshop};
 use crate::threads::pool::Pool;
 
-/// How loads are retried.
+/// The pauses between loads of one page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// Pause before the second try; doubled for each further one.
+    /// Pause before the first retry; it doubles with each further one.
     pub backoff: Duration,
     /// Longest pause.
     pub backoff_max: Duration,
@@ -35,20 +36,20 @@ pub(crate) struct Patience {
 /// Where pages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Supply {
-    /// The world, or the store while they live.
+    /// The network or a file, and the store while a saved page is still good.
     World,
-    /// The store alone, whatever their age; a file that is not stored is its own copy.
+    /// Only the store, whatever the age of a page. A file that is not stored is read.
     Stored,
 }
 
-/// Why a job has no page in a replay.
+/// The reason for a job without a page in a replay.
 pub(crate) const NOT_STORED: &str = "page is not stored";
 
 /// Works on jobs, one page each.
 pub(crate) struct TaskMediator {
-    /// What holds for every page.
+    /// Runs the tasks of a page.
     pub shop: Arc<Workshop>,
-    /// The threads.
+    /// The worker threads.
     pub pool: Pool<Worker>,
     /// Loads over the network.
     pub http: HttpLoader,
@@ -60,32 +61,32 @@ pub(crate) struct TaskMediator {
     pub documents: Option<PageStore>,
     /// Whether files are saved too.
     pub keep_files: bool,
-    /// How loads are retried.
+    /// The pauses between loads of one page.
     pub patience: Patience,
     /// The pause between two loads from one host.
     pub pace: Pace,
-    /// When the run takes place, and the same as saved pages have it.
+    /// The date of the run, and its form in saved pages.
     pub date: RunDate,
     pub date_text: String,
     /// The pattern of absolute dates in `live`.
     pub pattern: DatePattern,
 }
 
-/// What came of a job.
+/// The result of a job.
 pub(crate) struct Worked {
-    /// How it ended; not there if it was not begun, since the node stops.
+    /// How it ended; `None` if it was not started, because the node stops.
     pub outcome: Option<Outcome>,
-    /// When its host was asked, if it was.
+    /// When its host was asked; `None` if it was not.
     pub started: Option<Instant>,
 }
 
-/// Whether a job's host may be asked, which may change while it waits for its turn; and when it was.
+/// Whether the host of a job may be asked, which can change while it waits, and when it was asked.
 struct Asking<M> {
     may_ask: M,
     started: Option<Instant>,
 }
 
-/// A page brought in, and where from.
+/// A loaded page and where it came from.
 struct Brought {
     page: Page,
     parsed: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -97,11 +98,11 @@ struct Brought {
 
 /// Why there is no page.
 enum Absent {
-    /// It is to be had from another host, in its turn.
+    /// A redirect leads to another host, which has its own turn.
     Moved(RedirectChain),
-    /// It did not load; the tally knows the redirects before that.
+    /// It did not load. The tally has the statuses of the redirects before.
     Error(LoadError, Tally),
-    /// Nothing is begun any more.
+    /// The node stops, so nothing is started.
     Closed,
 }
 
@@ -112,8 +113,8 @@ impl From<LoadError> for Absent {
 }
 
 impl TaskMediator {
-    /// Brings the page in, if its host may still be asked when its turn comes, and runs its tasks,
-    /// after `begin`. Never fails: what goes wrong is an outcome.
+    /// Loads the page if its host may still be asked when its turn comes, then calls `begin` and runs the
+    /// tasks. Errors are outcomes, too.
     pub(crate) async fn work<F>(
         &self,
         grant: Grant,
@@ -153,7 +154,7 @@ impl TaskMediator {
         let Brought { page, parsed, save, tally, lives } = brought;
         failpoint::pass("page.load.after");
         begin().await;
-        // Saving goes on while the threads work; both are done before the job ends.
+        // The page is saved while its tasks run. The job ends after both.
         let saving = match (&self.documents, save) {
             (Some(documents), Some(page)) => Some(documents.keep(fingerprint, page, expected)),
             _ => None,
@@ -221,7 +222,7 @@ impl TaskMediator {
             PageTarget::Path(path) => (self.read(path).await?, Tally::default()),
         };
         (tally.fetched, tally.bytes) = (1, fetched.body.len() as u64);
-        // A file is its own copy, unless its definition says how long the copy is good.
+        // Files are saved only if their definition says how long a copy is good.
         let keep = self.documents.is_some() && (web || lives || self.keep_files);
         let save = keep.then(|| self.to_store(job, web, &mut fetched));
         let base = if web { &fetched.final_url } else { &job.url };
@@ -229,7 +230,7 @@ impl TaskMediator {
         Ok(Brought { page, parsed: BTreeMap::new(), save, tally, lives })
     }
 
-    /// The page as it was saved; nothing is fetched, and nothing that was parsed from it counts.
+    /// The page as it was saved, without the data parsed from it. Nothing is fetched.
     async fn recall(&self, job: &NewJob, fingerprint: Fingerprint) -> Result<Brought, Absent> {
         let stored = match &self.documents {
             Some(documents) => documents.recall(fingerprint, &job.url).await,
@@ -254,7 +255,7 @@ impl TaskMediator {
         Ok(Brought { page, parsed: BTreeMap::new(), save: None, tally, lives: false })
     }
 
-    /// Loads from the host whose turn it is, and no other; the tally holds the statuses.
+    /// Loads from one host; a redirect to another host ends the load. The tally has the statuses.
     async fn fetch(
         &self,
         asked: &Url,
@@ -276,7 +277,7 @@ impl TaskMediator {
         asking.started = Some(turn.at);
         let loaded = self.http.load_in_lane(&mut way).await;
         let asked = way.redirects - before + usize::from(!matches!(loaded, Ok(LaneOutcome::Moved)));
-        // On a busy machine it may take long to make a connection; the requests after it are quick.
+        // The first request waits for its connection, which may take long on a busy machine.
         if asked > 1 || turn.is_first {
             asking.started = Some(self.pace.asked_late(lane));
         }
@@ -293,7 +294,7 @@ impl TaskMediator {
         }
     }
 
-    /// Reads a file on the worker threads: they are few, so that few files are open and in memory.
+    /// Reads a file on a worker thread. There are few of them, so few files are open at the same time.
     async fn read(&self, path: String) -> Result<FetchedPage, LoadError> {
         let files = Arc::clone(&self.files);
         let read = self.pool.run(move |_| files.read(&path)).await;
@@ -302,7 +303,7 @@ impl TaskMediator {
         })
     }
 
-    /// Whether a page from that date is still good in this run.
+    /// Whether a page of that date is still good in this run.
     fn outlives(&self, from: &Zoned, live: &str) -> bool {
         live_until(from, live, &self.pattern).until > self.date.0
     }
@@ -354,14 +355,14 @@ fn page(
     }
 }
 
-/// The job goes on at another host.
+/// The outcome of a job that continues at another host.
 fn moved(way: RedirectChain) -> Outcome {
     let (tally, redirects) = (answers(&way), way.redirects as u32);
     let (url, target) = (way.here.to_string(), PageTarget::Http(way.here));
     Outcome::Moved { url, lane: target.lane(), polite: true, redirects, tally }
 }
 
-/// The answers that a way has met, counted by status.
+/// The statuses of all answers on the way, counted.
 fn answers(way: &RedirectChain) -> Tally {
     let mut tally = Tally::default();
     for status in &way.statuses {
@@ -370,8 +371,8 @@ fn answers(way: &RedirectChain) -> Tally {
     tally
 }
 
-/// Doubles with every try, and lies between half and all of that, so that pages that failed
-/// together do not come back together. The grant's own numbers are dice enough.
+/// The pause before the next load. It doubles with each attempt. The numbers of the grant choose a value
+/// between half of that and all of it, so that pages that failed together are not retried together.
 fn pause_ms(patience: Patience, attempt: u32, salt: u64) -> u64 {
     let full = patience.backoff.as_millis() as u64;
     let full =

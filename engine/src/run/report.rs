@@ -1,4 +1,4 @@
-//! The end-of-run report: what happened, in numbers and in words.
+//! The end-of-run report, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,96 +6,101 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::bootstrap::Place;
-use crate::error::counted;
-use crate::ledger::Standing;
-use crate::run::expectations::{FieldReport, Unmet};
-use crate::run::jobs::Share;
+use crate::bootstrap::{Membership, Node};
+use crate::error::{RunError, counted};
+use crate::ledger::{Run, Standing};
+use crate::run::append::AppendResult;
+use crate::run::expectations::{self, FieldReport, Unmet};
+use crate::run::totals::NodeTotals;
+use crate::store::{Answer, Question};
 
-/// Failed jobs that the text names.
-const FAILURES_IN_WORDS: usize = 10;
+/// Failed jobs in the JSON report. `spoonbill failed` lists all of them.
+const FAILURES_MAX: usize = 100;
+/// Failed jobs in the text.
+const FAILURES_IN_TEXT: usize = 10;
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum FinishReason {
     /// All work is over.
+    #[default]
     Finished,
-    /// A signal ended it; it can be continued.
+    /// A signal or an operator ended it; it can be continued.
     Cancelled,
-    /// A failed job ended it, as its settings want it; it can be continued.
+    /// A failed job ended it (`job.onError`); it can be continued.
     Halted,
-    /// It could not go on; what was committed is kept.
+    /// An error ended it; committed rows and jobs are kept.
     Failed,
 }
 
 /// The report of one run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
     /// How it ended.
     pub finish_reason: FinishReason,
     /// Why, when it failed or was halted.
     pub error: Option<String>,
-    /// Whether it went on with an unfinished run.
+    /// Whether it continued an unfinished run.
     pub continued: bool,
-    /// When this process began to work on it.
+    /// When this process joined it.
     pub start: Timestamp,
     /// When it ended.
     pub end: Timestamp,
     /// Seconds between the two.
     pub elapsed_seconds: f64,
-    /// What became of pages.
-    pub pages: Pages,
+    /// Pages by outcome.
+    pub pages: PageCounts,
     /// Answers by HTTP status.
     pub http_status: BTreeMap<u16, u64>,
-    /// Loads tried again.
+    /// Retried loads.
     pub retries: u64,
     /// Bytes of loaded pages, decompressed.
     pub bytes: u64,
     /// Rows by data definition.
     pub rows: BTreeMap<String, u64>,
-    /// What became of jobs.
-    pub jobs: Jobs,
+    /// Jobs by state.
+    pub jobs: JobCounts,
     /// The first failed jobs.
-    pub failures: Vec<Failure>,
-    /// Fields whose values did not fit or were missing.
+    pub failures: Vec<FailedPage>,
+    /// Fields with missing values, or values that do not match.
     pub fields: Vec<FieldReport>,
     /// Expectations that were not met.
     pub unmet: Vec<Unmet>,
-    /// Things worth telling that are not failures.
+    /// Notes that are no failures, with their count.
     pub notes: BTreeMap<String, u64>,
-    /// Set for a replay: what has become of the rows of the last run.
+    /// Set for a replay: how its rows differ from those of the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replay: Option<Replay>,
+    pub replay: Option<ReplayChanges>,
     /// Files written.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputFile>,
     /// Largest memory of the process.
     pub peak_memory_bytes: u64,
     /// Which node this is.
     pub node: u32,
-    /// Whether other machines could reach the nodes of its cluster, and nobody had to prove anything.
+    /// Whether the nodes of the cluster were reachable from other machines without a secret.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// Set for a node of a cluster: what it did itself; all other numbers are the cluster's.
+    /// Set for a node of a cluster: what this node did. All other numbers are those of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<NodeShare>,
-    /// Whether this node was stopped alone: the others are enough to go on.
+    pub share: Option<NodeFigures>,
+    /// Whether only this node was stopped, and enough other nodes continue.
     #[serde(skip)]
     pub is_left_to_others: bool,
 }
 
-/// What one node of a cluster did itself.
+/// The figures of one node of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeShare {
+pub(crate) struct NodeFigures {
     /// Jobs that ended here.
     pub jobs: u64,
     /// Pages loaded here.
     pub fetched: u64,
     /// Pages taken from this node's store.
     pub from_store: u64,
-    /// Loads tried again.
+    /// Loads retried here.
     pub retries: u64,
     /// Bytes of loaded pages.
     pub bytes: u64,
@@ -103,11 +108,11 @@ pub(crate) struct NodeShare {
     pub rows: u64,
 }
 
-impl NodeShare {
-    pub(crate) fn of(share: &Share) -> Self {
-        let tally = &share.tally;
+impl NodeFigures {
+    pub(crate) fn of(totals: &NodeTotals) -> Self {
+        let tally = &totals.tally;
         Self {
-            jobs: share.jobs,
+            jobs: totals.jobs,
             fetched: tally.fetched,
             from_store: tally.stored,
             retries: tally.retries,
@@ -117,140 +122,160 @@ impl NodeShare {
     }
 }
 
-/// What became of pages.
+/// Pages by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Pages {
+pub(crate) struct PageCounts {
     /// Loaded over the network or from files.
     pub fetched: u64,
     /// Taken from the store.
     pub from_store: u64,
-    /// Given up.
+    /// Not loaded after all attempts.
     pub failed: u64,
-    /// Not loaded, by reason.
+    /// Skipped, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// What became of jobs.
+/// Jobs by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Jobs {
-    /// Ended with all their rows.
+pub(crate) struct JobCounts {
+    /// Done, with all their rows.
     pub done: u64,
-    /// Ended without.
+    /// Failed.
     pub failed: u64,
-    /// Still to be done.
+    /// Not done yet.
     pub pending: u64,
 }
 
 /// How the rows of a replay differ from those of the last run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Replay {
-    /// Pages that are not stored: their rows are missing.
+pub(crate) struct ReplayChanges {
+    /// Pages that are not stored, so their rows are missing.
     pub pages_missing: u64,
     /// Rows by data definition.
-    pub data_defs: BTreeMap<String, Change>,
+    pub data_defs: BTreeMap<String, RowChanges>,
 }
 
-/// What has become of the rows of one data definition. On each page, rows that are gone and rows
-/// that are new are paired up as changed.
+/// How the rows of one data definition differ. On each page, a removed row and an added row count
+/// together as one changed row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Change {
-    /// Not there before.
+pub(crate) struct RowChanges {
+    /// Only in the replay.
     pub added: u64,
-    /// Not there any more.
+    /// Only in the last run.
     pub removed: u64,
-    /// Another row in its place, on the same page.
+    /// Replaced by another row of the same page.
     pub changed: u64,
-    /// As before.
+    /// In both.
     pub same: u64,
 }
 
 /// A failed job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Failure {
+pub(crate) struct FailedPage {
     /// Locator name.
     pub name: String,
     /// Group.
     pub group: String,
     /// Address.
     pub url: String,
-    /// Why, one entry for each task or for the page.
+    /// The reasons, one for each task or one for the page.
     pub reasons: Vec<String>,
 }
 
-/// A file that rows went to.
+/// An output file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Output {
-    /// Where.
+pub(crate) struct OutputFile {
+    /// Its path.
     pub path: String,
-    /// Why not all rows are in it.
+    /// Why it does not hold all rows, if it does not.
     pub error: Option<String>,
 }
 
 impl Report {
-    /// The report of a run that could not go on: what is known of it without its store.
+    /// The report of a run that has ended here. `is_over` tells whether all its work is over.
+    pub(super) async fn of(
+        node: &Node,
+        is_over: bool,
+        start: Timestamp,
+        run: Run,
+        files: Vec<AppendResult>,
+    ) -> Result<Self, RunError> {
+        let failures = failed_pages(node).await?;
+        let fields = expectations::fields(&run.tally);
+        let is_left_to_others = !is_over && !run.cancelled && are_others_enough(node);
+        let end = node.clock.now();
+        let finish_reason = match &run.halted {
+            _ if is_over => FinishReason::Finished,
+            Some(_) => FinishReason::Halted,
+            None => FinishReason::Cancelled,
+        };
+        let output = |file: AppendResult| OutputFile { path: file.target, error: file.error };
+        Ok(Self {
+            finish_reason,
+            error: run.halted.filter(|_| !is_over),
+            continued: run.opened.1,
+            start,
+            end,
+            elapsed_seconds: end.duration_since(start).as_secs_f64(),
+            pages: PageCounts {
+                fetched: run.tally.fetched,
+                from_store: run.tally.stored,
+                failed: run.tally.failed,
+                skipped: run.tally.skipped,
+            },
+            http_status: run.tally.statuses,
+            retries: run.tally.retries,
+            bytes: run.tally.bytes,
+            rows: run.tally.rows,
+            jobs: JobCounts {
+                done: run.done,
+                failed: run.failed,
+                pending: run.known - run.done - run.failed,
+            },
+            failures,
+            fields,
+            notes: run.tally.notes,
+            outputs: files.into_iter().map(output).collect(),
+            is_left_to_others,
+            ..Self::of_member(&node.member)
+        })
+    }
+
+    /// The report of a run that an error has ended: what is known of it without its store.
     pub(crate) fn failed(
         start: Timestamp,
         standing: Standing,
-        place: &Place,
+        member: &Membership,
         error: String,
     ) -> Self {
         let end = Timestamp::now();
         Self {
             finish_reason: FinishReason::Failed,
             error: Some(error),
-            continued: false,
             start,
             end,
             elapsed_seconds: end.duration_since(start).as_secs_f64(),
-            pages: Pages::default(),
-            http_status: BTreeMap::new(),
-            retries: 0,
-            bytes: 0,
-            rows: BTreeMap::new(),
-            jobs: Jobs {
+            jobs: JobCounts {
                 done: standing.done,
                 failed: standing.failed,
                 pending: standing.pending + standing.taken,
             },
-            failures: Vec::new(),
-            fields: Vec::new(),
-            unmet: Vec::new(),
-            notes: BTreeMap::new(),
-            replay: None,
-            outputs: Vec::new(),
-            peak_memory_bytes: peak_memory(),
-            node: place.seat.0,
-            insecure: place.exposed,
-            share: None,
-            is_left_to_others: false,
+            ..Self::of_member(member)
         }
     }
 
-    /// The exit code of `cli.md`.
-    pub(crate) fn exit_code(&self) -> u8 {
-        if self.outputs.iter().any(|output| output.error.is_some()) {
-            8
-        } else if self.finish_reason == FinishReason::Halted {
-            4
-        } else if self.finish_reason != FinishReason::Finished {
-            // A signal has its own code; whatever else kept jobs from being done is no success.
-            1
-        } else if !self.unmet.is_empty() {
-            5
-        } else if self.jobs.failed > 0 {
-            4
-        } else {
-            0
-        }
+    fn of_member(member: &Membership) -> Self {
+        let (peak_memory_bytes, node) = (peak_memory(), member.seat.0);
+        Self { peak_memory_bytes, node, insecure: member.is_insecure, ..Self::default() }
     }
 
-    /// The report in words, for a terminal.
+    /// The report as text, for a terminal.
     pub(crate) fn text(&self) -> String {
         let mut lines = Vec::new();
         let mut line = |name: &str, words: String| lines.push(format!("{name:>10}  {words}\n"));
@@ -283,13 +308,13 @@ impl Report {
         for (note, count) in &self.notes {
             line("note", format!("{note} ({count})"));
         }
-        for failure in self.failures.iter().take(FAILURES_IN_WORDS) {
+        for failure in self.failures.iter().take(FAILURES_IN_TEXT) {
             let words = failure.reasons.join("; ");
-            // A page found through a link has no name of its own.
+            // A page found through a link has no name.
             let page = if failure.name.is_empty() { &failure.url } else { &failure.name };
             line("failed", format!("{page} ({}): {words}", failure.group));
         }
-        let shown = self.failures.len().min(FAILURES_IN_WORDS);
+        let shown = self.failures.len().min(FAILURES_IN_TEXT);
         let hidden = self.jobs.failed.saturating_sub(shown as u64);
         if hidden > 0 {
             let more = match self.replay {
@@ -305,7 +330,7 @@ impl Report {
             }
         }
         if let Some(share) = &self.share {
-            let NodeShare { jobs, fetched, from_store, bytes, rows, .. } = share;
+            let NodeFigures { jobs, fetched, from_store, bytes, rows, .. } = share;
             line(
                 "this node",
                 format!(
@@ -318,7 +343,7 @@ impl Report {
         }
         if self.insecure {
             let words =
-                "without a secret, whoever reached the nodes could read and change all this";
+                "without a secret, anyone who reached the nodes could read and change this run";
             line("insecure", words.to_owned());
         }
         line("memory", format!("{} MB at most", self.peak_memory_bytes / 1_000_000));
@@ -326,7 +351,7 @@ impl Report {
     }
 
     fn ending(&self, time: &str) -> String {
-        let Jobs { failed, pending, .. } = self.jobs;
+        let JobCounts { failed, pending, .. } = self.jobs;
         match self.finish_reason {
             FinishReason::Finished if failed == 0 && !self.unmet.is_empty() => {
                 let unmet = counted(self.unmet.len() as u64, "unmet expectation");
@@ -337,12 +362,12 @@ impl Report {
                 format!("finished after {time}, with {}", counted(failed, "failed job"))
             }
             FinishReason::Cancelled if self.replay.is_some() => {
-                format!("cancelled after {time}; a replay begins anew, the last run is as it was")
+                format!("cancelled after {time}; the last run is not changed")
             }
             FinishReason::Cancelled if self.is_left_to_others => {
                 let left = counted(pending, "job");
                 format!(
-                    "this node has left after {time}, and the others go on with {left} to go; run \
+                    "this node has left after {time}, and other nodes continue with {left} to go; run \
                      again to take part"
                 )
             }
@@ -356,19 +381,19 @@ impl Report {
                 format!("halted after {time} with {left} to go, since {why}; run again to continue")
             }
             FinishReason::Failed => {
-                let error = self.error.as_deref().unwrap_or("no reason known");
+                let error = self.error.as_deref().unwrap_or("the reason is not known");
                 format!("failed after {time}: {error}")
             }
         }
     }
 
     fn job_words(&self) -> String {
-        let Jobs { done, failed, pending } = self.jobs;
+        let JobCounts { done, failed, pending } = self.jobs;
         format!("{done} done, {failed} failed, {pending} pending")
     }
 
     fn page_words(&self) -> String {
-        let Pages { fetched, from_store, failed, .. } = &self.pages;
+        let PageCounts { fetched, from_store, failed, .. } = &self.pages;
         format!(
             "{fetched} fetched, {from_store} from store, {failed} failed, {}, {}",
             if self.retries == 1 {
@@ -381,12 +406,32 @@ impl Report {
     }
 }
 
-fn replay_words(replay: &Replay) -> Vec<String> {
+async fn failed_pages(node: &Node) -> Result<Vec<FailedPage>, RunError> {
+    let failed = Question::Failed { after: None, limit: FAILURES_MAX };
+    let Answer::Failed(failed) = node.store.ask(failed).await? else { return Ok(Vec::new()) };
+    let failed = failed.into_iter().map(|(_, failed)| FailedPage {
+        name: failed.job.new.name,
+        group: failed.job.new.group,
+        url: failed.job.new.url,
+        reasons: failed.reasons,
+    });
+    Ok(failed.collect())
+}
+
+/// Whether enough other nodes with a vote continue without this one. Sessions show nodes that were
+/// connected a moment ago, so a leader must have been heard lately, too.
+fn are_others_enough(node: &Node) -> bool {
+    let Membership { votes, seats, .. } = &node.member;
+    let others = node.store.standing().borrow().voters.saturating_sub(u32::from(*votes));
+    others as usize > seats.len() / 2 && node.is_led()
+}
+
+fn replay_words(replay: &ReplayChanges) -> Vec<String> {
     let mut words: Vec<String> = replay
         .data_defs
         .iter()
         .map(|(data_def, change)| {
-            let Change { added, removed, changed, same } = change;
+            let RowChanges { added, removed, changed, same } = change;
             format!("{data_def}: {added} added, {removed} removed, {changed} changed, {same} same")
         })
         .collect();

@@ -1,5 +1,5 @@
-//! Signals to one token that everybody watches; the first asks to drain, the second to stop now.
-//! Before there is anything to drain, the first one ends the process.
+//! Signals: the first asks the node to drain, the second to stop at once. Before the run has begun, the
+//! first one ends the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,21 +9,22 @@ use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
 use crate::error::Signal;
+use crate::run::exit_code;
 
-/// How urgently the run is asked to stop.
+/// How a node was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Stop {
     /// Not at all.
     #[default]
     No,
-    /// Take no new jobs, finish what is in hand.
+    /// Take no new jobs, and finish those in flight.
     Drain(Signal),
-    /// Drop what is in hand; it stays in the ledger.
+    /// Drop the jobs in flight. They stay in the ledger.
     Now(Signal),
 }
 
 impl Stop {
-    /// The signal that asked, if one did.
+    /// The signal, if there was one.
     pub(crate) fn signal(self) -> Option<Signal> {
         match self {
             Self::No => None,
@@ -32,18 +33,18 @@ impl Stop {
     }
 }
 
-/// The process's signals are heard.
+/// Listens for SIGINT and SIGTERM.
 #[derive(Debug)]
-pub(crate) struct Ears {
+pub(crate) struct SignalListener {
     token: watch::Sender<Stop>,
     begun: Arc<AtomicBool>,
 }
 
-impl Ears {
-    /// Hears signals from here on.
+impl SignalListener {
+    /// Listens from now on.
     pub(crate) fn open() -> std::io::Result<Self> {
-        let ears = Self { token: watch::Sender::new(Stop::No), begun: Arc::default() };
-        let (tell, begun) = (ears.token.clone(), Arc::clone(&ears.begun));
+        let listener = Self { token: watch::Sender::new(Stop::No), begun: Arc::default() };
+        let (tell, begun) = (listener.token.clone(), Arc::clone(&listener.begun));
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for number in signals.forever() {
@@ -54,23 +55,23 @@ impl Ears {
                 ask(&tell, signal);
             }
         })?;
-        Ok(ears)
+        Ok(listener)
     }
 
-    /// From here on there is something to be ended in order: the token, fed by the signals. Whoever
-    /// else may stop the run has the sender.
+    /// The run begins: from now on signals do not end the process but change the token. An operator's
+    /// `cancel` changes it through the same sender.
     pub(crate) fn begin(self) -> watch::Sender<Stop> {
         self.begun.store(true, Ordering::Release);
         self.token
     }
 }
 
-#[expect(clippy::exit, reason = "definitions are being read: nothing has begun, nothing is held")]
+#[expect(clippy::exit, reason = "only definitions were read, so nothing has to be closed")]
 fn end(signal: Signal) -> ! {
-    std::process::exit(signal.exit_code().into())
+    std::process::exit(exit_code::of_signal(signal).into())
 }
 
-/// Asks to stop, or, asked before, to stop now.
+/// Asks to drain, or to stop at once if it is the second time.
 pub(crate) fn ask(token: &watch::Sender<Stop>, signal: Signal) {
     token.send_modify(|stop| {
         *stop = match *stop {

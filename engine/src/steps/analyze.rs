@@ -15,33 +15,41 @@ static CONSOLE: Mutex<()> = Mutex::new(());
 const HELP: &str = "blank line: end, 1: show the source, 2: write the source to a file, \
                     3: set the lines shown, other text: a query on the whole page";
 
-/// Reads queries until a blank line or the end of the input.
+/// Reads queries until a blank line, the end of the input, or a closed output.
 pub(super) fn converse(document: &Document, dialect: Dialect, page: &Page) -> Result<(), String> {
     let _one =
         CONSOLE.lock().map_err(|_| "another page failed while it used the console".to_owned())?;
-    let failed = |error: io::Error| format!("the console failed: {error}");
+    match ask_queries(document, dialect, page) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("the console failed: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn ask_queries(document: &Document, dialect: Dialect, page: &Page) -> io::Result<()> {
     let (mut input, mut out) = (io::stdin().lock(), io::stdout().lock());
     let mut shown = 5;
-    writeln!(out, "page: {}\n{HELP}", page.url).map_err(failed)?;
+    writeln!(out, "page: {}\n{HELP}", page.url)?;
     loop {
-        write!(out, "query> ").and_then(|()| out.flush()).map_err(failed)?;
+        write!(out, "query> ").and_then(|()| out.flush())?;
         let mut line = String::new();
-        if input.read_line(&mut line).map_err(failed)? == 0 || line.trim().is_empty() {
+        if input.read_line(&mut line)? == 0 || line.trim().is_empty() {
             return Ok(());
         }
         let reply = match line.trim() {
             "1" => head_and_tail(&String::from_utf8_lossy(&page.body), shown),
             "2" => write_source(page),
             "3" => {
-                write!(out, "lines> ").and_then(|()| out.flush()).map_err(failed)?;
+                write!(out, "lines> ").and_then(|()| out.flush())?;
                 let mut number = String::new();
-                input.read_line(&mut number).map_err(failed)?;
+                input.read_line(&mut number)?;
                 shown = number.trim().parse().unwrap_or(shown);
                 format!("showing {shown} lines of head and tail")
             }
             question => answer(document, dialect, question),
         };
-        writeln!(out, "{reply}").map_err(failed)?;
+        writeln!(out, "{reply}")?;
     }
 }
 

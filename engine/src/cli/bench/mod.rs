@@ -8,6 +8,8 @@ use crate::cli::bench::frontier::{Figures, Frontier, frontier};
 use crate::cli::{SettingArgs, print_err, print_out};
 use crate::config::{Config, Durability};
 use crate::error::RunError;
+use crate::run::exit_code;
+use crate::threads::ignore::ignore_leftover;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchCommand {
@@ -60,11 +62,11 @@ fn measure(args: &FrontierArgs) -> Result<Figures, u8> {
     let measured = perform(&config, Frontier { urls: args.urls, hosts: args.hosts });
     if scratch && config.store.durability == Durability::Strict {
         // The figures are valid even if the folder stays.
-        drop(std::fs::remove_dir_all(&dir));
+        ignore_leftover(std::fs::remove_dir_all(&dir));
     }
     measured.map_err(|error| {
         print_err(&format!("error: {error}\n"));
-        error.exit_code()
+        exit_code::of_error(&error)
     })
 }
 

@@ -1,6 +1,5 @@
-//! Two sets of rows side by side. Rows are counted page by page: what a page gave before and does
-//! not give now is removed, what it gives only now is added, and as far as both have happened on
-//! one page, rows have changed.
+//! Compares two sets of rows, page by page. A row that only the last run has is removed, one that only
+//! the replay has is added. A removed and an added row of one page count as one changed row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,23 +9,23 @@ use rusqlite::{Connection, params};
 use crate::bootstrap::Node;
 use crate::error::RunError;
 use crate::ledger::{OutputBlock, Run};
-use crate::run::report::Change;
+use crate::run::report::RowChanges;
 use crate::store::{Answer, Question, StoreError};
 
-/// Output read at once.
+/// Bytes of output in one read.
 const READ_BYTES: usize = 4 << 20;
 
-/// What became of the rows of each data definition that has any.
+/// The changes of each data definition that has rows.
 pub(super) fn compare(
     scratch: &Path,
     last: &Run,
     before: &Node,
     after: &Node,
-) -> Result<BTreeMap<String, Change>, RunError> {
+) -> Result<BTreeMap<String, RowChanges>, RunError> {
     let table = Table::make(&scratch.join("compare.db"))?;
     each_block(before, last, |block| table.count(block, Side::Before))?;
     let Answer::Run(Some(now)) = after.store.ask_blocking(Question::Run)? else {
-        return Err(RunError::Internal("the replay has lost its run".to_owned()));
+        return Err(RunError::Internal("the ledger of the replay has no run".to_owned()));
     };
     each_block(after, &now, |block| table.count(block, Side::After))?;
     Ok(table.changes()?)
@@ -58,7 +57,7 @@ enum Side {
     After,
 }
 
-/// How often each row of each page was there, before and after. On disk: rows may be many.
+/// How often each row of each page occurs, before and after. It is on disk, because rows may be many.
 struct Table {
     connection: Connection,
 }
@@ -77,7 +76,7 @@ impl Table {
     fn count(&self, output: &OutputBlock, side: Side) -> rusqlite::Result<()> {
         let block = &output.block;
         if block.rows == 0 {
-            // The same rows for one more file.
+            // The block repeats rows for another file.
             return Ok(());
         }
         let (before, after) = match side {
@@ -96,7 +95,7 @@ impl Table {
         Ok(())
     }
 
-    fn changes(&self) -> rusqlite::Result<BTreeMap<String, Change>> {
+    fn changes(&self) -> rusqlite::Result<BTreeMap<String, RowChanges>> {
         let mut statement = self.connection.prepare(
             "SELECT data_def, sum(added - min(added, removed)), sum(removed - min(added, removed)),
                     sum(min(added, removed)), sum(same)
@@ -107,7 +106,7 @@ impl Table {
         )?;
         let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).map(|count| count as u64);
         let changes = statement.query_map([], |row| {
-            let change = Change {
+            let change = RowChanges {
                 added: number(row, 1)?,
                 removed: number(row, 2)?,
                 changed: number(row, 3)?,
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_page_are_paired_up_and_the_rest_is_new_or_gone() {
+    fn removed_and_added_rows_of_a_page_count_as_changed_in_pairs() {
         let dir = tempfile::tempdir().unwrap();
         let table = Table::make(&dir.path().join("compare.db")).unwrap();
         for (page, before, after) in [
@@ -169,6 +168,6 @@ mod tests {
             table.count(&output(page, after), Side::After).unwrap();
         }
         let change = table.changes().unwrap()["price"];
-        assert_eq!(change, Change { added: 1, removed: 1, changed: 2, same: 5 });
+        assert_eq!(change, RowChanges { added: 1, removed: 1, changed: 2, same: 5 });
     }
 }

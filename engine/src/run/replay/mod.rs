@@ -1,5 +1,5 @@
-//! Replay: all rows anew from saved pages, with the definitions of now, beside those of the last
-//! run. It works in a ledger of its own, so nothing of the last run is touched.
+//! Replay: computes all rows again from saved pages with the current definitions, and compares them with
+//! the rows of the last run. It uses a separate ledger, so the last run is not changed.
 
 mod compare;
 
@@ -13,25 +13,25 @@ use crate::pages;
 use crate::plan::load::Definitions;
 use crate::plan::prepare::RunDate;
 use crate::run::pages::NOT_STORED;
-use crate::run::report::{Replay, Report};
-use crate::run::{Errand, Offer, Replaying};
+use crate::run::report::{ReplayChanges, Report};
+use crate::run::request::{LocalSetup, ReplaySource, RunRequest};
 use crate::store::{Answer, Question};
 
-/// The folder of a replay's own ledger, inside the data directory; gone when it ends.
+/// The folder of a replay's ledger, inside the data directory. It is removed at the end.
 const SCRATCH: &str = "replay";
 
-/// A replay about to be run.
+/// A replay that is ready to run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PlannedReplay {
     /// The definitions with settings for work without network.
-    pub offer: Offer,
-    /// What to do with them.
-    pub errand: Errand,
+    pub setup: LocalSetup,
+    /// How it is run.
+    pub request: RunRequest,
     scratch: PathBuf,
     last: Run,
 }
 
-impl Plan {
+impl PlannedReplay {
     /// Plans the replay of the last run, which must have ended.
     pub(crate) fn new(node: &Node, definitions: &Definitions) -> Result<Self, RunError> {
         let last = match node.store.ask_blocking(Question::Run)? {
@@ -45,10 +45,10 @@ impl Plan {
         clear(&scratch)?;
         let pattern = &definitions.plan.config.output.dir_timestamp_pattern;
         let folder = format!("{}-replay", definitions.plan.date.text(pattern));
-        let definitions = indoors(definitions, &scratch, &last)?;
-        let replay = Some(Replaying { pages_dir, folder });
-        let errand = Errand { mode: OpenMode::Fresh, replay };
-        Ok(Self { offer: Offer::of(definitions), errand, scratch, last })
+        let definitions = offline(definitions, &scratch, &last)?;
+        let replay = Some(ReplaySource { pages_dir, folder });
+        let request = RunRequest { mode: OpenMode::Fresh, replay };
+        Ok(Self { setup: LocalSetup::of(definitions), request, scratch, last })
     }
 
     /// Adds to the report of a replay how its rows differ from those of the last run.
@@ -60,11 +60,11 @@ impl Plan {
     ) -> Result<(), RunError> {
         let missing = report.pages.skipped.remove(NOT_STORED).unwrap_or(0);
         let data_defs = compare::compare(&self.scratch, &self.last, before, after)?;
-        report.replay = Some(Replay { pages_missing: missing, data_defs });
+        report.replay = Some(ReplayChanges { pages_missing: missing, data_defs });
         Ok(())
     }
 
-    /// Takes the ledger of the replay away.
+    /// Removes the ledger of the replay.
     pub(crate) fn clear(&self) -> Result<(), RunError> {
         clear(&self.scratch)
     }
@@ -79,9 +79,9 @@ fn clear(scratch: &Path) -> Result<(), RunError> {
     }
 }
 
-/// The same with a ledger elsewhere, no politeness towards nobody, and the date of the last run:
-/// what depends on the date differs only if the definitions do.
-fn indoors(definitions: &Definitions, scratch: &Path, last: &Run) -> Result<Definitions, RunError> {
+/// The same definitions for work without network: another ledger, no delays, and the date of the last run.
+/// Values that depend on the date then differ only if the definitions do.
+fn offline(definitions: &Definitions, scratch: &Path, last: &Run) -> Result<Definitions, RunError> {
     let mut settings = definitions.plan.config.to_map();
     for (key, value) in [
         ("data.dir", scratch.display().to_string()),
