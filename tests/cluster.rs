@@ -3,6 +3,7 @@
 mod afterwards;
 mod all_stopped;
 mod basics;
+mod completion;
 mod damage;
 mod full_disk;
 mod hammer;

@@ -1,5 +1,7 @@
 //! The house rules that no lint knows: who may know whom, how long a file may be, what is banned.
 
+mod imports;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -118,9 +120,76 @@ fn the_command_line_alone_prints_and_settings_are_read_once() {
 }
 
 #[test]
-fn nothing_sleeps_polls_or_queues_without_bound() {
+fn pauses_and_ignored_results_have_a_name() {
     let banned = ["thread::sleep", "time::sleep(", "unbounded", "FIXME", "todo!", "unimplemented!"];
-    nowhere(&all(), &banned, &[], "waits are on facts, queues have bounds");
+    nowhere(&all(), &banned, &["engine/src/threads/pause.rs"], "wait for a fact, and bound queues");
+    let but = ["engine/src/threads/", "engine/src/cluster/"];
+    let banned = ["sleep_until(Instant::now() +", "sleep_until(tokio::time::Instant::now() +"];
+    nowhere(&all(), &banned, &but, "use `pause(duration)`");
+    let banned = [".send(", "std::fs::", "fs::remove", "timeout("];
+    let ignored = |line: &str| {
+        let call = line.find("drop(").map(|at| &line[at..]);
+        call.is_some_and(|call| banned.iter().any(|word| call.contains(word)))
+    };
+    let files = all();
+    let files = files
+        .iter()
+        .filter(|(name, _)| !is_test(name) && !but.iter().any(|allowed| name.starts_with(allowed)));
+    for (name, text) in files {
+        let line = shipped(text).lines().find(|line| ignored(line));
+        assert!(
+            line.is_none(),
+            "{name}: use `ignore_closed`, `ignore_leftover` or `wait_at_most`: {line:?}"
+        );
+    }
+}
+
+#[test]
+fn the_rooms_of_the_engine_stay_in_order() {
+    let named = ["main.rs", "lib.rs", "bootstrap.rs", "error.rs", "failpoint.rs"];
+    let root_files = sources("engine/src").into_iter().filter_map(|(name, _)| {
+        let file = name.strip_prefix("engine/src/")?.to_owned();
+        (!file.contains('/')).then_some(file)
+    });
+    for file in root_files {
+        assert!(named.contains(&file.as_str()), "engine/src/{file} belongs into a folder");
+    }
+    let story = fs::read_to_string(root().join("engine/src/run/mod.rs")).unwrap();
+    let lines = story.lines().count();
+    assert!(lines <= 200, "run/mod.rs has {lines} lines: the story of a run fits on one screen");
+}
+
+/// Phrases that make a reader stop, in comments and messages.
+const UNCLEAR: [&str; 9] = [
+    "in vain",
+    "in company",
+    "in one stroke",
+    "in one breath",
+    "same breath",
+    "makes do",
+    "so to say",
+    "none the less",
+    "longer ago",
+];
+
+#[test]
+fn comments_and_messages_use_plain_words() {
+    let mut files = all();
+    files.extend(sources("tests"));
+    let but =
+        ["engine/src/cluster/", "engine/src/store/", "engine/src/wire/", "engine/src/ledger/"];
+    let mut found = Vec::new();
+    for (name, text) in &files {
+        if name.starts_with("tests/tidy") || but.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            if UNCLEAR.iter().any(|phrase| line.contains(phrase)) {
+                found.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "say it in plain words:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn failed_jobs_are_listed_and_only_they_are_retried() {
     insta::assert_snapshot!(work.retry(&[]).shown(&work), @r#"
     exit 4
     --- stderr
-    tried the failed jobs of the last run again
+    retried the failed jobs of the last run
            run  finished after [time], with 1 failed job
           jobs  2 done, 1 failed, 0 pending
          pages  2 fetched, 0 from store, 1 failed, 1 retry, 76 bytes
@@ -141,7 +141,7 @@ fn failed_jobs_are_listed_and_only_they_are_retried() {
     insta::assert_snapshot!(work.retry(&[]).shown(&work), @r#"
     exit 0
     --- stderr
-    nothing to try again: no job of the last run in this data directory failed
+    nothing to retry: no job of the last run in this data directory failed
     "#);
 }
 
@@ -157,7 +157,7 @@ fn there_is_nothing_to_list_or_retry_without_a_run() {
     insta::assert_snapshot!(work.retry(&[]).shown(&work), @r#"
     exit 1
     --- stderr
-    error: `data` holds no run whose failed jobs could be tried again
+    error: `data` holds no run whose failed jobs could be retried
     "#);
     assert!(!work.exists("data"));
 }

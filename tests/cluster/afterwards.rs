@@ -175,7 +175,7 @@ fn stopped_nodes_list_the_same_failed_jobs_and_retry_them_together() {
     cluster.fsck();
     cluster.start_all();
     for ending in cluster.all_end_with(0) {
-        assert!(ending.stderr.contains("nothing to try again"), "{ending:?}");
+        assert!(ending.stderr.contains("nothing to retry"), "{ending:?}");
     }
 }
 
