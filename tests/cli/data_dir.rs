@@ -22,9 +22,7 @@ fn silent_site() -> TestSite {
 }
 
 fn stop_now(running: Running) {
-    running.signal("INT");
-    running.signal("INT");
-    assert_eq!(running.end().code, 130);
+    assert_eq!(running.end_now().code, 130);
 }
 
 #[test]

@@ -18,9 +18,7 @@ fn unfinished(
     }
     let running = work.start_run(&[]);
     wait_until("the silent page is asked for", || site.hits("/silent") == 1);
-    running.signal("INT");
-    running.signal("INT");
-    assert_eq!(running.end().code, 130);
+    assert_eq!(running.end_now().code, 130);
     (site, work)
 }
 

@@ -216,6 +216,16 @@ impl Running {
         ProcessOutput { code: self.code().unwrap(), stdout, stderr }
     }
 
+    /// Sends SIGINT until the process has ended. Two signals in a row may count as one, which would
+    /// leave the process waiting for its jobs.
+    pub fn end_now(mut self) -> ProcessOutput {
+        wait_until("a second SIGINT ends the process", || {
+            self.signal_if_there("INT");
+            self.has_ended()
+        });
+        self.end()
+    }
+
     /// Sends a signal unless the process has ended: its number may belong to another process then.
     pub fn signal_if_there(&mut self, name: &str) {
         if self.has_ended() {
