@@ -2,14 +2,14 @@
 
 use url::Url;
 
-use super::hits::{Hit, How, opening};
-use super::layout::{Example, Kind};
-use super::marks::{Mark, link_end};
-use super::parts;
-use super::take::{Source, Take, is_sample};
-use super::view::View;
-use super::ways;
-use super::words::{Shape, fold, shape, unit};
+use super::layout::{LayoutKind, PlacedSample};
+use super::matches::{MatchKind, SampleMatch, opening};
+use super::page_view::PageView;
+use super::paths;
+use super::patterns;
+use super::query::{FieldQuery, FieldSource, is_sample};
+use super::selectors::{ScoredSelector, link_end};
+use super::words::{ValueShape, fold, shape, unit};
 use crate::html::NodeId;
 
 /// Items on which a way is tried before it is chosen, at most.
@@ -18,20 +18,20 @@ const TRIED_MAX: usize = 80;
 const PATTERNED_MAX: usize = 30;
 
 /// A column as the samples show it.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedColumn<'a> {
     /// Samples of the column with their items.
-    pub(super) examples: Vec<(&'a Example, &'a str)>,
+    pub(super) examples: Vec<(&'a PlacedSample, &'a str)>,
     /// All places of the first sample.
-    pub(super) hits: &'a [Hit],
-    pub(super) kind: Kind,
+    pub(super) matches: &'a [SampleMatch],
+    pub(super) kind: LayoutKind,
     /// Places that other columns have, with their attribute.
     pub(super) taken: &'a [(NodeId, Option<String>)],
 }
 
 /// A way to take a column, with its cost.
 #[derive(Debug, Clone)]
-pub(super) struct Choice {
-    pub(super) take: Take,
+pub(super) struct ScoredQuery {
+    pub(super) query: FieldQuery,
     pub(super) cost: f64,
     /// Where the first sample was found.
     pub(super) node: NodeId,
@@ -39,11 +39,11 @@ pub(super) struct Choice {
 
 /// Finds the way that gives the samples and serves the other items best.
 pub(super) fn choose(
-    view: &View,
-    wanted: &Wanted,
+    view: &PageView,
+    wanted: &WantedColumn,
     members: &[NodeId],
     base: Option<&Url>,
-) -> Option<Choice> {
+) -> Option<ScoredQuery> {
     let (first, _) = *wanted.examples.first()?;
     let mut tried: Vec<NodeId> = members.iter().copied().take(TRIED_MAX).collect();
     for (example, _) in &wanted.examples {
@@ -51,21 +51,21 @@ pub(super) fn choose(
             tried.push(example.member);
         }
     }
-    let trial = Trial { view, wanted, tried, base };
-    let mut best: Option<Choice> = None;
-    let places = wanted.hits.iter().filter(|hit| {
-        let is_here = wanted.kind == Kind::Flat || view.holds(first.member, hit.node);
+    let trial = QueryScorer { view, wanted, tried, base };
+    let mut best: Option<ScoredQuery> = None;
+    let places = wanted.matches.iter().filter(|hit| {
+        let is_here = wanted.kind == LayoutKind::Flat || view.holds(first.member, hit.node);
         hit.node == first.hit.node
-            || is_here && wanted.kind == Kind::List
+            || is_here && wanted.kind == LayoutKind::List
             || is_page_rival(wanted, hit)
     });
-    let attribute = |hit: &Hit| hit.how.attribute().map(str::to_owned);
-    let is_free = |hit: &&Hit| {
-        matches!(hit.how, How::Part | How::AttributePart(_))
+    let attribute = |hit: &SampleMatch| hit.how.attribute().map(str::to_owned);
+    let is_free = |hit: &&SampleMatch| {
+        matches!(hit.how, MatchKind::Part | MatchKind::AttributePart(_))
             || !wanted.taken.contains(&(hit.node, attribute(hit)))
     };
-    let places: Vec<&Hit> = places.collect();
-    let free: Vec<&Hit> = places.iter().copied().filter(is_free).collect();
+    let places: Vec<&SampleMatch> = places.collect();
+    let free: Vec<&SampleMatch> = places.iter().copied().filter(is_free).collect();
     let places = if free.is_empty() { places } else { free };
     for hit in places.into_iter().take(12) {
         for (node, extra) in same_text(view, first.member, hit) {
@@ -76,9 +76,9 @@ pub(super) fn choose(
                 if best.as_ref().is_some_and(|best| best.cost <= floor) {
                     break;
                 }
-                if matches!(hit.how, How::Part | How::AttributePart(_)) {
+                if matches!(hit.how, MatchKind::Part | MatchKind::AttributePart(_)) {
                     // A pattern is for the text of this element and no other.
-                    let found = Take::new(source.clone()).nodes(view, &[first.member]);
+                    let found = FieldQuery::new(source.clone()).nodes(view, &[first.member]);
                     if found.iter().any(|nodes| nodes.first() != Some(&node)) {
                         continue;
                     }
@@ -87,12 +87,12 @@ pub(super) fn choose(
                         break;
                     }
                 }
-                for take in takes(view, source, node, hit, wanted) {
-                    let Some(cost) = trial.judge(&take, floor, (node, hit)) else {
+                for query in queries(view, source, node, hit, wanted) {
+                    let Some(cost) = trial.score(&query, floor, (node, hit)) else {
                         continue;
                     };
                     if best.as_ref().is_none_or(|best| cost < best.cost) {
-                        best = Some(Choice { take, cost, node });
+                        best = Some(ScoredQuery { query, cost, node });
                     }
                 }
             }
@@ -102,47 +102,53 @@ pub(super) fn choose(
 }
 
 /// On a page with one record another place may do as well, if it is as good by itself.
-fn is_page_rival(wanted: &Wanted, hit: &Hit) -> bool {
-    wanted.kind == Kind::Page
+fn is_page_rival(wanted: &WantedColumn, hit: &SampleMatch) -> bool {
+    wanted.kind == LayoutKind::Page
         && wanted.examples.first().is_some_and(|(first, _)| hit.cost <= first.hit.cost + 0.2)
 }
 
 /// The element, and those around it in the item that hold nothing else.
-fn same_text(view: &View, root: NodeId, hit: &Hit) -> Vec<(NodeId, f64)> {
+fn same_text(view: &PageView, root: NodeId, hit: &SampleMatch) -> Vec<(NodeId, f64)> {
     let mut found = vec![(hit.node, 0.0)];
-    if hit.how == How::Whole {
-        let wanted = view.ink(hit.node);
+    if hit.how == MatchKind::Whole {
+        let wanted = view.text_len(hit.node);
         let around = view.between(root, hit.node);
-        let alike = around.into_iter().take_while(|node| view.ink(*node) == wanted).take(3);
+        let alike = around.into_iter().take_while(|node| view.text_len(*node) == wanted).take(3);
         found.extend(alike.enumerate().map(|(level, node)| (node, 0.15 * (level + 1) as f64)));
     }
     found
 }
 
-fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Vec<(Source, f64)> {
-    let xpath = |marks: Vec<Mark>| {
-        marks.into_iter().map(|mark| (Source::Xpath(mark.text), mark.cost)).collect()
+fn sources(
+    view: &PageView,
+    root: NodeId,
+    node: NodeId,
+    kind: LayoutKind,
+    hit: &SampleMatch,
+) -> Vec<(FieldSource, f64)> {
+    let xpath = |selectors: Vec<ScoredSelector>| {
+        selectors.into_iter().map(|part| (FieldSource::Xpath(part.text), part.cost)).collect()
     };
-    if let How::Line(place) = hit.how {
-        return xpath(ways::line(view, root, node, place));
+    if let MatchKind::Line(place) = hit.how {
+        return xpath(paths::line(view, root, node, place));
     }
     if root == node {
-        return vec![(Source::Itself, 0.3)];
+        return vec![(FieldSource::Itself, 0.3)];
     }
     if !view.holds(root, node) {
-        return xpath(if kind == Kind::Flat {
-            ways::sibling(view, root, node)
+        return xpath(if kind == LayoutKind::Flat {
+            paths::sibling(view, root, node)
         } else {
-            ways::outside(view, root, node)
+            paths::outside(view, root, node)
         });
     }
-    let all = ways::css(view, root, node, kind, hit);
+    let all = paths::css(view, root, node, kind, hit);
     let length = |text: &str| 0.004 * text.chars().count() as f64;
-    let mut found: Vec<(Source, f64)> = all
+    let mut found: Vec<(FieldSource, f64)> = all
         .into_iter()
-        .map(|mark| {
-            let cost = mark.cost + length(&mark.text);
-            (Source::Css(mark.text), cost)
+        .map(|part| {
+            let cost = part.cost + length(&part.text);
+            (FieldSource::Css(part.text), cost)
         })
         .collect();
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -150,25 +156,31 @@ fn sources(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Ve
 }
 
 /// What can be taken at a source: one way, or one for each pattern.
-fn takes(view: &View, source: Source, node: NodeId, hit: &Hit, wanted: &Wanted) -> Vec<Take> {
-    let mut take = Take::new(source);
-    take.attribute = hit.how.attribute().map(str::to_owned);
-    take.is_url = matches!(hit.how, How::Address(_));
-    take.is_own = hit.how == How::Own;
-    if !matches!(hit.how, How::Part | How::AttributePart(_)) {
-        let all = Take { is_all: true, ..take.clone() };
-        let own = Take { is_own: true, ..take.clone() };
-        let is_bare = hit.how == How::Whole && view.own_text(node) == view.text(node);
-        return if is_bare { vec![take, all, own] } else { vec![take, all] };
+fn queries(
+    view: &PageView,
+    source: FieldSource,
+    node: NodeId,
+    hit: &SampleMatch,
+    wanted: &WantedColumn,
+) -> Vec<FieldQuery> {
+    let mut query = FieldQuery::new(source);
+    query.attribute = hit.how.attribute().map(str::to_owned);
+    query.is_url = matches!(hit.how, MatchKind::Address(_));
+    query.is_own = hit.how == MatchKind::Own;
+    if !matches!(hit.how, MatchKind::Part | MatchKind::AttributePart(_)) {
+        let all = FieldQuery { is_all: true, ..query.clone() };
+        let own = FieldQuery { is_own: true, ..query.clone() };
+        let is_bare = hit.how == MatchKind::Whole && view.own_text(node) == view.text(node);
+        return if is_bare { vec![query, all, own] } else { vec![query, all] };
     }
     let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
     let mut found = Vec::new();
-    let forms = if take.attribute.is_some() { vec![false] } else { vec![false, true] };
+    let forms = if query.attribute.is_some() { vec![false] } else { vec![false, true] };
     for is_own in forms {
-        take.is_own = is_own;
-        let text = fold(&take.raw(view, node));
-        found.extend(parts::patterns(&text, sample).into_iter().map(|pattern| {
-            let mut with = take.clone();
+        query.is_own = is_own;
+        let text = fold(&query.raw(view, node));
+        found.extend(patterns::patterns(&text, sample).into_iter().map(|pattern| {
+            let mut with = query.clone();
             with.regex = Some(pattern);
             with
         }));
@@ -176,21 +188,26 @@ fn takes(view: &View, source: Source, node: NodeId, hit: &Hit, wanted: &Wanted) 
     found
 }
 
-struct Trial<'a> {
-    view: &'a View<'a>,
-    wanted: &'a Wanted<'a>,
+struct QueryScorer<'a> {
+    view: &'a PageView<'a>,
+    wanted: &'a WantedColumn<'a>,
     tried: Vec<NodeId>,
     base: Option<&'a Url>,
 }
 
-impl Trial<'_> {
+impl QueryScorer<'_> {
     /// What a way costs all in all; none if it does not give the samples.
-    fn judge(&self, take: &Take, floor: f64, (node, hit): (NodeId, &Hit)) -> Option<f64> {
+    fn score(
+        &self,
+        query: &FieldQuery,
+        floor: f64,
+        (node, hit): (NodeId, &SampleMatch),
+    ) -> Option<f64> {
         let (view, wanted) = (self.view, self.wanted);
-        let is_start = hit.how == How::Start;
+        let is_start = hit.how == MatchKind::Start;
         let owners: Vec<NodeId> = wanted.examples.iter().map(|(each, _)| each.member).collect();
-        let given = take.values(view, &owners, self.base);
-        let holds = |value: &str, sample: &str| match (take.is_all, is_start) {
+        let given = query.values(view, &owners, self.base);
+        let holds = |value: &str, sample: &str| match (query.is_all, is_start) {
             (true, _) => {
                 is_sample(value, sample)
                     || is_listed(view, node) && value.split(", ").any(|one| is_sample(one, sample))
@@ -205,42 +222,42 @@ impl Trial<'_> {
         if !is_given {
             return None;
         }
-        let nodes = take.nodes(view, &self.tried);
-        let values = take.values(view, &self.tried, self.base);
+        let nodes = query.nodes(view, &self.tried);
+        let values = query.values(view, &self.tried, self.base);
         let count = self.tried.len() as f64;
         let share = |number: usize| number as f64 / count;
         let filled = values.iter().flatten().count();
         let mut cost = floor + 1.5 * (1.0 - share(filled));
         // A label of one item alone is none.
-        let is_labelled = matches!(&take.source, Source::Css(way) if way.contains(":contains(") || way.contains(":matches("));
-        if is_labelled && wanted.kind == Kind::List && share(filled) < 0.5 {
+        let is_labelled = matches!(&query.source, FieldSource::Css(way) if way.contains(":contains(") || way.contains(":matches("));
+        if is_labelled && wanted.kind == LayoutKind::List && share(filled) < 0.5 {
             cost += 3.0;
         }
         cost +=
-            if take.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
+            if query.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
         let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
         let wanted_shape = shape(sample);
         let is_odd = |value: &&String| {
             shape(value) != wanted_shape || unit(sample).is_some_and(|own| unit(value) != Some(own))
         };
         let odd = values.iter().flatten().filter(is_odd).count();
-        let is_plain = wanted_shape == Shape::Words && unit(sample).is_none();
+        let is_plain = wanted_shape == ValueShape::Words && unit(sample).is_none();
         let weight = if is_plain { 1.0 } else { 3.0 };
         cost += weight * odd as f64 / (filled.max(1)) as f64;
         let way =
             nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
         let (first, _) = wanted.examples.first()?;
-        let usual = view.way(first.member, node);
-        let strange = way.filter(|(node, root)| view.way(**root, **node) != usual).count();
+        let usual = view.tag_path(first.member, node);
+        let strange = way.filter(|(node, root)| view.tag_path(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
-        cost += if take.is_own {
+        cost += if query.is_own {
             0.1 + self.own_cost(&nodes)
         } else {
-            self.badges(take, &nodes, (node, hit.node))
+            self.badges(query, &nodes, (node, hit.node))
         };
-        cost += self.noise(take, &nodes, (node, hit.node));
-        cost += self.misplaced(take, &nodes, node) + self.overreach(&nodes);
-        cost += take.regex.as_ref().map_or(0.0, |regex| {
+        cost += self.noise(query, &nodes, (node, hit.node));
+        cost += self.misplaced(query, &nodes, node) + self.overreach(&nodes);
+        cost += query.regex.as_ref().map_or(0.0, |regex| {
             // One word of several is less likely meant than all up to the end.
             let is_word = regex.contains("(\\S+)");
             0.01 * regex.chars().count() as f64 + if is_word { 0.3 } else { 0.0 }
@@ -253,7 +270,7 @@ impl Trial<'_> {
         let view = self.view;
         let is_doubtful = |found: &Vec<NodeId>| {
             let Some((first, rest)) = found.split_first() else { return false };
-            let is_list = !view.telling(*first).is_empty()
+            let is_list = !view.descriptive(*first).is_empty()
                 && rest.iter().all(|node| {
                     view.parent(*node) == view.parent(*first)
                         && view.classes(*node) == view.classes(*first)
@@ -262,7 +279,7 @@ impl Trial<'_> {
             let is_echo = rest.iter().all(|node| view.text(*node) == view.text(*first));
             !rest.is_empty() && !is_list && !is_echo
         };
-        if self.wanted.kind == Kind::Page {
+        if self.wanted.kind == LayoutKind::Page {
             return if nodes.iter().any(is_doubtful) { 0.8 } else { 0.0 };
         }
         let doubtful = nodes.iter().filter(|found| is_doubtful(found)).count();
@@ -296,15 +313,22 @@ impl Trial<'_> {
     }
 
     /// What it costs that elsewhere more lies around the sampled element than in its own item.
-    fn noise(&self, take: &Take, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> f64 {
+    fn noise(
+        &self,
+        query: &FieldQuery,
+        nodes: &[Vec<NodeId>],
+        (node, inner): (NodeId, NodeId),
+    ) -> f64 {
         let view = self.view;
-        if node == inner || take.attribute.is_some() || take.regex.is_some() {
+        if node == inner || query.attribute.is_some() || query.regex.is_some() {
             return 0.0;
         }
-        let way = view.way(node, inner);
+        let way = view.tag_path(node, inner);
         let noisy = nodes.iter().filter_map(|found| found.first()).filter(|outer| {
-            let alike = view.inside(**outer).find(|inner| view.way(**outer, *inner) == way);
-            alike.is_some_and(|alike| view.ink(alike) > 0 && view.ink(alike) != view.ink(**outer))
+            let alike = view.inside(**outer).find(|inner| view.tag_path(**outer, *inner) == way);
+            alike.is_some_and(|alike| {
+                view.text_len(alike) > 0 && view.text_len(alike) != view.text_len(**outer)
+            })
         });
         let noisy = noisy.count();
         if noisy == 0 { 0.0 } else { 1.5 + 2.0 * noisy as f64 / nodes.len() as f64 }
@@ -312,10 +336,10 @@ impl Trial<'_> {
 
     /// What it costs that a place in the order leads to an element of another class, or misses
     /// one of the sample's.
-    fn misplaced(&self, take: &Take, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
+    fn misplaced(&self, query: &FieldQuery, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
         let view = self.view;
         let classes = view.classes(node);
-        let is_placed = matches!(&take.source, Source::Css(way) if is_unnamed(way));
+        let is_placed = matches!(&query.source, FieldSource::Css(way) if is_unnamed(way));
         if !is_placed || classes.is_empty() || matches!(view.tag(node), "td" | "th") {
             return 0.0;
         }
@@ -339,7 +363,7 @@ impl Trial<'_> {
 
     /// What it costs that a way leads into the next item, where items are siblings in a row.
     fn overreach(&self, nodes: &[Vec<NodeId>]) -> f64 {
-        if self.wanted.kind != Kind::Flat {
+        if self.wanted.kind != LayoutKind::Flat {
             return 0.0;
         }
         let next = self.tried.iter().skip(1);
@@ -358,9 +382,9 @@ impl Trial<'_> {
         if view.document.child_elements(inner).next().is_some() {
             return 0;
         }
-        let way = view.way(node, inner);
+        let way = view.tag_path(node, inner);
         let alike = |outer: &NodeId| {
-            let found = view.inside(*outer).find(|inner| view.way(*outer, *inner) == way);
+            let found = view.inside(*outer).find(|inner| view.tag_path(*outer, *inner) == way);
             if way.is_empty() { Some(*outer) } else { found }
         };
         let firsts = nodes.iter().filter_map(|found| found.first()).filter_map(alike);
@@ -379,8 +403,8 @@ impl Trial<'_> {
     }
 
     /// What it costs that some matches hold a badge beside their words.
-    fn badges(&self, take: &Take, nodes: &[Vec<NodeId>], sampled: (NodeId, NodeId)) -> f64 {
-        if take.attribute.is_some() || take.regex.is_some() {
+    fn badges(&self, query: &FieldQuery, nodes: &[Vec<NodeId>], sampled: (NodeId, NodeId)) -> f64 {
+        if query.attribute.is_some() || query.regex.is_some() {
             return 0.0;
         }
         let firsts = nodes.iter().filter_map(|found| found.first());
@@ -402,7 +426,7 @@ fn is_unnamed(way: &str) -> bool {
 }
 
 /// Whether a class says that an element is one of several of a kind: a tag, an author.
-fn is_listed(view: &View, node: NodeId) -> bool {
+fn is_listed(view: &PageView, node: NodeId) -> bool {
     let around = view.upwards(node).take(2).flat_map(|up| view.classes(up));
     around.flat_map(super::words::tokens).any(|word| {
         matches!(

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::take::{Source, Take};
-use super::view::View;
+use super::page_view::PageView;
+use super::query::{FieldQuery, FieldSource};
 use super::words::{fold, is_generated, is_plain};
 use super::{JsonBlock, Sample};
 use crate::html::NodeId;
@@ -12,7 +12,7 @@ use crate::html::NodeId;
 const STEPS_MAX: usize = 200_000;
 
 /// Where a sample stands in the data of a page, if it does.
-pub(super) fn find(view: &View, sample: &str) -> Option<Take> {
+pub(super) fn find(view: &PageView, sample: &str) -> Option<FieldQuery> {
     let jsonld = objects(view).into_iter().find_map(|object| {
         let steps = steps_to(&object, sample)?;
         let path = steps.join(".");
@@ -20,19 +20,22 @@ pub(super) fn find(view: &View, sample: &str) -> Option<Take> {
         let kind = object.get("@type").and_then(Value::as_str).filter(|kind| is_plain(kind));
         let path = kind.map_or_else(|| path.clone(), |kind| format!("{kind}.{path}"));
         let is_found = look_up_jsonld(view, &path).is_some_and(|value| fold(&value) == sample);
-        (is_plain_path && is_found).then(|| Take::new(Source::JsonLd(path)))
+        (is_plain_path && is_found).then(|| FieldQuery::new(FieldSource::JsonLd(path)))
     });
     jsonld.or_else(|| {
         scripts(view).into_iter().find_map(|(node, value)| {
             let steps = steps_to(&value, sample)?;
             let path = steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
-            Some(Take::new(Source::Script { selector: script_selector(view, node)?, path }))
+            Some(FieldQuery::new(FieldSource::Script {
+                selector: script_selector(view, node)?,
+                path,
+            }))
         })
     })
 }
 
 /// The objects of all JSON-LD, lists and graphs laid out flat.
-fn objects(view: &View) -> Vec<Value> {
+fn objects(view: &PageView) -> Vec<Value> {
     let mut found = Vec::new();
     for node in view.select("script[type=application/ld+json]", view.document.root()) {
         let Ok(value) = serde_json::from_str(&view.document.text_content(node)) else { continue };
@@ -55,7 +58,7 @@ fn objects(view: &View) -> Vec<Value> {
 }
 
 /// Scripts that are JSON as a whole.
-fn scripts(view: &View) -> Vec<(NodeId, Value)> {
+fn scripts(view: &PageView) -> Vec<(NodeId, Value)> {
     let all = view.select("script[type=application/json]", view.document.root());
     all.into_iter()
         .filter_map(|node| {
@@ -65,7 +68,7 @@ fn scripts(view: &View) -> Vec<(NodeId, Value)> {
         .collect()
 }
 
-fn script_selector(view: &View, node: NodeId) -> Option<String> {
+fn script_selector(view: &PageView, node: NodeId) -> Option<String> {
     let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
     let selector =
         id.map_or_else(|| "script[type=application/json]".to_owned(), |id| format!("script#{id}"));
@@ -73,7 +76,7 @@ fn script_selector(view: &View, node: NodeId) -> Option<String> {
 }
 
 /// A list in JSON whose things have all samples.
-pub(super) struct List {
+pub(super) struct JsonList {
     pub(super) block: JsonBlock,
     pub(super) rows: usize,
     /// For each sample its path in a thing, and the value of each.
@@ -81,7 +84,7 @@ pub(super) struct List {
 }
 
 /// Finds the list in the data of a page that has all samples in one thing.
-pub(super) fn list(view: &View, samples: &[Sample]) -> Option<List> {
+pub(super) fn list(view: &PageView, samples: &[Sample]) -> Option<JsonList> {
     const LINKED: &str = "script[type=\"application/ld+json\"]";
     let linked = view.select(LINKED, view.document.root());
     let only = linked.first().filter(|_| linked.len() == 1).and_then(|node| {
@@ -93,7 +96,7 @@ pub(super) fn list(view: &View, samples: &[Sample]) -> Option<List> {
     only.into_iter().chain(others).find_map(|(selector, value)| list_in(&value, &selector, samples))
 }
 
-fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<List> {
+fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<JsonList> {
     let first = steps_to(root, &samples.first()?.text)?;
     let path =
         |steps: &[String]| steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
@@ -115,7 +118,7 @@ fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<List> {
             .collect();
         let block =
             JsonBlock { selector: selector.to_owned(), path: format!("{}[*]", path(&first[..at])) };
-        Some(List { block, rows: items.len(), columns: columns? })
+        Some(JsonList { block, rows: items.len(), columns: columns? })
     })
 }
 
@@ -181,7 +184,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-pub(super) fn look_up_jsonld(view: &View, path: &str) -> Option<String> {
+pub(super) fn look_up_jsonld(view: &PageView, path: &str) -> Option<String> {
     let (kind, rest) = match path.split_once('.') {
         Some((kind, rest)) if kind.starts_with(char::is_uppercase) => (Some(kind), rest),
         _ => (None, path),
@@ -193,7 +196,7 @@ pub(super) fn look_up_jsonld(view: &View, path: &str) -> Option<String> {
     objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, &steps))
 }
 
-pub(super) fn look_up_script(view: &View, selector: &str, path: &str) -> Option<String> {
+pub(super) fn look_up_script(view: &PageView, selector: &str, path: &str) -> Option<String> {
     let node = view.select(selector, view.document.root()).into_iter().next()?;
     let value: Value = serde_json::from_str(&view.document.text_content(node)).ok()?;
     let mut steps = Vec::new();

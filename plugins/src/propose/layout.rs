@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::Sample;
-use super::group::{is_labelled, kin};
-use super::hits::Hit;
-use super::view::View;
-use super::words::{Shape, shape, unit};
+use super::items::{is_labelled, similar_elements};
+use super::matches::SampleMatch;
+use super::page_view::PageView;
+use super::words::{ValueShape, shape, unit};
 use crate::html::NodeId;
 
 /// Places of one sample from which lists are looked for, at most: what stands on every item leads to
@@ -19,16 +19,16 @@ const PIVOTS_MAX: usize = 60;
 
 /// Where a sample was taken to stand.
 #[derive(Debug, Clone)]
-pub(super) struct Example {
+pub(super) struct PlacedSample {
     /// Which sample.
     pub(super) sample: usize,
     /// The item it stands in.
     pub(super) member: NodeId,
-    pub(super) hit: Hit,
+    pub(super) hit: SampleMatch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LayoutKind {
     /// Each item has an element of its own.
     List,
     /// An item is some siblings in a row; its first one stands for it.
@@ -38,19 +38,23 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
-    pub(super) kind: Kind,
+pub(super) struct PageLayout {
+    pub(super) kind: LayoutKind,
     /// The items, in document order; the root for a page.
     pub(super) members: Vec<NodeId>,
-    pub(super) examples: Vec<Example>,
+    pub(super) examples: Vec<PlacedSample>,
     /// Samples outside of the items, the same for all.
-    pub(super) outside: Vec<Example>,
+    pub(super) outside: Vec<PlacedSample>,
 }
 
 /// Finds the layout that explains the samples best.
-pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layout {
-    let found = hits.iter().filter(|places| !places.is_empty()).count();
-    let mut lists = lists(view, samples, hits);
+pub(super) fn layout(
+    view: &PageView,
+    samples: &[Sample],
+    matches: &[Vec<SampleMatch>],
+) -> PageLayout {
+    let found = matches.iter().filter(|places| !places.is_empty()).count();
+    let mut lists = lists(view, samples, matches);
     if let Some(at) = lists.first().and_then(|best| finer(view, &lists, best, found)) {
         let outer = lists.remove(0);
         let list = lists.remove(at - 1);
@@ -58,8 +62,8 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
         let outside =
             outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
         let outside = outside.collect();
-        return Layout {
-            kind: Kind::List,
+        return PageLayout {
+            kind: LayoutKind::List,
             members: list.members,
             examples: list.examples,
             outside,
@@ -67,12 +71,12 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
     }
     let wider = lists.first().and_then(|best| wider(view, &lists, best));
     let best = lists.into_iter().nth(wider.unwrap_or_default());
-    let tightest = tightest(view, hits);
+    let tightest = tightest(view, matches);
     let root = view.document.root();
-    let near = page_examples(root, hits, &tightest, |_| true);
+    let near = page_examples(root, matches, &tightest, |_| true);
     let is_whole = best.as_ref().is_some_and(|list| list.examples.len() == found);
     // More items than anchors: the anchors are headings above several items each.
-    let is_larger = |flat: &Layout| {
+    let is_larger = |flat: &PageLayout| {
         let items = best.as_ref().filter(|list| list.is_trusted(found));
         items.is_some_and(|list| list.members.len() > flat.members.len())
     };
@@ -81,46 +85,52 @@ pub(super) fn layout(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Layo
         return flat;
     }
     if let Some(list) = best.filter(|list| list.is_trusted(found)) {
-        let in_model: Vec<Example> =
+        let in_model: Vec<PlacedSample> =
             list.examples.iter().filter(|example| example.member == list.model).cloned().collect();
         let is_whole = in_model.len() == found;
         return is_whole.then(|| flat(view, samples, &in_model)).flatten().unwrap_or_else(|| {
             let covered: BTreeSet<usize> = list.examples.iter().map(|each| each.sample).collect();
-            let outside = page_examples(root, hits, &tightest, |sample| !covered.contains(&sample));
-            Layout { kind: Kind::List, members: list.members, examples: list.examples, outside }
+            let outside =
+                page_examples(root, matches, &tightest, |sample| !covered.contains(&sample));
+            PageLayout {
+                kind: LayoutKind::List,
+                members: list.members,
+                examples: list.examples,
+                outside,
+            }
         });
     }
-    Layout { kind: Kind::Page, members: vec![root], examples: near, outside: Vec::new() }
+    PageLayout { kind: LayoutKind::Page, members: vec![root], examples: near, outside: Vec::new() }
 }
 
 fn page_examples(
     root: NodeId,
-    hits: &[Vec<Hit>],
+    matches: &[Vec<SampleMatch>],
     chosen: &[Option<usize>],
     wanted: impl Fn(usize) -> bool,
-) -> Vec<Example> {
-    let taken = hits.iter().zip(chosen).enumerate().filter(|(sample, _)| wanted(*sample));
+) -> Vec<PlacedSample> {
+    let taken = matches.iter().zip(chosen).enumerate().filter(|(sample, _)| wanted(*sample));
     taken
         .filter_map(|(sample, (places, at))| {
             let hit = places.get((*at)?)?.clone();
-            Some(Example { sample, member: root, hit })
+            Some(PlacedSample { sample, member: root, hit })
         })
         .collect()
 }
 
 /// For each sample the place that is good by itself and near to the places of the others.
-fn tightest(view: &View, hits: &[Vec<Hit>]) -> Vec<Option<usize>> {
-    let pivot = hits
+fn tightest(view: &PageView, matches: &[Vec<SampleMatch>]) -> Vec<Option<usize>> {
+    let pivot = matches
         .iter()
         .enumerate()
         .filter(|(_, places)| !places.is_empty())
         .min_by_key(|(at, places)| (places.len(), *at));
-    let Some((pivot, places)) = pivot else { return vec![None; hits.len()] };
+    let Some((pivot, places)) = pivot else { return vec![None; matches.len()] };
     let mut best: Option<(f64, Vec<Option<usize>>)> = None;
     for (at, hit) in places.iter().enumerate().take(PIVOTS_MAX) {
         let mut total = hit.cost;
-        let mut chosen = vec![None; hits.len()];
-        for (sample, places) in hits.iter().enumerate() {
+        let mut chosen = vec![None; matches.len()];
+        for (sample, places) in matches.iter().enumerate() {
             if sample == pivot {
                 chosen[sample] = Some(at);
                 continue;
@@ -137,25 +147,25 @@ fn tightest(view: &View, hits: &[Vec<Hit>]) -> Vec<Option<usize>> {
             best = Some((total, chosen));
         }
     }
-    best.map_or_else(|| vec![None; hits.len()], |(_, chosen)| chosen)
+    best.map_or_else(|| vec![None; matches.len()], |(_, chosen)| chosen)
 }
 
 /// How far two nodes are from each other: the size of what holds both.
-fn distance(view: &View, one: NodeId, other: NodeId) -> f64 {
+fn distance(view: &PageView, one: NodeId, other: NodeId) -> f64 {
     let size = view.common(&[one, other]).map_or(view.document.len(), |outer| view.size(outer));
     0.3 * (size as f64).ln()
 }
 
-struct List {
+struct CandidateList {
     model: NodeId,
     members: Vec<NodeId>,
-    examples: Vec<Example>,
+    examples: Vec<PlacedSample>,
     conflicts: usize,
     used: usize,
     cost: f64,
 }
 
-impl List {
+impl CandidateList {
     /// Whether the list explains enough samples, out of those found on the page.
     fn is_trusted(&self, found: usize) -> bool {
         let most = self.examples.iter().filter(|each| each.member == self.model).count();
@@ -172,12 +182,12 @@ impl List {
 }
 
 /// All lists that explain samples, the best first.
-fn lists(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Vec<List> {
+fn lists(view: &PageView, samples: &[Sample], matches: &[Vec<SampleMatch>]) -> Vec<CandidateList> {
     let mut seen = BTreeSet::new();
-    let mut all: Vec<List> = Vec::new();
+    let mut all: Vec<CandidateList> = Vec::new();
     // A sample that stands in few places says where; one that stands in many less so.
-    let seeds = |places: &Vec<Hit>| if places.len() <= SEEDS_MAX { SEEDS_MAX } else { 4 };
-    for hit in hits.iter().flat_map(|places| places.iter().take(seeds(places))) {
+    let seeds = |places: &Vec<SampleMatch>| if places.len() <= SEEDS_MAX { SEEDS_MAX } else { 4 };
+    for hit in matches.iter().flat_map(|places| places.iter().take(seeds(places))) {
         for model in view.upwards(hit.node) {
             if matches!(view.tag(model), "html" | "body" | "head" | "main" | "tbody" | "table") {
                 break;
@@ -185,16 +195,21 @@ fn lists(view: &View, samples: &[Sample], hits: &[Vec<Hit>]) -> Vec<List> {
             if !seen.insert(model) {
                 break;
             }
-            all.extend(list_of(view, samples, hits, model));
+            all.extend(list_of(view, samples, matches, model));
         }
     }
-    all.sort_by(List::compare);
+    all.sort_by(CandidateList::compare);
     all
 }
 
 /// A list inside of the items of another: most samples are in it, the rest is said once for
 /// several of its items, as the day above the events.
-fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usize> {
+fn finer(
+    view: &PageView,
+    lists: &[CandidateList],
+    outer: &CandidateList,
+    found: usize,
+) -> Option<usize> {
     lists.iter().position(|list| {
         let inside = list.examples.iter().filter(|each| each.member == list.model).count();
         view.document.is_inside(list.model, outer.model)
@@ -213,11 +228,15 @@ fn finer(view: &View, lists: &[List], outer: &List, found: usize) -> Option<usiz
 }
 
 /// A list whose items hold those of another, one each, and some more brothers of theirs.
-fn wider(view: &View, lists: &[List], best: &List) -> Option<usize> {
+fn wider(view: &PageView, lists: &[CandidateList], best: &CandidateList) -> Option<usize> {
     lists.iter().position(|list| {
         let is_brother = |member: &NodeId| {
             view.parent(*member) == view.parent(list.model)
-                && view.telling(*member).intersection(view.telling(list.model)).next().is_some()
+                && view
+                    .descriptive(*member)
+                    .intersection(view.descriptive(list.model))
+                    .next()
+                    .is_some()
         };
         let holds = |member: &NodeId| {
             best.members.iter().filter(|inner| view.holds(*member, **inner)).count()
@@ -234,25 +253,29 @@ fn wider(view: &View, lists: &[List], best: &List) -> Option<usize> {
 }
 
 /// The list that `model` is an item of, if it is one and explains samples without contradiction.
-fn list_of(view: &View, samples: &[Sample], hits: &[Vec<Hit>], model: NodeId) -> Option<List> {
-    let local: Vec<Option<&Hit>> = hits
+fn list_of(
+    view: &PageView,
+    samples: &[Sample],
+    matches: &[Vec<SampleMatch>],
+    model: NodeId,
+) -> Option<CandidateList> {
+    let local: Vec<Option<&SampleMatch>> = matches
         .iter()
         .map(|places| places.iter().find(|place| view.holds(model, place.node)))
         .collect();
-    let inside: Vec<&Hit> = local.iter().flatten().copied().collect();
-    let members = kin(view, model, &inside);
+    let inside: Vec<&SampleMatch> = local.iter().flatten().copied().collect();
+    let members = similar_elements(view, model, &inside);
     if members.len() < 2 {
         return None;
     }
-    let own = local
-        .iter()
-        .enumerate()
-        .filter_map(|(sample, hit)| Some(Example { sample, member: model, hit: (*hit)?.clone() }));
-    let mut examples: Vec<Example> = own.collect();
-    for (sample, places) in hits.iter().enumerate().filter(|(at, _)| local[*at].is_none()) {
+    let own = local.iter().enumerate().filter_map(|(sample, hit)| {
+        Some(PlacedSample { sample, member: model, hit: (*hit)?.clone() })
+    });
+    let mut examples: Vec<PlacedSample> = own.collect();
+    for (sample, places) in matches.iter().enumerate().filter(|(at, _)| local[*at].is_none()) {
         let elsewhere = places.iter().find_map(|place| {
             let member = members.iter().find(|member| view.holds(**member, place.node))?;
-            let example = Example { sample, member: *member, hit: place.clone() };
+            let example = PlacedSample { sample, member: *member, hit: place.clone() };
             agrees(view, samples, &examples, &example).then_some(example)
         });
         examples.extend(elsewhere);
@@ -268,24 +291,29 @@ fn list_of(view: &View, samples: &[Sample], hits: &[Vec<Hit>], model: NodeId) ->
     let cost = examples.iter().map(|example| example.hit.cost).sum::<f64>()
         + 0.3 * (view.size(model) as f64).ln();
     let conflicts = conflicts(view, samples, &examples);
-    Some(List { model, members, examples, conflicts, used: used.len(), cost })
+    Some(CandidateList { model, members, examples, conflicts, used: used.len(), cost })
 }
 
 /// Whether two samples have the same place in an item: the same way down and the same classes.
-pub(super) fn same_role(view: &View, one: &Example, other: &Example) -> bool {
-    let role = |example: &Example| {
+pub(super) fn same_role(view: &PageView, one: &PlacedSample, other: &PlacedSample) -> bool {
+    let role = |example: &PlacedSample| {
         let node = example.hit.node;
         let place = match view.tag(node) {
             "td" | "th" | "dd" => view.place(node).0,
             _ => 0,
         };
-        (view.way(example.member, node), view.telling(node), place)
+        (view.tag_path(example.member, node), view.descriptive(node), place)
     };
     one.hit.how.attribute() == other.hit.how.attribute() && role(one) == role(other)
 }
 
 /// Samples of different items with one role are one column, so they should look alike.
-fn agrees(view: &View, samples: &[Sample], others: &[Example], example: &Example) -> bool {
+fn agrees(
+    view: &PageView,
+    samples: &[Sample],
+    others: &[PlacedSample],
+    example: &PlacedSample,
+) -> bool {
     others.iter().all(|other| {
         let (first, second) = (&samples[other.sample], &samples[example.sample]);
         other.member == example.member
@@ -298,14 +326,14 @@ fn names_differ(one: &Sample, other: &Sample) -> bool {
     one.name.is_some() && other.name.is_some() && one.name != other.name
 }
 
-fn pairs(examples: &[Example]) -> impl Iterator<Item = (&Example, &Example)> {
+fn pairs(examples: &[PlacedSample]) -> impl Iterator<Item = (&PlacedSample, &PlacedSample)> {
     let later = |at: usize| examples.iter().skip(at + 1);
     examples.iter().enumerate().flat_map(move |(at, one)| later(at).map(move |other| (one, other)))
 }
 
 /// How many pairs of samples look like the same column of different items though they lie in one:
 /// then the item taken is too large.
-fn conflicts(view: &View, samples: &[Sample], examples: &[Example]) -> usize {
+fn conflicts(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> usize {
     pairs(examples)
         .filter(|(one, other)| {
             let (first, second) = (&samples[one.sample], &samples[other.sample]);
@@ -319,7 +347,12 @@ fn conflicts(view: &View, samples: &[Sample], examples: &[Example]) -> usize {
 }
 
 /// Whether a third sample of the item stands beside two siblings: then they are two columns of it.
-fn is_accompanied(view: &View, all: &[Example], one: &Example, other: &Example) -> bool {
+fn is_accompanied(
+    view: &PageView,
+    all: &[PlacedSample],
+    one: &PlacedSample,
+    other: &PlacedSample,
+) -> bool {
     let (left, right) = (one.hit.node, other.hit.node);
     view.parent(left) == view.parent(right)
         && view.parent(left).is_some_and(|parent| {
@@ -328,16 +361,16 @@ fn is_accompanied(view: &View, all: &[Example], one: &Example, other: &Example) 
         })
 }
 
-fn clash(view: &View, one: &Example, other: &Example, is_same_shape: bool) -> bool {
+fn clash(view: &PageView, one: &PlacedSample, other: &PlacedSample, is_same_shape: bool) -> bool {
     let (one, other) = (one.hit.node, other.hit.node);
     let Some(meeting) = view.common(&[one, other]) else { return false };
     let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
     let (Some(left), Some(right)) = (below(one), below(other)) else { return false };
-    let classes = view.telling(one);
+    let classes = view.descriptive(one);
     if left == right
         || view.tag(left) != view.tag(right)
-        || view.way(meeting, one) != view.way(meeting, other)
-        || classes != view.telling(other)
+        || view.tag_path(meeting, one) != view.tag_path(meeting, other)
+        || classes != view.descriptive(other)
         || matches!(view.tag(left), "td" | "th" | "dd" | "dt")
     {
         return false;
@@ -348,7 +381,7 @@ fn clash(view: &View, one: &Example, other: &Example, is_same_shape: bool) -> bo
 }
 
 /// Takes samples in siblings for an item without an element of its own, if the siblings repeat.
-fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout> {
+fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Option<PageLayout> {
     let nodes: Vec<NodeId> = examples.iter().map(|example| example.hit.node).collect();
     let meeting = view.common(&nodes)?;
     let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
@@ -358,7 +391,7 @@ fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout>
         return None;
     }
     let alike = |one: NodeId, other: NodeId| {
-        let (ours, theirs) = (view.telling(one), view.telling(other));
+        let (ours, theirs) = (view.descriptive(one), view.descriptive(other));
         view.tag(one) == view.tag(other)
             && (ours.is_empty() == theirs.is_empty())
             && (ours.is_empty() || ours.intersection(theirs).next().is_some())
@@ -374,7 +407,7 @@ fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout>
         parts.iter().zip(examples).filter(|(part, _)| **part != first).all(|(part, example)| {
             let wanted = shape(&samples[example.sample].text);
             view.after(anchors[at]).take_while(|node| Some(node) != end).any(|node| {
-                let is_words = wanted == Shape::Words || *part != example.hit.node;
+                let is_words = wanted == ValueShape::Words || *part != example.hit.node;
                 alike(node, *part) && (is_words || shape(&view.text(node)) == wanted)
             })
         })
@@ -388,13 +421,13 @@ fn flat(view: &View, samples: &[Sample], examples: &[Example]) -> Option<Layout>
     if whole < enough || 5 * whole < 3 * anchors.len() {
         return None;
     }
-    let examples = examples.iter().map(|example| Example { member: first, ..example.clone() });
+    let examples = examples.iter().map(|example| PlacedSample { member: first, ..example.clone() });
     let examples = examples.collect();
-    Some(Layout { kind: Kind::Flat, members: anchors, examples, outside: Vec::new() })
+    Some(PageLayout { kind: LayoutKind::Flat, members: anchors, examples, outside: Vec::new() })
 }
 
 /// The levels at which each item has an element of its own, from the items given outwards.
-pub(super) fn levels(view: &View, members: &[NodeId]) -> Vec<Vec<NodeId>> {
+pub(super) fn levels(view: &PageView, members: &[NodeId]) -> Vec<Vec<NodeId>> {
     let mut found = vec![members.to_vec()];
     loop {
         let Some(last) = found.last() else { return found };

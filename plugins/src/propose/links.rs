@@ -1,9 +1,9 @@
 //! Links worth following: to the next page of a list, and to the page of each item.
 
-use super::hits::{Hit, How};
-use super::layout::Kind;
-use super::view::View;
-use super::ways;
+use super::layout::LayoutKind;
+use super::matches::{MatchKind, SampleMatch};
+use super::page_view::PageView;
+use super::paths;
 use super::words::{self, fold};
 use crate::html::NodeId;
 
@@ -33,7 +33,7 @@ const NEXT_WORDS: [&str; 22] = [
 ];
 
 /// A selector for the link to the next page, if there is an obvious one.
-pub(super) fn next_page(view: &View) -> Option<String> {
+pub(super) fn next_page(view: &PageView) -> Option<String> {
     let root = view.document.root();
     if let Some(sure) = ["a[rel=next]", "link[rel=next]"].into_iter().find(|sure| {
         view.select(sure, root).first().is_some_and(|node| target(view, *node).is_some())
@@ -56,9 +56,11 @@ pub(super) fn next_page(view: &View) -> Option<String> {
     };
     let link = *named.or_else(told)?;
     let wanted = target(view, link)?;
-    let hit = Hit { node: link, how: How::Whole, cost: 0.0 };
-    let mut ways: Vec<String> =
-        ways::css(view, root, link, Kind::Page, &hit).into_iter().map(|mark| mark.text).collect();
+    let hit = SampleMatch { node: link, how: MatchKind::Whole, cost: 0.0 };
+    let mut ways: Vec<String> = paths::css(view, root, link, LayoutKind::Page, &hit)
+        .into_iter()
+        .map(|part| part.text)
+        .collect();
     let text = view.text(link);
     if !text.is_empty() && !text.contains(['(', ')', '\\']) {
         let cheap = ways.iter().take_while(|way| !way.contains(":nth")).count();
@@ -72,20 +74,21 @@ pub(super) fn next_page(view: &View) -> Option<String> {
 
 /// A selector for the link from each item to its own page.
 pub(super) fn details(
-    view: &View,
+    view: &PageView,
     block: &str,
     members: &[NodeId],
-    hits: &[NodeId],
+    matches: &[NodeId],
 ) -> Option<String> {
     let is_link = |node: NodeId| view.tag(node) == "a" && target(view, node).is_some();
-    let (member, link) = hits.iter().find_map(|hit| {
+    let (member, link) = matches.iter().find_map(|hit| {
         let member = *members.iter().find(|member| view.holds(**member, *hit))?;
         let around =
             view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
         let link = around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?;
         // The link with words says better where it leads than the one around a picture.
-        let same =
-            |other: &NodeId| target(view, *other) == target(view, link) && view.ink(*other) > 0;
+        let same = |other: &NodeId| {
+            target(view, *other) == target(view, link) && view.text_len(*other) > 0
+        };
         Some((member, view.inside(member).find(same).unwrap_or(link)))
     })?;
     if block.contains(',') {
@@ -94,8 +97,8 @@ pub(super) fn details(
     if member == link {
         return Some(block.to_owned());
     }
-    let hit = Hit { node: link, how: How::Whole, cost: 0.0 };
-    let ways = ways::css(view, member, link, Kind::List, &hit);
+    let hit = SampleMatch { node: link, how: MatchKind::Whole, cost: 0.0 };
+    let ways = paths::css(view, member, link, LayoutKind::List, &hit);
     let leads = |way: &str| {
         let found = view.select_each(way, members);
         let good = found.iter().filter(|nodes| nodes.len() == 1 && is_link(nodes[0])).count();
@@ -106,7 +109,7 @@ pub(super) fn details(
 }
 
 /// Where a link leads, if it leads anywhere.
-fn target<'a>(view: &'a View, node: NodeId) -> Option<&'a str> {
+fn target<'a>(view: &'a PageView, node: NodeId) -> Option<&'a str> {
     let href = view.attribute(node, "href")?.trim();
     let is_dead = href.is_empty() || href.starts_with('#') || href.starts_with("javascript:");
     (!is_dead).then_some(href)

@@ -5,20 +5,20 @@
 
 mod block;
 mod field;
-mod group;
-mod hits;
+mod items;
 mod json;
 mod layout;
 mod links;
-mod marks;
+mod matches;
 mod names;
-mod parts;
-mod sale;
-mod take;
+mod page_view;
+mod paths;
+mod patterns;
+mod query;
+mod reduced_price;
+mod selectors;
 #[cfg(test)]
 mod tests;
-mod view;
-mod ways;
 mod words;
 
 use std::collections::BTreeSet;
@@ -26,11 +26,11 @@ use std::collections::BTreeSet;
 use url::Url;
 
 use crate::html::{Document, NodeId};
-use field::{Choice, Wanted};
-use hits::Hit;
-use layout::{Example, Kind, Layout};
-pub use take::{Source, Take};
-use view::View;
+use field::{ScoredQuery, WantedColumn};
+use layout::{LayoutKind, PageLayout, PlacedSample};
+use matches::SampleMatch;
+use page_view::PageView;
+pub use query::{FieldQuery, FieldSource};
 
 /// A text seen on the page, and perhaps the name of its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,11 +81,11 @@ pub enum ValueType {
 
 /// One proposed column.
 #[derive(Debug, Clone)]
-pub struct Column {
+pub struct ProposedColumn {
     /// Its name.
     pub name: String,
     /// How to take it.
-    pub take: Take,
+    pub query: FieldQuery,
     /// What its values are.
     pub value_type: ValueType,
     /// The samples it stands for.
@@ -94,7 +94,7 @@ pub struct Column {
     pub values: Vec<Option<String>>,
 }
 
-impl Column {
+impl ProposedColumn {
     /// Rows with a value.
     pub fn filled(&self) -> usize {
         self.values.iter().flatten().count()
@@ -112,7 +112,7 @@ pub struct JsonBlock {
 
 /// A proposed definition.
 #[derive(Debug, Clone)]
-pub struct Proposal {
+pub struct ProposedDefinition {
     /// Selector of what is a row; none for one row a page.
     pub block: Option<String>,
     /// Where the rows are instead, if they are not elements.
@@ -120,7 +120,7 @@ pub struct Proposal {
     /// How many rows the page gives.
     pub rows: usize,
     /// The columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ProposedColumn>,
     /// Selector of the link to the next page.
     pub next_page: Option<String>,
     /// Selector of the links to the pages of the items.
@@ -131,7 +131,7 @@ pub struct Proposal {
 
 /// A sample for which there is no column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingSample {
     /// The sample.
     pub text: String,
     /// The text of the page most like it.
@@ -158,34 +158,36 @@ pub fn propose(
     document: &Document,
     samples: &[Sample],
     base: Option<&Url>,
-) -> Result<Proposal, Vec<Missing>> {
-    let view = View::new(document);
-    let hits: Vec<Vec<Hit>> =
-        samples.iter().map(|sample| hits::hits(&view, sample, base)).collect();
-    let data: Vec<Option<Take>> = samples
+) -> Result<ProposedDefinition, Vec<MissingSample>> {
+    let view = PageView::new(document);
+    let matches: Vec<Vec<SampleMatch>> =
+        samples.iter().map(|sample| matches::matches(&view, sample, base)).collect();
+    let data: Vec<Option<FieldQuery>> = samples
         .iter()
-        .zip(&hits)
-        .map(|(sample, hits)| hits.is_empty().then(|| json::find(&view, &sample.text)).flatten())
+        .zip(&matches)
+        .map(|(sample, matches)| {
+            matches.is_empty().then(|| json::find(&view, &sample.text)).flatten()
+        })
         .collect();
-    let lost = samples.iter().zip(hits.iter().zip(&data));
-    let missing: Vec<Missing> = lost
-        .filter(|(_, (hits, data))| hits.is_empty() && data.is_none())
+    let lost = samples.iter().zip(matches.iter().zip(&data));
+    let missing: Vec<MissingSample> = lost
+        .filter(|(_, (matches, data))| matches.is_empty() && data.is_none())
         .map(|(sample, _)| missing(&view, sample))
         .collect();
     if !missing.is_empty() {
         return Err(missing);
     }
-    let is_hidden = hits.iter().all(Vec::is_empty);
+    let is_hidden = matches.iter().all(Vec::is_empty);
     if let Some(list) = is_hidden.then(|| json::list(&view, samples)).flatten() {
         return Ok(json_proposal(list, samples));
     }
-    let layout = layout::layout(&view, samples, &hits);
-    let builder = Builder { view: &view, samples, hits: &hits, data: &data, base };
+    let layout = layout::layout(&view, samples, &matches);
+    let builder = ProposalBuilder { view: &view, samples, matches: &matches, data: &data, base };
     builder.build(layout)
 }
 
 /// A definition for the things of a list in JSON.
-fn json_proposal(list: json::List, samples: &[Sample]) -> Proposal {
+fn json_proposal(list: json::JsonList, samples: &[Sample]) -> ProposedDefinition {
     let mut taken = BTreeSet::new();
     let column = |(sample, (path, values)): (&Sample, (String, Vec<Option<String>>))| {
         let name = sample.name.clone().unwrap_or_else(|| last_name(&path));
@@ -195,12 +197,18 @@ fn json_proposal(list: json::List, samples: &[Sample]) -> Proposal {
             number += 1;
             unique = format!("{name}_{number}");
         }
-        let take = Take::new(Source::Json(path));
-        let value_type = value_type(&take, &values);
-        Column { name: unique, take, value_type, samples: vec![sample.text.clone()], values }
+        let query = FieldQuery::new(FieldSource::Json(path));
+        let value_type = value_type(&query, &values);
+        ProposedColumn {
+            name: unique,
+            query,
+            value_type,
+            samples: vec![sample.text.clone()],
+            values,
+        }
     };
     let rows = list.rows;
-    Proposal {
+    ProposedDefinition {
         block: None,
         json_block: Some(list.block),
         rows,
@@ -217,9 +225,9 @@ fn last_name(path: &str) -> String {
     names::snake(last.unwrap_or("value"))
 }
 
-fn missing(view: &View, sample: &Sample) -> Missing {
+fn missing(view: &PageView, sample: &Sample) -> MissingSample {
     let mut best: Option<(f64, String)> = None;
-    for node in view.elements().filter(|node| (1..400).contains(&view.ink(*node))) {
+    for node in view.elements().filter(|node| (1..400).contains(&view.text_len(*node))) {
         for text in [view.own_text(node), view.text(node)] {
             let likeness = words::likeness(&text, &sample.text);
             if likeness > 0.3 && best.as_ref().is_none_or(|(most, _)| likeness > *most) {
@@ -227,31 +235,35 @@ fn missing(view: &View, sample: &Sample) -> Missing {
             }
         }
     }
-    Missing { text: sample.text.clone(), nearest: best.map(|(_, text)| text), is_there: false }
+    MissingSample {
+        text: sample.text.clone(),
+        nearest: best.map(|(_, text)| text),
+        is_there: false,
+    }
 }
 
-struct Builder<'a> {
-    view: &'a View<'a>,
+struct ProposalBuilder<'a> {
+    view: &'a PageView<'a>,
     samples: &'a [Sample],
-    hits: &'a [Vec<Hit>],
-    data: &'a [Option<Take>],
+    matches: &'a [Vec<SampleMatch>],
+    data: &'a [Option<FieldQuery>],
     base: Option<&'a Url>,
 }
 
 /// A column that is being built: the samples, and the way once it is chosen.
-struct Draft {
+struct DraftColumn {
     samples: Vec<usize>,
     name: String,
     /// Another name, if the first is taken.
     other_name: Option<String>,
-    take: Take,
+    query: FieldQuery,
 }
 
-impl Builder<'_> {
-    fn build(&self, layout: Layout) -> Result<Proposal, Vec<Missing>> {
+impl ProposalBuilder<'_> {
+    fn build(&self, layout: PageLayout) -> Result<ProposedDefinition, Vec<MissingSample>> {
         let (block, layout) = match layout.kind {
-            Kind::Page => (None, layout),
-            Kind::List | Kind::Flat => {
+            LayoutKind::Page => (None, layout),
+            LayoutKind::List | LayoutKind::Flat => {
                 let (block, layout) = self.blocked(layout);
                 (Some(block), layout)
             }
@@ -266,7 +278,7 @@ impl Builder<'_> {
         for group in self.groups(&layout) {
             match self.draft(&group, layout.kind, &members, &taken) {
                 Some((draft, node)) => {
-                    taken.push((node, draft.take.attribute.clone()));
+                    taken.push((node, draft.query.attribute.clone()));
                     drafts.push(draft);
                 }
                 None => lost.extend(group.iter().map(|example| example.sample)),
@@ -275,7 +287,7 @@ impl Builder<'_> {
         for example in &layout.outside {
             // Any item will do that the samples stand in.
             let home = layout.examples.first().map_or(example.member, |first| first.member);
-            let chosen = self.draft_at(&[example], home, Kind::Page, &members, &taken);
+            let chosen = self.draft_at(&[example], home, LayoutKind::Page, &members, &taken);
             match chosen {
                 Some((draft, _)) => drafts.push(draft),
                 None => lost.push(example.sample),
@@ -284,7 +296,7 @@ impl Builder<'_> {
         if !lost.is_empty() {
             let clashing = |at: &usize| {
                 let text = self.samples[*at].text.clone();
-                Missing { text, nearest: None, is_there: true }
+                MissingSample { text, nearest: None, is_there: true }
             };
             return Err(lost.iter().map(clashing).collect());
         }
@@ -294,11 +306,11 @@ impl Builder<'_> {
         let nodes: Vec<NodeId> = layout.examples.iter().map(|example| example.hit.node).collect();
         let details =
             block.as_ref().and_then(|block| links::details(self.view, block, &members, &nodes));
-        Ok(Proposal {
+        Ok(ProposedDefinition {
             rows: members.len(),
             columns: self.columns(drafts, &members),
             next_page: links::next_page(self.view),
-            adverts: group::adverts(self.view, &members),
+            adverts: items::adverts(self.view, &members),
             json_block: None,
             details,
             block,
@@ -306,10 +318,10 @@ impl Builder<'_> {
     }
 
     /// The selector of the items, and the layout at the level it was found for.
-    fn blocked(&self, layout: Layout) -> (String, Layout) {
+    fn blocked(&self, layout: PageLayout) -> (String, PageLayout) {
         let levels = match layout.kind {
-            Kind::List => layout::levels(self.view, &layout.members),
-            Kind::Flat | Kind::Page => vec![layout.members.clone()],
+            LayoutKind::List => layout::levels(self.view, &layout.members),
+            LayoutKind::Flat | LayoutKind::Page => vec![layout.members.clone()],
         };
         let inside: Vec<NodeId> = layout.examples.iter().map(|each| each.hit.node).collect();
         let mut best: Option<(f64, usize, String)> = None;
@@ -317,7 +329,7 @@ impl Builder<'_> {
             let inner: Vec<NodeId> =
                 inside.iter().copied().filter(|node| !members.contains(node)).collect();
             let Some(choice) = block::block(self.view, members, &inner) else { continue };
-            let is_bare = inner.len() < inside.len() && layout.kind == Kind::List;
+            let is_bare = inner.len() < inside.len() && layout.kind == LayoutKind::List;
             let cost = choice.cost
                 + if choice.is_exact { 0.0 } else { 4.0 }
                 + if is_bare { 0.6 } else { 0.0 }
@@ -336,20 +348,21 @@ impl Builder<'_> {
         let examples = layout
             .examples
             .iter()
-            .map(|example| Example { member: raised(example.member), ..example.clone() })
+            .map(|example| PlacedSample { member: raised(example.member), ..example.clone() })
             .collect();
-        (selector, Layout { members: levels[level].clone(), examples, ..layout })
+        (selector, PageLayout { members: levels[level].clone(), examples, ..layout })
     }
 
     /// Examples of one column each: the same name, or the same role in different items.
-    fn groups<'b>(&self, layout: &'b Layout) -> Vec<Vec<&'b Example>> {
-        let mut groups: Vec<Vec<&Example>> = Vec::new();
+    fn groups<'b>(&self, layout: &'b PageLayout) -> Vec<Vec<&'b PlacedSample>> {
+        let mut groups: Vec<Vec<&PlacedSample>> = Vec::new();
         for example in &layout.examples {
             let sample = &self.samples[example.sample];
             let home = groups.iter_mut().find(|group| {
                 group.iter().all(|other| {
                     let their = &self.samples[other.sample];
-                    let is_apart = layout.kind == Kind::List && other.member != example.member;
+                    let is_apart =
+                        layout.kind == LayoutKind::List && other.member != example.member;
                     sample.name == their.name
                         && (is_apart || sample.name.is_some())
                         && layout::same_role(self.view, other, example)
@@ -365,54 +378,65 @@ impl Builder<'_> {
 
     fn draft(
         &self,
-        group: &[&Example],
-        kind: Kind,
+        group: &[&PlacedSample],
+        kind: LayoutKind,
         members: &[NodeId],
         taken: &[(NodeId, Option<String>)],
-    ) -> Option<(Draft, NodeId)> {
+    ) -> Option<(DraftColumn, NodeId)> {
         let first = group.first()?;
         self.draft_at(group, first.member, kind, members, taken)
     }
 
     fn draft_at(
         &self,
-        group: &[&Example],
+        group: &[&PlacedSample],
         member: NodeId,
-        kind: Kind,
+        kind: LayoutKind,
         members: &[NodeId],
         taken: &[(NodeId, Option<String>)],
-    ) -> Option<(Draft, NodeId)> {
-        let homed: Vec<Example> = group
+    ) -> Option<(DraftColumn, NodeId)> {
+        let homed: Vec<PlacedSample> = group
             .iter()
             .map(|example| {
                 let is_first = std::ptr::eq(*example, group[0]);
                 let member = if is_first { member } else { example.member };
-                Example { member, ..(*example).clone() }
+                PlacedSample { member, ..(*example).clone() }
             })
             .collect();
         let examples =
             homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
         let first = group.first()?;
-        let wanted =
-            Wanted { examples: examples.collect(), hits: &self.hits[first.sample], kind, taken };
-        let Choice { mut take, node, .. } = field::choose(self.view, &wanted, members, self.base)?;
-        if kind == Kind::List {
-            take = sale::with_sale(self.view, &take, (member, node), members).unwrap_or(take);
+        let wanted = WantedColumn {
+            examples: examples.collect(),
+            matches: &self.matches[first.sample],
+            kind,
+            taken,
+        };
+        let ScoredQuery { mut query, node, .. } =
+            field::choose(self.view, &wanted, members, self.base)?;
+        if kind == LayoutKind::List {
+            query = reduced_price::with_reduced_price(self.view, &query, (member, node), members)
+                .unwrap_or(query);
         }
         let sample = &self.samples[first.sample];
         let name = sample
             .name
             .clone()
-            .unwrap_or_else(|| names::name(self.view, member, node, &take, &sample.text));
+            .unwrap_or_else(|| names::name(self.view, member, node, &query, &sample.text));
         let other_name =
             names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
-        Some((Draft { samples, name, other_name, take }, node))
+        Some((DraftColumn { samples, name, other_name, query }, node))
     }
 
     /// Columns to which the user gave one name become one, if a field can try both ways.
-    fn merged(&self, drafts: Vec<Draft>, layout: &Layout, members: &[NodeId]) -> Vec<Draft> {
-        let mut merged: Vec<Draft> = Vec::new();
+    fn merged(
+        &self,
+        drafts: Vec<DraftColumn>,
+        layout: &PageLayout,
+        members: &[NodeId],
+    ) -> Vec<DraftColumn> {
+        let mut merged: Vec<DraftColumn> = Vec::new();
         for draft in drafts {
             let is_named = self.samples[draft.samples[0]].name.is_some();
             let home = merged.iter_mut().find(|home| is_named && home.name == draft.name);
@@ -421,8 +445,8 @@ impl Builder<'_> {
                 continue;
             };
             let samples: Vec<usize> = home.samples.iter().chain(&draft.samples).copied().collect();
-            match self.both(&home.take, &draft.take, &samples, layout, members) {
-                Some(take) => (home.take, home.samples) = (take, samples),
+            match self.both(&home.query, &draft.query, &samples, layout, members) {
+                Some(query) => (home.query, home.samples) = (query, samples),
                 None => merged.push(draft),
             }
         }
@@ -432,42 +456,43 @@ impl Builder<'_> {
     /// Two ways as one that gives all samples: first the one that more seldom finds something.
     fn both(
         &self,
-        one: &Take,
-        other: &Take,
+        one: &FieldQuery,
+        other: &FieldQuery,
         samples: &[usize],
-        layout: &Layout,
+        layout: &PageLayout,
         members: &[NodeId],
-    ) -> Option<Take> {
-        let filled =
-            |take: &Take| take.values(self.view, members, self.base).iter().flatten().count();
+    ) -> Option<FieldQuery> {
+        let filled = |query: &FieldQuery| {
+            query.values(self.view, members, self.base).iter().flatten().count()
+        };
         let (rare, usual) = if filled(one) <= filled(other) { (one, other) } else { (other, one) };
-        let gives = |take: &Take| {
+        let gives = |query: &FieldQuery| {
             let wanted = layout.examples.iter().filter(|each| samples.contains(&each.sample));
             wanted.into_iter().all(|each| {
-                let values = take.values(self.view, &[each.member], self.base);
+                let values = query.values(self.view, &[each.member], self.base);
                 let sample = &self.samples[each.sample].text;
-                values.iter().flatten().any(|value| take::is_sample(value, sample))
+                values.iter().flatten().any(|value| query::is_sample(value, sample))
             })
         };
         [rare.or(usual), usual.or(rare)].into_iter().flatten().find(gives)
     }
 
-    fn data_drafts(&self) -> Vec<Draft> {
+    fn data_drafts(&self) -> Vec<DraftColumn> {
         let found = self.data.iter().enumerate();
         found
-            .filter_map(|(at, take)| {
-                let take = take.clone()?;
-                let path = match &take.source {
-                    Source::JsonLd(path) | Source::Script { path, .. } => path.as_str(),
+            .filter_map(|(at, query)| {
+                let query = query.clone()?;
+                let path = match &query.source {
+                    FieldSource::JsonLd(path) | FieldSource::Script { path, .. } => path.as_str(),
                     _ => "",
                 };
                 let name = self.samples[at].name.clone().unwrap_or_else(|| last_name(path));
-                Some(Draft { samples: vec![at], name, other_name: None, take })
+                Some(DraftColumn { samples: vec![at], name, other_name: None, query })
             })
             .collect()
     }
 
-    fn columns(&self, drafts: Vec<Draft>, members: &[NodeId]) -> Vec<Column> {
+    fn columns(&self, drafts: Vec<DraftColumn>, members: &[NodeId]) -> Vec<ProposedColumn> {
         let mut taken = BTreeSet::new();
         let mut columns = Vec::new();
         for draft in drafts {
@@ -480,17 +505,17 @@ impl Builder<'_> {
                 number += 1;
                 name = format!("{}_{number}", draft.name);
             }
-            let values = draft.take.values(self.view, members, self.base);
+            let values = draft.query.values(self.view, members, self.base);
             let samples = draft.samples.iter().map(|at| self.samples[*at].text.clone()).collect();
-            let value_type = value_type(&draft.take, &values);
-            columns.push(Column { name, take: draft.take, value_type, samples, values });
+            let value_type = value_type(&draft.query, &values);
+            columns.push(ProposedColumn { name, query: draft.query, value_type, samples, values });
         }
         columns
     }
 }
 
 /// A type only where every value is written as the type would write it.
-fn value_type(take: &Take, values: &[Option<String>]) -> ValueType {
+fn value_type(query: &FieldQuery, values: &[Option<String>]) -> ValueType {
     let all = |test: fn(&str) -> bool| {
         values.iter().flatten().count() > 0 && values.iter().flatten().all(|value| test(value))
     };
@@ -508,7 +533,7 @@ fn value_type(take: &Take, values: &[Option<String>]) -> ValueType {
         })
     };
     let is_date = |text: &str| text.len() == 10 && words::is_iso_date(text);
-    if take.is_url {
+    if query.is_url {
         ValueType::Url
     } else if all(is_integer) {
         ValueType::Integer

@@ -1,9 +1,9 @@
 //! Names for columns that the user did not name.
 
-use super::take::Take;
-use super::view::View;
-use super::ways::label_before;
-use super::words::{Shape, is_telling, shape, tokens};
+use super::page_view::PageView;
+use super::paths::label_before;
+use super::query::FieldQuery;
+use super::words::{ValueShape, is_descriptive, shape, tokens};
 use crate::html::NodeId;
 
 const KNOWN: [&str; 38] = [
@@ -48,10 +48,16 @@ const KNOWN: [&str; 38] = [
 ];
 
 /// A name for what `take` gives, from how the page calls it.
-pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample: &str) -> String {
+pub(super) fn name(
+    view: &PageView,
+    root: NodeId,
+    node: NodeId,
+    query: &FieldQuery,
+    sample: &str,
+) -> String {
     let told = view.attribute(node, "itemprop").map(str::to_owned);
-    let told = told.filter(|_| take.attribute.as_deref() != Some("href"));
-    let by_attribute = match take.attribute.as_deref() {
+    let told = told.filter(|_| query.attribute.as_deref() != Some("href"));
+    let by_attribute = match query.attribute.as_deref() {
         Some("href") => Some("link"),
         Some("src" | "data-src") => Some("image"),
         Some("datetime") => Some("date"),
@@ -77,11 +83,11 @@ pub(super) fn name(view: &View, root: NodeId, node: NodeId, take: &Take, sample:
 }
 
 /// The name that tests know the element by.
-fn tested(view: &View, node: NodeId) -> Option<String> {
+fn tested(view: &PageView, node: NodeId) -> Option<String> {
     const NAMES: [&str; 6] =
         ["data-testid", "data-test", "data-qa", "data-field", "data-cy", "data-hook"];
     let found = NAMES.iter().find_map(|name| view.attribute(node, name))?;
-    (is_telling(found) && tokens(found).len() <= 3).then(|| found.to_owned())
+    (is_descriptive(found) && tokens(found).len() <= 3).then(|| found.to_owned())
 }
 
 /// Whether a class is made of words that one could read.
@@ -100,7 +106,7 @@ pub(super) fn snake(text: &str) -> String {
     if name.starts_with(|c: char| c.is_numeric()) { format!("n_{name}") } else { name }
 }
 
-fn label(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+fn label(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
     let mut steps = vec![node];
     steps.extend(view.between(root, node));
     let is_page = root == view.document.root();
@@ -114,7 +120,7 @@ fn label(view: &View, root: NodeId, node: NodeId) -> Option<String> {
 }
 
 /// The heading of a table's column.
-pub(super) fn head(view: &View, node: NodeId) -> Option<String> {
+pub(super) fn head(view: &PageView, node: NodeId) -> Option<String> {
     let cell = view.upwards(node).find(|up| matches!(view.tag(*up), "td" | "th"))?;
     let table = view.upwards(cell).find(|up| view.tag(*up) == "table")?;
     let place = view.place(cell).0;
@@ -132,10 +138,12 @@ fn is_doing(word: &str) -> bool {
 }
 
 /// A word for a thing in the class of the element or of what holds only it.
-fn known_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
-    let ink = view.ink(node);
+fn known_class(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
+    let text_len = view.text_len(node);
     let mut steps = vec![node];
-    steps.extend(view.between(root, node).into_iter().take_while(|up| view.ink(*up) == ink));
+    steps.extend(
+        view.between(root, node).into_iter().take_while(|up| view.text_len(*up) == text_len),
+    );
     steps.into_iter().find_map(|step| {
         let ids = view.attribute(step, "id").into_iter();
         let names: Vec<&str> = view.classes(step).into_iter().chain(ids).collect();
@@ -146,7 +154,7 @@ fn known_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
     })
 }
 
-fn by_tag(view: &View, node: NodeId) -> Option<String> {
+fn by_tag(view: &PageView, node: NodeId) -> Option<String> {
     let up = |wanted: &[&str]| view.upwards(node).take(3).any(|up| wanted.contains(&view.tag(up)));
     if up(&["h1", "h2", "h3", "h4", "h5", "h6"]) {
         Some("title".to_owned())
@@ -159,20 +167,20 @@ fn by_tag(view: &View, node: NodeId) -> Option<String> {
 
 fn by_shape(sample: &str) -> Option<String> {
     match shape(sample) {
-        Shape::Money => Some("price".to_owned()),
-        Shape::Date => Some("date".to_owned()),
-        Shape::Address => Some("link".to_owned()),
-        Shape::Number | Shape::Words => None,
+        ValueShape::Money => Some("price".to_owned()),
+        ValueShape::Date => Some("date".to_owned()),
+        ValueShape::Address => Some("link".to_owned()),
+        ValueShape::Number | ValueShape::Words => None,
     }
 }
 
-pub(super) fn any_class(view: &View, root: NodeId, node: NodeId) -> Option<String> {
+pub(super) fn any_class(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
     let mut steps = vec![node];
     steps.extend(view.between(root, node).into_iter().take(1));
     steps.into_iter().find_map(|step| {
         view.classes(step)
             .into_iter()
-            .find(|class| is_telling(class) && is_readable(class))
+            .find(|class| is_descriptive(class) && is_readable(class))
             .map(str::to_owned)
     })
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use spoonbill_defs::{Field, FieldType, Query, Record, Separators, Text, TextKind};
 
-use super::{Column, Proposal, Sample, Source, ValueType, propose};
+use super::{FieldSource, ProposedColumn, ProposedDefinition, Sample, ValueType, propose};
 use crate::data::Row;
 use crate::dates::DateSetup;
 use crate::html::{Document, TreeLimits};
@@ -21,7 +21,7 @@ use crate::script::ScriptError;
 
 const BASE: &str = "https://shop.example/list/index.html";
 
-fn proposal(html: &str, samples: &[&str]) -> Proposal {
+fn proposal(html: &str, samples: &[&str]) -> ProposedDefinition {
     let page = Document::parse(html, TreeLimits::default()).unwrap();
     let samples: Vec<Sample> = samples.iter().map(|sample| Sample::read(sample)).collect();
     let base = url::Url::parse(BASE).unwrap();
@@ -29,7 +29,7 @@ fn proposal(html: &str, samples: &[&str]) -> Proposal {
 }
 
 /// Compares rows, a line each, values parted by `|`: as proposed, and as a run takes them.
-fn check(html: &str, samples: &[&str], expect: &str) -> Proposal {
+fn check(html: &str, samples: &[&str], expect: &str) -> ProposedDefinition {
     let found = proposal(html, samples);
     let rows: Vec<String> = (0..found.rows)
         .map(|row| {
@@ -38,13 +38,13 @@ fn check(html: &str, samples: &[&str], expect: &str) -> Proposal {
         })
         .collect();
     let expect: Vec<&str> = expect.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    assert_eq!(rows, expect, "\nblock {:?}\n{:#?}", found.block, takes(&found));
-    assert_eq!(extracted(html, &found), expect, "\n{:#?}", takes(&found));
+    assert_eq!(rows, expect, "\nblock {:?}\n{:#?}", found.block, queries(&found));
+    assert_eq!(extracted(html, &found), expect, "\n{:#?}", queries(&found));
     found
 }
 
 /// The rows that a record gives whose fields are the proposed ones.
-fn extracted(html: &str, found: &Proposal) -> Vec<String> {
+fn extracted(html: &str, found: &ProposedDefinition) -> Vec<String> {
     let css = |selector: &str| Query { css: Some(Text::new(selector)), ..Query::default() };
     let record = Record {
         block: found.json_block.as_ref().map_or_else(
@@ -78,29 +78,29 @@ fn extracted(html: &str, found: &Proposal) -> Vec<String> {
     given.rows.iter().map(text).collect()
 }
 
-fn field(column: &Column) -> Field {
+fn field(column: &ProposedColumn) -> Field {
     let text = |text: &str| Some(Text::new(text));
     let mut query =
-        Query { attribute: column.take.attribute.as_deref().and_then(text), ..Query::default() };
-    match &column.take.source {
-        Source::Itself => {}
-        Source::Css(selector) => query.css = text(selector),
-        Source::Xpath(xpath) => query.xpath = text(xpath),
-        Source::JsonLd(path) => query.jsonld = text(path),
-        Source::Json(path) => query.json = text(path),
-        Source::Script { selector, path } => {
+        Query { attribute: column.query.attribute.as_deref().and_then(text), ..Query::default() };
+    match &column.query.source {
+        FieldSource::Itself => {}
+        FieldSource::Css(selector) => query.css = text(selector),
+        FieldSource::Xpath(xpath) => query.xpath = text(xpath),
+        FieldSource::JsonLd(path) => query.jsonld = text(path),
+        FieldSource::Json(path) => query.json = text(path),
+        FieldSource::Script { selector, path } => {
             query.css = text(selector);
             query.json = text(path);
         }
     }
-    let others = column.take.others.iter();
+    let others = column.query.others.iter();
     let others = others.map(|other| Query { css: text(other), ..query.clone() });
     Field {
         name: Text::new(&column.name),
         queries: std::iter::once(query.clone()).chain(others).collect(),
-        text: if column.take.is_own { TextKind::Own } else { TextKind::Whole },
-        all: column.take.is_all.then(|| Text::new(", ")),
-        regex: column.take.regex.as_deref().and_then(text),
+        text: if column.query.is_own { TextKind::Own } else { TextKind::Whole },
+        all: column.query.is_all.then(|| Text::new(", ")),
+        regex: column.query.regex.as_deref().and_then(text),
         kind: match column.value_type {
             ValueType::Text => FieldType::Text,
             ValueType::Integer => FieldType::Integer(Separators::default()),
@@ -120,10 +120,10 @@ impl FieldScripts for NoScripts {
     }
 }
 
-fn takes(found: &Proposal) -> Vec<(&str, &super::Take)> {
-    found.columns.iter().map(|column| (column.name.as_str(), &column.take)).collect()
+fn queries(found: &ProposedDefinition) -> Vec<(&str, &super::FieldQuery)> {
+    found.columns.iter().map(|column| (column.name.as_str(), &column.query)).collect()
 }
 
-fn names(found: &Proposal) -> Vec<&str> {
+fn names(found: &ProposedDefinition) -> Vec<&str> {
     found.columns.iter().map(|column| column.name.as_str()).collect()
 }

@@ -7,14 +7,14 @@ pub(super) fn fold(text: &str) -> String {
 }
 
 /// How many characters of a text leave ink, to tell quickly that two texts differ.
-pub(super) fn ink(text: &str) -> u32 {
+pub(super) fn text_len(text: &str) -> u32 {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\u{200b}' | '\u{ad}')).count()
         as u32
 }
 
 /// What kind of value a text looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     Number,
     Money,
     Date,
@@ -22,19 +22,19 @@ pub(super) enum Shape {
     Words,
 }
 
-pub(super) fn shape(text: &str) -> Shape {
+pub(super) fn shape(text: &str) -> ValueShape {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     if text.starts_with("http://") || text.starts_with("https://") || text.starts_with('/') {
-        Shape::Address
+        ValueShape::Address
     } else if digits > 0 && letters <= 4 && text.chars().any(is_currency) {
-        Shape::Money
+        ValueShape::Money
     } else if digits > 0 && text.chars().all(|c| c.is_ascii_digit() || ".,+-% \u{a0}".contains(c)) {
-        if is_iso_date(text) { Shape::Date } else { Shape::Number }
+        if is_iso_date(text) { ValueShape::Date } else { ValueShape::Number }
     } else if digits > 0 && text.chars().count() <= 40 && (is_iso_date(text) || has_month(text)) {
-        Shape::Date
+        ValueShape::Date
     } else {
-        Shape::Words
+        ValueShape::Words
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn class_cost(class: &str) -> f64 {
 }
 
 /// Whether a class says what a thing is.
-pub(super) fn is_telling(class: &str) -> bool {
+pub(super) fn is_descriptive(class: &str) -> bool {
     is_plain(class) && class_cost(class) < 0.5
 }
 
@@ -339,13 +339,13 @@ mod tests {
     #[test]
     fn shapes_of_values() {
         for (text, expect) in [
-            ("£51.77", Shape::Money),
-            ("1.234,50 €", Shape::Money),
-            ("51.77", Shape::Number),
-            ("2026-11-16", Shape::Date),
-            ("5 May 2026", Shape::Date),
-            ("/book/1", Shape::Address),
-            ("A Light in the Attic", Shape::Words),
+            ("£51.77", ValueShape::Money),
+            ("1.234,50 €", ValueShape::Money),
+            ("51.77", ValueShape::Number),
+            ("2026-11-16", ValueShape::Date),
+            ("5 May 2026", ValueShape::Date),
+            ("/book/1", ValueShape::Address),
+            ("A Light in the Attic", ValueShape::Words),
         ] {
             assert_eq!(shape(text), expect, "{text}");
         }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::{FetchedPage, PageTarget, charset};
-use spoonbill_plugins::propose::{Column, Missing, Proposal, Sample, ValueType, propose};
+use spoonbill_plugins::propose::{
+    MissingSample, ProposedColumn, ProposedDefinition, Sample, ValueType, propose,
+};
 use url::Url;
 
 use crate::cli::init::project::{NewFile, WriteError};
@@ -143,10 +145,10 @@ fn typed(path: &Path) -> String {
 
 /// A definition that gives the proposed rows. Types that would change a value are removed.
 fn tried(
-    mut proposal: Proposal,
+    mut proposal: ProposedDefinition,
     origin: Origin<'_>,
     trial: Trial<'_>,
-) -> Result<(Proposal, String), String> {
+) -> Result<(ProposedDefinition, String), String> {
     let text = render::definition(&proposal, origin);
     if verify::verify(&text, &proposal, trial).is_ok() {
         return Ok((proposal, text));
@@ -202,7 +204,7 @@ fn group_name(url: &str) -> String {
     if name.starts_with(char::is_alphabetic) { name } else { "page".to_owned() }
 }
 
-fn not_found(url: &str, missing: &[Missing]) -> String {
+fn not_found(url: &str, missing: &[MissingSample]) -> String {
     let told = missing.iter().map(|each| {
         let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
             format!("  the closest text on the page: `{}`\n", shortened(nearest))
@@ -230,7 +232,7 @@ fn not_found(url: &str, missing: &[Missing]) -> String {
     )
 }
 
-fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
+fn summary(proposal: &ProposedDefinition, dir: &Path, file: &str, group: &str) -> String {
     let dir = typed(dir);
     let rows = counted(proposal.rows as u64, "row");
     let from = match (&proposal.block, &proposal.json_block) {
@@ -240,7 +242,7 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
     };
     let width = proposal.columns.iter().map(|column| column.name.chars().count()).max();
     let width = width.unwrap_or_default();
-    let column = |column: &Column| {
+    let column = |column: &ProposedColumn| {
         let filled = format!("{} of {}", column.filled(), proposal.rows);
         format!("  {:width$}  {filled}: {}\n", column.name, first_values(column))
     };
@@ -259,8 +261,8 @@ fn summary(proposal: &Proposal, dir: &Path, file: &str, group: &str) -> String {
 }
 
 /// Notes on columns that few rows have, and on elements that were left out.
-fn warnings(proposal: &Proposal) -> String {
-    let is_rare = |column: &&Column| 3 * column.filled() < proposal.rows;
+fn warnings(proposal: &ProposedDefinition) -> String {
+    let is_rare = |column: &&ProposedColumn| 3 * column.filled() < proposal.rows;
     let rare = proposal.columns.iter().filter(is_rare).map(|column| {
         format!(
             "note: {} is found in {} of {} rows: check it, or add a second sample, `{}=...`\n",
@@ -278,7 +280,7 @@ fn warnings(proposal: &Proposal) -> String {
     if told.is_empty() { told } else { format!("\n{told}") }
 }
 
-fn first_values(column: &Column) -> String {
+fn first_values(column: &ProposedColumn) -> String {
     let values: Vec<String> =
         column.values.iter().flatten().take(3).map(|v| shortened(v)).collect();
     let more = if column.filled() > 3 { ", ..." } else { "" };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use spoonbill_plugins::propose::{Column, Proposal, Source, ValueType};
+use spoonbill_plugins::propose::{FieldSource, ProposedColumn, ProposedDefinition, ValueType};
 
 use crate::error::counted;
 
@@ -16,7 +16,7 @@ pub(crate) struct Origin<'a> {
 }
 
 /// The text of a definition file.
-pub(crate) fn definition(proposal: &Proposal, origin: Origin<'_>) -> String {
+pub(crate) fn definition(proposal: &ProposedDefinition, origin: Origin<'_>) -> String {
     let mut out = format!(
         "# Proposed by `spoonbill init` from samples; every selector was tried on the page.\n\
          # Rows go to {}.csv below the folder of each run.\n\
@@ -61,19 +61,19 @@ fn push(out: &mut String, indent: usize, line: &str) {
 }
 
 /// How the column is selected, and in how many rows it has a value.
-fn reason(column: &Column, rows: usize) -> String {
-    let way = match &column.take.source {
-        Source::Itself => "the row's element itself",
-        Source::Css(selector) => how(selector),
-        Source::Xpath(xpath) if xpath.starts_with("following") => {
+fn reason(column: &ProposedColumn, rows: usize) -> String {
+    let way = match &column.query.source {
+        FieldSource::Itself => "the row's element itself",
+        FieldSource::Css(selector) => how(selector),
+        FieldSource::Xpath(xpath) if xpath.starts_with("following") => {
             "an element after the row's element"
         }
-        Source::Xpath(_) => "from the top of the page, equal in all rows",
-        Source::JsonLd(_) => "not on the visible page, but in its JSON-LD",
-        Source::Json(_) => "by its path in the row's data",
-        Source::Script { .. } => "not on the visible page, but in the JSON of a script",
+        FieldSource::Xpath(_) => "from the top of the page, equal in all rows",
+        FieldSource::JsonLd(_) => "not on the visible page, but in its JSON-LD",
+        FieldSource::Json(_) => "by its path in the row's data",
+        FieldSource::Script { .. } => "not on the visible page, but in the JSON of a script",
     };
-    let part = match (&column.take.regex, column.take.is_own, column.take.is_all) {
+    let part = match (&column.query.regex, column.query.is_own, column.query.is_all) {
         (Some(_), ..) => "; `regex` keeps the sampled part",
         (None, true, _) => "; `text: own` leaves out the text of inner elements",
         (None, false, true) => "; a row has several, and `all` joins them",
@@ -112,28 +112,28 @@ fn how(selector: &str) -> &'static str {
 }
 
 /// A field: a selector, or a mapping if it has more keys.
-fn field(column: &Column) -> String {
-    let take = &column.take;
+fn field(column: &ProposedColumn) -> String {
+    let take = &column.query;
     let with = |selector: &str| match &take.attribute {
         Some(name) if selector == "." => format!("@{name}"),
         Some(name) => format!("{selector} @{name}"),
         None => selector.to_owned(),
     };
     let mut keys: Vec<(&str, String)> = match &take.source {
-        Source::Itself => vec![("selector", with("."))],
-        Source::Css(selector) if take.others.is_empty() => vec![("selector", with(selector))],
-        Source::Css(selector) => {
+        FieldSource::Itself => vec![("selector", with("."))],
+        FieldSource::Css(selector) if take.others.is_empty() => vec![("selector", with(selector))],
+        FieldSource::Css(selector) => {
             let all = std::iter::once(selector).chain(&take.others);
             let all: Vec<String> = all.map(|each| scalar(&with(each))).collect();
             vec![("", format!("selector: [ {} ]", all.join(", ")))]
         }
-        Source::Xpath(xpath) => {
+        FieldSource::Xpath(xpath) => {
             let tail = take.attribute.as_ref().map_or_else(String::new, |name| format!("/@{name}"));
             vec![("xpath", format!("{xpath}{tail}"))]
         }
-        Source::JsonLd(path) => vec![("jsonld", path.clone())],
-        Source::Json(path) => vec![("json", path.clone())],
-        Source::Script { selector, path } => {
+        FieldSource::JsonLd(path) => vec![("jsonld", path.clone())],
+        FieldSource::Json(path) => vec![("json", path.clone())],
+        FieldSource::Script { selector, path } => {
             vec![("selector", selector.clone()), ("json", path.clone())]
         }
     };
@@ -160,7 +160,7 @@ fn field(column: &Column) -> String {
 }
 
 /// Links to follow, as comments, because `init` loads one page only.
-fn follow(proposal: &Proposal, group: &str) -> String {
+fn follow(proposal: &ProposedDefinition, group: &str) -> String {
     let mut out = String::new();
     let details = format!("{group}_details");
     let rules: Vec<(String, &str)> = [

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use spoonbill_defs::{DefsOptions, from_str};
 use spoonbill_plugins::dates::DateSetup;
 use spoonbill_plugins::html::Document;
-use spoonbill_plugins::propose::Proposal;
+use spoonbill_plugins::propose::ProposedDefinition;
 use spoonbill_plugins::records::{FieldScripts, RecordLimits, RecordPage, RecordPlan};
 use spoonbill_plugins::script::ScriptError;
 
@@ -21,7 +21,11 @@ pub(crate) struct Trial<'a> {
 }
 
 /// Checks a definition. Returns the first problem.
-pub(crate) fn verify(text: &str, proposal: &Proposal, trial: Trial<'_>) -> Result<(), String> {
+pub(crate) fn verify(
+    text: &str,
+    proposal: &ProposedDefinition,
+    trial: Trial<'_>,
+) -> Result<(), String> {
     let loaded = from_str("proposal.yml", text, &DefsOptions::default()).map_err(|problems| {
         problems.0.first().map_or_else(String::new, |first| first.message.clone())
     })?;

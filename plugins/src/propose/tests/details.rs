@@ -2,7 +2,7 @@
 
 use super::{check, names, proposal};
 use crate::html::{Document, TreeLimits};
-use crate::propose::{Sample, Source, propose};
+use crate::propose::{FieldSource, Sample, propose};
 
 const PRODUCT: &str = r##"<html><head><title>Kettle 2000 | Shop</title><meta property="og:title" content="Kettle 2000"></head><body>
 <ul class="breadcrumb"><li><a href="/">Home</a></li><li><a href="/kitchen">Kitchen</a></li><li class="active">Kettle 2000</li></ul>
@@ -22,8 +22,8 @@ fn a_product_with_a_table_of_labels_and_values() {
     assert_eq!(found.block, None);
     assert_eq!(&names(&found)[..2], ["title", "price"]);
     assert_eq!(&names(&found)[3..5], ["weight", "upc"]);
-    let label = &found.columns[3].take.source;
-    assert_eq!(*label, Source::Css("th:contains(Weight) + td".to_owned()));
+    let label = &found.columns[3].query.source;
+    assert_eq!(*label, FieldSource::Css("th:contains(Weight) + td".to_owned()));
 }
 
 #[test]
@@ -71,11 +71,16 @@ fn samples_in_json_ld_and_scripts() {
     let html = r#"<h1>Lamp</h1><script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"Shop"},{"@type":"Product","name":"Lamp","sku":"L-77","offers":{"price":"19.90"}}]}</script>
         <script id="state" type="application/json">{"product":{"stock":[{"left":14}]}}</script>"#;
     let found = check(html, &["Lamp", "L-77", "19.90", "14"], "Lamp|L-77|19.90|14");
-    assert_eq!(found.columns[1].take.source, Source::JsonLd("Product.sku".to_owned()));
-    assert_eq!(found.columns[2].take.source, Source::JsonLd("Product.offers.price".to_owned()));
-    let script =
-        Source::Script { selector: "script#state".into(), path: "$.product.stock[0].left".into() };
-    assert_eq!(found.columns[3].take.source, script);
+    assert_eq!(found.columns[1].query.source, FieldSource::JsonLd("Product.sku".to_owned()));
+    assert_eq!(
+        found.columns[2].query.source,
+        FieldSource::JsonLd("Product.offers.price".to_owned())
+    );
+    let script = FieldSource::Script {
+        selector: "script#state".into(),
+        path: "$.product.stock[0].left".into(),
+    };
+    assert_eq!(found.columns[3].query.source, script);
     assert_eq!(names(&found), ["title", "sku", "price", "left"]);
 }
 

@@ -1,6 +1,6 @@
 //! Values side by side: which of several like elements is meant, and what is an item.
 
-use super::{check, takes};
+use super::{check, queries};
 
 #[test]
 fn siblings_of_one_class_are_columns() {
@@ -21,7 +21,7 @@ fn siblings_of_one_class_are_columns() {
         &["Blue one", "90 km", "Petrol"],
         "Red one|80 km|Diesel\nBlue one|90 km|Petrol\nGreen one|70 km|\nGrey one|60 km|Petrol",
     );
-    assert!(found.columns.iter().all(|column| !column.take.is_all), "{:?}", takes(&found));
+    assert!(found.columns.iter().all(|column| !column.query.is_all), "{:?}", queries(&found));
 }
 
 #[test]

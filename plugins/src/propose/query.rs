@@ -4,14 +4,14 @@ use fancy_regex::Regex;
 use url::Url;
 
 use super::json;
-use super::view::View;
+use super::page_view::PageView;
 use super::words::fold;
 use crate::html::{Document, NodeId};
 use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 /// Where a field looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum FieldSource {
     /// The item itself.
     Itself,
     /// A CSS selector below the item.
@@ -33,9 +33,9 @@ pub enum Source {
 
 /// One way to take a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Take {
+pub struct FieldQuery {
     /// Where it is.
-    pub source: Source,
+    pub source: FieldSource,
     /// Attribute instead of text.
     pub attribute: Option<String>,
     /// Only the text directly inside.
@@ -50,8 +50,8 @@ pub struct Take {
     pub others: Vec<String>,
 }
 
-impl Take {
-    pub(super) fn new(source: Source) -> Self {
+impl FieldQuery {
+    pub(super) fn new(source: FieldSource) -> Self {
         Self {
             source,
             attribute: None,
@@ -64,12 +64,12 @@ impl Take {
     }
 
     /// The matches in each root.
-    pub(super) fn nodes(&self, view: &View, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
+    pub(super) fn nodes(&self, view: &PageView, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
         match &self.source {
-            Source::Itself => roots.iter().map(|root| vec![*root]).collect(),
-            Source::Css(selector) => view.select_each(selector, roots),
-            Source::Xpath(xpath) => evaluate(view.document, xpath, roots),
-            Source::JsonLd(_) | Source::Json(_) | Source::Script { .. } => {
+            FieldSource::Itself => roots.iter().map(|root| vec![*root]).collect(),
+            FieldSource::Css(selector) => view.select_each(selector, roots),
+            FieldSource::Xpath(xpath) => evaluate(view.document, xpath, roots),
+            FieldSource::JsonLd(_) | FieldSource::Json(_) | FieldSource::Script { .. } => {
                 vec![Vec::new(); roots.len()]
             }
         }
@@ -78,13 +78,15 @@ impl Take {
     /// The value in each root; none where there is nothing.
     pub(super) fn values(
         &self,
-        view: &View,
+        view: &PageView,
         roots: &[NodeId],
         base: Option<&Url>,
     ) -> Vec<Option<String>> {
         let fixed = match &self.source {
-            Source::JsonLd(path) => Some(json::look_up_jsonld(view, path)),
-            Source::Script { selector, path } => Some(json::look_up_script(view, selector, path)),
+            FieldSource::JsonLd(path) => Some(json::look_up_jsonld(view, path)),
+            FieldSource::Script { selector, path } => {
+                Some(json::look_up_script(view, selector, path))
+            }
             _ => None,
         };
         if let Some(value) = fixed {
@@ -111,13 +113,13 @@ impl Take {
 
     /// This way, and another for the items in which it finds nothing, if they can be one field.
     pub(super) fn or(&self, other: &Self) -> Option<Self> {
-        let bare = |take: &Self| {
-            let mut bare = take.clone();
-            bare.source = Source::Itself;
+        let bare = |query: &Self| {
+            let mut bare = query.clone();
+            bare.source = FieldSource::Itself;
             bare.others.clear();
             bare
         };
-        let (Source::Css(_), Source::Css(second)) = (&self.source, &other.source) else {
+        let (FieldSource::Css(_), FieldSource::Css(second)) = (&self.source, &other.source) else {
             return None;
         };
         let mut both = self.clone();
@@ -127,7 +129,7 @@ impl Take {
     }
 
     /// The text of a match before the regex.
-    pub(super) fn raw(&self, view: &View, node: NodeId) -> String {
+    pub(super) fn raw(&self, view: &PageView, node: NodeId) -> String {
         match &self.attribute {
             Some(name) => view.attribute(node, name).unwrap_or_default().trim().to_owned(),
             None if view.document.text(node).is_some() => {
@@ -140,7 +142,7 @@ impl Take {
 
     fn value(
         &self,
-        view: &View,
+        view: &PageView,
         node: NodeId,
         regex: Option<&Regex>,
         base: Option<&Url>,

@@ -1,63 +1,64 @@
 //! What an element can be known by in a selector, and what each mark is worth.
 
-use super::view::View;
+use super::page_view::PageView;
 use super::words::{self, class_cost, is_generated, is_plain, module_stem};
 use crate::html::NodeId;
 
 /// A piece of selector and how little it is to be trusted.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Mark {
+pub(super) struct ScoredSelector {
     pub(super) text: String,
     pub(super) cost: f64,
 }
 
-impl Mark {
-    pub(super) fn new(text: impl Into<String>, cost: f64) -> Self {
-        Self { text: text.into(), cost }
-    }
+pub(super) fn scored(text: impl Into<String>, cost: f64) -> ScoredSelector {
+    ScoredSelector { text: text.into(), cost }
 }
 
 /// Cheapest first, then shortest, then by letters, so that the choice never depends on chance.
-pub(super) fn sort(marks: &mut Vec<Mark>) {
-    marks.sort_by(|a, b| {
+pub(super) fn sort(selectors: &mut Vec<ScoredSelector>) {
+    selectors.sort_by(|a, b| {
         (a.cost.total_cmp(&b.cost))
             .then(a.text.chars().count().cmp(&b.text.chars().count()))
             .then(a.text.cmp(&b.text))
     });
-    marks.dedup_by(|a, b| a.text == b.text);
+    selectors.dedup_by(|a, b| a.text == b.text);
 }
 
 /// Marks of an element by itself. Positions are left out.
-pub(super) fn marks(view: &View, node: NodeId, with_id: bool) -> Vec<Mark> {
+pub(super) fn element_selectors(
+    view: &PageView,
+    node: NodeId,
+    with_id: bool,
+) -> Vec<ScoredSelector> {
     let tag = view.tag(node);
-    let mut found = vec![Mark::new(tag, tag_cost(tag))];
+    let mut found = vec![scored(tag, tag_cost(tag))];
     if with_id {
         let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
         let is_numbered = id.is_some_and(|id| id.chars().any(|c| c.is_ascii_digit()));
-        found
-            .extend(id.map(|id| Mark::new(format!("#{id}"), if is_numbered { 0.9 } else { 0.02 })));
+        found.extend(id.map(|id| scored(format!("#{id}"), if is_numbered { 0.9 } else { 0.02 })));
     }
     let classes: Vec<&str> =
         view.classes(node).into_iter().filter(|class| is_plain(class)).collect();
     for class in &classes {
         let cost = class_cost(class);
-        found.push(Mark::new(format!(".{class}"), cost));
-        found.push(Mark::new(format!("{tag}.{class}"), cost + 0.05));
+        found.push(scored(format!(".{class}"), cost));
+        found.push(scored(format!("{tag}.{class}"), cost + 0.05));
         let stem = module_stem(class);
-        found.extend(stem.map(|stem| Mark::new(format!("{tag}[class*={stem}]"), 0.3)));
+        found.extend(stem.map(|stem| scored(format!("{tag}[class*={stem}]"), 0.3)));
     }
     for (at, one) in classes.iter().enumerate() {
         for two in &classes[at + 1..] {
             let cost = 0.15 + class_cost(one).max(class_cost(two));
-            found.push(Mark::new(format!(".{one}.{two}"), cost));
+            found.push(scored(format!(".{one}.{two}"), cost));
         }
     }
-    found.extend(attribute_marks(view, node, tag));
+    found.extend(attribute_selectors(view, node, tag));
     sort(&mut found);
     found
 }
 
-fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
+fn attribute_selectors(view: &PageView, node: NodeId, tag: &str) -> Vec<ScoredSelector> {
     let mut found = Vec::new();
     for (name, value) in view.document.attributes(node) {
         let name = &**name;
@@ -74,25 +75,25 @@ fn attribute_marks(view: &View, node: NodeId, tag: &str) -> Vec<Mark> {
         };
         let is_fixed = value.chars().count() <= 60 && !is_generated(value) && !value.is_empty();
         if is_fixed && !value.contains(['"', '\'', ']', '[', '\\', '\n']) && name != "datetime" {
-            found.push(Mark::new(format!("[{name}={}]", quoted(value)), cost));
+            found.push(scored(format!("[{name}={}]", quoted(value)), cost));
         }
         // The name alone holds for all items, whatever its value.
         let is_told = name.starts_with("data-") || name == "datetime";
         if is_told && is_plain(name) && !is_framework(name) {
-            found.push(Mark::new(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
+            found.push(scored(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
         }
     }
     let scheme = view.attribute(node, "href").and_then(|href| href.split_once(':'));
     if let Some((scheme @ ("mailto" | "tel"), _)) = scheme {
-        found.push(Mark::new(format!("{tag}[href^=\"{scheme}:\"]"), 0.5));
+        found.push(scored(format!("{tag}[href^=\"{scheme}:\"]"), 0.5));
     }
     if let Some(end) = link_end(view, node) {
-        found.push(Mark::new(format!("a[href$=/{end}]"), 1.3));
+        found.push(scored(format!("a[href$=/{end}]"), 1.3));
     }
     if let Some(stem) =
         (tag == "a").then(|| view.attribute(node, "href").and_then(path_stem)).flatten()
     {
-        found.push(Mark::new(format!("a[href*={}]", quoted(&stem)), 1.7));
+        found.push(scored(format!("a[href*={}]", quoted(&stem)), 1.7));
     }
     found
 }
@@ -122,7 +123,7 @@ fn path_stem(href: &str) -> Option<String> {
 }
 
 /// The last word of the link that an element is.
-pub(super) fn link_end<'a>(view: &'a View, node: NodeId) -> Option<&'a str> {
+pub(super) fn link_end<'a>(view: &'a PageView, node: NodeId) -> Option<&'a str> {
     view.attribute(node, "href").filter(|_| view.tag(node) == "a").and_then(path_end)
 }
 
@@ -147,29 +148,29 @@ fn tag_cost(tag: &str) -> f64 {
 }
 
 /// Marks by position: of all siblings, and of those with its tag.
-pub(super) fn places(view: &View, node: NodeId) -> Vec<Mark> {
+pub(super) fn places(view: &PageView, node: NodeId) -> Vec<ScoredSelector> {
     let tag = view.tag(node);
     let (of_all, of_tag) = view.place(node);
     if matches!(tag, "td" | "th") {
-        let mut found = vec![Mark::new(format!("{tag}:nth-child({of_all})"), 1.0)];
+        let mut found = vec![scored(format!("{tag}:nth-child({of_all})"), 1.0)];
         // Behind a cell that spans rows, the place is the same from the end only.
         if spans_before(view, node, of_all) {
             let place = view.after(node).count() + 1;
-            found.push(Mark::new(format!("{tag}:nth-last-child({place})"), 0.8));
+            found.push(scored(format!("{tag}:nth-last-child({place})"), 0.8));
         }
         return found;
     }
     let is_last = view.after(node).next().is_none();
     let mut found = vec![
-        Mark::new(format!("{tag}:nth-of-type({of_tag})"), 2.6),
-        Mark::new(format!("{tag}:nth-child({of_all})"), 2.7),
+        scored(format!("{tag}:nth-of-type({of_tag})"), 2.6),
+        scored(format!("{tag}:nth-child({of_all})"), 2.7),
     ];
-    found.extend(is_last.then(|| Mark::new(format!("{tag}:last-child"), 3.1)));
+    found.extend(is_last.then(|| scored(format!("{tag}:last-child"), 3.1)));
     found
 }
 
 /// Whether the table of a cell has cells before its column that span several rows.
-fn spans_before(view: &View, cell: NodeId, place: usize) -> bool {
+fn spans_before(view: &PageView, cell: NodeId, place: usize) -> bool {
     let Some(table) = view.upwards(cell).find(|up| view.tag(*up) == "table") else { return false };
     let mut spans = view.inside(table).filter(|other| {
         let rows = view.attribute(*other, "rowspan").and_then(|rows| rows.parse::<u32>().ok());

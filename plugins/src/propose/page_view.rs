@@ -4,42 +4,42 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::words::{self, is_telling, module_stem};
+use super::words::{self, is_descriptive, module_stem};
 use crate::css::{self, Selector, TextCache};
 use crate::html::{Document, NodeId, NodeKind};
 
-pub(super) struct View<'a> {
+pub(super) struct PageView<'a> {
     pub(super) document: &'a Document,
     cache: RefCell<TextCache>,
     /// By node: visible characters before it.
-    ink: Vec<u32>,
+    text_len: Vec<u32>,
     /// By node: the tags from the root down to it, as a number.
     paths: Vec<u32>,
     texts: RefCell<BTreeMap<NodeId, String>>,
     /// By node: classes that say what it is.
-    telling: Vec<BTreeSet<&'a str>>,
+    descriptive: Vec<BTreeSet<&'a str>>,
     features: RefCell<BTreeMap<NodeId, Rc<BTreeSet<String>>>>,
 }
 
-impl<'a> View<'a> {
+impl<'a> PageView<'a> {
     pub(super) fn new(document: &'a Document) -> Self {
         let mut view = Self {
             document,
             cache: RefCell::default(),
-            ink: vec![0],
+            text_len: vec![0],
             paths: vec![0; document.len()],
             texts: RefCell::default(),
-            telling: Vec::new(),
+            descriptive: Vec::new(),
             features: RefCell::default(),
         };
-        view.telling = document.all().map(|node| view.find_telling(node)).collect();
+        view.descriptive = document.all().map(|node| view.find_descriptive(node)).collect();
         let mut known: BTreeMap<(u32, String), u32> = BTreeMap::new();
         let mut total = 0;
         for node in document.all() {
             if document.kind(node) == NodeKind::Text && !view.is_code(node) {
-                total += words::ink(document.text(node).unwrap_or_default());
+                total += words::text_len(document.text(node).unwrap_or_default());
             }
-            view.ink.push(total);
+            view.text_len.push(total);
             let Some(parent) = document.parent(node) else { continue };
             if let Some(name) = document.name(node) {
                 let next = known.len() as u32 + 1;
@@ -68,9 +68,9 @@ impl<'a> View<'a> {
     }
 
     /// Visible characters in an element.
-    pub(super) fn ink(&self, node: NodeId) -> u32 {
-        let end = self.document.after_subtree(node).map_or(self.ink.len() - 1, NodeId::index);
-        self.ink[end] - self.ink[node.index()]
+    pub(super) fn text_len(&self, node: NodeId) -> u32 {
+        let end = self.document.after_subtree(node).map_or(self.text_len.len() - 1, NodeId::index);
+        self.text_len[end] - self.text_len[node.index()]
     }
 
     pub(super) fn size(&self, node: NodeId) -> usize {
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
         end - node.index()
     }
 
-    pub(super) fn path(&self, node: NodeId) -> u32 {
+    pub(super) fn path_id(&self, node: NodeId) -> u32 {
         self.paths[node.index()]
     }
 
@@ -109,8 +109,8 @@ impl<'a> View<'a> {
     }
 
     /// The classes that say what an element is.
-    pub(super) fn telling(&self, node: NodeId) -> &BTreeSet<&'a str> {
-        &self.telling[node.index()]
+    pub(super) fn descriptive(&self, node: NodeId) -> &BTreeSet<&'a str> {
+        &self.descriptive[node.index()]
     }
 
     /// What an element is built of, as `find` tells; asked once.
@@ -123,9 +123,9 @@ impl<'a> View<'a> {
         Rc::clone(known.entry(node).or_insert_with(|| Rc::new(find())))
     }
 
-    fn find_telling(&self, node: NodeId) -> BTreeSet<&'a str> {
+    fn find_descriptive(&self, node: NodeId) -> BTreeSet<&'a str> {
         let told =
-            |class: &'a str| is_telling(class).then_some(class).or_else(|| module_stem(class));
+            |class: &'a str| is_descriptive(class).then_some(class).or_else(|| module_stem(class));
         self.classes(node).into_iter().filter_map(told).collect()
     }
 
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
     }
 
     /// The tags from `outer` (left out) down to `inner`.
-    pub(super) fn way(&self, outer: NodeId, inner: NodeId) -> Vec<&str> {
+    pub(super) fn tag_path(&self, outer: NodeId, inner: NodeId) -> Vec<&str> {
         let mut tags: Vec<&str> = self
             .upwards(inner)
             .take_while(|node| self.document.is_inside(*node, outer))

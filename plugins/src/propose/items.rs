@@ -3,25 +3,29 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::hits::{Hit, How};
-use super::view::View;
-use super::words::{self, Shape, shape};
+use super::matches::{MatchKind, SampleMatch};
+use super::page_view::PageView;
+use super::words::{self, ValueShape, shape};
 use crate::html::NodeId;
 
 /// Levels below an element that are compared.
 const LEVELS_MAX: usize = 6;
 
 /// The elements of the page that are of one kind with `model`, itself among them, in document
-/// order. `hits` are the places in the model whose like the others should have.
-pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
-    let judge = Judge::new(view, model, hits);
-    let by_path = view.elements().filter(|node| view.path(*node) == view.path(model));
-    let mut best: Vec<NodeId> = by_path.filter(|node| judge.is_kin(*node)).collect();
-    for class in view.telling(model) {
+/// order. `matches` are the places in the model whose like the others should have.
+pub(super) fn similar_elements(
+    view: &PageView,
+    model: NodeId,
+    matches: &[&SampleMatch],
+) -> Vec<NodeId> {
+    let score = SimilarityCheck::new(view, model, matches);
+    let by_path = view.elements().filter(|node| view.path_id(*node) == view.path_id(model));
+    let mut best: Vec<NodeId> = by_path.filter(|node| score.matches_model(*node)).collect();
+    for class in view.descriptive(model) {
         let alike = view.elements().filter(|node| {
-            view.tag(*node) == view.tag(model) && view.telling(*node).contains(class)
+            view.tag(*node) == view.tag(model) && view.descriptive(*node).contains(class)
         });
-        let found: Vec<NodeId> = alike.filter(|node| judge.is_kin(*node)).collect();
+        let found: Vec<NodeId> = alike.filter(|node| score.matches_model(*node)).collect();
         if found.len() > best.len() && best.iter().all(|node| found.contains(node)) {
             best = found;
         }
@@ -30,7 +34,7 @@ pub(super) fn kin(view: &View, model: NodeId, hits: &[&Hit]) -> Vec<NodeId> {
 }
 
 /// A sampled place in the model.
-struct Role<'a> {
+struct SampledRole<'a> {
     /// The way down to it.
     way: Vec<&'a str>,
     tag: &'a str,
@@ -41,67 +45,67 @@ struct Role<'a> {
     is_loose: bool,
 }
 
-struct Judge<'a> {
-    view: &'a View<'a>,
+struct SimilarityCheck<'a> {
+    view: &'a PageView<'a>,
     model: NodeId,
-    telling: &'a BTreeSet<&'a str>,
+    descriptive: &'a BTreeSet<&'a str>,
     features: Rc<BTreeSet<String>>,
-    roles: Vec<Role<'a>>,
+    roles: Vec<SampledRole<'a>>,
     cells: usize,
 }
 
-impl<'a> Judge<'a> {
-    fn new(view: &'a View<'a>, model: NodeId, hits: &[&Hit]) -> Self {
-        let roles = hits
+impl<'a> SimilarityCheck<'a> {
+    fn new(view: &'a PageView<'a>, model: NodeId, matches: &[&SampleMatch]) -> Self {
+        let roles = matches
             .iter()
             .filter(|hit| view.holds(model, hit.node))
-            .map(|hit| Role {
-                way: view.way(model, hit.node),
+            .map(|hit| SampledRole {
+                way: view.tag_path(model, hit.node),
                 tag: view.tag(hit.node),
-                classes: view.telling(hit.node),
-                is_counted: hit.how == How::Whole
+                classes: view.descriptive(hit.node),
+                is_counted: hit.how == MatchKind::Whole
                     && matches!(
                         shape(&view.text(hit.node)),
-                        Shape::Number | Shape::Money | Shape::Date
+                        ValueShape::Number | ValueShape::Money | ValueShape::Date
                     ),
-                is_loose: hit.how == How::Part && !view.own_text(hit.node).is_empty(),
+                is_loose: hit.how == MatchKind::Part && !view.own_text(hit.node).is_empty(),
             })
             .collect();
         Self {
             view,
             model,
-            telling: view.telling(model),
+            descriptive: view.descriptive(model),
             features: features(view, model),
             roles,
             cells: view.document.child_elements(model).count(),
         }
     }
 
-    fn is_kin(&self, node: NodeId) -> bool {
+    fn matches_model(&self, node: NodeId) -> bool {
         if node == self.model {
             return true;
         }
         let shares = self.shares_class(node);
-        self.class_allows(node, shares)
+        self.classes_fit(node, shares)
             && (shares || !self.view.holds(node, self.model) && !self.view.holds(self.model, node))
-            && self.is_no_advert(node)
+            && self.advert_fits(node)
             && (!self.is_head(node) || self.is_head(self.model))
             && !self.is_head_row(node)
-            && self.lies_alike(node, shares)
+            && self.surroundings_fit(node, shares)
             && self.cells_fit(node)
-            && self.plays_roles(node)
-            && self.is_similar(node, shares)
+            && self.roles_fit(node)
+            && self.features_fit(node, shares)
     }
 
     fn shares_class(&self, node: NodeId) -> bool {
-        self.view.telling(node).intersection(self.telling).next().is_some()
+        self.view.descriptive(node).intersection(self.descriptive).next().is_some()
     }
 
-    fn class_allows(&self, node: NodeId, shares: bool) -> bool {
+    fn classes_fit(&self, node: NodeId, shares: bool) -> bool {
         // Where the element itself is sampled, nothing in it can tell that the other is its like.
         let is_bare = self.roles.iter().any(|role| role.way.is_empty());
-        let theirs = self.view.telling(node);
-        shares || theirs.is_empty() || (self.telling.is_empty() && !is_bare)
+        let theirs = self.view.descriptive(node);
+        shares || theirs.is_empty() || (self.descriptive.is_empty() && !is_bare)
     }
 
     /// Whether its class says that it is a heading or a sum, at an end of the list.
@@ -124,7 +128,7 @@ impl<'a> Judge<'a> {
             && !self.view.text(node).contains(|c: char| c.is_ascii_digit())
     }
 
-    fn is_no_advert(&self, node: NodeId) -> bool {
+    fn advert_fits(&self, node: NodeId) -> bool {
         let marked = |node: NodeId| is_advert(self.view, node);
         let meeting = self.view.common(&[self.model, node]);
         let with_frame = |node: NodeId| {
@@ -136,7 +140,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether what lies around both is of one kind, up to where they meet.
-    fn lies_alike(&self, node: NodeId, shares: bool) -> bool {
+    fn surroundings_fit(&self, node: NodeId, shares: bool) -> bool {
         let view = self.view;
         let Some(meeting) = view.common(&[self.model, node]) else { return false };
         let (ours, theirs) = (view.between(meeting, self.model), view.between(meeting, node));
@@ -149,7 +153,7 @@ impl<'a> Judge<'a> {
         }
         ours.len() == theirs.len()
             && ours.iter().zip(&theirs).all(|(our, their)| {
-                let (our, their) = (view.telling(*our), view.telling(*their));
+                let (our, their) = (view.descriptive(*our), view.descriptive(*their));
                 our.is_empty() || their.is_empty() || our.intersection(their).next().is_some()
             })
     }
@@ -179,18 +183,18 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether at least half of the sampled places have their like in it.
-    fn plays_roles(&self, node: NodeId) -> bool {
-        if self.view.ink(node) == 0 && self.view.ink(self.model) > 0 {
+    fn roles_fit(&self, node: NodeId) -> bool {
+        if self.view.text_len(node) == 0 && self.view.text_len(self.model) > 0 {
             return false;
         }
         // In halves: a like by its place alone counts half where the model's has a class.
         let mut played = 0;
-        for Role { way, tag, classes, is_counted, is_loose } in &self.roles {
+        for SampledRole { way, tag, classes, is_counted, is_loose } in &self.roles {
             let has_digit = |node: NodeId| self.view.text(node).contains(|c: char| c.is_numeric());
             let alike = self.view.inside(node).filter(|inner| self.view.tag(*inner) == *tag);
             let worth = alike.map(|inner| {
-                let is_named = self.view.telling(inner).intersection(classes).next().is_some();
-                let is_placed = || self.view.way(node, inner) == *way;
+                let is_named = self.view.descriptive(inner).intersection(classes).next().is_some();
+                let is_placed = || self.view.tag_path(node, inner) == *way;
                 if *is_counted && !has_digit(inner) {
                     return 0;
                 }
@@ -213,7 +217,7 @@ impl<'a> Judge<'a> {
             || (is_brother && self.shares_class(node) && played >= 2)
     }
 
-    fn is_similar(&self, node: NodeId, shares: bool) -> bool {
+    fn features_fit(&self, node: NodeId, shares: bool) -> bool {
         let theirs = features(self.view, node);
         if self.features.is_empty() && theirs.is_empty() {
             return true;
@@ -224,7 +228,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn is_advert(view: &View, node: NodeId) -> bool {
+fn is_advert(view: &PageView, node: NodeId) -> bool {
     view.classes(node).into_iter().any(words::is_advert)
         || view.document.attributes(node).any(|(name, _)| {
             let name = &**name;
@@ -233,38 +237,43 @@ fn is_advert(view: &View, node: NodeId) -> bool {
 }
 
 /// How many brothers of the items bear their class, but are advertisements.
-pub(super) fn adverts(view: &View, members: &[NodeId]) -> usize {
+pub(super) fn adverts(view: &PageView, members: &[NodeId]) -> usize {
     let Some(first) = members.first() else { return 0 };
     let Some(parent) = view.parent(*first) else { return 0 };
     let left_out = view.document.child_elements(parent).filter(|node| {
         !members.contains(node)
             && view.tag(*node) == view.tag(*first)
-            && view.telling(*node).intersection(view.telling(*first)).next().is_some()
+            && view.descriptive(*node).intersection(view.descriptive(*first)).next().is_some()
             && is_advert(view, *node)
     });
     left_out.count()
 }
 
 /// What an element is built of: ways down by tags, and telling classes.
-fn features(view: &View, node: NodeId) -> Rc<BTreeSet<String>> {
+fn features(view: &PageView, node: NodeId) -> Rc<BTreeSet<String>> {
     view.features(node, || find_features(view, node))
 }
 
-fn find_features(view: &View, node: NodeId) -> BTreeSet<String> {
+fn find_features(view: &PageView, node: NodeId) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for inner in view.inside(node) {
-        let way = view.way(node, inner);
+        let way = view.tag_path(node, inner);
         if way.len() <= LEVELS_MAX {
             found.insert(way.join(">"));
         }
-        found.extend(view.telling(inner).iter().map(|class| format!(".{class}")));
+        found.extend(view.descriptive(inner).iter().map(|class| format!(".{class}")));
     }
     found
 }
 
 /// Whether an element is a pair of label and value, or the value of one, and only its value is
 /// sampled: a row of a detail page rather than an item of a list.
-pub(super) fn is_labelled(view: &View, row: NodeId, kin: &[NodeId], hit: &Hit) -> bool {
+pub(super) fn is_labelled(
+    view: &PageView,
+    row: NodeId,
+    similar: &[NodeId],
+    hit: &SampleMatch,
+) -> bool {
     if view.holds(row, hit.node)
         && label_in(view, row).is_some_and(|label| view.holds(label, hit.node))
     {
@@ -278,11 +287,11 @@ pub(super) fn is_labelled(view: &View, row: NodeId, kin: &[NodeId], hit: &Hit) -
     if has_head_row(view, row) {
         return false;
     }
-    let mut others = kin.iter().filter(|node| **node != row).peekable();
+    let mut others = similar.iter().filter(|node| **node != row).peekable();
     others.peek().is_some() && others.all(|node| label_of(*node).as_ref() != Some(&label))
 }
 
-fn is_label(view: &View, node: NodeId) -> bool {
+fn is_label(view: &PageView, node: NodeId) -> bool {
     let text = view.text(node);
     let is_marked = matches!(view.tag(node), "th" | "dt" | "b" | "strong" | "label")
         || text.ends_with(':')
@@ -291,16 +300,16 @@ fn is_label(view: &View, node: NodeId) -> bool {
 }
 
 /// The label in a row of two.
-fn label_in(view: &View, row: NodeId) -> Option<NodeId> {
+fn label_in(view: &PageView, row: NodeId) -> Option<NodeId> {
     let mut children = view.document.child_elements(row);
     let first = children.next()?;
     (children.count() <= 1 && is_label(view, first)).then_some(first)
 }
 
 /// The label in front of a value, or in front of what holds nothing but it.
-fn label_of_value(view: &View, value: NodeId) -> Option<NodeId> {
-    let ink = view.ink(value);
-    let wraps = view.upwards(value).take_while(|up| view.ink(*up) == ink).take(3);
+fn label_of_value(view: &PageView, value: NodeId) -> Option<NodeId> {
+    let text_len = view.text_len(value);
+    let wraps = view.upwards(value).take_while(|up| view.text_len(*up) == text_len).take(3);
     wraps.filter_map(|up| view.before(up).map(|label| (up, label))).find_map(|(up, label)| {
         let is_pair = view.tag(up) == "dd"
             || view.parent(up).is_some_and(|row| view.document.child_elements(row).count() == 2);
@@ -315,7 +324,7 @@ pub(super) fn is_label_class(class: &str) -> bool {
 }
 
 /// Whether the table of a row begins with a row of headings.
-fn has_head_row(view: &View, row: NodeId) -> bool {
+fn has_head_row(view: &PageView, row: NodeId) -> bool {
     let Some(table) = view.upwards(row).find(|node| view.tag(*node) == "table") else {
         return false;
     };

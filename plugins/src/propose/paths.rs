@@ -1,21 +1,27 @@
 //! Selectors that lead from an item to one element in it.
 
-use super::group::is_label_class;
-use super::hits::{Hit, How};
-use super::layout::Kind;
-use super::marks::{Mark, marks, places, sort};
-use super::view::View;
-use super::words::{is_currency, is_plain, is_telling, unit};
+use super::items::is_label_class;
+use super::layout::LayoutKind;
+use super::matches::{MatchKind, SampleMatch};
+use super::page_view::PageView;
+use super::selectors::{ScoredSelector, element_selectors, places, scored, sort};
+use super::words::{is_currency, is_descriptive, is_plain, unit};
 use crate::html::NodeId;
 
 /// CSS selectors from `root` to `node`, cheapest first. They may match more than that.
-pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit) -> Vec<Mark> {
-    let is_page = kind == Kind::Page;
-    let mut own = marks(view, node, is_page);
+pub(super) fn css(
+    view: &PageView,
+    root: NodeId,
+    node: NodeId,
+    kind: LayoutKind,
+    hit: &SampleMatch,
+) -> Vec<ScoredSelector> {
+    let is_page = kind == LayoutKind::Page;
+    let mut own = element_selectors(view, node, is_page);
     own.truncate(12);
     own.extend(set_apart(view, root, node));
     if let Some(sign) = view.own_text(node).chars().find(|c| is_currency(*c)) {
-        own.push(Mark::new(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
+        own.push(scored(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
     }
     own.extend(measured(view, node));
     own.extend(unclassed(view, node));
@@ -24,16 +30,16 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
     all.extend(placed.iter().cloned());
     let between = view.between(root, node);
     for (level, outer) in between.iter().take(8).enumerate() {
-        let mut contexts = marks(view, *outer, is_page);
+        let mut contexts = element_selectors(view, *outer, is_page);
         contexts.truncate(5);
         contexts.extend(places(view, *outer));
         for context in &contexts {
-            for mark in own.iter().take(8).chain(&placed) {
-                let cost = 0.2 + 0.02 * level as f64 + 0.5 * context.cost + mark.cost;
+            for part in own.iter().take(8).chain(&placed) {
+                let cost = 0.2 + 0.02 * level as f64 + 0.5 * context.cost + part.cost;
                 let sign = if level == 0 { " > " } else { " " };
-                all.push(Mark::new(format!("{}{sign}{}", context.text, mark.text), cost + 0.01));
+                all.push(scored(format!("{}{sign}{}", context.text, part.text), cost + 0.01));
                 if level == 0 {
-                    all.push(Mark::new(format!("{} {}", context.text, mark.text), cost));
+                    all.push(scored(format!("{} {}", context.text, part.text), cost));
                 }
             }
         }
@@ -46,7 +52,7 @@ pub(super) fn css(view: &View, root: NodeId, node: NodeId, kind: Kind, hit: &Hit
 }
 
 /// Known by having no class where others of its tag beside it have one: `span:not([class])`.
-fn unclassed(view: &View, node: NodeId) -> Option<Mark> {
+fn unclassed(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
     let parent = view.parent(node)?;
     let bare = |node: &NodeId| view.attribute(*node, "class").is_none();
     let scope = view.parent(parent).and_then(|up| view.parent(up)).unwrap_or(parent);
@@ -56,25 +62,25 @@ fn unclassed(view: &View, node: NodeId) -> Option<Mark> {
             && view.parent(*other).map(|up| view.classes(up)) == Some(view.classes(parent))
     });
     (bare(&node) && alike.any(|other| !bare(&other)))
-        .then(|| Mark::new(format!("{}:not([class])", view.tag(node)), 1.1))
+        .then(|| scored(format!("{}:not([class])", view.tag(node)), 1.1))
 }
 
 /// Known by what is counted in it: `.fact:contains(beds)`.
-fn measured(view: &View, node: NodeId) -> Option<Mark> {
+fn measured(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
     let text = view.text(node);
     let unit = unit(&text)?;
-    let class = view.classes(node).into_iter().find(|class| is_telling(class));
+    let class = view.classes(node).into_iter().find(|class| is_descriptive(class));
     let name = class.map_or_else(|| view.tag(node).to_owned(), |class| format!(".{class}"));
-    Some(Mark::new(format!("{name}:contains({unit})"), 2.2))
+    Some(scored(format!("{name}:contains({unit})"), 2.2))
 }
 
 /// A class without the classes of others that bear it too: `.price:not(.old)`.
-fn set_apart(view: &View, root: NodeId, node: NodeId) -> Vec<Mark> {
+fn set_apart(view: &PageView, root: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let ours = view.classes(node);
     let scope =
         view.upwards(root).find(|outer| view.size(*outer) > view.size(root)).unwrap_or(root);
     let mut found = Vec::new();
-    for class in ours.iter().filter(|class| is_telling(class)) {
+    for class in ours.iter().filter(|class| is_descriptive(class)) {
         let mut strangers: Vec<&str> = view
             .inside(scope)
             .filter(|other| view.classes(*other).contains(class))
@@ -84,13 +90,13 @@ fn set_apart(view: &View, root: NodeId, node: NodeId) -> Vec<Mark> {
         strangers.sort_unstable();
         strangers.dedup();
         let forms = strangers.into_iter().take(6);
-        found.extend(forms.map(|other| Mark::new(format!(".{class}:not(.{other})"), 0.25)));
+        found.extend(forms.map(|other| scored(format!(".{class}:not(.{other})"), 0.25)));
     }
     found
 }
 
 /// Anchored at the label in front: `dt:contains(Weight) + dd`.
-fn labelled(view: &View, root: NodeId, node: NodeId, is_page: bool) -> Vec<Mark> {
+fn labelled(view: &PageView, root: NodeId, node: NodeId, is_page: bool) -> Vec<ScoredSelector> {
     let mut found = Vec::new();
     let mut steps = vec![node];
     steps.extend(view.between(root, node));
@@ -104,19 +110,23 @@ fn labelled(view: &View, root: NodeId, node: NodeId, is_page: bool) -> Vec<Mark>
         let tail = if step == node {
             String::new()
         } else {
-            format!(" > {}", view.way(step, node).join(" > "))
+            format!(" > {}", view.tag_path(step, node).join(" > "))
         };
         let word = text.trim_end_matches(':').trim();
         let end = format!("+ {}{tail}", view.tag(step));
-        found.push(Mark::new(format!("{tag}:contains({word}) {end}"), cost));
-        let exact = super::parts::escape(word);
-        found.push(Mark::new(format!("{tag}:matches(^{exact}:?$) {end}"), cost + 0.3));
+        found.push(scored(format!("{tag}:contains({word}) {end}"), cost));
+        let exact = super::patterns::escape(word);
+        found.push(scored(format!("{tag}:matches(^{exact}:?$) {end}"), cost + 0.3));
     }
     found
 }
 
 /// The label in front of an element, and its text.
-pub(super) fn label_before(view: &View, node: NodeId, is_page: bool) -> Option<(NodeId, String)> {
+pub(super) fn label_before(
+    view: &PageView,
+    node: NodeId,
+    is_page: bool,
+) -> Option<(NodeId, String)> {
     let label = view.before(node)?;
     let text = view.text(label);
     let is_fit = text.chars().any(char::is_alphabetic)
@@ -130,7 +140,7 @@ pub(super) fn label_before(view: &View, node: NodeId, is_page: bool) -> Option<(
 }
 
 /// Whether an element is the first of two that stand for label and value.
-fn is_pair(view: &View, label: NodeId, text: &str) -> bool {
+fn is_pair(view: &PageView, label: NodeId, text: &str) -> bool {
     matches!(view.tag(label), "td" | "span" | "div")
         && !text.chars().any(|c| c.is_ascii_digit())
         && text.split(' ').count() <= 3
@@ -138,9 +148,9 @@ fn is_pair(view: &View, label: NodeId, text: &str) -> bool {
 }
 
 /// Known by a word it holds in front of the value: `li:contains(Weight)`.
-fn told(view: &View, node: NodeId, is_page: bool, hit: &Hit) -> Option<Mark> {
+fn told(view: &PageView, node: NodeId, is_page: bool, hit: &SampleMatch) -> Option<ScoredSelector> {
     let text = view.text(node);
-    if !matches!(hit.how, How::Own | How::Part) {
+    if !matches!(hit.how, MatchKind::Own | MatchKind::Part) {
         return None;
     }
     let label: String = text.chars().take_while(|c| *c != ':').collect();
@@ -148,22 +158,22 @@ fn told(view: &View, node: NodeId, is_page: bool, hit: &Hit) -> Option<Mark> {
         && (2..=30).contains(&label.chars().count())
         && label.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-');
     let cost = if is_page { 0.8 } else { 1.3 };
-    is_label.then(|| Mark::new(format!("{}:contains({label}:)", view.tag(node)), cost))
+    is_label.then(|| scored(format!("{}:contains({label}:)", view.tag(node)), cost))
 }
 
 /// By positions alone, level by level.
-fn full(view: &View, root: NodeId, node: NodeId) -> Mark {
+fn full(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
     let mut steps: Vec<String> = view
         .upwards(node)
         .take_while(|up| view.document.is_inside(*up, root))
         .map(|up| format!("{}:nth-child({})", view.tag(up), view.place(up).0))
         .collect();
     steps.reverse();
-    Mark::new(format!("> {}", steps.join(" > ")), 3.6 + 0.2 * steps.len() as f64)
+    scored(format!("> {}", steps.join(" > ")), 3.6 + 0.2 * steps.len() as f64)
 }
 
 /// XPath from an item to an element in one of the siblings that belong to it.
-pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
+pub(super) fn sibling(view: &PageView, anchor: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let Some(parent) = view.parent(anchor) else { return Vec::new() };
     let Some(part) = view.upwards(node).find(|up| view.parent(*up) == Some(parent)) else {
         return Vec::new();
@@ -184,13 +194,13 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
                     place + more,
                     ahead + 1
                 );
-                found.push(Mark::new(text, cost + 0.5 + 0.01 * f64::from(2 - more as u32)));
+                found.push(scored(text, cost + 0.5 + 0.01 * f64::from(2 - more as u32)));
             }
-            found.push(Mark::new(step.clone(), cost));
+            found.push(scored(step.clone(), cost));
             continue;
         }
         for (inner, inner_cost) in tests(view, node) {
-            found.push(Mark::new(format!("{step}//{inner}"), cost + inner_cost));
+            found.push(scored(format!("{step}//{inner}"), cost + inner_cost));
         }
         let down: Vec<String> = view
             .upwards(node)
@@ -198,78 +208,83 @@ pub(super) fn sibling(view: &View, anchor: NodeId, node: NodeId) -> Vec<Mark> {
             .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
             .collect();
         let down: Vec<String> = down.into_iter().rev().collect();
-        found.push(Mark::new(format!("{step}/{}", down.join("/")), cost + 2.5));
+        found.push(scored(format!("{step}/{}", down.join("/")), cost + 2.5));
     }
     sort(&mut found);
     found
 }
 
 /// XPath from an item to a text on a line of its own.
-pub(super) fn line(view: &View, root: NodeId, node: NodeId, place: usize) -> Vec<Mark> {
+pub(super) fn line(
+    view: &PageView,
+    root: NodeId,
+    node: NodeId,
+    place: usize,
+) -> Vec<ScoredSelector> {
     let step = format!("text()[normalize-space()][{place}]");
     if root == node {
-        return vec![Mark::new(step, 0.5)];
+        return vec![scored(step, 0.5)];
     }
     if !view.holds(root, node) {
         return Vec::new();
     }
     let start = if root == view.document.root() { "//" } else { ".//" };
     let inner = tests(view, node).into_iter();
-    let mut found: Vec<Mark> =
-        inner.map(|(test, cost)| Mark::new(format!("{start}{test}/{step}"), 0.5 + cost)).collect();
+    let mut found: Vec<ScoredSelector> =
+        inner.map(|(test, cost)| scored(format!("{start}{test}/{step}"), 0.5 + cost)).collect();
     let down: Vec<String> = view
         .upwards(node)
         .take_while(|up| *up != root)
         .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
         .collect();
     let down: Vec<String> = down.into_iter().rev().collect();
-    found.push(Mark::new(format!("{}/{step}", down.join("/")), 4.0));
+    found.push(scored(format!("{}/{step}", down.join("/")), 4.0));
     sort(&mut found);
     found
 }
 
 /// XPath for values that stand outside of the items: before the item, if there are several of a
 /// kind on the page, or from its top.
-pub(super) fn outside(view: &View, item: NodeId, node: NodeId) -> Vec<Mark> {
-    let mut found: Vec<Mark> = Vec::new();
-    let is_alone = view.elements().filter(|other| view.path(*other) == view.path(node)).count() < 2;
+pub(super) fn outside(view: &PageView, item: NodeId, node: NodeId) -> Vec<ScoredSelector> {
+    let mut found: Vec<ScoredSelector> = Vec::new();
+    let is_alone =
+        view.elements().filter(|other| view.path_id(*other) == view.path_id(node)).count() < 2;
     if !is_alone && node < item && !view.holds(node, item) {
         let before = tests(view, node).into_iter();
-        found.extend(
-            before.map(|(test, cost)| Mark::new(format!("preceding::{test}[1]"), 0.5 * cost)),
-        );
+        found
+            .extend(before.map(|(test, cost)| scored(format!("preceding::{test}[1]"), 0.5 * cost)));
         let around = view.parent(node).map_or_else(Vec::new, |parent| tests(view, parent));
         for (outer, cost) in around {
             let text = format!("preceding::{outer}[1]/{}", view.tag(node));
-            found.push(Mark::new(text, 0.3 + 0.5 * cost));
+            found.push(scored(text, 0.3 + 0.5 * cost));
         }
     }
     if let Some(id) = view.attribute(node, "id").filter(|id| is_plain(id)) {
-        found.push(Mark::new(format!("//*[@id='{id}']"), 0.1));
+        found.push(scored(format!("//*[@id='{id}']"), 0.1));
     }
     let own = tests(view, node);
-    found.extend(own.iter().map(|(test, cost)| Mark::new(format!("//{test}"), *cost)));
+    found.extend(own.iter().map(|(test, cost)| scored(format!("//{test}"), *cost)));
     if let Some(parent) = view.parent(node) {
         for (outer, outer_cost) in tests(view, parent) {
             found.extend(own.iter().map(|(test, cost)| {
-                Mark::new(format!("//{outer}/{test}"), 0.3 + 0.5 * outer_cost + cost)
+                scored(format!("//{outer}/{test}"), 0.3 + 0.5 * outer_cost + cost)
             }));
         }
     }
     let way: Vec<String> =
         view.upwards(node).map(|up| format!("{}[{}]", view.tag(up), view.place(up).1)).collect();
     let way: Vec<String> = way.into_iter().rev().collect();
-    found.push(Mark::new(format!("/{}", way.join("/")), 4.0));
+    found.push(scored(format!("/{}", way.join("/")), 4.0));
     sort(&mut found);
     found
 }
 
 /// Node tests of XPath that an element passes, with their cost.
-fn tests(view: &View, node: NodeId) -> Vec<(String, f64)> {
+fn tests(view: &PageView, node: NodeId) -> Vec<(String, f64)> {
     let tag = view.tag(node);
     let mut found = Vec::new();
     let classes = view.classes(node);
-    for class in classes.iter().filter(|class| is_telling(class)) {
+    for class in classes.iter().filter(|class| is_descriptive(class)) {
         let test = if classes.len() == 1 {
             format!("{tag}[@class='{class}']")
         } else {

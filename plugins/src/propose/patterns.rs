@@ -2,9 +2,9 @@
 
 use fancy_regex::Regex;
 
-use super::hits::find_word;
-use super::take::kept;
-use super::words::{Shape, is_currency, shape};
+use super::matches::find_word;
+use super::query::kept;
+use super::words::{ValueShape, is_currency, shape};
 
 /// Patterns that keep `sample` of `text`, from the most to the least particular.
 pub(super) fn patterns(text: &str, sample: &str) -> Vec<String> {
@@ -36,22 +36,22 @@ pub(super) fn patterns(text: &str, sample: &str) -> Vec<String> {
 fn value_patterns(sample: &str) -> Vec<String> {
     const NUMBER: &str = r"\d+(?:[.,]\d+)*";
     match shape(sample) {
-        Shape::Number if sample.chars().all(|c| c.is_ascii_digit()) => {
+        ValueShape::Number if sample.chars().all(|c| c.is_ascii_digit()) => {
             vec![r"\d+".to_owned(), NUMBER.to_owned()]
         }
-        Shape::Number if sample.starts_with(['-', '+']) => vec![format!("[-+]?{NUMBER}")],
-        Shape::Number if sample.ends_with('%') => vec![format!("{NUMBER}\\s*%")],
-        Shape::Number => vec![NUMBER.to_owned()],
-        Shape::Money if sample.starts_with(is_currency) => {
+        ValueShape::Number if sample.starts_with(['-', '+']) => vec![format!("[-+]?{NUMBER}")],
+        ValueShape::Number if sample.ends_with('%') => vec![format!("{NUMBER}\\s*%")],
+        ValueShape::Number => vec![NUMBER.to_owned()],
+        ValueShape::Money if sample.starts_with(is_currency) => {
             let sign: String = sample.chars().take(1).map(|c| escape(&c.to_string())).collect();
             vec![format!("{sign}\\s*{NUMBER}")]
         }
-        Shape::Money if sample.ends_with(is_currency) => {
+        ValueShape::Money if sample.ends_with(is_currency) => {
             let sign: String =
                 sample.chars().rev().take(1).map(|c| escape(&c.to_string())).collect();
             vec![format!("{NUMBER}\\s*{sign}")]
         }
-        Shape::Date if sample.len() == 10 && super::words::is_iso_date(sample) => {
+        ValueShape::Date if sample.len() == 10 && super::words::is_iso_date(sample) => {
             vec![r"\d{4}-\d{2}-\d{2}".to_owned()]
         }
         _ => Vec::new(),

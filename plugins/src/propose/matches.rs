@@ -4,19 +4,19 @@ use url::Url;
 
 use super::Sample;
 use super::names;
-use super::view::View;
-use super::ways::label_before;
-use super::words::{fold, ink, tokens};
+use super::page_view::PageView;
+use super::paths::label_before;
+use super::words::{fold, text_len, tokens};
 use crate::html::NodeId;
 
 /// Places of one sample that are kept, at most.
 const HITS_MAX: usize = 10_000;
 /// Texts longer than this are not searched for a part of them.
-const PART_INK_MAX: u32 = 20_000;
+const PART_TEXT_MAX: u32 = 20_000;
 
 /// How a sample is found in an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum MatchKind {
     /// All its text.
     Whole,
     /// The text directly inside.
@@ -35,7 +35,7 @@ pub(super) enum How {
     AttributePart(String),
 }
 
-impl How {
+impl MatchKind {
     pub(super) fn attribute(&self) -> Option<&str> {
         match self {
             Self::Attribute(name) | Self::Address(name) | Self::AttributePart(name) => Some(name),
@@ -46,21 +46,21 @@ impl How {
 
 /// One place of a sample.
 #[derive(Debug, Clone)]
-pub(super) struct Hit {
+pub(super) struct SampleMatch {
     pub(super) node: NodeId,
-    pub(super) how: How,
+    pub(super) how: MatchKind,
     /// How far it is from the best kind of place.
     pub(super) cost: f64,
 }
 
 /// All places of a sample, the best first.
-pub(super) fn hits(view: &View, sample: &Sample, base: Option<&Url>) -> Vec<Hit> {
+pub(super) fn matches(view: &PageView, sample: &Sample, base: Option<&Url>) -> Vec<SampleMatch> {
     let name = sample.name.as_ref().map(|name| tokens(name));
     let sample = fold(&sample.text);
     if sample.is_empty() {
         return Vec::new();
     }
-    let search = Search { view, lower: sample.to_lowercase(), sample, base };
+    let search = SampleSearch { view, lower: sample.to_lowercase(), sample, base };
     let mut found = search.texts();
     found.extend(view.elements().flat_map(|node| search.attributes(node)));
     for hit in &mut found {
@@ -75,7 +75,7 @@ pub(super) fn hits(view: &View, sample: &Sample, base: Option<&Url>) -> Vec<Hit>
 }
 
 /// Whether the page calls a place as the user does: by class, attribute, label or heading.
-fn is_called(view: &View, hit: &Hit, name: &[String]) -> bool {
+fn is_called(view: &PageView, hit: &SampleMatch, name: &[String]) -> bool {
     let mut calls: Vec<String> = view.classes(hit.node).into_iter().map(str::to_owned).collect();
     calls.extend(
         ["itemprop", "id", "name"]
@@ -85,7 +85,7 @@ fn is_called(view: &View, hit: &Hit, name: &[String]) -> bool {
     calls.extend(hit.how.attribute().map(str::to_owned));
     let label = view.upwards(hit.node).take(2).find_map(|up| label_before(view, up, true));
     calls.extend(label.map(|(_, text)| text));
-    let next = view.after(hit.node).next().filter(|next| view.ink(*next) < 20);
+    let next = view.after(hit.node).next().filter(|next| view.text_len(*next) < 20);
     calls.extend(next.map(|next| view.text(next)));
     calls.extend(names::head(view, hit.node));
     calls.iter().any(|call| {
@@ -94,38 +94,38 @@ fn is_called(view: &View, hit: &Hit, name: &[String]) -> bool {
     })
 }
 
-struct Search<'a> {
-    view: &'a View<'a>,
+struct SampleSearch<'a> {
+    view: &'a PageView<'a>,
     sample: String,
     lower: String,
     base: Option<&'a Url>,
 }
 
-impl Search<'_> {
+impl SampleSearch<'_> {
     /// Elements whose text is or holds the sample: the innermost of those with the same text.
-    fn texts(&self) -> Vec<Hit> {
+    fn texts(&self) -> Vec<SampleMatch> {
         let mut found = Vec::new();
-        let wanted = ink(&self.sample);
+        let wanted = text_len(&self.sample);
         let mut is_done = vec![false; self.view.document.len()];
         let elements: Vec<NodeId> = self.view.elements().collect();
         for node in elements.into_iter().rev() {
-            let seen = self.view.ink(node);
+            let seen = self.view.text_len(node);
             let is_code =
                 matches!(self.view.tag(node), "script" | "style" | "template" | "noscript");
-            if seen < wanted || seen > PART_INK_MAX || is_done[node.index()] || is_code {
+            if seen < wanted || seen > PART_TEXT_MAX || is_done[node.index()] || is_code {
                 continue;
             }
             let text = self.view.text(node);
             let how = if seen == wanted {
-                self.same(&text).map(|cost| (How::Whole, cost))
+                self.same(&text).map(|cost| (MatchKind::Whole, cost))
             } else if let Some(cost) = self.same(&self.view.own_text(node)) {
-                Some((How::Own, 0.5 + cost))
+                Some((MatchKind::Own, 0.5 + cost))
             } else if let Some(place) = self.line(node) {
-                Some((How::Line(place), 0.7))
+                Some((MatchKind::Line(place), 0.7))
             } else if self.starts(&text) {
-                Some((How::Start, 0.6))
+                Some((MatchKind::Start, 0.6))
             } else {
-                self.part(&text).map(|cost| (How::Part, 2.0 + cost))
+                self.part(&text).map(|cost| (MatchKind::Part, 2.0 + cost))
             };
             if let Some((how, cost)) = how {
                 // What lies around holds it too, and tells nothing new.
@@ -133,7 +133,7 @@ impl Search<'_> {
                 for around in outer {
                     is_done[around.index()] = true;
                 }
-                found.push(Hit { node, how, cost });
+                found.push(SampleMatch { node, how, cost });
             }
         }
         found
@@ -148,7 +148,7 @@ impl Search<'_> {
         lines.position(|line| line == self.sample).map(|at| at + 1)
     }
 
-    fn attributes(&self, node: NodeId) -> Vec<Hit> {
+    fn attributes(&self, node: NodeId) -> Vec<SampleMatch> {
         let mut found = Vec::new();
         for (name, value) in self.view.document.attributes(node) {
             let name = &**name;
@@ -158,17 +158,21 @@ impl Search<'_> {
             let value = fold(value);
             let base_cost = attribute_cost(name);
             if let (Some(cost), false) = (self.same(&value), name == "class") {
-                let how = How::Attribute(name.to_owned());
-                found.push(Hit { node, how, cost: base_cost + cost });
+                let how = MatchKind::Attribute(name.to_owned());
+                found.push(SampleMatch { node, how, cost: base_cost + cost });
             } else if matches!(name, "href" | "src" | "data-src" | "content")
                 && self.is_address(&value)
             {
-                found.push(Hit { node, how: How::Address(name.to_owned()), cost: base_cost });
+                found.push(SampleMatch {
+                    node,
+                    how: MatchKind::Address(name.to_owned()),
+                    cost: base_cost,
+                });
             } else if let (Some(cost), true) =
                 (self.part(&value), name != "href" || value.len() < 200)
             {
-                let how = How::AttributePart(name.to_owned());
-                found.push(Hit { node, how, cost: 3.0 + base_cost + cost });
+                let how = MatchKind::AttributePart(name.to_owned());
+                found.push(SampleMatch { node, how, cost: 3.0 + base_cost + cost });
             }
         }
         found
@@ -235,7 +239,7 @@ fn attribute_cost(name: &str) -> f64 {
 }
 
 /// What it costs to lie in a part of the page that is not its matter.
-fn place_cost(view: &View, node: NodeId) -> f64 {
+fn place_cost(view: &PageView, node: NodeId) -> f64 {
     let mut cost: f64 = 0.0;
     for around in view.upwards(node) {
         let here = match view.tag(around) {
