@@ -9,7 +9,7 @@ use super::paths;
 use super::patterns;
 use super::query::{FieldQuery, FieldSource, is_sample};
 use super::selectors::{ScoredSelector, link_end};
-use super::words::{ValueShape, fold, shape, unit};
+use super::words::{ValueShape, fold, has_word, is_in, shape, tokens, unit};
 use crate::html::NodeId;
 
 /// Items on which a way is tried before it is chosen, at most.
@@ -19,6 +19,9 @@ const PATTERNED_MAX: usize = 30;
 
 /// A column as the samples show it.
 pub(super) struct WantedColumn<'a> {
+    /// The first sample: where it stands, and its text.
+    pub(super) first: &'a PlacedSample,
+    pub(super) sample: &'a str,
     /// Samples of the column with their items.
     pub(super) examples: Vec<(&'a PlacedSample, &'a str)>,
     /// All places of the first sample.
@@ -44,7 +47,7 @@ pub(super) fn choose(
     members: &[NodeId],
     base: Option<&Url>,
 ) -> Option<ScoredQuery> {
-    let (first, _) = *wanted.examples.first()?;
+    let first = wanted.first;
     let mut tried: Vec<NodeId> = members.iter().copied().take(TRIED_MAX).collect();
     for (example, _) in &wanted.examples {
         if !tried.contains(&example.member) {
@@ -103,8 +106,7 @@ pub(super) fn choose(
 
 /// On a page with one record another place may do as well, if it is as good by itself.
 fn is_page_rival(wanted: &WantedColumn, hit: &SampleMatch) -> bool {
-    wanted.kind == LayoutKind::Page
-        && wanted.examples.first().is_some_and(|(first, _)| hit.cost <= first.hit.cost + 0.2)
+    wanted.kind == LayoutKind::Page && hit.cost <= wanted.first.hit.cost + 0.2
 }
 
 /// The element, and those around it in the item that hold nothing else.
@@ -142,15 +144,12 @@ fn sources(
             paths::outside(view, root, node)
         });
     }
-    let all = paths::css(view, root, node, kind, hit);
-    let length = |text: &str| 0.004 * text.chars().count() as f64;
-    let mut found: Vec<(FieldSource, f64)> = all
-        .into_iter()
-        .map(|part| {
-            let cost = part.cost + length(&part.text);
-            (FieldSource::Css(part.text), cost)
-        })
-        .collect();
+    let with_length = |part: ScoredSelector| {
+        let cost = part.cost + 0.004 * part.text.chars().count() as f64;
+        (FieldSource::Css(part.text), cost)
+    };
+    let all = paths::css(view, root, node, kind, &hit.how);
+    let mut found: Vec<(FieldSource, f64)> = all.into_iter().map(with_length).collect();
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
     found
 }
@@ -173,19 +172,25 @@ fn queries(
         let is_bare = hit.how == MatchKind::Whole && view.own_text(node) == view.text(node);
         return if is_bare { vec![query, all, own] } else { vec![query, all] };
     }
-    let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
     let mut found = Vec::new();
     let forms = if query.attribute.is_some() { vec![false] } else { vec![false, true] };
     for is_own in forms {
         query.is_own = is_own;
         let text = fold(&query.raw(view, node));
-        found.extend(patterns::patterns(&text, sample).into_iter().map(|pattern| {
-            let mut with = query.clone();
-            with.regex = Some(pattern);
-            with
-        }));
+        let patterns = patterns::patterns(&text, wanted.sample).into_iter();
+        found.extend(patterns.map(|regex| FieldQuery { regex: Some(regex), ..query.clone() }));
     }
     found
+}
+
+/// The first match in each item that has one.
+fn firsts(nodes: &[Vec<NodeId>]) -> impl Iterator<Item = NodeId> {
+    nodes.iter().filter_map(|found| found.first().copied())
+}
+
+/// Nothing for no case; else a base, and more with the share of the cases.
+fn penalty(cases: usize, of: usize, base: f64, slope: f64) -> f64 {
+    if cases == 0 { 0.0 } else { base + slope * cases as f64 / of as f64 }
 }
 
 struct QueryScorer<'a> {
@@ -235,7 +240,7 @@ impl QueryScorer<'_> {
         }
         cost +=
             if query.is_all { self.all_cost(&nodes, node)? } else { self.doubt(&nodes, &owners) };
-        let sample = wanted.examples.first().map_or("", |(_, sample)| sample);
+        let sample = wanted.sample;
         let wanted_shape = shape(sample);
         let is_odd = |value: &&String| {
             shape(value) != wanted_shape || unit(sample).is_some_and(|own| unit(value) != Some(own))
@@ -246,8 +251,7 @@ impl QueryScorer<'_> {
         cost += weight * odd as f64 / (filled.max(1)) as f64;
         let way =
             nodes.iter().zip(&self.tried).filter_map(|(nodes, root)| Some((nodes.first()?, root)));
-        let (first, _) = wanted.examples.first()?;
-        let usual = view.tag_path(first.member, node);
+        let usual = view.tag_path(wanted.first.member, node);
         let strange = way.filter(|(node, root)| view.tag_path(**root, **node) != usual).count();
         cost += 0.4 * share(strange);
         cost += if query.is_own {
@@ -307,8 +311,7 @@ impl QueryScorer<'_> {
 
     /// Own text is a guess where other items have their words in elements inside.
     fn own_cost(&self, nodes: &[Vec<NodeId>]) -> f64 {
-        let firsts = nodes.iter().filter_map(|found| found.first());
-        let bare = firsts.filter(|node| self.view.own_text(**node).is_empty()).count();
+        let bare = firsts(nodes).filter(|node| self.view.own_text(*node).is_empty()).count();
         bare as f64 / nodes.len() as f64
     }
 
@@ -324,14 +327,12 @@ impl QueryScorer<'_> {
             return 0.0;
         }
         let way = view.tag_path(node, inner);
-        let noisy = nodes.iter().filter_map(|found| found.first()).filter(|outer| {
-            let alike = view.inside(**outer).find(|inner| view.tag_path(**outer, *inner) == way);
-            alike.is_some_and(|alike| {
-                view.text_len(alike) > 0 && view.text_len(alike) != view.text_len(**outer)
-            })
+        let noisy = firsts(nodes).filter(|outer| {
+            let alike = view.inside(*outer).find(|inner| view.tag_path(*outer, *inner) == way);
+            let len = alike.map_or(0, |alike| view.text_len(alike));
+            len > 0 && len != view.text_len(*outer)
         });
-        let noisy = noisy.count();
-        if noisy == 0 { 0.0 } else { 1.5 + 2.0 * noisy as f64 / nodes.len() as f64 }
+        penalty(noisy.count(), nodes.len(), 1.5, 2.0)
     }
 
     /// What it costs that a place in the order leads to an element of another class, or misses
@@ -350,15 +351,12 @@ impl QueryScorer<'_> {
         let is_missed =
             |(found, root): (&Vec<NodeId>, &NodeId)| is_told && found.is_empty() && is_alone(*root);
         let missed = nodes.iter().zip(&self.tried).any(is_missed);
-        let strange = nodes.iter().filter_map(|found| found.first()).filter(|found| {
-            let theirs = view.classes(**found);
+        let strange = firsts(nodes).filter(|found| {
+            let theirs = view.classes(*found);
             !theirs.is_empty() && theirs.iter().all(|class| !classes.contains(class))
         });
-        let strange = strange.count();
         let missed = if missed { 3.0 } else { 0.0 };
-        let strange =
-            if strange == 0 { 0.0 } else { 1.0 + 3.0 * strange as f64 / nodes.len() as f64 };
-        missed + strange
+        missed + penalty(strange.count(), nodes.len(), 1.0, 3.0)
     }
 
     /// What it costs that a way leads into the next item, where items are siblings in a row.
@@ -366,13 +364,9 @@ impl QueryScorer<'_> {
         if self.wanted.kind != LayoutKind::Flat {
             return 0.0;
         }
-        let next = self.tried.iter().skip(1);
-        let over = nodes
-            .iter()
-            .zip(next)
-            .filter(|(found, next)| found.first().is_some_and(|node| node >= *next));
-        let over = over.count();
-        if over == 0 { 0.0 } else { 1.0 + 3.0 * over as f64 / nodes.len() as f64 }
+        let over = nodes.iter().zip(self.tried.iter().skip(1));
+        let over = over.filter(|(found, next)| found.first().is_some_and(|node| node >= *next));
+        penalty(over.count(), nodes.len(), 1.0, 3.0)
     }
 
     /// How many matches have a note or a mark in an element beside their own words, where the
@@ -383,11 +377,11 @@ impl QueryScorer<'_> {
             return 0;
         }
         let way = view.tag_path(node, inner);
-        let alike = |outer: &NodeId| {
-            let found = view.inside(*outer).find(|inner| view.tag_path(*outer, *inner) == way);
-            if way.is_empty() { Some(*outer) } else { found }
+        let alike = |outer: NodeId| {
+            let found = view.inside(outer).find(|inner| view.tag_path(outer, *inner) == way);
+            if way.is_empty() { Some(outer) } else { found }
         };
-        let firsts = nodes.iter().filter_map(|found| found.first()).filter_map(alike);
+        let firsts = firsts(nodes).filter_map(alike);
         let notes = firsts.filter(|found| !view.own_text(*found).is_empty()).filter_map(|found| {
             let mut inner = view.document.child_elements(found);
             let only = inner.next().filter(|_| inner.next().is_none())?;
@@ -407,9 +401,9 @@ impl QueryScorer<'_> {
         if query.attribute.is_some() || query.regex.is_some() {
             return 0.0;
         }
-        let firsts = nodes.iter().filter_map(|found| found.first());
-        let badged = firsts.filter(|node| {
-            self.view.inside(**node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
+        let is_badge = |class| has_word(class, "badge flag ribbon sr icon hidden tooltip");
+        let badged = firsts(nodes).filter(|node| {
+            self.view.inside(*node).any(|inner| self.view.classes(inner).into_iter().any(is_badge))
         });
         let (badged, noted) = (badged.count(), self.noted(nodes, sampled));
         let sure = if noted > 0 { 0.8 } else { 0.0 };
@@ -428,16 +422,7 @@ fn is_unnamed(way: &str) -> bool {
 /// Whether a class says that an element is one of several of a kind: a tag, an author.
 fn is_listed(view: &PageView, node: NodeId) -> bool {
     let around = view.upwards(node).take(2).flat_map(|up| view.classes(up));
-    around.flat_map(super::words::tokens).any(|word| {
-        matches!(
-            word.trim_end_matches('s'),
-            "tag" | "keyword" | "author" | "genre" | "categorie" | "topic" | "skill" | "label"
-        )
-    })
-}
-
-fn is_badge(class: &str) -> bool {
-    super::words::tokens(class).iter().any(|word| {
-        matches!(word.as_str(), "badge" | "flag" | "ribbon" | "sr" | "icon" | "hidden" | "tooltip")
+    around.flat_map(tokens).any(|word| {
+        is_in(word.trim_end_matches('s'), "tag keyword author genre categorie topic skill label")
     })
 }

@@ -8,9 +8,6 @@ use super::page_view::PageView;
 use super::words::{self, ValueShape, shape};
 use crate::html::NodeId;
 
-/// Levels below an element that are compared.
-const LEVELS_MAX: usize = 6;
-
 /// The elements of the page that are of one kind with `model`, itself among them, in document
 /// order. `matches` are the places in the model whose like the others should have.
 pub(super) fn similar_elements(
@@ -48,7 +45,6 @@ struct SampledRole<'a> {
 struct SimilarityCheck<'a> {
     view: &'a PageView<'a>,
     model: NodeId,
-    descriptive: &'a BTreeSet<&'a str>,
     features: Rc<BTreeSet<String>>,
     roles: Vec<SampledRole<'a>>,
     cells: usize,
@@ -74,8 +70,7 @@ impl<'a> SimilarityCheck<'a> {
         Self {
             view,
             model,
-            descriptive: view.descriptive(model),
-            features: features(view, model),
+            features: view.features(model),
             roles,
             cells: view.document.child_elements(model).count(),
         }
@@ -98,26 +93,21 @@ impl<'a> SimilarityCheck<'a> {
     }
 
     fn shares_class(&self, node: NodeId) -> bool {
-        self.view.descriptive(node).intersection(self.descriptive).next().is_some()
+        self.view.shares_class(node, self.model)
     }
 
     fn classes_fit(&self, node: NodeId, shares: bool) -> bool {
         // Where the element itself is sampled, nothing in it can tell that the other is its like.
         let is_bare = self.roles.iter().any(|role| role.way.is_empty());
         let theirs = self.view.descriptive(node);
-        shares || theirs.is_empty() || (self.descriptive.is_empty() && !is_bare)
+        shares || theirs.is_empty() || (self.view.descriptive(self.model).is_empty() && !is_bare)
     }
 
     /// Whether its class says that it is a heading or a sum, at an end of the list.
     fn is_head(&self, node: NodeId) -> bool {
         let is_end = self.view.before(node).is_none() || self.view.after(node).next().is_none();
-        is_end
-            && self.view.classes(node).into_iter().flat_map(words::tokens).any(|word| {
-                matches!(
-                    word.as_str(),
-                    "head" | "header" | "heading" | "thead" | "total" | "footer"
-                )
-            })
+        let is_head = |class| words::has_word(class, "head header heading thead total footer");
+        is_end && self.view.classes(node).into_iter().any(is_head)
     }
 
     /// Whether it is the first row of a table and has no digits where the samples have them.
@@ -154,7 +144,7 @@ impl<'a> SimilarityCheck<'a> {
         ours.len() == theirs.len()
             && ours.iter().zip(&theirs).all(|(our, their)| {
                 let (our, their) = (view.descriptive(*our), view.descriptive(*their));
-                our.is_empty() || their.is_empty() || our.intersection(their).next().is_some()
+                our.is_empty() || their.is_empty() || !our.is_disjoint(their)
             })
     }
 
@@ -168,13 +158,8 @@ impl<'a> SimilarityCheck<'a> {
             let span = self.view.attribute(*cell, "colspan").and_then(|span| span.parse().ok());
             span.unwrap_or(1) > 1
         });
-        let heads = |row: NodeId| {
-            self.view
-                .document
-                .child_elements(row)
-                .filter(|cell| self.view.tag(*cell) == "th")
-                .count()
-        };
+        let is_head = |cell: &NodeId| self.view.tag(*cell) == "th";
+        let heads = |row| self.view.document.child_elements(row).filter(is_head).count();
         cells.len() == self.cells && (heads(node) == heads(self.model) || heads(node) < self.cells)
             || (!is_merged
                 && cells.len() > 1
@@ -193,7 +178,7 @@ impl<'a> SimilarityCheck<'a> {
             let has_digit = |node: NodeId| self.view.text(node).contains(|c: char| c.is_numeric());
             let alike = self.view.inside(node).filter(|inner| self.view.tag(*inner) == *tag);
             let worth = alike.map(|inner| {
-                let is_named = self.view.descriptive(inner).intersection(classes).next().is_some();
+                let is_named = !self.view.descriptive(inner).is_disjoint(classes);
                 let is_placed = || self.view.tag_path(node, inner) == *way;
                 if *is_counted && !has_digit(inner) {
                     return 0;
@@ -218,7 +203,7 @@ impl<'a> SimilarityCheck<'a> {
     }
 
     fn features_fit(&self, node: NodeId, shares: bool) -> bool {
-        let theirs = features(self.view, node);
+        let theirs = self.view.features(node);
         if self.features.is_empty() && theirs.is_empty() {
             return true;
         }
@@ -243,27 +228,10 @@ pub(super) fn adverts(view: &PageView, members: &[NodeId]) -> usize {
     let left_out = view.document.child_elements(parent).filter(|node| {
         !members.contains(node)
             && view.tag(*node) == view.tag(*first)
-            && view.descriptive(*node).intersection(view.descriptive(*first)).next().is_some()
+            && view.shares_class(*node, *first)
             && is_advert(view, *node)
     });
     left_out.count()
-}
-
-/// What an element is built of: ways down by tags, and telling classes.
-fn features(view: &PageView, node: NodeId) -> Rc<BTreeSet<String>> {
-    view.features(node, || find_features(view, node))
-}
-
-fn find_features(view: &PageView, node: NodeId) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for inner in view.inside(node) {
-        let way = view.tag_path(node, inner);
-        if way.len() <= LEVELS_MAX {
-            found.insert(way.join(">"));
-        }
-        found.extend(view.descriptive(inner).iter().map(|class| format!(".{class}")));
-    }
-    found
 }
 
 /// Whether an element is a pair of label and value, or the value of one, and only its value is
@@ -293,10 +261,15 @@ pub(super) fn is_labelled(
 
 fn is_label(view: &PageView, node: NodeId) -> bool {
     let text = view.text(node);
-    let is_marked = matches!(view.tag(node), "th" | "dt" | "b" | "strong" | "label")
+    is_marked_label(view, node, &text) && text.chars().any(char::is_alphabetic)
+}
+
+/// Whether tag, class or a colon say that an element is a label.
+pub(super) fn is_marked_label(view: &PageView, node: NodeId, text: &str) -> bool {
+    let is_label_class = |class| words::has_word(class, "label key term caption property field");
+    matches!(view.tag(node), "dt" | "th" | "b" | "strong" | "label")
         || text.ends_with(':')
-        || view.classes(node).into_iter().any(is_label_class);
-    is_marked && text.chars().any(char::is_alphabetic)
+        || view.classes(node).into_iter().any(is_label_class)
 }
 
 /// The label in a row of two.
@@ -314,12 +287,6 @@ fn label_of_value(view: &PageView, value: NodeId) -> Option<NodeId> {
         let is_pair = view.tag(up) == "dd"
             || view.parent(up).is_some_and(|row| view.document.child_elements(row).count() == 2);
         (is_pair && is_label(view, label)).then_some(label)
-    })
-}
-
-pub(super) fn is_label_class(class: &str) -> bool {
-    words::tokens(class).iter().any(|word| {
-        matches!(word.as_str(), "label" | "key" | "term" | "caption" | "property" | "field")
     })
 }
 

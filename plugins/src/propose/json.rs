@@ -8,70 +8,64 @@ use super::words::{fold, is_generated, is_plain};
 use super::{JsonBlock, Sample};
 use crate::html::NodeId;
 
+const LINKED_DATA: &str = "script[type=\"application/ld+json\"]";
+const JSON_SCRIPTS: &str = "script[type=application/json]";
+
 /// Steps into a document that are followed, at most.
 const STEPS_MAX: usize = 200_000;
 
 /// Where a sample stands in the data of a page, if it does.
-pub(super) fn find(view: &PageView, sample: &str) -> Option<FieldQuery> {
+pub(super) fn find(view: &PageView, sample: &str) -> Option<(FieldQuery, String)> {
     let jsonld = objects(view).into_iter().find_map(|object| {
         let steps = steps_to(&object, sample)?;
         let path = steps.join(".");
         let is_plain_path = !path.contains(['$', '[', ']', '*', '/', ' ']);
         let kind = object.get("@type").and_then(Value::as_str).filter(|kind| is_plain(kind));
         let path = kind.map_or_else(|| path.clone(), |kind| format!("{kind}.{path}"));
-        let is_found = look_up_jsonld(view, &path).is_some_and(|value| fold(&value) == sample);
-        (is_plain_path && is_found).then(|| FieldQuery::new(FieldSource::JsonLd(path)))
+        let found = look_up_jsonld(view, &path).filter(|value| fold(value) == sample)?;
+        is_plain_path.then(|| (FieldQuery::new(FieldSource::JsonLd(path)), found))
     });
     jsonld.or_else(|| {
-        scripts(view).into_iter().find_map(|(node, value)| {
+        parsed(view, JSON_SCRIPTS).into_iter().find_map(|(node, value)| {
             let steps = steps_to(&value, sample)?;
-            let path = steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
-            Some(FieldQuery::new(FieldSource::Script {
-                selector: script_selector(view, node)?,
-                path,
-            }))
+            let found = node_at(&value, &steps).and_then(plain)?;
+            let selector = script_selector(view, node)?;
+            let source = FieldSource::Script { selector, path: json_path(&steps) };
+            Some((FieldQuery::new(source), found))
         })
     })
 }
 
 /// The objects of all JSON-LD, lists and graphs laid out flat.
 fn objects(view: &PageView) -> Vec<Value> {
+    let mut open: Vec<Value> =
+        parsed(view, LINKED_DATA).into_iter().rev().map(|(_, value)| value).collect();
     let mut found = Vec::new();
-    for node in view.select("script[type=application/ld+json]", view.document.root()) {
-        let Ok(value) = serde_json::from_str(&view.document.text_content(node)) else { continue };
-        let mut open = vec![value];
-        while let Some(value) = open.pop() {
-            match value {
-                Value::Array(items) => open.extend(items.into_iter().rev()),
-                Value::Object(mut object) => {
-                    let graph = object.remove("@graph");
-                    open.extend(graph);
-                    if object.len() > 1 {
-                        found.push(Value::Object(object));
-                    }
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.into_iter().rev()),
+            Value::Object(mut object) => {
+                open.extend(object.remove("@graph"));
+                if object.len() > 1 {
+                    found.push(Value::Object(object));
                 }
-                _ => {}
             }
+            _ => {}
         }
     }
     found
 }
 
-/// Scripts that are JSON as a whole.
-fn scripts(view: &PageView) -> Vec<(NodeId, Value)> {
-    let all = view.select("script[type=application/json]", view.document.root());
-    all.into_iter()
-        .filter_map(|node| {
-            let value = serde_json::from_str(&view.document.text_content(node)).ok()?;
-            Some((node, value))
-        })
-        .collect()
+/// The scripts that a selector finds, if they are JSON as a whole.
+fn parsed(view: &PageView, selector: &str) -> Vec<(NodeId, Value)> {
+    let scripts = view.select(selector, view.document.root()).into_iter();
+    let parse = |node| serde_json::from_str(&view.document.text_content(node)).ok();
+    scripts.filter_map(|node| Some((node, parse(node)?))).collect()
 }
 
 fn script_selector(view: &PageView, node: NodeId) -> Option<String> {
     let id = view.attribute(node, "id").filter(|id| is_plain(id) && !is_generated(id));
-    let selector =
-        id.map_or_else(|| "script[type=application/json]".to_owned(), |id| format!("script#{id}"));
+    let selector = id.map_or_else(|| JSON_SCRIPTS.to_owned(), |id| format!("script#{id}"));
     (view.select(&selector, view.document.root()).first() == Some(&node)).then_some(selector)
 }
 
@@ -85,45 +79,41 @@ pub(super) struct JsonList {
 
 /// Finds the list in the data of a page that has all samples in one thing.
 pub(super) fn list(view: &PageView, samples: &[Sample]) -> Option<JsonList> {
-    const LINKED: &str = "script[type=\"application/ld+json\"]";
-    let linked = view.select(LINKED, view.document.root());
-    let only = linked.first().filter(|_| linked.len() == 1).and_then(|node| {
-        Some((LINKED.to_owned(), serde_json::from_str(&view.document.text_content(*node)).ok()?))
-    });
-    let others = scripts(view);
-    let others =
-        others.into_iter().filter_map(|(node, value)| Some((script_selector(view, node)?, value)));
-    only.into_iter().chain(others).find_map(|(selector, value)| list_in(&value, &selector, samples))
+    let linked =
+        parsed(view, LINKED_DATA).into_iter().map(|(_, value)| (LINKED_DATA.into(), value));
+    let is_only = view.select(LINKED_DATA, view.document.root()).len() == 1;
+    let others = parsed(view, JSON_SCRIPTS).into_iter();
+    let others = others.filter_map(|(node, value)| Some((script_selector(view, node)?, value)));
+    let mut all = linked.filter(|_| is_only).chain(others);
+    all.find_map(|(selector, value): (String, Value)| list_in(&value, &selector, samples))
 }
 
 fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<JsonList> {
     let first = steps_to(root, &samples.first()?.text)?;
-    let path =
-        |steps: &[String]| steps.iter().fold("$".to_owned(), |path, each| path + &step(each));
     // The innermost list that has all samples.
     (0..first.len()).rev().find_map(|at| {
-        let outer: Vec<&str> = first[..at].iter().map(String::as_str).collect();
-        let items = node_at(root, &outer)?.as_array().filter(|items| items.len() > 1)?;
+        let items = node_at(root, &first[..at])?.as_array().filter(|items| items.len() > 1)?;
         let model = items.get(first[at].parse::<usize>().ok()?)?;
         let columns: Option<Vec<_>> = samples
             .iter()
             .map(|sample| {
                 let steps = steps_to(model, &sample.text).filter(|steps| !steps.is_empty())?;
-                let names: Vec<&str> = steps.iter().map(String::as_str).collect();
-                let value = |item: &Value| node_at(item, &names).and_then(plain);
+                let value = |item: &Value| node_at(item, &steps).and_then(plain);
                 let values: Vec<Option<String>> = items.iter().map(value).collect();
                 let is_usual = 2 * values.iter().flatten().count() > items.len();
-                is_usual.then(|| (path(&steps), values))
+                is_usual.then(|| (json_path(&steps), values))
             })
             .collect();
-        let block =
-            JsonBlock { selector: selector.to_owned(), path: format!("{}[*]", path(&first[..at])) };
+        let block = JsonBlock {
+            selector: selector.to_owned(),
+            path: format!("{}[*]", json_path(&first[..at])),
+        };
         Some(JsonList { block, rows: items.len(), columns: columns? })
     })
 }
 
 /// What steps lead to, each by its name or place.
-fn node_at<'a>(root: &'a Value, steps: &[&str]) -> Option<&'a Value> {
+fn node_at<'a>(root: &'a Value, steps: &[String]) -> Option<&'a Value> {
     steps.iter().try_fold(root, |at, step| match at {
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
         _ => at.get(step),
@@ -163,6 +153,11 @@ fn steps_to(value: &Value, sample: &str) -> Option<Vec<String>> {
     None
 }
 
+/// Steps as a JSON path.
+fn json_path(steps: &[String]) -> String {
+    steps.iter().fold("$".to_owned(), |path, each| path + &step(each))
+}
+
 /// A step as JSON paths write it.
 fn step(key: &str) -> String {
     let is_simple = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -184,7 +179,7 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-pub(super) fn look_up_jsonld(view: &PageView, path: &str) -> Option<String> {
+fn look_up_jsonld(view: &PageView, path: &str) -> Option<String> {
     let (kind, rest) = match path.split_once('.') {
         Some((kind, rest)) if kind.starts_with(char::is_uppercase) => (Some(kind), rest),
         _ => (None, path),
@@ -194,26 +189,6 @@ pub(super) fn look_up_jsonld(view: &PageView, path: &str) -> Option<String> {
     };
     let steps: Vec<&str> = rest.split('.').collect();
     objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, &steps))
-}
-
-pub(super) fn look_up_script(view: &PageView, selector: &str, path: &str) -> Option<String> {
-    let node = view.select(selector, view.document.root()).into_iter().next()?;
-    let value: Value = serde_json::from_str(&view.document.text_content(node)).ok()?;
-    let mut steps = Vec::new();
-    let mut rest = path.trim_start_matches('$');
-    while !rest.is_empty() {
-        let (found, after) = if let Some(quoted) = rest.strip_prefix("['") {
-            quoted.split_once("']")?
-        } else if let Some(index) = rest.strip_prefix('[') {
-            index.split_once(']')?
-        } else {
-            let named = rest.trim_start_matches('.');
-            named.split_at(named.find(['.', '[']).unwrap_or(named.len()))
-        };
-        steps.push(found);
-        rest = after;
-    }
-    walk(&value, &steps)
 }
 
 /// Follows steps; a name is looked for in the first thing of a list that has it.

@@ -58,16 +58,9 @@ pub(super) fn layout(
     if let Some(at) = lists.first().and_then(|best| finer(view, &lists, best, found)) {
         let outer = lists.remove(0);
         let list = lists.remove(at - 1);
-        let outside = outer.examples.into_iter();
-        let outside =
-            outside.filter(|each| list.examples.iter().all(|own| own.sample != each.sample));
-        let outside = outside.collect();
-        return PageLayout {
-            kind: LayoutKind::List,
-            members: list.members,
-            examples: list.examples,
-            outside,
-        };
+        let mut outside = outer.examples;
+        outside.retain(|each| list.examples.iter().all(|own| own.sample != each.sample));
+        return list.layout(outside);
     }
     let wider = lists.first().and_then(|best| wider(view, &lists, best));
     let best = lists.into_iter().nth(wider.unwrap_or_default());
@@ -92,12 +85,7 @@ pub(super) fn layout(
             let covered: BTreeSet<usize> = list.examples.iter().map(|each| each.sample).collect();
             let outside =
                 page_examples(root, matches, &tightest, |sample| !covered.contains(&sample));
-            PageLayout {
-                kind: LayoutKind::List,
-                members: list.members,
-                examples: list.examples,
-                outside,
-            }
+            list.layout(outside)
         });
     }
     PageLayout { kind: LayoutKind::Page, members: vec![root], examples: near, outside: Vec::new() }
@@ -126,8 +114,7 @@ fn tightest(view: &PageView, matches: &[Vec<SampleMatch>]) -> Vec<Option<usize>>
         .filter(|(_, places)| !places.is_empty())
         .min_by_key(|(at, places)| (places.len(), *at));
     let Some((pivot, places)) = pivot else { return vec![None; matches.len()] };
-    let mut best: Option<(f64, Vec<Option<usize>>)> = None;
-    for (at, hit) in places.iter().enumerate().take(PIVOTS_MAX) {
+    let choices = places.iter().enumerate().take(PIVOTS_MAX).map(|(at, hit)| {
         let mut total = hit.cost;
         let mut chosen = vec![None; matches.len()];
         for (sample, places) in matches.iter().enumerate() {
@@ -143,10 +130,9 @@ fn tightest(view: &PageView, matches: &[Vec<SampleMatch>]) -> Vec<Option<usize>>
                 chosen[sample] = Some(place);
             }
         }
-        if best.as_ref().is_none_or(|(least, _)| total < *least) {
-            best = Some((total, chosen));
-        }
-    }
+        (total, chosen)
+    });
+    let best = choices.min_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or_else(|| vec![None; matches.len()], |(_, chosen)| chosen)
 }
 
@@ -172,6 +158,11 @@ impl CandidateList {
         self.examples.len() == found || (most >= 2 && self.members.len() >= 3)
     }
 
+    fn layout(self, outside: Vec<PlacedSample>) -> PageLayout {
+        let Self { members, examples, .. } = self;
+        PageLayout { kind: LayoutKind::List, members, examples, outside }
+    }
+
     fn compare(&self, other: &Self) -> Ordering {
         (other.examples.len().cmp(&self.examples.len()))
             .then(self.conflicts.cmp(&other.conflicts))
@@ -189,10 +180,9 @@ fn lists(view: &PageView, samples: &[Sample], matches: &[Vec<SampleMatch>]) -> V
     let seeds = |places: &Vec<SampleMatch>| if places.len() <= SEEDS_MAX { SEEDS_MAX } else { 4 };
     for hit in matches.iter().flat_map(|places| places.iter().take(seeds(places))) {
         for model in view.upwards(hit.node) {
-            if matches!(view.tag(model), "html" | "body" | "head" | "main" | "tbody" | "table") {
-                break;
-            }
-            if !seen.insert(model) {
+            let tag = view.tag(model);
+            let is_frame = matches!(tag, "html" | "body" | "head" | "main" | "tbody" | "table");
+            if is_frame || !seen.insert(model) {
                 break;
             }
             all.extend(list_of(view, samples, matches, model));
@@ -232,11 +222,7 @@ fn wider(view: &PageView, lists: &[CandidateList], best: &CandidateList) -> Opti
     lists.iter().position(|list| {
         let is_brother = |member: &NodeId| {
             view.parent(*member) == view.parent(list.model)
-                && view
-                    .descriptive(*member)
-                    .intersection(view.descriptive(list.model))
-                    .next()
-                    .is_some()
+                && view.shares_class(*member, list.model)
         };
         let holds = |member: &NodeId| {
             best.members.iter().filter(|inner| view.holds(*member, **inner)).count()
@@ -364,8 +350,8 @@ fn is_accompanied(
 fn clash(view: &PageView, one: &PlacedSample, other: &PlacedSample, is_same_shape: bool) -> bool {
     let (one, other) = (one.hit.node, other.hit.node);
     let Some(meeting) = view.common(&[one, other]) else { return false };
-    let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
-    let (Some(left), Some(right)) = (below(one), below(other)) else { return false };
+    let (left, right) = (view.child_towards(meeting, one), view.child_towards(meeting, other));
+    let (Some(left), Some(right)) = (left, right) else { return false };
     let classes = view.descriptive(one);
     if left == right
         || view.tag(left) != view.tag(right)
@@ -384,8 +370,8 @@ fn clash(view: &PageView, one: &PlacedSample, other: &PlacedSample, is_same_shap
 fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Option<PageLayout> {
     let nodes: Vec<NodeId> = examples.iter().map(|example| example.hit.node).collect();
     let meeting = view.common(&nodes)?;
-    let below = |node: NodeId| view.upwards(node).find(|up| view.parent(*up) == Some(meeting));
-    let parts: Vec<NodeId> = nodes.iter().map(|node| below(*node)).collect::<Option<_>>()?;
+    let parts = nodes.iter().map(|node| view.child_towards(meeting, *node));
+    let parts: Vec<NodeId> = parts.collect::<Option<_>>()?;
     let (first, last) = (*parts.iter().min()?, *parts.iter().max()?);
     if first == last {
         return None;
@@ -394,7 +380,7 @@ fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Optio
         let (ours, theirs) = (view.descriptive(one), view.descriptive(other));
         view.tag(one) == view.tag(other)
             && (ours.is_empty() == theirs.is_empty())
-            && (ours.is_empty() || ours.intersection(theirs).next().is_some())
+            && (ours.is_empty() || !ours.is_disjoint(theirs))
     };
     let anchors: Vec<NodeId> =
         view.document.child_elements(meeting).filter(|child| alike(*child, first)).collect();
@@ -413,11 +399,8 @@ fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Optio
         })
     };
     let whole = (0..anchors.len()).filter(|at| is_item(*at)).count();
-    let enough = if matches!(view.tag(first), "dt" | "tr" | "h1" | "h2" | "h3" | "h4" | "h5") {
-        2
-    } else {
-        3
-    };
+    let is_head = matches!(view.tag(first), "dt" | "tr" | "h1" | "h2" | "h3" | "h4" | "h5");
+    let enough = if is_head { 2 } else { 3 };
     if whole < enough || 5 * whole < 3 * anchors.len() {
         return None;
     }

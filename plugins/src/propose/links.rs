@@ -1,36 +1,14 @@
 //! Links worth following: to the next page of a list, and to the page of each item.
 
 use super::layout::LayoutKind;
-use super::matches::{MatchKind, SampleMatch};
+use super::matches::MatchKind;
 use super::page_view::PageView;
 use super::paths;
 use super::words::{self, fold};
 use crate::html::NodeId;
 
-const NEXT_WORDS: [&str; 22] = [
-    "next",
-    "next page",
-    "next ›",
-    "next »",
-    "next →",
-    "next >",
-    "›",
-    "»",
-    "→",
-    ">",
-    "older",
-    "older posts",
-    "load more",
-    "more",
-    "weiter",
-    "nächste",
-    "nächste seite",
-    "suivant",
-    "page suivante",
-    "siguiente",
-    "successivo",
-    "volgende",
-];
+const NEXT_WORDS: &str = "next|next page|next ›|next »|next →|next >|›|»|→|>|older|older posts|load more|more|\
+    weiter|nächste|nächste seite|suivant|page suivante|siguiente|successivo|volgende";
 
 /// A selector for the link to the next page, if there is an obvious one.
 pub(super) fn next_page(view: &PageView) -> Option<String> {
@@ -43,21 +21,21 @@ pub(super) fn next_page(view: &PageView) -> Option<String> {
     let links: Vec<NodeId> = view.select("a[href]", root);
     let named = links.iter().find(|link| {
         let around = view.upwards(**link).take(2);
-        around
-            .flat_map(|node| view.classes(node))
-            .any(|class| words::tokens(class).iter().any(|word| word == "next"))
+        around.flat_map(|node| view.classes(node)).any(|class| words::has_word(class, "next"))
     });
     let told = || {
         links.iter().find(|link| {
             let label = view.attribute(**link, "aria-label").unwrap_or_default();
-            let is_next = |text: &str| NEXT_WORDS.contains(&fold(text).to_lowercase().as_str());
+            let is_next = |text: &str| {
+                let text = fold(text).to_lowercase();
+                NEXT_WORDS.split('|').any(|word| word == text)
+            };
             is_next(&view.text(**link)) || is_next(label)
         })
     };
     let link = *named.or_else(told)?;
     let wanted = target(view, link)?;
-    let hit = SampleMatch { node: link, how: MatchKind::Whole, cost: 0.0 };
-    let mut ways: Vec<String> = paths::css(view, root, link, LayoutKind::Page, &hit)
+    let mut ways: Vec<String> = paths::css(view, root, link, LayoutKind::Page, &MatchKind::Whole)
         .into_iter()
         .map(|part| part.text)
         .collect();
@@ -97,8 +75,7 @@ pub(super) fn details(
     if member == link {
         return Some(block.to_owned());
     }
-    let hit = SampleMatch { node: link, how: MatchKind::Whole, cost: 0.0 };
-    let ways = paths::css(view, member, link, LayoutKind::List, &hit);
+    let ways = paths::css(view, member, link, LayoutKind::List, &MatchKind::Whole);
     let leads = |way: &str| {
         let found = view.select_each(way, members);
         let good = found.iter().filter(|nodes| nodes.len() == 1 && is_link(nodes[0])).count();

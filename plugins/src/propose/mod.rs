@@ -111,7 +111,7 @@ pub struct JsonBlock {
 }
 
 /// A proposed definition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ProposedDefinition {
     /// Selector of what is a row; none for one row a page.
     pub block: Option<String>,
@@ -162,7 +162,7 @@ pub fn propose(
     let view = PageView::new(document);
     let matches: Vec<Vec<SampleMatch>> =
         samples.iter().map(|sample| matches::matches(&view, sample, base)).collect();
-    let data: Vec<Option<FieldQuery>> = samples
+    let data: Vec<Option<(FieldQuery, String)>> = samples
         .iter()
         .zip(&matches)
         .map(|(sample, matches)| {
@@ -189,33 +189,17 @@ pub fn propose(
 /// A definition for the things of a list in JSON.
 fn json_proposal(list: json::JsonList, samples: &[Sample]) -> ProposedDefinition {
     let mut taken = BTreeSet::new();
-    let column = |(sample, (path, values)): (&Sample, (String, Vec<Option<String>>))| {
-        let name = sample.name.clone().unwrap_or_else(|| last_name(&path));
-        let mut unique = name.clone();
-        let mut number = 1;
-        while !taken.insert(unique.clone()) {
-            number += 1;
-            unique = format!("{name}_{number}");
-        }
+    let column = |(at, (path, values)): (usize, (String, Vec<Option<String>>))| {
+        let name = samples[at].name.clone().unwrap_or_else(|| last_name(&path));
         let query = FieldQuery::new(FieldSource::Json(path));
-        let value_type = value_type(&query, &values);
-        ProposedColumn {
-            name: unique,
-            query,
-            value_type,
-            samples: vec![sample.text.clone()],
-            values,
-        }
+        let draft = DraftColumn { samples: vec![at], name, other_name: None, query, fixed: None };
+        draft.finish(samples, values, &mut taken)
     };
-    let rows = list.rows;
     ProposedDefinition {
-        block: None,
         json_block: Some(list.block),
-        rows,
-        columns: samples.iter().zip(list.columns).map(column).collect(),
-        next_page: None,
-        details: None,
-        adverts: 0,
+        rows: list.rows,
+        columns: list.columns.into_iter().enumerate().map(column).collect(),
+        ..ProposedDefinition::default()
     }
 }
 
@@ -226,27 +210,21 @@ fn last_name(path: &str) -> String {
 }
 
 fn missing(view: &PageView, sample: &Sample) -> MissingSample {
-    let mut best: Option<(f64, String)> = None;
-    for node in view.elements().filter(|node| (1..400).contains(&view.text_len(*node))) {
-        for text in [view.own_text(node), view.text(node)] {
-            let likeness = words::likeness(&text, &sample.text);
-            if likeness > 0.3 && best.as_ref().is_none_or(|(most, _)| likeness > *most) {
-                best = Some((likeness, text));
-            }
-        }
-    }
-    MissingSample {
-        text: sample.text.clone(),
-        nearest: best.map(|(_, text)| text),
-        is_there: false,
-    }
+    let nodes = view.elements().filter(|node| (1..400).contains(&view.text_len(*node)));
+    let texts = nodes.flat_map(|node| [view.own_text(node), view.text(node)]);
+    let nearest = texts
+        .map(|text| (words::likeness(&text, &sample.text), text))
+        .filter(|(likeness, _)| *likeness > 0.3)
+        .min_by(|a, b| b.0.total_cmp(&a.0))
+        .map(|(_, text)| text);
+    MissingSample { text: sample.text.clone(), nearest, is_there: false }
 }
 
 struct ProposalBuilder<'a> {
     view: &'a PageView<'a>,
     samples: &'a [Sample],
     matches: &'a [Vec<SampleMatch>],
-    data: &'a [Option<FieldQuery>],
+    data: &'a [Option<(FieldQuery, String)>],
     base: Option<&'a Url>,
 }
 
@@ -257,6 +235,31 @@ struct DraftColumn {
     /// Another name, if the first is taken.
     other_name: Option<String>,
     query: FieldQuery,
+    /// The value of every row, if it stands once in the data of the page.
+    fixed: Option<String>,
+}
+
+impl DraftColumn {
+    /// The column with a name that is not `taken`: its own, the other one, or its own with a number.
+    fn finish(
+        self,
+        samples: &[Sample],
+        values: Vec<Option<String>>,
+        taken: &mut BTreeSet<String>,
+    ) -> ProposedColumn {
+        let Self { name: own, query, .. } = self;
+        let mut name = match self.other_name {
+            Some(other) if taken.contains(&own) => other,
+            _ => own.clone(),
+        };
+        let mut number = 1;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{own}_{number}");
+        }
+        let samples = self.samples.iter().map(|at| samples[*at].text.clone()).collect();
+        ProposedColumn { value_type: value_type(&query, &values), name, query, samples, values }
+    }
 }
 
 impl ProposalBuilder<'_> {
@@ -286,9 +289,9 @@ impl ProposalBuilder<'_> {
         }
         for example in &layout.outside {
             // Any item will do that the samples stand in.
-            let home = layout.examples.first().map_or(example.member, |first| first.member);
-            let chosen = self.draft_at(&[example], home, LayoutKind::Page, &members, &taken);
-            match chosen {
+            let member = layout.examples.first().map_or(example.member, |first| first.member);
+            let example = PlacedSample { member, ..example.clone() };
+            match self.draft(&[&example], LayoutKind::Page, &members, &taken) {
                 Some((draft, _)) => drafts.push(draft),
                 None => lost.push(example.sample),
             }
@@ -324,21 +327,18 @@ impl ProposalBuilder<'_> {
             LayoutKind::Flat | LayoutKind::Page => vec![layout.members.clone()],
         };
         let inside: Vec<NodeId> = layout.examples.iter().map(|each| each.hit.node).collect();
-        let mut best: Option<(f64, usize, String)> = None;
-        for (level, members) in levels.iter().enumerate() {
+        let choices = levels.iter().enumerate().filter_map(|(level, members)| {
             let inner: Vec<NodeId> =
                 inside.iter().copied().filter(|node| !members.contains(node)).collect();
-            let Some(choice) = block::block(self.view, members, &inner) else { continue };
+            let choice = block::block(self.view, members, &inner)?;
             let is_bare = inner.len() < inside.len() && layout.kind == LayoutKind::List;
             let cost = choice.cost
                 + if choice.is_exact { 0.0 } else { 4.0 }
                 + if is_bare { 0.6 } else { 0.0 }
                 - 0.05 * level as f64;
-            if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-                best = Some((cost, level, choice.selector));
-            }
-        }
-        let Some((_, level, selector)) = best else {
+            Some((cost, level, choice.selector))
+        });
+        let Some((_, level, selector)) = choices.min_by(|a, b| a.0.total_cmp(&b.0)) else {
             return (self.view.tag(layout.members[0]).to_owned(), layout);
         };
         let raised = |member: NodeId| {
@@ -383,31 +383,15 @@ impl ProposalBuilder<'_> {
         members: &[NodeId],
         taken: &[(NodeId, Option<String>)],
     ) -> Option<(DraftColumn, NodeId)> {
-        let first = group.first()?;
-        self.draft_at(group, first.member, kind, members, taken)
-    }
-
-    fn draft_at(
-        &self,
-        group: &[&PlacedSample],
-        member: NodeId,
-        kind: LayoutKind,
-        members: &[NodeId],
-        taken: &[(NodeId, Option<String>)],
-    ) -> Option<(DraftColumn, NodeId)> {
-        let homed: Vec<PlacedSample> = group
-            .iter()
-            .map(|example| {
-                let is_first = std::ptr::eq(*example, group[0]);
-                let member = if is_first { member } else { example.member };
-                PlacedSample { member, ..(*example).clone() }
-            })
-            .collect();
+        let first = *group.first()?;
+        let member = first.member;
+        let sample = &self.samples[first.sample];
         let examples =
-            homed.iter().map(|example| (example, self.samples[example.sample].text.as_str()));
-        let first = group.first()?;
+            group.iter().map(|each| (*each, self.samples[each.sample].text.as_str())).collect();
         let wanted = WantedColumn {
-            examples: examples.collect(),
+            first,
+            sample: &sample.text,
+            examples,
             matches: &self.matches[first.sample],
             kind,
             taken,
@@ -418,7 +402,6 @@ impl ProposalBuilder<'_> {
             query = reduced_price::with_reduced_price(self.view, &query, (member, node), members)
                 .unwrap_or(query);
         }
-        let sample = &self.samples[first.sample];
         let name = sample
             .name
             .clone()
@@ -426,7 +409,7 @@ impl ProposalBuilder<'_> {
         let other_name =
             names::any_class(self.view, member, node).map(|class| names::snake(&class));
         let samples = group.iter().map(|example| example.sample).collect();
-        Some((DraftColumn { samples, name, other_name, query }, node))
+        Some((DraftColumn { samples, name, other_name, query, fixed: None }, node))
     }
 
     /// Columns to which the user gave one name become one, if a field can try both ways.
@@ -477,40 +460,34 @@ impl ProposalBuilder<'_> {
         [rare.or(usual), usual.or(rare)].into_iter().flatten().find(gives)
     }
 
-    fn data_drafts(&self) -> Vec<DraftColumn> {
-        let found = self.data.iter().enumerate();
-        found
-            .filter_map(|(at, query)| {
-                let query = query.clone()?;
-                let path = match &query.source {
-                    FieldSource::JsonLd(path) | FieldSource::Script { path, .. } => path.as_str(),
-                    _ => "",
-                };
-                let name = self.samples[at].name.clone().unwrap_or_else(|| last_name(path));
-                Some(DraftColumn { samples: vec![at], name, other_name: None, query })
+    fn data_drafts(&self) -> impl Iterator<Item = DraftColumn> {
+        self.data.iter().enumerate().filter_map(|(at, found)| {
+            let (query, value) = found.clone()?;
+            let (FieldSource::JsonLd(path) | FieldSource::Script { path, .. }) = &query.source
+            else {
+                return None;
+            };
+            let name = self.samples[at].name.clone().unwrap_or_else(|| last_name(path));
+            Some(DraftColumn {
+                samples: vec![at],
+                name,
+                other_name: None,
+                query,
+                fixed: Some(value),
             })
-            .collect()
+        })
     }
 
     fn columns(&self, drafts: Vec<DraftColumn>, members: &[NodeId]) -> Vec<ProposedColumn> {
         let mut taken = BTreeSet::new();
-        let mut columns = Vec::new();
-        for draft in drafts {
-            let mut name = draft.name.clone();
-            if let (true, Some(other)) = (taken.contains(&name), &draft.other_name) {
-                name.clone_from(other);
-            }
-            let mut number = 1;
-            while !taken.insert(name.clone()) {
-                number += 1;
-                name = format!("{}_{number}", draft.name);
-            }
-            let values = draft.query.values(self.view, members, self.base);
-            let samples = draft.samples.iter().map(|at| self.samples[*at].text.clone()).collect();
-            let value_type = value_type(&draft.query, &values);
-            columns.push(ProposedColumn { name, query: draft.query, value_type, samples, values });
-        }
-        columns
+        let column = |draft: DraftColumn| {
+            let values = match &draft.fixed {
+                Some(value) => vec![Some(value.clone()); members.len()],
+                None => draft.query.values(self.view, members, self.base),
+            };
+            draft.finish(self.samples, values, &mut taken)
+        };
+        drafts.into_iter().map(column).collect()
     }
 }
 

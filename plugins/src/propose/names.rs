@@ -3,49 +3,12 @@
 use super::page_view::PageView;
 use super::paths::label_before;
 use super::query::FieldQuery;
-use super::words::{ValueShape, is_descriptive, shape, tokens};
+use super::words::{ValueShape, is_descriptive, is_in, shape, tokens};
 use crate::html::NodeId;
 
-const KNOWN: [&str; 38] = [
-    "title",
-    "name",
-    "price",
-    "author",
-    "date",
-    "rating",
-    "image",
-    "link",
-    "description",
-    "stock",
-    "availability",
-    "category",
-    "tag",
-    "tags",
-    "location",
-    "company",
-    "salary",
-    "url",
-    "sku",
-    "brand",
-    "score",
-    "votes",
-    "comments",
-    "views",
-    "email",
-    "phone",
-    "address",
-    "summary",
-    "time",
-    "city",
-    "country",
-    "user",
-    "username",
-    "quantity",
-    "reviews",
-    "quote",
-    "venue",
-    "headline",
-];
+const KNOWN: &str = "title name price author date rating image link description stock availability category \
+    tag tags location company salary url sku brand score votes comments views email phone \
+    address summary time city country user username quantity reviews quote venue headline";
 
 /// A name for what `take` gives, from how the page calls it.
 pub(super) fn name(
@@ -107,10 +70,9 @@ pub(super) fn snake(text: &str) -> String {
 }
 
 fn label(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
-    let mut steps = vec![node];
-    steps.extend(view.between(root, node));
     let is_page = root == view.document.root();
-    let found = steps.into_iter().find_map(|step| {
+    let mut steps = std::iter::once(node).chain(view.between(root, node));
+    let found = steps.find_map(|step| {
         let (label, text) = label_before(view, step, false)?;
         let is_sure =
             is_page || text.ends_with(':') || matches!(view.tag(label), "dt" | "th" | "label");
@@ -149,7 +111,7 @@ fn known_class(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
         let names: Vec<&str> = view.classes(step).into_iter().chain(ids).collect();
         names.into_iter().find_map(|class| {
             let mut words = tokens(class).into_iter().rev();
-            words.find(|word| KNOWN.contains(&word.as_str()) && !is_doing(word))
+            words.find(|word| is_in(word, KNOWN) && !is_doing(word))
         })
     })
 }
@@ -175,9 +137,8 @@ fn by_shape(sample: &str) -> Option<String> {
 }
 
 pub(super) fn any_class(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
-    let mut steps = vec![node];
-    steps.extend(view.between(root, node).into_iter().take(1));
-    steps.into_iter().find_map(|step| {
+    let around = view.between(root, node).into_iter().take(1);
+    std::iter::once(node).chain(around).find_map(|step| {
         view.classes(step)
             .into_iter()
             .find(|class| is_descriptive(class) && is_readable(class))

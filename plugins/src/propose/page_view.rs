@@ -8,6 +8,9 @@ use super::words::{self, is_descriptive, module_stem};
 use crate::css::{self, Selector, TextCache};
 use crate::html::{Document, NodeId, NodeKind};
 
+/// Levels below an element that are compared.
+const LEVELS_MAX: usize = 6;
+
 pub(super) struct PageView<'a> {
     pub(super) document: &'a Document,
     cache: RefCell<TextCache>,
@@ -113,14 +116,32 @@ impl<'a> PageView<'a> {
         &self.descriptive[node.index()]
     }
 
-    /// What an element is built of, as `find` tells; asked once.
-    pub(super) fn features(
-        &self,
-        node: NodeId,
-        find: impl FnOnce() -> BTreeSet<String>,
-    ) -> Rc<BTreeSet<String>> {
-        let mut known = self.features.borrow_mut();
-        Rc::clone(known.entry(node).or_insert_with(|| Rc::new(find())))
+    /// What an element is built of: ways down by tags, and telling classes.
+    pub(super) fn features(&self, node: NodeId) -> Rc<BTreeSet<String>> {
+        if let Some(known) = self.features.borrow().get(&node) {
+            return Rc::clone(known);
+        }
+        let mut found = BTreeSet::new();
+        for inner in self.inside(node) {
+            let tags = self.tag_path(node, inner);
+            if tags.len() <= LEVELS_MAX {
+                found.insert(tags.join(">"));
+            }
+            found.extend(self.descriptive(inner).iter().map(|class| format!(".{class}")));
+        }
+        let found = Rc::new(found);
+        self.features.borrow_mut().insert(node, Rc::clone(&found));
+        found
+    }
+
+    /// Whether two elements have a class in common that says what they are.
+    pub(super) fn shares_class(&self, one: NodeId, other: NodeId) -> bool {
+        !self.descriptive(one).is_disjoint(self.descriptive(other))
+    }
+
+    /// The child of `outer` that is `inner` or holds it.
+    pub(super) fn child_towards(&self, outer: NodeId, inner: NodeId) -> Option<NodeId> {
+        self.upwards(inner).find(|up| self.parent(*up) == Some(outer))
     }
 
     fn find_descriptive(&self, node: NodeId) -> BTreeSet<&'a str> {

@@ -1,8 +1,8 @@
 //! Selectors that lead from an item to one element in it.
 
-use super::items::is_label_class;
+use super::items::is_marked_label;
 use super::layout::LayoutKind;
-use super::matches::{MatchKind, SampleMatch};
+use super::matches::MatchKind;
 use super::page_view::PageView;
 use super::selectors::{ScoredSelector, element_selectors, places, scored, sort};
 use super::words::{is_currency, is_descriptive, is_plain, unit};
@@ -14,7 +14,7 @@ pub(super) fn css(
     root: NodeId,
     node: NodeId,
     kind: LayoutKind,
-    hit: &SampleMatch,
+    how: &MatchKind,
 ) -> Vec<ScoredSelector> {
     let is_page = kind == LayoutKind::Page;
     let mut own = element_selectors(view, node, is_page);
@@ -45,7 +45,7 @@ pub(super) fn css(
         }
     }
     all.extend(labelled(view, root, node, is_page));
-    all.extend(told(view, node, is_page, hit));
+    all.extend(told(view, node, is_page, how));
     all.push(full(view, root, node));
     sort(&mut all);
     all
@@ -98,20 +98,13 @@ fn set_apart(view: &PageView, root: NodeId, node: NodeId) -> Vec<ScoredSelector>
 /// Anchored at the label in front: `dt:contains(Weight) + dd`.
 fn labelled(view: &PageView, root: NodeId, node: NodeId, is_page: bool) -> Vec<ScoredSelector> {
     let mut found = Vec::new();
-    let mut steps = vec![node];
-    steps.extend(view.between(root, node));
-    for step in steps {
+    for step in std::iter::once(node).chain(view.between(root, node)) {
         let Some((label, text)) = label_before(view, step, is_page) else { continue };
         let tag = view.tag(label);
-        let cost = match tag {
-            "dt" | "th" => 0.5,
-            _ => 0.9,
-        } + if is_page { 0.0 } else { 0.5 };
-        let tail = if step == node {
-            String::new()
-        } else {
-            format!(" > {}", view.tag_path(step, node).join(" > "))
-        };
+        let cost = if matches!(tag, "dt" | "th") { 0.5 } else { 0.9 };
+        let cost = cost + if is_page { 0.0 } else { 0.5 };
+        let tags = view.tag_path(step, node).into_iter();
+        let tail = tags.fold(String::new(), |tail, tag| tail + " > " + tag);
         let word = text.trim_end_matches(':').trim();
         let end = format!("+ {}{tail}", view.tag(step));
         found.push(scored(format!("{tag}:contains({word}) {end}"), cost));
@@ -132,10 +125,7 @@ pub(super) fn label_before(
     let is_fit = text.chars().any(char::is_alphabetic)
         && text.chars().count() <= 40
         && !text.contains(['(', ')', '"', '\'', '\\']);
-    let is_label = matches!(view.tag(label), "dt" | "th" | "b" | "strong" | "label")
-        || text.ends_with(':')
-        || view.classes(label).into_iter().any(is_label_class)
-        || (is_page && is_pair(view, label, &text));
+    let is_label = is_marked_label(view, label, &text) || (is_page && is_pair(view, label, &text));
     (is_fit && is_label).then_some((label, text))
 }
 
@@ -148,9 +138,9 @@ fn is_pair(view: &PageView, label: NodeId, text: &str) -> bool {
 }
 
 /// Known by a word it holds in front of the value: `li:contains(Weight)`.
-fn told(view: &PageView, node: NodeId, is_page: bool, hit: &SampleMatch) -> Option<ScoredSelector> {
+fn told(view: &PageView, node: NodeId, is_page: bool, how: &MatchKind) -> Option<ScoredSelector> {
     let text = view.text(node);
-    if !matches!(hit.how, MatchKind::Own | MatchKind::Part) {
+    if !matches!(how, MatchKind::Own | MatchKind::Part) {
         return None;
     }
     let label: String = text.chars().take_while(|c| *c != ':').collect();
@@ -163,11 +153,9 @@ fn told(view: &PageView, node: NodeId, is_page: bool, hit: &SampleMatch) -> Opti
 
 /// By positions alone, level by level.
 fn full(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
-    let mut steps: Vec<String> = view
-        .upwards(node)
-        .take_while(|up| view.document.is_inside(*up, root))
-        .map(|up| format!("{}:nth-child({})", view.tag(up), view.place(up).0))
-        .collect();
+    let step = |up| format!("{}:nth-child({})", view.tag(up), view.place(up).0);
+    let mut steps: Vec<String> =
+        view.upwards(node).take_while(|up| view.document.is_inside(*up, root)).map(step).collect();
     steps.reverse();
     scored(format!("> {}", steps.join(" > ")), 3.6 + 0.2 * steps.len() as f64)
 }
@@ -175,9 +163,7 @@ fn full(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
 /// XPath from an item to an element in one of the siblings that belong to it.
 pub(super) fn sibling(view: &PageView, anchor: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let Some(parent) = view.parent(anchor) else { return Vec::new() };
-    let Some(part) = view.upwards(node).find(|up| view.parent(*up) == Some(parent)) else {
-        return Vec::new();
-    };
+    let Some(part) = view.child_towards(parent, node) else { return Vec::new() };
     let mut found = Vec::new();
     for (test, cost) in tests(view, part) {
         let ahead = view
@@ -202,13 +188,8 @@ pub(super) fn sibling(view: &PageView, anchor: NodeId, node: NodeId) -> Vec<Scor
         for (inner, inner_cost) in tests(view, node) {
             found.push(scored(format!("{step}//{inner}"), cost + inner_cost));
         }
-        let down: Vec<String> = view
-            .upwards(node)
-            .take_while(|up| *up != part)
-            .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
-            .collect();
-        let down: Vec<String> = down.into_iter().rev().collect();
-        found.push(scored(format!("{step}/{}", down.join("/")), cost + 2.5));
+        let down = xpath_steps(view, Some(part), node);
+        found.push(scored(format!("{step}/{down}"), cost + 2.5));
     }
     sort(&mut found);
     found
@@ -232,13 +213,7 @@ pub(super) fn line(
     let inner = tests(view, node).into_iter();
     let mut found: Vec<ScoredSelector> =
         inner.map(|(test, cost)| scored(format!("{start}{test}/{step}"), 0.5 + cost)).collect();
-    let down: Vec<String> = view
-        .upwards(node)
-        .take_while(|up| *up != root)
-        .map(|up| format!("{}[{}]", view.tag(up), view.place(up).1))
-        .collect();
-    let down: Vec<String> = down.into_iter().rev().collect();
-    found.push(scored(format!("{}/{step}", down.join("/")), 4.0));
+    found.push(scored(format!("{}/{step}", xpath_steps(view, Some(root), node)), 4.0));
     sort(&mut found);
     found
 }
@@ -271,12 +246,18 @@ pub(super) fn outside(view: &PageView, item: NodeId, node: NodeId) -> Vec<Scored
             }));
         }
     }
-    let way: Vec<String> =
-        view.upwards(node).map(|up| format!("{}[{}]", view.tag(up), view.place(up).1)).collect();
-    let way: Vec<String> = way.into_iter().rev().collect();
-    found.push(scored(format!("/{}", way.join("/")), 4.0));
+    found.push(scored(format!("/{}", xpath_steps(view, None, node)), 4.0));
     sort(&mut found);
     found
+}
+
+/// XPath by positions alone from `outer`, or from the document, down to `node`.
+fn xpath_steps(view: &PageView, outer: Option<NodeId>, node: NodeId) -> String {
+    let ups = view.upwards(node).take_while(|up| Some(*up) != outer);
+    let mut steps: Vec<String> =
+        ups.map(|up| format!("{}[{}]", view.tag(up), view.place(up).1)).collect();
+    steps.reverse();
+    steps.join("/")
 }
 
 /// Node tests of XPath that an element passes, with their cost.

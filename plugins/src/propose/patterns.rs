@@ -43,13 +43,12 @@ fn value_patterns(sample: &str) -> Vec<String> {
         ValueShape::Number if sample.ends_with('%') => vec![format!("{NUMBER}\\s*%")],
         ValueShape::Number => vec![NUMBER.to_owned()],
         ValueShape::Money if sample.starts_with(is_currency) => {
-            let sign: String = sample.chars().take(1).map(|c| escape(&c.to_string())).collect();
-            vec![format!("{sign}\\s*{NUMBER}")]
+            let sign: String = sample.chars().take(1).collect();
+            vec![format!("{}\\s*{NUMBER}", escape(&sign))]
         }
         ValueShape::Money if sample.ends_with(is_currency) => {
-            let sign: String =
-                sample.chars().rev().take(1).map(|c| escape(&c.to_string())).collect();
-            vec![format!("{NUMBER}\\s*{sign}")]
+            let sign: String = sample.chars().rev().take(1).collect();
+            vec![format!("{NUMBER}\\s*{}", escape(&sign))]
         }
         ValueShape::Date if sample.len() == 10 && super::words::is_iso_date(sample) => {
             vec![r"\d{4}-\d{2}-\d{2}".to_owned()]
@@ -64,13 +63,11 @@ fn edge_before(left: &str) -> String {
     if trimmed.is_empty() {
         return String::new();
     }
-    let signs: String = trimmed.chars().rev().take_while(|c| !c.is_alphanumeric()).collect();
-    let signs: String = signs.chars().rev().collect();
-    let rest = &trimmed[..trimmed.len() - signs.len()];
-    let word: String = rest.chars().rev().take_while(|c| c.is_alphanumeric()).collect();
-    let word: String = word.chars().rev().collect();
+    let rest = trimmed.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let before = rest.trim_end_matches(char::is_alphanumeric);
+    let word = &rest[before.len()..];
     let is_name = !word.is_empty() && word.chars().all(char::is_alphabetic);
-    let edge = if is_name { format!("{word}{signs}") } else { signs };
+    let edge = if is_name { &trimmed[before.len()..] } else { &trimmed[rest.len()..] };
     let space = if left.len() > trimmed.len() { "\\s+" } else { "" };
     format!("{}{space}", escape(edge.trim_start()))
 }
@@ -81,12 +78,13 @@ fn edge_after(right: &str) -> String {
     if trimmed.is_empty() {
         return String::new();
     }
-    let signs: String = trimmed.chars().take_while(|c| !c.is_alphanumeric()).collect();
-    let word: String = trimmed[signs.len()..].chars().take_while(|c| c.is_alphanumeric()).collect();
-    let is_name = signs.trim().is_empty() && word.chars().all(char::is_alphabetic);
-    let edge = if is_name { word } else { signs.trim_end().to_owned() };
+    let rest = trimmed.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let signs = trimmed[..trimmed.len() - rest.len()].trim();
+    let word = &rest[..rest.len() - rest.trim_start_matches(char::is_alphanumeric).len()];
+    let is_name = signs.is_empty() && word.chars().all(char::is_alphabetic);
+    let edge = if is_name { word } else { signs };
     let space = if right.len() > trimmed.len() { "\\s+" } else { "" };
-    format!("{space}{}", escape(&edge))
+    format!("{space}{}", escape(edge))
 }
 
 /// The sample as one of several pieces with a sign between them.
@@ -107,7 +105,7 @@ pub(super) fn escape(text: &str) -> String {
             out.push_str("\\s+");
             continue;
         }
-        if "\\.+*?()|[]{}^$-/".contains(c) && c != '/' {
+        if "\\.+*?()|[]{}^$-".contains(c) {
             out.push('\\');
         }
         out.push(c);

@@ -3,16 +3,16 @@
 use fancy_regex::Regex;
 use url::Url;
 
-use super::json;
 use super::page_view::PageView;
 use super::words::fold;
 use crate::html::{Document, NodeId};
 use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
 /// Where a field looks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldSource {
     /// The item itself.
+    #[default]
     Itself,
     /// A CSS selector below the item.
     Css(String),
@@ -32,7 +32,7 @@ pub enum FieldSource {
 }
 
 /// One way to take a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldQuery {
     /// Where it is.
     pub source: FieldSource,
@@ -52,15 +52,7 @@ pub struct FieldQuery {
 
 impl FieldQuery {
     pub(super) fn new(source: FieldSource) -> Self {
-        Self {
-            source,
-            attribute: None,
-            is_own: false,
-            regex: None,
-            is_all: false,
-            is_url: false,
-            others: Vec::new(),
-        }
+        Self { source, ..Self::default() }
     }
 
     /// The matches in each root.
@@ -82,16 +74,6 @@ impl FieldQuery {
         roots: &[NodeId],
         base: Option<&Url>,
     ) -> Vec<Option<String>> {
-        let fixed = match &self.source {
-            FieldSource::JsonLd(path) => Some(json::look_up_jsonld(view, path)),
-            FieldSource::Script { selector, path } => {
-                Some(json::look_up_script(view, selector, path))
-            }
-            _ => None,
-        };
-        if let Some(value) = fixed {
-            return vec![value; roots.len()];
-        }
         let regex = self.regex.as_ref().and_then(|regex| Regex::new(regex).ok());
         let value = |node: &NodeId| self.value(view, *node, regex.as_ref(), base);
         let of_root = |nodes: &Vec<NodeId>| {
@@ -113,11 +95,10 @@ impl FieldQuery {
 
     /// This way, and another for the items in which it finds nothing, if they can be one field.
     pub(super) fn or(&self, other: &Self) -> Option<Self> {
-        let bare = |query: &Self| {
-            let mut bare = query.clone();
-            bare.source = FieldSource::Itself;
-            bare.others.clear();
-            bare
+        let bare = |query: &Self| Self {
+            source: FieldSource::Itself,
+            others: Vec::new(),
+            ..query.clone()
         };
         let (FieldSource::Css(_), FieldSource::Css(second)) = (&self.source, &other.source) else {
             return None;

@@ -1,7 +1,7 @@
 //! Prices that are struck out beside those that hold: `<del>` and `<ins>`.
 
 use super::layout::LayoutKind;
-use super::matches::{MatchKind, SampleMatch};
+use super::matches::MatchKind;
 use super::page_view::PageView;
 use super::paths;
 use super::query::{FieldQuery, FieldSource};
@@ -47,7 +47,6 @@ fn usual(
 ) -> Option<String> {
     let given = query.values(view, members, None);
     let wanted = shape(given.iter().flatten().next()?);
-    let hit = SampleMatch { node: both, how: MatchKind::Whole, cost: 0.0 };
     let fits = |way: &str| {
         let found = view.select_each(way, members);
         let own = view.select(way, member);
@@ -58,6 +57,7 @@ fn usual(
                 found.first().is_some_and(|found| shape(&view.text(*found)) == wanted)
             })
     };
-    let ways = paths::css(view, member, both, LayoutKind::List, &hit).into_iter().take(40);
+    let ways =
+        paths::css(view, member, both, LayoutKind::List, &MatchKind::Whole).into_iter().take(40);
     ways.map(|part| part.text).find(|way| fits(way))
 }

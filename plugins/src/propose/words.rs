@@ -90,6 +90,16 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     found
 }
 
+/// Whether `word` is one of `words`, which are separated by spaces.
+pub(super) fn is_in(word: &str, words: &str) -> bool {
+    words.split(' ').any(|each| each == word)
+}
+
+/// Whether a class, id or label has one of `words`, which are separated by spaces.
+pub(super) fn has_word(name: &str, words: &str) -> bool {
+    tokens(name).iter().any(|word| is_in(word, words))
+}
+
 /// Whether a class or id can be written in a selector as it is.
 pub(super) fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
@@ -138,15 +148,15 @@ pub(super) fn class_cost(class: &str) -> f64 {
     }
     let words = tokens(class);
     let first = words.first().map_or("", String::as_str);
-    if words.iter().any(|word| STATES.contains(&word.as_str())) && words.len() <= 2 {
+    if words.iter().any(|word| is_in(word, STATES)) && words.len() <= 2 {
         return 1.0;
     }
     let is_measured = words
         .iter()
         .skip(1)
-        .all(|word| MEASURES.contains(&word.as_str()) || word.chars().all(|c| c.is_ascii_digit()));
-    let is_layout = (LAYOUT.contains(&first) && is_measured)
-        || (words.len() > 1 && UTILITIES.contains(&first))
+        .all(|word| is_in(word, MEASURES) || word.chars().all(|c| c.is_ascii_digit()));
+    let is_layout = (is_in(first, LAYOUT) && is_measured)
+        || (words.len() > 1 && is_in(first, UTILITIES))
         || class.chars().count() <= 2;
     if is_layout { 0.8 } else { 0.0 }
 }
@@ -156,134 +166,29 @@ pub(super) fn is_descriptive(class: &str) -> bool {
     is_plain(class) && class_cost(class) < 0.5
 }
 
-const STATES: [&str; 26] = [
-    "active",
-    "odd",
-    "even",
-    "first",
-    "last",
-    "selected",
-    "hidden",
-    "visible",
-    "new",
-    "sale",
-    "open",
-    "closed",
-    "current",
-    "featured",
-    "highlight",
-    "highlighted",
-    "alt",
-    "lazy",
-    "loaded",
-    "instock",
-    "outofstock",
-    "in",
-    "out",
-    "is",
-    "has",
-    "js",
-];
-const LAYOUT: [&str; 41] = [
-    "col",
-    "cols",
-    "column",
-    "columns",
-    "row",
-    "rows",
-    "container",
-    "wrapper",
-    "wrap",
-    "inner",
-    "outer",
-    "flex",
-    "grid",
-    "clearfix",
-    "cf",
-    "pull",
-    "float",
-    "left",
-    "right",
-    "center",
-    "block",
-    "inline",
-    "hidden",
-    "box",
-    "cell",
-    "small",
-    "large",
-    "h",
-    "w",
-    "mt",
-    "mb",
-    "py",
-    "px",
-    "d",
-    "m",
-    "p",
-    "mr",
-    "ml",
-    "mx",
-    "my",
-    "container",
-];
-const UTILITIES: [&str; 17] = [
-    "text", "bg", "border", "rounded", "shadow", "align", "justify", "items", "font", "fw", "fs",
-    "btn", "order", "offset", "gap", "space", "overflow",
-];
-const MEASURES: [&str; 19] = [
-    "xs", "sm", "md", "lg", "xl", "xxl", "auto", "none", "fluid", "full", "flex", "block",
-    "inline", "grid", "left", "right", "center", "start", "end",
-];
+const STATES: &str = "active odd even first last selected hidden visible new sale open closed current featured \
+    highlight highlighted alt lazy loaded instock outofstock in out is has js";
+const LAYOUT: &str = "col cols column columns row rows container wrapper wrap inner outer flex grid clearfix \
+    cf pull float left right center block inline hidden box cell small large h w mt mb py px \
+    d m p mr ml mx my";
+const UTILITIES: &str = "text bg border rounded shadow align justify items font fw fs btn order offset gap space \
+    overflow";
+const MEASURES: &str = "xs sm md lg xl xxl auto none fluid full flex block inline grid left right center start \
+    end";
 
 /// Whether a name belongs to a part of a page that is not its matter: navigation, recommendations.
 pub(super) fn is_secondary(name: &str) -> bool {
-    const WORDS: [&str; 25] = [
-        "related",
-        "recent",
-        "recently",
-        "similar",
-        "recommended",
-        "recommendation",
-        "recommendations",
-        "viewed",
-        "also",
-        "sponsored",
-        "trending",
-        "popular",
-        "sidebar",
-        "aside",
-        "widget",
-        "footer",
-        "nav",
-        "navbar",
-        "navigation",
-        "breadcrumb",
-        "breadcrumbs",
-        "menu",
-        "crumbs",
-        "bestsellers",
-        "cart",
-    ];
-    tokens(name).iter().any(|word| WORDS.contains(&word.as_str()))
+    const WORDS: &str = "related recent recently similar recommended recommendation recommendations viewed \
+        also sponsored trending popular sidebar aside widget footer nav navbar navigation \
+        breadcrumb breadcrumbs menu crumbs bestsellers cart";
+    has_word(name, WORDS)
 }
 
 /// Whether a name marks an advertisement.
 pub(super) fn is_advert(name: &str) -> bool {
-    const WORDS: [&str; 11] = [
-        "ad",
-        "ads",
-        "advert",
-        "adverts",
-        "advertisement",
-        "advertising",
-        "sponsored",
-        "sponsor",
-        "promoted",
-        "banner",
-        "adslot",
-    ];
-    tokens(name).iter().any(|word| WORDS.contains(&word.as_str()))
+    const WORDS: &str = "ad ads advert adverts advertisement advertising sponsored sponsor promoted banner \
+        adslot";
+    has_word(name, WORDS)
 }
 
 /// How alike two texts are, from 0 to 1: the share of pairs of letters they have in common.
