@@ -6,20 +6,20 @@ use super::page_view::PageView;
 use super::selectors::{self, ScoredSelector, element_selectors, scored};
 use crate::html::NodeId;
 
-/// Selectors tried on the page for one set of items, at most.
+/// Most selectors that are tried on the page for one set of items.
 const TRIES_MAX: usize = 1_500;
 
-/// The selector found for some elements.
+/// The best selector for a set of items.
 #[derive(Debug, Clone)]
 pub(super) struct BlockChoice {
     pub(super) selector: String,
     pub(super) cost: f64,
-    /// Whether it matches the wanted elements and no other.
+    /// Whether it matches the items and nothing else.
     pub(super) is_exact: bool,
 }
 
-/// Finds the shortest lasting selector for `members`; `inside` are elements of the first items that
-/// tell an item from what merely looks like one.
+/// Finds the cheapest selector for `members`. If none is exact, returns the one that comes closest.
+/// `inside` are elements that only real items contain, usable as `:has(...)`.
 pub(super) fn block(view: &PageView, members: &[NodeId], inside: &[NodeId]) -> Option<BlockChoice> {
     let root = view.document.root();
     let wanted: BTreeSet<NodeId> = members.iter().copied().collect();
@@ -50,7 +50,6 @@ fn candidates(view: &PageView, members: &[NodeId], inside: &[NodeId]) -> Vec<Sco
     for part in &own {
         let mut forms = vec![part.clone()];
         for (level, outer) in around.iter().enumerate() {
-            // A context that not all items have is none.
             for context in element_selectors(view, *outer, true).into_iter().take(6) {
                 let cost = 0.3 + 0.02 * level as f64 + 0.6 * context.cost + part.cost;
                 if level == 0 {
@@ -76,7 +75,7 @@ fn candidates(view: &PageView, members: &[NodeId], inside: &[NodeId]) -> Vec<Sco
     all
 }
 
-/// Marks that every item has.
+/// Selectors that match every item.
 fn shared_selectors(view: &PageView, members: &[NodeId]) -> Vec<ScoredSelector> {
     let Some((first, rest)) = members.split_first() else { return Vec::new() };
     let mut shared = element_selectors(view, *first, false);
@@ -89,7 +88,7 @@ fn shared_selectors(view: &PageView, members: &[NodeId]) -> Vec<ScoredSelector> 
     shared
 }
 
-/// Conditions that leave out what is no item: parts that items have, classes that they have not.
+/// Conditions that exclude other elements: parts that only items have, classes that no item has.
 fn limits(
     view: &PageView,
     members: &[NodeId],
@@ -128,7 +127,7 @@ fn limits(
     {
         found.push(scored(":not(:first-child)", 0.6));
     }
-    // A number in a class is that of one item.
+    // A class that ends in a number belongs to one element only.
     let is_numbered = |class: &str| class.ends_with(|c: char| c.is_ascii_digit());
     let plain =
         strangers.into_iter().filter(|class| super::words::is_plain(class) && !is_numbered(class));
@@ -136,7 +135,7 @@ fn limits(
     found
 }
 
-/// Ways down by tags from the nearest element with a name, for pages that name little.
+/// Chains of child tags below an ancestor with a class or id, for pages with few classes.
 fn chains(view: &PageView, first: NodeId, around: &[NodeId]) -> Vec<ScoredSelector> {
     let mut found = Vec::new();
     let mut way = view.tag(first).to_owned();

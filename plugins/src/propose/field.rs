@@ -1,4 +1,4 @@
-//! The best way to take one column from all items.
+//! Finds the best query for one column over all items.
 
 use url::Url;
 
@@ -12,35 +12,35 @@ use super::selectors::{ScoredSelector, link_end};
 use super::words::{ValueShape, fold, has_word, is_in, shape, tokens, unit};
 use crate::html::NodeId;
 
-/// Items on which a way is tried before it is chosen, at most.
+/// Most items on which a query is tried.
 const TRIED_MAX: usize = 80;
-/// Ways for which a pattern is looked for, at most.
+/// Most selectors for which a regular expression is searched.
 const PATTERNED_MAX: usize = 30;
 
-/// A column as the samples show it.
+/// A column as its samples describe it.
 pub(super) struct WantedColumn<'a> {
-    /// The first sample: where it stands, and its text.
+    /// The first sample and its text.
     pub(super) first: &'a PlacedSample,
     pub(super) sample: &'a str,
-    /// Samples of the column with their items.
+    /// All samples of the column, with their texts.
     pub(super) examples: Vec<(&'a PlacedSample, &'a str)>,
-    /// All places of the first sample.
+    /// All matches of the first sample.
     pub(super) matches: &'a [SampleMatch],
     pub(super) kind: LayoutKind,
-    /// Places that other columns have, with their attribute.
+    /// Elements that earlier columns use, with their attribute.
     pub(super) taken: &'a [(NodeId, Option<String>)],
 }
 
-/// A way to take a column, with its cost.
+/// A query and its cost.
 #[derive(Debug, Clone)]
 pub(super) struct ScoredQuery {
     pub(super) query: FieldQuery,
     pub(super) cost: f64,
-    /// Where the first sample was found.
+    /// The element in which it finds the first sample.
     pub(super) node: NodeId,
 }
 
-/// Finds the way that gives the samples and serves the other items best.
+/// Finds the cheapest query that gives all samples of a column.
 pub(super) fn choose(
     view: &PageView,
     wanted: &WantedColumn,
@@ -80,7 +80,7 @@ pub(super) fn choose(
                     break;
                 }
                 if matches!(hit.how, MatchKind::Part | MatchKind::AttributePart(_)) {
-                    // A pattern is for the text of this element and no other.
+                    // The pattern is made for the text of this element, so it must come first.
                     let found = FieldQuery::new(source.clone()).nodes(view, &[first.member]);
                     if found.iter().any(|nodes| nodes.first() != Some(&node)) {
                         continue;
@@ -104,12 +104,13 @@ pub(super) fn choose(
     best
 }
 
-/// On a page with one record another place may do as well, if it is as good by itself.
+/// Whether another match of the sample may be used: only on a page with one record, and only if its
+/// cost is about the same.
 fn is_page_rival(wanted: &WantedColumn, hit: &SampleMatch) -> bool {
     wanted.kind == LayoutKind::Page && hit.cost <= wanted.first.hit.cost + 0.2
 }
 
-/// The element, and those around it in the item that hold nothing else.
+/// The matched element, and its ancestors in the item that have the same text.
 fn same_text(view: &PageView, root: NodeId, hit: &SampleMatch) -> Vec<(NodeId, f64)> {
     let mut found = vec![(hit.node, 0.0)];
     if hit.how == MatchKind::Whole {
@@ -154,7 +155,7 @@ fn sources(
     found
 }
 
-/// What can be taken at a source: one way, or one for each pattern.
+/// The queries to try for a source: text and list, or one query for each regular expression.
 fn queries(
     view: &PageView,
     source: FieldSource,
@@ -183,16 +184,17 @@ fn queries(
     found
 }
 
-/// The first match in each item that has one.
+/// The first match of each item that has one.
 fn firsts(nodes: &[Vec<NodeId>]) -> impl Iterator<Item = NodeId> {
     nodes.iter().filter_map(|found| found.first().copied())
 }
 
-/// Nothing for no case; else a base, and more with the share of the cases.
+/// Returns 0 for no cases, else `base` plus `slope` times the fraction of cases.
 fn penalty(cases: usize, of: usize, base: f64, slope: f64) -> f64 {
     if cases == 0 { 0.0 } else { base + slope * cases as f64 / of as f64 }
 }
 
+/// Tries queries on the items.
 struct QueryScorer<'a> {
     view: &'a PageView<'a>,
     wanted: &'a WantedColumn<'a>,
@@ -201,7 +203,7 @@ struct QueryScorer<'a> {
 }
 
 impl QueryScorer<'_> {
-    /// What a way costs all in all; none if it does not give the samples.
+    /// The total cost of a query. `None` if it does not give the samples.
     fn score(
         &self,
         query: &FieldQuery,
@@ -233,7 +235,7 @@ impl QueryScorer<'_> {
         let share = |number: usize| number as f64 / count;
         let filled = values.iter().flatten().count();
         let mut cost = floor + 1.5 * (1.0 - share(filled));
-        // A label of one item alone is none.
+        // A label that few items have is probably a value.
         let is_labelled = matches!(&query.source, FieldSource::Css(way) if way.contains(":contains(") || way.contains(":matches("));
         if is_labelled && wanted.kind == LayoutKind::List && share(filled) < 0.5 {
             cost += 3.0;
@@ -262,14 +264,14 @@ impl QueryScorer<'_> {
         cost += self.noise(query, &nodes, (node, hit.node));
         cost += self.misplaced(query, &nodes, node) + self.overreach(&nodes);
         cost += query.regex.as_ref().map_or(0.0, |regex| {
-            // One word of several is less likely meant than all up to the end.
+            // Users rarely want one word out of several.
             let is_word = regex.contains("(\\S+)");
             0.01 * regex.chars().count() as f64 + if is_word { 0.3 } else { 0.0 }
         });
         Some(cost)
     }
 
-    /// What it costs that a way has several matches in an item, of which the first counts.
+    /// Cost of several matches in one item: only the first one counts, and it may be the wrong one.
     fn doubt(&self, nodes: &[Vec<NodeId>], owners: &[NodeId]) -> f64 {
         let view = self.view;
         let is_doubtful = |found: &Vec<NodeId>| {
@@ -294,7 +296,7 @@ impl QueryScorer<'_> {
         4.0 * doubtful as f64 / nodes.len() as f64 + if in_sample { 2.0 } else { 0.0 }
     }
 
-    /// All matches together are a column only where they are a list in the item.
+    /// Cost of joining all matches. `None` unless they form a list in the item of the sample.
     fn all_cost(&self, nodes: &[Vec<NodeId>], node: NodeId) -> Option<f64> {
         let own = nodes.iter().find(|found| found.contains(&node))?;
         let parent = self.view.parent(node);
@@ -302,20 +304,20 @@ impl QueryScorer<'_> {
             && own.iter().all(|other| {
                 self.view.tag(*other) == self.view.tag(node) && self.view.parent(*other) == parent
             });
-        // As many in every item: columns rather than a list.
+        // An equal number in every item suggests columns, not a list.
         let counts: Vec<usize> = nodes.iter().map(Vec::len).collect();
         let is_even = counts.len() > 1 && counts.iter().all(|count| *count == own.len());
         let cost = if is_even { 5.0 } else { 2.0 };
         (is_list && own.first() != Some(&node)).then_some(cost)
     }
 
-    /// Own text is a guess where other items have their words in elements inside.
+    /// Cost of reading own text: the fraction of items that have text only in child elements.
     fn own_cost(&self, nodes: &[Vec<NodeId>]) -> f64 {
         let bare = firsts(nodes).filter(|node| self.view.own_text(*node).is_empty()).count();
         bare as f64 / nodes.len() as f64
     }
 
-    /// What it costs that elsewhere more lies around the sampled element than in its own item.
+    /// Cost of choosing an ancestor of the sampled element that contains extra text in other items.
     fn noise(
         &self,
         query: &FieldQuery,
@@ -335,8 +337,8 @@ impl QueryScorer<'_> {
         penalty(noisy.count(), nodes.len(), 1.5, 2.0)
     }
 
-    /// What it costs that a place in the order leads to an element of another class, or misses
-    /// one of the sample's.
+    /// Cost of a selector by position that finds elements of another class, or misses an element
+    /// with the class of the sample.
     fn misplaced(&self, query: &FieldQuery, nodes: &[Vec<NodeId>], node: NodeId) -> f64 {
         let view = self.view;
         let classes = view.classes(node);
@@ -359,7 +361,7 @@ impl QueryScorer<'_> {
         missed + penalty(strange.count(), nodes.len(), 1.0, 3.0)
     }
 
-    /// What it costs that a way leads into the next item, where items are siblings in a row.
+    /// Cost of matches that lie in the next item, if items are runs of siblings.
     fn overreach(&self, nodes: &[Vec<NodeId>]) -> f64 {
         if self.wanted.kind != LayoutKind::Flat {
             return 0.0;
@@ -369,8 +371,8 @@ impl QueryScorer<'_> {
         penalty(over.count(), nodes.len(), 1.0, 3.0)
     }
 
-    /// How many matches have a note or a mark in an element beside their own words, where the
-    /// sample has none: what is said again and again, or is raised.
+    /// How many matches contain a note beside their own text, while the sample has none. A note is
+    /// superscript, or a short text that several matches repeat.
     fn noted(&self, nodes: &[Vec<NodeId>], (node, inner): (NodeId, NodeId)) -> usize {
         let view = self.view;
         if view.document.child_elements(inner).next().is_some() {
@@ -396,7 +398,7 @@ impl QueryScorer<'_> {
         notes.iter().filter(|(is_raised, note)| *is_raised || is_again(note)).count()
     }
 
-    /// What it costs that some matches hold a badge beside their words.
+    /// Cost of matches that contain a badge or a note beside their text.
     fn badges(&self, query: &FieldQuery, nodes: &[Vec<NodeId>], sampled: (NodeId, NodeId)) -> f64 {
         if query.attribute.is_some() || query.regex.is_some() {
             return 0.0;
@@ -411,7 +413,7 @@ impl QueryScorer<'_> {
     }
 }
 
-/// Whether a selector knows its element by place or tag alone.
+/// Whether a selector finds its element by position or tag alone.
 fn is_unnamed(way: &str) -> bool {
     let last = way.rsplit(' ').next().unwrap_or(way);
     way.contains(":nth-")
@@ -419,7 +421,7 @@ fn is_unnamed(way: &str) -> bool {
         || last.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Whether a class says that an element is one of several of a kind: a tag, an author.
+/// Whether a class suggests a list of values in one item, such as tags or authors.
 fn is_listed(view: &PageView, node: NodeId) -> bool {
     let around = view.upwards(node).take(2).flat_map(|up| view.classes(up));
     around.flat_map(tokens).any(|word| {

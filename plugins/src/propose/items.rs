@@ -1,4 +1,4 @@
-//! Elements that are of a kind: the items of a list.
+//! Finds the items of a list: elements that resemble a model element.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,8 +8,8 @@ use super::page_view::PageView;
 use super::words::{self, ValueShape, shape};
 use crate::html::NodeId;
 
-/// The elements of the page that are of one kind with `model`, itself among them, in document
-/// order. `matches` are the places in the model whose like the others should have.
+/// All elements that resemble `model`, itself included, in document order. `matches` are samples in
+/// the model; a similar element should have an element with the same role for each.
 pub(super) fn similar_elements(
     view: &PageView,
     model: NodeId,
@@ -30,18 +30,19 @@ pub(super) fn similar_elements(
     best
 }
 
-/// A sampled place in the model.
+/// An element of the model that holds a sample.
 struct SampledRole<'a> {
-    /// The way down to it.
+    /// The tags from the model down to it.
     way: Vec<&'a str>,
     tag: &'a str,
     classes: &'a BTreeSet<&'a str>,
-    /// Whether all its text is a number, a sum or a date.
+    /// Whether its whole text is a number, an amount of money or a date.
     is_counted: bool,
-    /// Whether the sample is a part of a text that is not in elements.
+    /// Whether the sample is a part of the element's own text.
     is_loose: bool,
 }
 
+/// Compares elements with a model.
 struct SimilarityCheck<'a> {
     view: &'a PageView<'a>,
     model: NodeId,
@@ -97,20 +98,20 @@ impl<'a> SimilarityCheck<'a> {
     }
 
     fn classes_fit(&self, node: NodeId, shares: bool) -> bool {
-        // Where the element itself is sampled, nothing in it can tell that the other is its like.
+        // If the model itself is the sample, there are no inner elements to compare.
         let is_bare = self.roles.iter().any(|role| role.way.is_empty());
         let theirs = self.view.descriptive(node);
         shares || theirs.is_empty() || (self.view.descriptive(self.model).is_empty() && !is_bare)
     }
 
-    /// Whether its class says that it is a heading or a sum, at an end of the list.
+    /// Whether it is the first or last sibling and its class says that it is a heading or a total.
     fn is_head(&self, node: NodeId) -> bool {
         let is_end = self.view.before(node).is_none() || self.view.after(node).next().is_none();
         let is_head = |class| words::has_word(class, "head header heading thead total footer");
         is_end && self.view.classes(node).into_iter().any(is_head)
     }
 
-    /// Whether it is the first row of a table and has no digits where the samples have them.
+    /// Whether it is the first row of a table, without digits although the samples have some.
     fn is_head_row(&self, node: NodeId) -> bool {
         self.view.tag(node) == "tr"
             && self.view.before(node).is_none()
@@ -129,7 +130,7 @@ impl<'a> SimilarityCheck<'a> {
         !with_frame(node) || with_frame(self.model)
     }
 
-    /// Whether what lies around both is of one kind, up to where they meet.
+    /// Whether the ancestors of both are similar, up to the common one.
     fn surroundings_fit(&self, node: NodeId, shares: bool) -> bool {
         let view = self.view;
         let Some(meeting) = view.common(&[self.model, node]) else { return false };
@@ -148,7 +149,8 @@ impl<'a> SimilarityCheck<'a> {
             })
     }
 
-    /// Whether a table row has the cells of the model; a merged one is a heading or a sum.
+    /// Whether a table row has as many cells as the model. A row with merged cells is a heading or a
+    /// total.
     fn cells_fit(&self, node: NodeId) -> bool {
         if self.view.tag(self.model) != "tr" {
             return true;
@@ -167,12 +169,12 @@ impl<'a> SimilarityCheck<'a> {
                 && heads(node) < cells.len())
     }
 
-    /// Whether at least half of the sampled places have their like in it.
+    /// Whether it has an element for at least half of the roles.
     fn roles_fit(&self, node: NodeId) -> bool {
         if self.view.text_len(node) == 0 && self.view.text_len(self.model) > 0 {
             return false;
         }
-        // In halves: a like by its place alone counts half where the model's has a class.
+        // Counted in halves: if the model's element has a class, a match by position counts half.
         let mut played = 0;
         for SampledRole { way, tag, classes, is_counted, is_loose } in &self.roles {
             let has_digit = |node: NodeId| self.view.text(node).contains(|c: char| c.is_numeric());
@@ -221,7 +223,7 @@ fn is_advert(view: &PageView, node: NodeId) -> bool {
         })
 }
 
-/// How many brothers of the items bear their class, but are advertisements.
+/// How many siblings of the items share their class, but are advertisements.
 pub(super) fn adverts(view: &PageView, members: &[NodeId]) -> usize {
     let Some(first) = members.first() else { return 0 };
     let Some(parent) = view.parent(*first) else { return 0 };
@@ -234,8 +236,8 @@ pub(super) fn adverts(view: &PageView, members: &[NodeId]) -> usize {
     left_out.count()
 }
 
-/// Whether an element is a pair of label and value, or the value of one, and only its value is
-/// sampled: a row of a detail page rather than an item of a list.
+/// Whether a row is a labelled value of a detail page and not an item of a list. Labels differ from
+/// row to row, and the sample is not the label.
 pub(super) fn is_labelled(
     view: &PageView,
     row: NodeId,
@@ -264,7 +266,7 @@ fn is_label(view: &PageView, node: NodeId) -> bool {
     is_marked_label(view, node, &text) && text.chars().any(char::is_alphabetic)
 }
 
-/// Whether tag, class or a colon say that an element is a label.
+/// Whether an element looks like a label, by its tag, its class or a colon at the end.
 pub(super) fn is_marked_label(view: &PageView, node: NodeId, text: &str) -> bool {
     let is_label_class = |class| words::has_word(class, "label key term caption property field");
     matches!(view.tag(node), "dt" | "th" | "b" | "strong" | "label")
@@ -272,14 +274,14 @@ pub(super) fn is_marked_label(view: &PageView, node: NodeId, text: &str) -> bool
         || view.classes(node).into_iter().any(is_label_class)
 }
 
-/// The label in a row of two.
+/// The first child of a row with one or two children, if it is a label.
 fn label_in(view: &PageView, row: NodeId) -> Option<NodeId> {
     let mut children = view.document.child_elements(row);
     let first = children.next()?;
     (children.count() <= 1 && is_label(view, first)).then_some(first)
 }
 
-/// The label in front of a value, or in front of what holds nothing but it.
+/// The label before a value, or before an ancestor with the same text.
 fn label_of_value(view: &PageView, value: NodeId) -> Option<NodeId> {
     let text_len = view.text_len(value);
     let wraps = view.upwards(value).take_while(|up| view.text_len(*up) == text_len).take(3);
@@ -290,7 +292,7 @@ fn label_of_value(view: &PageView, value: NodeId) -> Option<NodeId> {
     })
 }
 
-/// Whether the table of a row begins with a row of headings.
+/// Whether the table of a row has a row of column headings.
 fn has_head_row(view: &PageView, row: NodeId) -> bool {
     let Some(table) = view.upwards(row).find(|node| view.tag(*node) == "table") else {
         return false;

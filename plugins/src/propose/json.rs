@@ -1,4 +1,4 @@
-//! Samples that stand only in data for programs: JSON-LD and JSON in scripts.
+//! Samples that are not in the visible page but in JSON-LD or in JSON scripts.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::html::NodeId;
 const LINKED_DATA: &str = "script[type=\"application/ld+json\"]";
 const JSON_SCRIPTS: &str = "script[type=application/json]";
 
-/// Steps into a document that are followed, at most.
+/// Most values of a JSON document that are visited.
 const STEPS_MAX: usize = 200_000;
 
-/// Where a sample stands in the data of a page, if it does.
+/// Finds a sample in the JSON of a page: the query, and the value as written there.
 pub(super) fn find(view: &PageView, sample: &str) -> Option<(FieldQuery, String)> {
     let jsonld = objects(view).into_iter().find_map(|object| {
         let steps = steps_to(&object, sample)?;
@@ -36,7 +36,7 @@ pub(super) fn find(view: &PageView, sample: &str) -> Option<(FieldQuery, String)
     })
 }
 
-/// The objects of all JSON-LD, lists and graphs laid out flat.
+/// The objects of all JSON-LD scripts; arrays and graphs are flattened.
 fn objects(view: &PageView) -> Vec<Value> {
     let mut open: Vec<Value> =
         parsed(view, LINKED_DATA).into_iter().rev().map(|(_, value)| value).collect();
@@ -56,7 +56,7 @@ fn objects(view: &PageView) -> Vec<Value> {
     found
 }
 
-/// The scripts that a selector finds, if they are JSON as a whole.
+/// The scripts that a selector finds and that are valid JSON.
 fn parsed(view: &PageView, selector: &str) -> Vec<(NodeId, Value)> {
     let scripts = view.select(selector, view.document.root()).into_iter();
     let parse = |node| serde_json::from_str(&view.document.text_content(node)).ok();
@@ -69,15 +69,15 @@ fn script_selector(view: &PageView, node: NodeId) -> Option<String> {
     (view.select(&selector, view.document.root()).first() == Some(&node)).then_some(selector)
 }
 
-/// A list in JSON whose things have all samples.
+/// A JSON array in which one element has all samples.
 pub(super) struct JsonList {
     pub(super) block: JsonBlock,
     pub(super) rows: usize,
-    /// For each sample its path in a thing, and the value of each.
+    /// For each sample its path in an element, and the values of all elements.
     pub(super) columns: Vec<(String, Vec<Option<String>>)>,
 }
 
-/// Finds the list in the data of a page that has all samples in one thing.
+/// Finds an array in the JSON of a page in which one element has all samples.
 pub(super) fn list(view: &PageView, samples: &[Sample]) -> Option<JsonList> {
     let linked =
         parsed(view, LINKED_DATA).into_iter().map(|(_, value)| (LINKED_DATA.into(), value));
@@ -90,7 +90,7 @@ pub(super) fn list(view: &PageView, samples: &[Sample]) -> Option<JsonList> {
 
 fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<JsonList> {
     let first = steps_to(root, &samples.first()?.text)?;
-    // The innermost list that has all samples.
+    // Search from the innermost array outwards.
     (0..first.len()).rev().find_map(|at| {
         let items = node_at(root, &first[..at])?.as_array().filter(|items| items.len() > 1)?;
         let model = items.get(first[at].parse::<usize>().ok()?)?;
@@ -112,7 +112,7 @@ fn list_in(root: &Value, selector: &str, samples: &[Sample]) -> Option<JsonList>
     })
 }
 
-/// What steps lead to, each by its name or place.
+/// The value at the end of the steps. A step is a name, or an index into an array.
 fn node_at<'a>(root: &'a Value, steps: &[String]) -> Option<&'a Value> {
     steps.iter().try_fold(root, |at, step| match at {
         Value::Array(items) => items.get(step.parse::<usize>().ok()?),
@@ -120,7 +120,7 @@ fn node_at<'a>(root: &'a Value, steps: &[String]) -> Option<&'a Value> {
     })
 }
 
-/// The steps to the first value that is the sample: names, and places in lists.
+/// The steps to the first value that equals the sample: names and array indexes.
 fn steps_to(value: &Value, sample: &str) -> Option<Vec<String>> {
     let mut open = vec![(value, Vec::new())];
     let mut looked_at = 0;
@@ -158,7 +158,7 @@ fn json_path(steps: &[String]) -> String {
     steps.iter().fold("$".to_owned(), |path, each| path + &step(each))
 }
 
-/// A step as JSON paths write it.
+/// A step in the syntax of JSON paths.
 fn step(key: &str) -> String {
     let is_simple = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -191,7 +191,7 @@ fn look_up_jsonld(view: &PageView, path: &str) -> Option<String> {
     objects(view).iter().filter(|object| is_kind(object)).find_map(|object| walk(object, &steps))
 }
 
-/// Follows steps; a name is looked for in the first thing of a list that has it.
+/// Follows steps. On an array, a name selects from the first element that has it.
 fn walk(value: &Value, steps: &[&str]) -> Option<String> {
     let mut at = value;
     for step in steps {

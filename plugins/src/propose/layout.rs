@@ -1,5 +1,5 @@
-//! What the samples are part of: items of a list, items without an element of their own, or one
-//! record for the page.
+//! Decides what the rows are: elements of a list, runs of siblings without an element around them, or
+//! the page as one record.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -11,43 +11,43 @@ use super::page_view::PageView;
 use super::words::{ValueShape, shape, unit};
 use crate::html::NodeId;
 
-/// Places of one sample from which lists are looked for, at most: what stands on every item leads to
-/// the same list each time.
+/// Most matches of one sample from which lists are searched. A sample that every item contains leads
+/// to the same list each time.
 const SEEDS_MAX: usize = 12;
-/// Places of the rarest sample that are compared with the others', at most.
+/// Most matches of the rarest sample that are compared with matches of the remaining samples.
 const PIVOTS_MAX: usize = 60;
 
-/// Where a sample was taken to stand.
+/// A sample and the match that was chosen for it.
 #[derive(Debug, Clone)]
 pub(super) struct PlacedSample {
-    /// Which sample.
+    /// Index of the sample.
     pub(super) sample: usize,
-    /// The item it stands in.
+    /// The item that contains the match.
     pub(super) member: NodeId,
     pub(super) hit: SampleMatch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LayoutKind {
-    /// Each item has an element of its own.
+    /// Each item is one element.
     List,
-    /// An item is some siblings in a row; its first one stands for it.
+    /// Each item is a run of siblings, represented by the first.
     Flat,
-    /// One record for the page.
+    /// The page is one record.
     Page,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct PageLayout {
     pub(super) kind: LayoutKind,
-    /// The items, in document order; the root for a page.
+    /// The items, in document order. For a page it is the root.
     pub(super) members: Vec<NodeId>,
     pub(super) examples: Vec<PlacedSample>,
-    /// Samples outside of the items, the same for all.
+    /// Samples outside the items, whose values are the same in all rows.
     pub(super) outside: Vec<PlacedSample>,
 }
 
-/// Finds the layout that explains the samples best.
+/// Finds the layout that explains most samples.
 pub(super) fn layout(
     view: &PageView,
     samples: &[Sample],
@@ -68,7 +68,7 @@ pub(super) fn layout(
     let root = view.document.root();
     let near = page_examples(root, matches, &tightest, |_| true);
     let is_whole = best.as_ref().is_some_and(|list| list.examples.len() == found);
-    // More items than anchors: the anchors are headings above several items each.
+    // If a list has more items than the flat layout, the flat items are headings of groups.
     let is_larger = |flat: &PageLayout| {
         let items = best.as_ref().filter(|list| list.is_trusted(found));
         items.is_some_and(|list| list.members.len() > flat.members.len())
@@ -106,7 +106,8 @@ fn page_examples(
         .collect()
 }
 
-/// For each sample the place that is good by itself and near to the places of the others.
+/// Chooses one match for each sample so that costs and distances between them are small. The rarest
+/// sample is the pivot.
 fn tightest(view: &PageView, matches: &[Vec<SampleMatch>]) -> Vec<Option<usize>> {
     let pivot = matches
         .iter()
@@ -136,23 +137,26 @@ fn tightest(view: &PageView, matches: &[Vec<SampleMatch>]) -> Vec<Option<usize>>
     best.map_or_else(|| vec![None; matches.len()], |(_, chosen)| chosen)
 }
 
-/// How far two nodes are from each other: the size of what holds both.
+/// Distance of two nodes: it grows with the size of their common ancestor.
 fn distance(view: &PageView, one: NodeId, other: NodeId) -> f64 {
     let size = view.common(&[one, other]).map_or(view.document.len(), |outer| view.size(outer));
     0.3 * (size as f64).ln()
 }
 
+/// A list that may hold the items.
 struct CandidateList {
     model: NodeId,
     members: Vec<NodeId>,
     examples: Vec<PlacedSample>,
+    /// Pairs of samples in one item that look like one column.
     conflicts: usize,
+    /// Items that contain samples.
     used: usize,
     cost: f64,
 }
 
 impl CandidateList {
-    /// Whether the list explains enough samples, out of those found on the page.
+    /// Whether it has all `found` samples, or two in one item of at least three.
     fn is_trusted(&self, found: usize) -> bool {
         let most = self.examples.iter().filter(|each| each.member == self.model).count();
         self.examples.len() == found || (most >= 2 && self.members.len() >= 3)
@@ -176,7 +180,7 @@ impl CandidateList {
 fn lists(view: &PageView, samples: &[Sample], matches: &[Vec<SampleMatch>]) -> Vec<CandidateList> {
     let mut seen = BTreeSet::new();
     let mut all: Vec<CandidateList> = Vec::new();
-    // A sample that stands in few places says where; one that stands in many less so.
+    // A sample with many matches says little about the list, so few of them are tried.
     let seeds = |places: &Vec<SampleMatch>| if places.len() <= SEEDS_MAX { SEEDS_MAX } else { 4 };
     for hit in matches.iter().flat_map(|places| places.iter().take(seeds(places))) {
         for model in view.upwards(hit.node) {
@@ -192,8 +196,8 @@ fn lists(view: &PageView, samples: &[Sample], matches: &[Vec<SampleMatch>]) -> V
     all
 }
 
-/// A list inside of the items of another: most samples are in it, the rest is said once for
-/// several of its items, as the day above the events.
+/// Finds a list inside the items of `outer` that contains most samples. The remaining samples apply
+/// to several of its items, such as a day above its events.
 fn finer(
     view: &PageView,
     lists: &[CandidateList],
@@ -217,7 +221,7 @@ fn finer(
     })
 }
 
-/// A list whose items hold those of another, one each, and some more brothers of theirs.
+/// Finds a list whose items wrap those of `best`, one each, and that has further similar siblings.
 fn wider(view: &PageView, lists: &[CandidateList], best: &CandidateList) -> Option<usize> {
     lists.iter().position(|list| {
         let is_brother = |member: &NodeId| {
@@ -238,7 +242,8 @@ fn wider(view: &PageView, lists: &[CandidateList], best: &CandidateList) -> Opti
     })
 }
 
-/// The list that `model` is an item of, if it is one and explains samples without contradiction.
+/// The list of elements similar to `model`. `None` if there is one only, or if they are labelled
+/// values of a detail page.
 fn list_of(
     view: &PageView,
     samples: &[Sample],
@@ -280,7 +285,7 @@ fn list_of(
     Some(CandidateList { model, members, examples, conflicts, used: used.len(), cost })
 }
 
-/// Whether two samples have the same place in an item: the same way down and the same classes.
+/// Whether two samples have the same role: tags from the item down, classes and attribute.
 pub(super) fn same_role(view: &PageView, one: &PlacedSample, other: &PlacedSample) -> bool {
     let role = |example: &PlacedSample| {
         let node = example.hit.node;
@@ -293,7 +298,7 @@ pub(super) fn same_role(view: &PageView, one: &PlacedSample, other: &PlacedSampl
     one.hit.how.attribute() == other.hit.how.attribute() && role(one) == role(other)
 }
 
-/// Samples of different items with one role are one column, so they should look alike.
+/// Samples of different items with the same role are one column, so their values must look similar.
 fn agrees(
     view: &PageView,
     samples: &[Sample],
@@ -317,8 +322,8 @@ fn pairs(examples: &[PlacedSample]) -> impl Iterator<Item = (&PlacedSample, &Pla
     examples.iter().enumerate().flat_map(move |(at, one)| later(at).map(move |other| (one, other)))
 }
 
-/// How many pairs of samples look like the same column of different items though they lie in one:
-/// then the item taken is too large.
+/// Counts the pairs of samples that lie in one item but look like one column of two items. Such pairs
+/// mean that the item is too large.
 fn conflicts(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> usize {
     pairs(examples)
         .filter(|(one, other)| {
@@ -332,7 +337,8 @@ fn conflicts(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> 
         .count()
 }
 
-/// Whether a third sample of the item stands beside two siblings: then they are two columns of it.
+/// Whether two samples are siblings and a third one of the item lies elsewhere. Then they are two
+/// columns of that item.
 fn is_accompanied(
     view: &PageView,
     all: &[PlacedSample],
@@ -347,6 +353,7 @@ fn is_accompanied(
         })
 }
 
+/// Whether two samples look like one column of two neighbouring items.
 fn clash(view: &PageView, one: &PlacedSample, other: &PlacedSample, is_same_shape: bool) -> bool {
     let (one, other) = (one.hit.node, other.hit.node);
     let Some(meeting) = view.common(&[one, other]) else { return false };
@@ -366,7 +373,7 @@ fn clash(view: &PageView, one: &PlacedSample, other: &PlacedSample, is_same_shap
         || is_same_shape && (left != one || view.tag(left) == "li")
 }
 
-/// Takes samples in siblings for an item without an element of its own, if the siblings repeat.
+/// The flat layout, if the siblings that contain the samples repeat.
 fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Option<PageLayout> {
     let nodes: Vec<NodeId> = examples.iter().map(|example| example.hit.node).collect();
     let meeting = view.common(&nodes)?;
@@ -409,7 +416,7 @@ fn flat(view: &PageView, samples: &[Sample], examples: &[PlacedSample]) -> Optio
     Some(PageLayout { kind: LayoutKind::Flat, members: anchors, examples, outside: Vec::new() })
 }
 
-/// The levels at which each item has an element of its own, from the items given outwards.
+/// The items, then their parents and so on, until two items share an ancestor.
 pub(super) fn levels(view: &PageView, members: &[NodeId]) -> Vec<Vec<NodeId>> {
     let mut found = vec![members.to_vec()];
     loop {
@@ -420,7 +427,7 @@ pub(super) fn levels(view: &PageView, members: &[NodeId]) -> Vec<Vec<NodeId>> {
         let tag = view.tag(parents[0]);
         let is_one_kind = parents.iter().all(|node| view.tag(*node) == tag);
         let is_frame = matches!(tag, "html" | "body" | "main" | "table" | "tbody" | "thead");
-        // In document order, what lies in another comes right behind it or behind another in it.
+        // In document order, a nested element follows its ancestor or another element inside it.
         let mut order = distinct.iter();
         let nests = order.next().is_some_and(|first| {
             let mut outer = *first;

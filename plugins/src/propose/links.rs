@@ -1,4 +1,4 @@
-//! Links worth following: to the next page of a list, and to the page of each item.
+//! Finds the link to the next page and the links to the pages of the items.
 
 use super::layout::LayoutKind;
 use super::matches::MatchKind;
@@ -7,10 +7,11 @@ use super::paths;
 use super::words::{self, fold};
 use crate::html::NodeId;
 
+/// Texts of a link to the next page, in several languages, separated by `|`.
 const NEXT_WORDS: &str = "next|next page|next ›|next »|next →|next >|›|»|→|>|older|older posts|load more|more|\
     weiter|nächste|nächste seite|suivant|page suivante|siguiente|successivo|volgende";
 
-/// A selector for the link to the next page, if there is an obvious one.
+/// A selector for the link to the next page, if its `rel`, class or text marks it.
 pub(super) fn next_page(view: &PageView) -> Option<String> {
     let root = view.document.root();
     if let Some(sure) = ["a[rel=next]", "link[rel=next]"].into_iter().find(|sure| {
@@ -63,7 +64,7 @@ pub(super) fn details(
         let around =
             view.upwards(*hit).take_while(|up| view.holds(member, *up)).find(|up| is_link(*up));
         let link = around.or_else(|| view.inside(*hit).find(|inner| is_link(*inner)))?;
-        // The link with words says better where it leads than the one around a picture.
+        // Prefer a link with text to a link around a picture with the same target.
         let same = |other: &NodeId| {
             target(view, *other) == target(view, link) && view.text_len(*other) > 0
         };
@@ -85,7 +86,7 @@ pub(super) fn details(
     Some(format!("{block} {}", way.text))
 }
 
-/// Where a link leads, if it leads anywhere.
+/// The target of a link. `None` for fragments and scripts.
 fn target<'a>(view: &'a PageView, node: NodeId) -> Option<&'a str> {
     let href = view.attribute(node, "href")?.trim();
     let is_dead = href.is_empty() || href.starts_with('#') || href.starts_with("javascript:");

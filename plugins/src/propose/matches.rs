@@ -1,4 +1,4 @@
-//! Where on a page a sample stands.
+//! Finds the elements and attributes of a page that contain a sample.
 
 use url::Url;
 
@@ -9,27 +9,27 @@ use super::paths::label_before;
 use super::words::{fold, text_len, tokens};
 use crate::html::NodeId;
 
-/// Places of one sample that are kept, at most.
+/// Most matches of one sample that are kept.
 const HITS_MAX: usize = 10_000;
-/// Texts longer than this are not searched for a part of them.
+/// Longest text that is searched, in visible characters.
 const PART_TEXT_MAX: u32 = 20_000;
 
-/// How a sample is found in an element.
+/// The part of an element that matches a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MatchKind {
-    /// All its text.
+    /// The whole text.
     Whole,
-    /// The text directly inside.
+    /// The text outside child elements.
     Own,
-    /// One of its own texts, that stand on lines of their own: which, from one.
+    /// A line between `<br>` tags, counted from 1.
     Line(usize),
-    /// The first words of a longer text, all of which is meant.
+    /// The beginning of the text; the user means all of it.
     Start,
-    /// An attribute as it is written.
+    /// An attribute as written.
     Attribute(String),
-    /// An attribute, resolved against the page's address.
+    /// An attribute, resolved against the address of the page.
     Address(String),
-    /// A part of all its text.
+    /// A part of the text.
     Part,
     /// A part of an attribute.
     AttributePart(String),
@@ -44,16 +44,16 @@ impl MatchKind {
     }
 }
 
-/// One place of a sample.
+/// One match of a sample.
 #[derive(Debug, Clone)]
 pub(super) struct SampleMatch {
     pub(super) node: NodeId,
     pub(super) how: MatchKind,
-    /// How far it is from the best kind of place.
+    /// 0 for visible text that equals the sample; more for weaker matches.
     pub(super) cost: f64,
 }
 
-/// All places of a sample, the best first.
+/// All matches of a sample, cheapest first.
 pub(super) fn matches(view: &PageView, sample: &Sample, base: Option<&Url>) -> Vec<SampleMatch> {
     let name = sample.name.as_ref().map(|name| tokens(name));
     let sample = fold(&sample.text);
@@ -74,7 +74,7 @@ pub(super) fn matches(view: &PageView, sample: &Sample, base: Option<&Url>) -> V
     found
 }
 
-/// Whether the page calls a place as the user does: by class, attribute, label or heading.
+/// Whether the name that the user gave is in a class, attribute, label or heading of the match.
 fn is_called(view: &PageView, hit: &SampleMatch, name: &[String]) -> bool {
     let mut calls: Vec<String> = view.classes(hit.node).into_iter().map(str::to_owned).collect();
     calls.extend(
@@ -94,6 +94,7 @@ fn is_called(view: &PageView, hit: &SampleMatch, name: &[String]) -> bool {
     })
 }
 
+/// The search for one sample.
 struct SampleSearch<'a> {
     view: &'a PageView<'a>,
     sample: String,
@@ -102,7 +103,7 @@ struct SampleSearch<'a> {
 }
 
 impl SampleSearch<'_> {
-    /// Elements whose text is or holds the sample: the innermost of those with the same text.
+    /// Matches in texts. Of nested elements only the innermost match counts.
     fn texts(&self) -> Vec<SampleMatch> {
         let mut found = Vec::new();
         let wanted = text_len(&self.sample);
@@ -128,7 +129,7 @@ impl SampleSearch<'_> {
                 self.part(&text).map(|cost| (MatchKind::Part, 2.0 + cost))
             };
             if let Some((how, cost)) = how {
-                // What lies around holds it too, and tells nothing new.
+                // Every ancestor contains the sample too, so skip them all.
                 let outer: Vec<NodeId> = self.view.upwards(node).collect();
                 for around in outer {
                     is_done[around.index()] = true;
@@ -139,7 +140,7 @@ impl SampleSearch<'_> {
         found
     }
 
-    /// Which of the texts between `<br>` is the sample.
+    /// The line between `<br>` tags that equals the sample.
     fn line(&self, node: NodeId) -> Option<usize> {
         let document = self.view.document;
         document.child_elements(node).find(|child| self.view.tag(*child) == "br")?;
@@ -183,7 +184,7 @@ impl SampleSearch<'_> {
         base.join(value).is_ok_and(|full| full.as_str() == self.sample)
     }
 
-    /// What it costs to take a text for the sample, if it is the same but for case.
+    /// Cost of a text that equals the sample, perhaps in another case.
     fn same(&self, text: &str) -> Option<f64> {
         if text == self.sample {
             Some(0.0)
@@ -192,7 +193,7 @@ impl SampleSearch<'_> {
         }
     }
 
-    /// Whether the sample is the beginning of a text that is too long to be typed.
+    /// Whether the sample is the beginning of a text that the user would not type in full.
     fn starts(&self, text: &str) -> bool {
         let start = opening(&self.sample);
         let is_cut = start.len() < self.sample.len();
@@ -200,7 +201,7 @@ impl SampleSearch<'_> {
         (is_cut || is_long) && start.len() >= 8 && text.starts_with(start)
     }
 
-    /// What it costs to take a part of a text, whole words only; more the smaller the part.
+    /// Cost of a text that contains the sample as whole words. It grows with the rest of the text.
     fn part(&self, text: &str) -> Option<f64> {
         find_word(text, &self.sample)?;
         if self.sample.chars().count() < 2 && text.chars().count() > 40 {
@@ -210,7 +211,7 @@ impl SampleSearch<'_> {
     }
 }
 
-/// Where a text holds another between word ends.
+/// The byte position of `wanted` in a text, as whole words.
 pub(super) fn find_word(text: &str, wanted: &str) -> Option<usize> {
     let ends_word = |c: Option<char>, edge: Option<char>| {
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -223,7 +224,7 @@ pub(super) fn find_word(text: &str, wanted: &str) -> Option<usize> {
     })
 }
 
-/// A sample without the dots that say there is more.
+/// A sample without the ellipsis at its end.
 pub(super) fn opening(sample: &str) -> &str {
     sample.trim_end_matches("...").trim_end_matches('…').trim_end()
 }
@@ -238,7 +239,7 @@ fn attribute_cost(name: &str) -> f64 {
     }
 }
 
-/// What it costs to lie in a part of the page that is not its matter.
+/// Cost of lying outside the main content of the page.
 fn place_cost(view: &PageView, node: NodeId) -> f64 {
     let mut cost: f64 = 0.0;
     for around in view.upwards(node) {

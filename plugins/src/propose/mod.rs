@@ -1,7 +1,15 @@
-//! Proposes a definition: from a page and some samples of what is wanted on it to selectors.
+//! Proposes a definition. The input is a page and some texts that the user wants from it; the output
+//! is selectors.
 //!
-//! Nothing here loads, prints or guesses by chance: the same page and samples give the same
-//! proposal. Every selector is tried on the page before it is proposed.
+//! Nothing here loads or prints, and the same page and samples always give the same proposal. Every
+//! selector is tried on the page before it is proposed. The steps, in this order:
+//!
+//! 1. `matches`: find each sample in the texts and attributes of the page.
+//! 2. `layout` and `items`: decide which elements are the rows.
+//! 3. `block`: find a selector that matches exactly the rows.
+//! 4. `field`, `paths` and `selectors`: find the cheapest query for each column. A cost says how
+//!    likely a query is to fail on other rows or on tomorrow's page.
+//! 5. `names`: name the columns that the user did not name.
 
 mod block;
 mod field;
@@ -32,17 +40,17 @@ use matches::SampleMatch;
 use page_view::PageView;
 pub use query::{FieldQuery, FieldSource};
 
-/// A text seen on the page, and perhaps the name of its column.
+/// A text that the user saw on the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Name of the column; found on the page when absent.
+    /// Name of its column. If `None`, a name is derived from the page.
     pub name: Option<String>,
     /// The text.
     pub text: String,
 }
 
 impl Sample {
-    /// Reads `name=text` or a text alone. What stands before `=` is a name if it is a plain word.
+    /// Reads `name=text` or a text alone. The part before `=` is a name only if it is a plain word.
     ///
     /// ```
     /// use spoonbill_plugins::propose::Sample;
@@ -64,18 +72,18 @@ impl Sample {
     }
 }
 
-/// What a column's values are.
+/// The type of a column, chosen only if every value on the page has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
     /// Any text.
     Text,
-    /// Whole numbers on every row.
+    /// Whole numbers.
     Integer,
-    /// Numbers with a fraction on every row.
+    /// Numbers with a fraction.
     Decimal,
-    /// ISO dates on every row.
+    /// ISO dates.
     Date,
-    /// Addresses, resolved against the page.
+    /// Links, resolved against the address of the page.
     Url,
 }
 
@@ -84,38 +92,38 @@ pub enum ValueType {
 pub struct ProposedColumn {
     /// Its name.
     pub name: String,
-    /// How to take it.
+    /// How to get its values.
     pub query: FieldQuery,
-    /// What its values are.
+    /// The type of its values.
     pub value_type: ValueType,
-    /// The samples it stands for.
+    /// The samples that this column gives.
     pub samples: Vec<String>,
-    /// The value of each row.
+    /// The value of each row; `None` where nothing was found.
     pub values: Vec<Option<String>>,
 }
 
 impl ProposedColumn {
-    /// Rows with a value.
+    /// How many rows have a value.
     pub fn filled(&self) -> usize {
         self.values.iter().flatten().count()
     }
 }
 
-/// Rows that are the things in a list of JSON, which a script of the page holds.
+/// Rows that are the elements of a JSON array in a script of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonBlock {
-    /// The script.
+    /// Selector of the script.
     pub selector: String,
-    /// The path to the things.
+    /// JSON path to the elements.
     pub path: String,
 }
 
 /// A proposed definition.
 #[derive(Debug, Clone, Default)]
 pub struct ProposedDefinition {
-    /// Selector of what is a row; none for one row a page.
+    /// Selector of the rows. `None` if the page is one row.
     pub block: Option<String>,
-    /// Where the rows are instead, if they are not elements.
+    /// Where the rows are if they are not HTML elements.
     pub json_block: Option<JsonBlock>,
     /// How many rows the page gives.
     pub rows: usize,
@@ -123,24 +131,24 @@ pub struct ProposedDefinition {
     pub columns: Vec<ProposedColumn>,
     /// Selector of the link to the next page.
     pub next_page: Option<String>,
-    /// Selector of the links to the pages of the items.
+    /// Selector of the links from each row to its own page.
     pub details: Option<String>,
-    /// How many elements beside the items were taken for advertisements and left out.
+    /// How many elements were left out because they look like advertisements.
     pub adverts: usize,
 }
 
-/// A sample for which there is no column.
+/// A sample that got no column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingSample {
     /// The sample.
     pub text: String,
-    /// The text of the page most like it.
+    /// The most similar text on the page.
     pub nearest: Option<String>,
-    /// Whether it is on the page, but no selector gives it together with the other samples.
+    /// Whether the sample is on the page, but no selector fits it and the remaining samples.
     pub is_there: bool,
 }
 
-/// Proposes selectors for samples of a page; or tells which samples it cannot find.
+/// Proposes selectors for samples of a page, or returns the samples that it cannot find.
 ///
 /// ```
 /// use spoonbill_plugins::html::{Document, TreeLimits};
@@ -186,7 +194,7 @@ pub fn propose(
     builder.build(layout)
 }
 
-/// A definition for the things of a list in JSON.
+/// A definition whose rows are the elements of a JSON array.
 fn json_proposal(list: json::JsonList, samples: &[Sample]) -> ProposedDefinition {
     let mut taken = BTreeSet::new();
     let column = |(at, (path, values)): (usize, (String, Vec<Option<String>>))| {
@@ -203,7 +211,7 @@ fn json_proposal(list: json::JsonList, samples: &[Sample]) -> ProposedDefinition
     }
 }
 
-/// The last name in a path, as the name of a column.
+/// The name of a column: the last name in its JSON path.
 fn last_name(path: &str) -> String {
     let last = path.rsplit(['.', '[']).find(|step| !step.ends_with(']'));
     names::snake(last.unwrap_or("value"))
@@ -228,19 +236,20 @@ struct ProposalBuilder<'a> {
     base: Option<&'a Url>,
 }
 
-/// A column that is being built: the samples, and the way once it is chosen.
+/// A column whose query is chosen, but whose name may still clash with another.
 struct DraftColumn {
+    /// Indexes of its samples.
     samples: Vec<usize>,
     name: String,
-    /// Another name, if the first is taken.
+    /// Used if another column has `name`.
     other_name: Option<String>,
     query: FieldQuery,
-    /// The value of every row, if it stands once in the data of the page.
+    /// The value of all rows, if it comes from JSON that the page holds once.
     fixed: Option<String>,
 }
 
 impl DraftColumn {
-    /// The column with a name that is not `taken`: its own, the other one, or its own with a number.
+    /// Gives the column a name that is not in `taken`; adds a number if both names are.
     fn finish(
         self,
         samples: &[Sample],
@@ -288,7 +297,7 @@ impl ProposalBuilder<'_> {
             }
         }
         for example in &layout.outside {
-            // Any item will do that the samples stand in.
+            // The value is the same for all items, so try the query on any item with samples.
             let member = layout.examples.first().map_or(example.member, |first| first.member);
             let example = PlacedSample { member, ..example.clone() };
             match self.draft(&[&example], LayoutKind::Page, &members, &taken) {
@@ -320,7 +329,8 @@ impl ProposalBuilder<'_> {
         })
     }
 
-    /// The selector of the items, and the layout at the level it was found for.
+    /// Finds the selector of the items. The wrapper of an item may have a better one, so the layout
+    /// may move outwards.
     fn blocked(&self, layout: PageLayout) -> (String, PageLayout) {
         let levels = match layout.kind {
             LayoutKind::List => layout::levels(self.view, &layout.members),
@@ -353,7 +363,8 @@ impl ProposalBuilder<'_> {
         (selector, PageLayout { members: levels[level].clone(), examples, ..layout })
     }
 
-    /// Examples of one column each: the same name, or the same role in different items.
+    /// Groups the samples by column. Samples of one column have the same role and the same name.
+    /// Without a name, they must lie in different items.
     fn groups<'b>(&self, layout: &'b PageLayout) -> Vec<Vec<&'b PlacedSample>> {
         let mut groups: Vec<Vec<&PlacedSample>> = Vec::new();
         for example in &layout.examples {
@@ -412,7 +423,7 @@ impl ProposalBuilder<'_> {
         Some((DraftColumn { samples, name, other_name, query, fixed: None }, node))
     }
 
-    /// Columns to which the user gave one name become one, if a field can try both ways.
+    /// Merges columns to which the user gave the same name, if one field can try both selectors.
     fn merged(
         &self,
         drafts: Vec<DraftColumn>,
@@ -436,7 +447,7 @@ impl ProposalBuilder<'_> {
         merged
     }
 
-    /// Two ways as one that gives all samples: first the one that more seldom finds something.
+    /// Joins two queries so that they give all samples. The one that matches fewer items goes first.
     fn both(
         &self,
         one: &FieldQuery,
@@ -491,7 +502,7 @@ impl ProposalBuilder<'_> {
     }
 }
 
-/// A type only where every value is written as the type would write it.
+/// The most specific type that would write every value exactly as the page does.
 fn value_type(query: &FieldQuery, values: &[Option<String>]) -> ValueType {
     let all = |test: fn(&str) -> bool| {
         values.iter().flatten().count() > 0 && values.iter().flatten().all(|value| test(value))

@@ -6,11 +6,12 @@ use super::query::FieldQuery;
 use super::words::{ValueShape, is_descriptive, is_in, shape, tokens};
 use crate::html::NodeId;
 
+/// Words that are good names for columns, if a class or id contains them.
 const KNOWN: &str = "title name price author date rating image link description stock availability category \
     tag tags location company salary url sku brand score votes comments views email phone \
     address summary time city country user username quantity reviews quote venue headline";
 
-/// A name for what `take` gives, from how the page calls it.
+/// A name for a column, derived from attributes, labels, headings, classes, tags or the sample.
 pub(super) fn name(
     view: &PageView,
     root: NodeId,
@@ -45,7 +46,7 @@ pub(super) fn name(
     if snake.is_empty() { "value".to_owned() } else { snake }
 }
 
-/// The name that tests know the element by.
+/// The value of an attribute by which tests find the element.
 fn tested(view: &PageView, node: NodeId) -> Option<String> {
     const NAMES: [&str; 6] =
         ["data-testid", "data-test", "data-qa", "data-field", "data-cy", "data-hook"];
@@ -53,7 +54,7 @@ fn tested(view: &PageView, node: NodeId) -> Option<String> {
     (is_descriptive(found) && tokens(found).len() <= 3).then(|| found.to_owned())
 }
 
-/// Whether a class is made of words that one could read.
+/// Whether all words of a class are readable.
 fn is_readable(class: &str) -> bool {
     tokens(class).iter().all(|word| {
         word.chars().count() > 1
@@ -62,7 +63,7 @@ fn is_readable(class: &str) -> bool {
     })
 }
 
-/// Lower case words with `_` between, letters and digits only, at most four of them.
+/// At most four lower case words, joined by `_`.
 pub(super) fn snake(text: &str) -> String {
     let words = tokens(text);
     let name = words.iter().take(4).map(String::as_str).collect::<Vec<_>>().join("_");
@@ -81,7 +82,7 @@ fn label(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
     found.filter(|text| tokens(text).len() <= 4)
 }
 
-/// The heading of a table's column.
+/// The heading of the table column that contains an element.
 pub(super) fn head(view: &PageView, node: NodeId) -> Option<String> {
     let cell = view.upwards(node).find(|up| matches!(view.tag(*up), "td" | "th"))?;
     let table = view.upwards(cell).find(|up| view.tag(*up) == "table")?;
@@ -94,12 +95,12 @@ pub(super) fn head(view: &PageView, node: NodeId) -> Option<String> {
     Some(view.text(heading)).filter(|text| !text.is_empty() && tokens(text).len() <= 4)
 }
 
-/// Where the text is taken, a class that says what the element does is no name for it.
+/// Whether a word describes the element and not its text.
 fn is_doing(word: &str) -> bool {
     matches!(word, "link" | "url" | "image")
 }
 
-/// A word for a thing in the class of the element or of what holds only it.
+/// A known word in a class or id of the element, or of an ancestor with the same text.
 fn known_class(view: &PageView, root: NodeId, node: NodeId) -> Option<String> {
     let text_len = view.text_len(node);
     let mut steps = vec![node];

@@ -1,4 +1,4 @@
-//! A page with what the search asks again and again: texts, classes, tag paths.
+//! A page with caches for texts, classes and tag paths, which the search reads many times.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,18 +8,19 @@ use super::words::{self, is_descriptive, module_stem};
 use crate::css::{self, Selector, TextCache};
 use crate::html::{Document, NodeId, NodeKind};
 
-/// Levels below an element that are compared.
+/// Depth below an element down to which features are compared.
 const LEVELS_MAX: usize = 6;
 
+/// A page and its caches.
 pub(super) struct PageView<'a> {
     pub(super) document: &'a Document,
     cache: RefCell<TextCache>,
-    /// By node: visible characters before it.
+    /// By node: visible characters before it, so that a difference is the length of an element.
     text_len: Vec<u32>,
-    /// By node: the tags from the root down to it, as a number.
+    /// By node: an id for the tags from the root down to it.
     paths: Vec<u32>,
     texts: RefCell<BTreeMap<NodeId, String>>,
-    /// By node: classes that say what it is.
+    /// By node: classes that describe its content, not its layout or state.
     descriptive: Vec<BTreeSet<&'a str>>,
     features: RefCell<BTreeMap<NodeId, Rc<BTreeSet<String>>>>,
 }
@@ -70,7 +71,7 @@ impl<'a> PageView<'a> {
         outer == inner || self.document.is_inside(inner, outer)
     }
 
-    /// Visible characters in an element.
+    /// The number of visible characters in an element.
     pub(super) fn text_len(&self, node: NodeId) -> u32 {
         let end = self.document.after_subtree(node).map_or(self.text_len.len() - 1, NodeId::index);
         self.text_len[end] - self.text_len[node.index()]
@@ -89,7 +90,7 @@ impl<'a> PageView<'a> {
         self.document.name(node).map_or("", |name| &**name)
     }
 
-    /// All text of an element as a field gives it.
+    /// The text of an element as a field extracts it.
     pub(super) fn text(&self, node: NodeId) -> String {
         let mut texts = self.texts.borrow_mut();
         texts.entry(node).or_insert_with(|| words::fold(&css::text(self.document, node))).clone()
@@ -111,12 +112,12 @@ impl<'a> PageView<'a> {
         all
     }
 
-    /// The classes that say what an element is.
+    /// The classes that describe the content of an element.
     pub(super) fn descriptive(&self, node: NodeId) -> &BTreeSet<&'a str> {
         &self.descriptive[node.index()]
     }
 
-    /// What an element is built of: ways down by tags, and telling classes.
+    /// The structure of an element: tag paths and descriptive classes of its descendants.
     pub(super) fn features(&self, node: NodeId) -> Rc<BTreeSet<String>> {
         if let Some(known) = self.features.borrow().get(&node) {
             return Rc::clone(known);
@@ -134,12 +135,12 @@ impl<'a> PageView<'a> {
         found
     }
 
-    /// Whether two elements have a class in common that says what they are.
+    /// Whether two elements have a descriptive class in common.
     pub(super) fn shares_class(&self, one: NodeId, other: NodeId) -> bool {
         !self.descriptive(one).is_disjoint(self.descriptive(other))
     }
 
-    /// The child of `outer` that is `inner` or holds it.
+    /// The child of `outer` that is `inner` or contains it.
     pub(super) fn child_towards(&self, outer: NodeId, inner: NodeId) -> Option<NodeId> {
         self.upwards(inner).find(|up| self.parent(*up) == Some(outer))
     }
@@ -154,12 +155,12 @@ impl<'a> PageView<'a> {
         self.document.parent_element(node)
     }
 
-    /// The element itself, then what it lies in, up to the root.
+    /// The element and its ancestors, up to the root.
     pub(super) fn upwards(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(Some(node), |node| self.document.parent_element(*node))
     }
 
-    /// The elements between `outer` and `inner`, from the innermost; neither of the two.
+    /// The elements between `outer` and `inner`, innermost first, without the two.
     pub(super) fn between(&self, outer: NodeId, inner: NodeId) -> Vec<NodeId> {
         self.upwards(inner)
             .skip(1)
@@ -181,7 +182,7 @@ impl<'a> PageView<'a> {
         .filter(|at| self.document.is_element(*at))
     }
 
-    /// Place among the element's siblings, from one: of all, and of those with its tag.
+    /// Position among all siblings and among those with the same tag, from 1.
     pub(super) fn place(&self, node: NodeId) -> (usize, usize) {
         let before =
             std::iter::successors(self.before(node), |at| self.before(*at)).collect::<Vec<_>>();
@@ -189,7 +190,7 @@ impl<'a> PageView<'a> {
         (before.len() + 1, alike + 1)
     }
 
-    /// The lowest element that holds all nodes.
+    /// The innermost element that contains all nodes.
     pub(super) fn common(&self, nodes: &[NodeId]) -> Option<NodeId> {
         let (first, rest) = nodes.split_first()?;
         self.upwards(*first).find(|outer| rest.iter().all(|node| self.holds(*outer, *node)))
@@ -206,13 +207,13 @@ impl<'a> PageView<'a> {
         tags
     }
 
-    /// What a selector finds; nothing if it cannot be read or does not end.
+    /// The elements that a selector finds. Empty if it is invalid or exceeds its limits.
     pub(super) fn select(&self, selector: &str, root: NodeId) -> Vec<NodeId> {
         let Ok(selector) = Selector::parse(selector) else { return Vec::new() };
         selector.select(self.document, root, &mut self.cache.borrow_mut()).unwrap_or_default()
     }
 
-    /// What several roots give for one selector.
+    /// The elements that a selector finds below each root.
     pub(super) fn select_each(&self, selector: &str, roots: &[NodeId]) -> Vec<Vec<NodeId>> {
         let Ok(selector) = Selector::parse(selector) else { return vec![Vec::new(); roots.len()] };
         let mut cache = self.cache.borrow_mut();
@@ -222,7 +223,7 @@ impl<'a> PageView<'a> {
             .collect()
     }
 
-    /// Whether a node lies in a part of the page that is not its matter.
+    /// Whether a node is a part beside the main content, such as navigation.
     pub(super) fn is_secondary(&self, node: NodeId) -> bool {
         matches!(self.tag(node), "nav" | "aside" | "footer" | "select" | "option")
             || self.classes(node).into_iter().any(words::is_secondary)

@@ -1,4 +1,4 @@
-//! Selectors that lead from an item to one element in it.
+//! Selectors that lead from an item to one element, with their costs.
 
 use super::items::is_marked_label;
 use super::layout::LayoutKind;
@@ -8,7 +8,7 @@ use super::selectors::{ScoredSelector, element_selectors, places, scored, sort};
 use super::words::{is_currency, is_descriptive, is_plain, unit};
 use crate::html::NodeId;
 
-/// CSS selectors from `root` to `node`, cheapest first. They may match more than that.
+/// CSS selectors from `root` to `node`, cheapest first. They may match further elements.
 pub(super) fn css(
     view: &PageView,
     root: NodeId,
@@ -19,12 +19,12 @@ pub(super) fn css(
     let is_page = kind == LayoutKind::Page;
     let mut own = element_selectors(view, node, is_page);
     own.truncate(12);
-    own.extend(set_apart(view, root, node));
+    own.extend(without_class(view, root, node));
     if let Some(sign) = view.own_text(node).chars().find(|c| is_currency(*c)) {
         own.push(scored(format!("{}:containsOwn({sign})", view.tag(node)), 1.9));
     }
-    own.extend(measured(view, node));
-    own.extend(unclassed(view, node));
+    own.extend(by_unit(view, node));
+    own.extend(without_classes(view, node));
     let placed = places(view, node);
     let mut all = own.clone();
     all.extend(placed.iter().cloned());
@@ -44,15 +44,15 @@ pub(super) fn css(
             }
         }
     }
-    all.extend(labelled(view, root, node, is_page));
-    all.extend(told(view, node, is_page, how));
-    all.push(full(view, root, node));
+    all.extend(after_label(view, root, node, is_page));
+    all.extend(with_label(view, node, is_page, how));
+    all.push(by_positions(view, root, node));
     sort(&mut all);
     all
 }
 
-/// Known by having no class where others of its tag beside it have one: `span:not([class])`.
-fn unclassed(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
+/// An element without classes among elements with classes: `span:not([class])`.
+fn without_classes(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
     let parent = view.parent(node)?;
     let bare = |node: &NodeId| view.attribute(*node, "class").is_none();
     let scope = view.parent(parent).and_then(|up| view.parent(up)).unwrap_or(parent);
@@ -65,8 +65,8 @@ fn unclassed(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
         .then(|| scored(format!("{}:not([class])", view.tag(node)), 1.1))
 }
 
-/// Known by what is counted in it: `.fact:contains(beds)`.
-fn measured(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
+/// An element with a number and a unit: `.fact:contains(beds)`.
+fn by_unit(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
     let text = view.text(node);
     let unit = unit(&text)?;
     let class = view.classes(node).into_iter().find(|class| is_descriptive(class));
@@ -74,8 +74,8 @@ fn measured(view: &PageView, node: NodeId) -> Option<ScoredSelector> {
     Some(scored(format!("{name}:contains({unit})"), 2.2))
 }
 
-/// A class without the classes of others that bear it too: `.price:not(.old)`.
-fn set_apart(view: &PageView, root: NodeId, node: NodeId) -> Vec<ScoredSelector> {
+/// A class, without a class of similar elements: `.price:not(.old)`.
+fn without_class(view: &PageView, root: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let ours = view.classes(node);
     let scope =
         view.upwards(root).find(|outer| view.size(*outer) > view.size(root)).unwrap_or(root);
@@ -95,8 +95,8 @@ fn set_apart(view: &PageView, root: NodeId, node: NodeId) -> Vec<ScoredSelector>
     found
 }
 
-/// Anchored at the label in front: `dt:contains(Weight) + dd`.
-fn labelled(view: &PageView, root: NodeId, node: NodeId, is_page: bool) -> Vec<ScoredSelector> {
+/// The element after a label: `dt:contains(Weight) + dd`.
+fn after_label(view: &PageView, root: NodeId, node: NodeId, is_page: bool) -> Vec<ScoredSelector> {
     let mut found = Vec::new();
     for step in std::iter::once(node).chain(view.between(root, node)) {
         let Some((label, text)) = label_before(view, step, is_page) else { continue };
@@ -114,7 +114,7 @@ fn labelled(view: &PageView, root: NodeId, node: NodeId, is_page: bool) -> Vec<S
     found
 }
 
-/// The label in front of an element, and its text.
+/// The label before an element, and its text.
 pub(super) fn label_before(
     view: &PageView,
     node: NodeId,
@@ -129,7 +129,7 @@ pub(super) fn label_before(
     (is_fit && is_label).then_some((label, text))
 }
 
-/// Whether an element is the first of two that stand for label and value.
+/// Whether an element is the first of two siblings, probably label and value.
 fn is_pair(view: &PageView, label: NodeId, text: &str) -> bool {
     matches!(view.tag(label), "td" | "span" | "div")
         && !text.chars().any(|c| c.is_ascii_digit())
@@ -137,8 +137,13 @@ fn is_pair(view: &PageView, label: NodeId, text: &str) -> bool {
         && view.parent(label).is_some_and(|row| view.document.child_elements(row).count() == 2)
 }
 
-/// Known by a word it holds in front of the value: `li:contains(Weight)`.
-fn told(view: &PageView, node: NodeId, is_page: bool, how: &MatchKind) -> Option<ScoredSelector> {
+/// An element whose text is a label, a colon and a value: `li:contains(Weight:)`.
+fn with_label(
+    view: &PageView,
+    node: NodeId,
+    is_page: bool,
+    how: &MatchKind,
+) -> Option<ScoredSelector> {
     let text = view.text(node);
     if !matches!(how, MatchKind::Own | MatchKind::Part) {
         return None;
@@ -151,8 +156,8 @@ fn told(view: &PageView, node: NodeId, is_page: bool, how: &MatchKind) -> Option
     is_label.then(|| scored(format!("{}:contains({label}:)", view.tag(node)), cost))
 }
 
-/// By positions alone, level by level.
-fn full(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
+/// Positions alone, from `root` down to `node`.
+fn by_positions(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
     let step = |up| format!("{}:nth-child({})", view.tag(up), view.place(up).0);
     let mut steps: Vec<String> =
         view.upwards(node).take_while(|up| view.document.is_inside(*up, root)).map(step).collect();
@@ -160,7 +165,7 @@ fn full(view: &PageView, root: NodeId, node: NodeId) -> ScoredSelector {
     scored(format!("> {}", steps.join(" > ")), 3.6 + 0.2 * steps.len() as f64)
 }
 
-/// XPath from an item to an element in one of the siblings that belong to it.
+/// XPath from the first sibling of an item to an element in one of its later siblings.
 pub(super) fn sibling(view: &PageView, anchor: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let Some(parent) = view.parent(anchor) else { return Vec::new() };
     let Some(part) = view.child_towards(parent, node) else { return Vec::new() };
@@ -195,7 +200,7 @@ pub(super) fn sibling(view: &PageView, anchor: NodeId, node: NodeId) -> Vec<Scor
     found
 }
 
-/// XPath from an item to a text on a line of its own.
+/// XPath to a line of text between `<br>` tags.
 pub(super) fn line(
     view: &PageView,
     root: NodeId,
@@ -218,8 +223,8 @@ pub(super) fn line(
     found
 }
 
-/// XPath for values that stand outside of the items: before the item, if there are several of a
-/// kind on the page, or from its top.
+/// XPath to a value outside the items. If the page has several similar elements, it selects the
+/// nearest one before the item; else it starts at the root.
 pub(super) fn outside(view: &PageView, item: NodeId, node: NodeId) -> Vec<ScoredSelector> {
     let mut found: Vec<ScoredSelector> = Vec::new();
     let is_alone =
@@ -251,7 +256,7 @@ pub(super) fn outside(view: &PageView, item: NodeId, node: NodeId) -> Vec<Scored
     found
 }
 
-/// XPath by positions alone from `outer`, or from the document, down to `node`.
+/// XPath of positions from `outer`, or from the root, down to `node`.
 fn xpath_steps(view: &PageView, outer: Option<NodeId>, node: NodeId) -> String {
     let ups = view.upwards(node).take_while(|up| Some(*up) != outer);
     let mut steps: Vec<String> =
@@ -260,7 +265,7 @@ fn xpath_steps(view: &PageView, outer: Option<NodeId>, node: NodeId) -> String {
     steps.join("/")
 }
 
-/// Node tests of XPath that an element passes, with their cost.
+/// XPath node tests that match an element, with their costs.
 fn tests(view: &PageView, node: NodeId) -> Vec<(String, f64)> {
     let tag = view.tag(node);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Regular expressions that keep the sampled part of a text.
+//! Regular expressions that extract the sampled part of a text.
 
 use fancy_regex::Regex;
 
@@ -6,7 +6,7 @@ use super::matches::find_word;
 use super::query::kept;
 use super::words::{ValueShape, is_currency, shape};
 
-/// Patterns that keep `sample` of `text`, from the most to the least particular.
+/// Patterns that extract `sample` from `text`, most specific first.
 pub(super) fn patterns(text: &str, sample: &str) -> Vec<String> {
     let Some(at) = find_word(text, sample) else { return Vec::new() };
     let (left, right) = (&text[..at], &text[at + sample.len()..]);
@@ -32,7 +32,7 @@ pub(super) fn patterns(text: &str, sample: &str) -> Vec<String> {
     found
 }
 
-/// What values of the sample's kind look like.
+/// Patterns for values of the same type as the sample.
 fn value_patterns(sample: &str) -> Vec<String> {
     const NUMBER: &str = r"\d+(?:[.,]\d+)*";
     match shape(sample) {
@@ -57,7 +57,7 @@ fn value_patterns(sample: &str) -> Vec<String> {
     }
 }
 
-/// The last word, or the signs, in front of the sample.
+/// A pattern for the last word or the punctuation before the sample.
 fn edge_before(left: &str) -> String {
     let trimmed = left.trim_end();
     if trimmed.is_empty() {
@@ -72,7 +72,7 @@ fn edge_before(left: &str) -> String {
     format!("{}{space}", escape(edge.trim_start()))
 }
 
-/// The first word, or the signs, behind the sample.
+/// A pattern for the first word or the punctuation after the sample.
 fn edge_after(right: &str) -> String {
     let trimmed = right.trim_start();
     if trimmed.is_empty() {
@@ -87,7 +87,7 @@ fn edge_after(right: &str) -> String {
     format!("{space}{}", escape(edge))
 }
 
-/// The sample as one of several pieces with a sign between them.
+/// A pattern for one of several pieces with a separator between them.
 fn segment(left: &str, right: &str) -> Option<String> {
     let sign = ['|', '·', '•', '/', ',', '–', '—', ';', '(', '-']
         .into_iter()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_is_kept_on_other_texts_too() {
+    fn a_pattern_extracts_the_same_part_of_another_text() {
         check("Price: £51.77", "51.77", "Price: £8.00", "8.00");
         check("Price: £51.77", "£51.77", "Price: £8.00", "£8.00");
         check("by Albert Einstein", "Albert Einstein", "by Jane Austen", "Jane Austen");

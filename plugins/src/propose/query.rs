@@ -1,4 +1,4 @@
-//! How a value is taken from an item, and what that gives.
+//! Queries: how a column gets its values from the items.
 
 use fancy_regex::Regex;
 use url::Url;
@@ -8,7 +8,7 @@ use super::words::fold;
 use crate::html::{Document, NodeId};
 use crate::xpath::{XNode, XPath, XPathLimits, XPathValue};
 
-/// Where a field looks.
+/// Where a query looks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldSource {
     /// The item itself.
@@ -20,33 +20,33 @@ pub enum FieldSource {
     Xpath(String),
     /// A path into the JSON-LD of the page.
     JsonLd(String),
-    /// A path into the item, which is a piece of JSON.
+    /// A path into the item, which is JSON.
     Json(String),
-    /// A path into the JSON that a script of the page holds.
+    /// A path into a JSON script of the page.
     Script {
-        /// The script.
+        /// Selector of the script.
         selector: String,
-        /// The path in it.
+        /// JSON path in it.
         path: String,
     },
 }
 
-/// One way to take a value.
+/// How to get one value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldQuery {
-    /// Where it is.
+    /// Where the value is.
     pub source: FieldSource,
-    /// Attribute instead of text.
+    /// Read this attribute instead of the text.
     pub attribute: Option<String>,
-    /// Only the text directly inside.
+    /// Read only text outside child elements.
     pub is_own: bool,
-    /// What to keep of it.
+    /// Regular expression for the part to extract.
     pub regex: Option<String>,
-    /// All matches, put together with a comma.
+    /// Join all matches with a comma.
     pub is_all: bool,
-    /// Resolved against the page's address.
+    /// Resolve the value against the address of the page.
     pub is_url: bool,
-    /// Selectors for the items in which the source finds nothing, in this order.
+    /// Selectors to try in this order if the source finds nothing.
     pub others: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl FieldQuery {
         }
     }
 
-    /// The value in each root; none where there is nothing.
+    /// The value in each root. `None` where nothing was found, and for sources in JSON.
     pub(super) fn values(
         &self,
         view: &PageView,
@@ -93,7 +93,7 @@ impl FieldQuery {
         values
     }
 
-    /// This way, and another for the items in which it finds nothing, if they can be one field.
+    /// Adds the selectors of `other` as alternatives, if all else about the two queries is equal.
     pub(super) fn or(&self, other: &Self) -> Option<Self> {
         let bare = |query: &Self| Self {
             source: FieldSource::Itself,
@@ -109,7 +109,7 @@ impl FieldQuery {
         (bare(self) == bare(other)).then_some(both)
     }
 
-    /// The text of a match before the regex.
+    /// The text of a match, before the regular expression.
     pub(super) fn raw(&self, view: &PageView, node: NodeId) -> String {
         match &self.attribute {
             Some(name) => view.attribute(node, name).unwrap_or_default().trim().to_owned(),
@@ -139,7 +139,7 @@ impl FieldQuery {
     }
 }
 
-/// The first group of the first match, or all of it.
+/// The first group of the first match, or the whole match.
 pub(super) fn kept(regex: &Regex, text: &str) -> Option<String> {
     let found = regex.captures(text).ok()??;
     let part = found.get(1).or_else(|| found.get(0))?;
@@ -155,7 +155,7 @@ fn evaluate(document: &Document, xpath: &str, roots: &[NodeId]) -> Vec<Vec<NodeI
     roots.iter().map(nodes).collect()
 }
 
-/// Whether a value is the sample; case may differ, as style sheets change it.
+/// Whether a value equals the sample, ignoring case, because style sheets may change it.
 pub(super) fn is_sample(value: &str, sample: &str) -> bool {
     let value = fold(value);
     value == sample || value.to_lowercase() == sample.to_lowercase()

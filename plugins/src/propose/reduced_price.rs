@@ -1,4 +1,4 @@
-//! Prices that are struck out beside those that hold: `<del>` and `<ins>`.
+//! Reduced prices: the old price in `<del>`, the current one in `<ins>`.
 
 use super::layout::LayoutKind;
 use super::matches::MatchKind;
@@ -8,8 +8,8 @@ use super::query::{FieldQuery, FieldSource};
 use super::words::shape;
 use crate::html::NodeId;
 
-/// A way that takes the price that holds in items with and without a reduced one, if the way given
-/// has to do with that.
+/// Extends a query so that it finds the current price in items with and without a reduction. `None`
+/// if the query has nothing to do with reduced prices.
 pub(super) fn with_reduced_price(
     view: &PageView,
     query: &FieldQuery,
@@ -38,7 +38,7 @@ pub(super) fn with_reduced_price(
     Some(FieldQuery { source, others: vec![selector.clone()], ..query.clone() })
 }
 
-/// A selector for what holds both prices, which in the other items is the only one.
+/// A selector for the parent of both prices that finds the only price in the remaining items.
 fn usual(
     view: &PageView,
     query: &FieldQuery,

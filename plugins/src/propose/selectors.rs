@@ -1,10 +1,10 @@
-//! What an element can be known by in a selector, and what each mark is worth.
+//! Selectors for a single element, and what each of them costs.
 
 use super::page_view::PageView;
 use super::words::{self, class_cost, is_generated, is_plain, module_stem};
 use crate::html::NodeId;
 
-/// A piece of selector and how little it is to be trusted.
+/// A selector and its cost. The cost says how likely the selector is to fail elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScoredSelector {
     pub(super) text: String,
@@ -15,7 +15,7 @@ pub(super) fn scored(text: impl Into<String>, cost: f64) -> ScoredSelector {
     ScoredSelector { text: text.into(), cost }
 }
 
-/// Cheapest first, then shortest, then by letters, so that the choice never depends on chance.
+/// Sorts by cost, then length, then text, so that the order is the same on every run.
 pub(super) fn sort(selectors: &mut Vec<ScoredSelector>) {
     selectors.sort_by(|a, b| {
         (a.cost.total_cmp(&b.cost))
@@ -25,7 +25,7 @@ pub(super) fn sort(selectors: &mut Vec<ScoredSelector>) {
     selectors.dedup_by(|a, b| a.text == b.text);
 }
 
-/// Marks of an element by itself. Positions are left out.
+/// Selectors by tag, id, class and attribute, cheapest first.
 pub(super) fn element_selectors(
     view: &PageView,
     node: NodeId,
@@ -77,7 +77,7 @@ fn attribute_selectors(view: &PageView, node: NodeId, tag: &str) -> Vec<ScoredSe
         if is_fixed && !value.contains(['"', '\'', ']', '[', '\\', '\n']) && name != "datetime" {
             found.push(scored(format!("[{name}={}]", quoted(value)), cost));
         }
-        // The name alone holds for all items, whatever its value.
+        // The name alone may match all items; the value may differ.
         let is_told = name.starts_with("data-") || name == "datetime";
         if is_told && is_plain(name) && !is_framework(name) {
             found.push(scored(format!("{tag}[{name}]"), cost.max(0.4) + 0.1));
@@ -110,7 +110,7 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
-/// The directory a link points into: `/author/einstein` gives `/author/`.
+/// The parent directory of a link's target: `/author/einstein` gives `author/`.
 fn path_stem(href: &str) -> Option<String> {
     let path = match href.split_once("://") {
         Some((_, rest)) => &rest[rest.find('/')?..],
@@ -122,19 +122,19 @@ fn path_stem(href: &str) -> Option<String> {
     (is_plain(directory) && !words::is_generated(directory)).then(|| format!("{directory}/"))
 }
 
-/// The last word of the link that an element is.
+/// The last segment of a link's path, if it is a word.
 pub(super) fn link_end<'a>(view: &'a PageView, node: NodeId) -> Option<&'a str> {
     view.attribute(node, "href").filter(|_| view.tag(node) == "a").and_then(path_end)
 }
 
-/// The last word of a link: `/rust/forks` gives `forks`.
+/// The last segment of a path, if it is a word: `/rust/forks` gives `forks`.
 fn path_end(href: &str) -> Option<&str> {
     let (rest, end) = href.rsplit_once('/')?;
     let is_word = end.len() >= 3 && end.chars().all(|c| c.is_ascii_lowercase());
     (is_word && !rest.is_empty() && !rest.ends_with('/')).then_some(end)
 }
 
-/// A tag alone: what only stands for one thing is worth more.
+/// Cost of a tag alone: low for tags with a specific meaning.
 fn tag_cost(tag: &str) -> f64 {
     match tag {
         "h1" => 0.2,
@@ -147,13 +147,13 @@ fn tag_cost(tag: &str) -> f64 {
     }
 }
 
-/// Marks by position: of all siblings, and of those with its tag.
+/// Selectors by position among the siblings.
 pub(super) fn places(view: &PageView, node: NodeId) -> Vec<ScoredSelector> {
     let tag = view.tag(node);
     let (of_all, of_tag) = view.place(node);
     if matches!(tag, "td" | "th") {
         let mut found = vec![scored(format!("{tag}:nth-child({of_all})"), 1.0)];
-        // Behind a cell that spans rows, the place is the same from the end only.
+        // After a cell that spans rows, only the position from the end is the same in all rows.
         if spans_before(view, node, of_all) {
             let place = view.after(node).count() + 1;
             found.push(scored(format!("{tag}:nth-last-child({place})"), 0.8));
@@ -169,7 +169,7 @@ pub(super) fn places(view: &PageView, node: NodeId) -> Vec<ScoredSelector> {
     found
 }
 
-/// Whether the table of a cell has cells before its column that span several rows.
+/// Whether a table has cells that span several rows, all of them before the column of `cell`.
 fn spans_before(view: &PageView, cell: NodeId, place: usize) -> bool {
     let Some(table) = view.upwards(cell).find(|up| view.tag(*up) == "table") else { return false };
     let mut spans = view.inside(table).filter(|other| {

@@ -1,4 +1,4 @@
-//! Pages of many kinds: a proposal must give the right rows for all items, not only the samples.
+//! Pages of many types. A proposal must give the right rows for all items, not only for the samples.
 
 #![allow(clippy::needless_raw_string_hashes, clippy::format_collect, reason = "pages as they come")]
 
@@ -28,7 +28,7 @@ fn proposal(html: &str, samples: &[&str]) -> ProposedDefinition {
     propose(&page, &samples, Some(&base)).unwrap()
 }
 
-/// Compares rows, a line each, values parted by `|`: as proposed, and as a run takes them.
+/// Checks the proposed rows and the rows that a run extracts: one line for each, `|` between values.
 fn check(html: &str, samples: &[&str], expect: &str) -> ProposedDefinition {
     let found = proposal(html, samples);
     let rows: Vec<String> = (0..found.rows)
@@ -43,7 +43,7 @@ fn check(html: &str, samples: &[&str], expect: &str) -> ProposedDefinition {
     found
 }
 
-/// The rows that a record gives whose fields are the proposed ones.
+/// The rows of a record with the proposed fields.
 fn extracted(html: &str, found: &ProposedDefinition) -> Vec<String> {
     let css = |selector: &str| Query { css: Some(Text::new(selector)), ..Query::default() };
     let record = Record {

@@ -1,18 +1,18 @@
-//! What words tell: shapes of values, how lasting a class name is, names for columns.
+//! Classifies texts: shapes of values, and whether a class name describes content.
 
-/// White space folded and trimmed, invisible characters dropped.
+/// Collapses white space, trims, and drops invisible characters.
 pub(super) fn fold(text: &str) -> String {
     let seen: String = text.chars().filter(|c| !matches!(c, '\u{200b}' | '\u{ad}')).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How many characters of a text leave ink, to tell quickly that two texts differ.
+/// The number of visible characters. Texts with different numbers cannot be equal.
 pub(super) fn text_len(text: &str) -> u32 {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\u{200b}' | '\u{ad}')).count()
         as u32
 }
 
-/// What kind of value a text looks like.
+/// The type of value that a text looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueShape {
     Number,
@@ -38,7 +38,7 @@ pub(super) fn shape(text: &str) -> ValueShape {
     }
 }
 
-/// What is counted or measured in a text of one number and one word: `4 beds` gives `bed`.
+/// The unit in a text of one number and one word: `4 beds` gives `bed`.
 pub(super) fn unit(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".,+-~".contains(c));
     let word = rest.trim();
@@ -100,13 +100,13 @@ pub(super) fn has_word(name: &str, words: &str) -> bool {
     tokens(name).iter().any(|word| is_in(word, words))
 }
 
-/// Whether a class or id can be written in a selector as it is.
+/// Whether a class or id needs no escapes in a selector.
 pub(super) fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
 }
 
-/// Whether a class or id looks as if a tool had made it up and may make up another tomorrow.
+/// Whether a class or id looks generated, so that it may change with the next build of the site.
 pub(super) fn is_generated(name: &str) -> bool {
     const PREFIXES: [&str; 7] = ["css-", "sc-", "jss", "jsx-", "svelte-", "emotion-", "styles__"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix) && name.len() > prefix.len())
@@ -114,7 +114,7 @@ pub(super) fn is_generated(name: &str) -> bool {
         || name.chars().filter(char::is_ascii_digit).count() >= 5
 }
 
-/// Whether one part of a name is no word: `1x2y3z`, `bdVaJa`, `kqzxw`.
+/// Whether a part of a name cannot be a word: `1x2y3z`, `bdVaJa`, `kqzxw`.
 fn is_noise(part: &str) -> bool {
     let length = part.chars().count();
     if length < 5 || !part.is_ascii() {
@@ -129,7 +129,7 @@ fn is_noise(part: &str) -> bool {
     to_letter > 0 || (rises >= 2 && length <= 8) || vowels == 0
 }
 
-/// The lasting part of a class made by CSS modules: `Card_title__3xY9k` gives `Card_title__`.
+/// The stable part of a class of CSS modules: `Card_title__3xY9k` gives `Card_title__`.
 pub(super) fn module_stem(class: &str) -> Option<&str> {
     let at = class.rfind("__")?;
     let (stem, tail) = (&class[..at + 2], &class[at + 2..]);
@@ -140,8 +140,8 @@ pub(super) fn module_stem(class: &str) -> Option<&str> {
     .then_some(stem)
 }
 
-/// What a class is worth in a selector: 0 for one that says what a thing is, more for layout,
-/// states and made-up names.
+/// Cost of a class in a selector: 0 if it describes content, more for layout, states and generated
+/// names.
 pub(super) fn class_cost(class: &str) -> f64 {
     if is_generated(class) {
         return 5.0;
@@ -161,7 +161,7 @@ pub(super) fn class_cost(class: &str) -> f64 {
     if is_layout { 0.8 } else { 0.0 }
 }
 
-/// Whether a class says what a thing is.
+/// Whether a class describes content.
 pub(super) fn is_descriptive(class: &str) -> bool {
     is_plain(class) && class_cost(class) < 0.5
 }
@@ -176,7 +176,7 @@ const UTILITIES: &str = "text bg border rounded shadow align justify items font 
 const MEASURES: &str = "xs sm md lg xl xxl auto none fluid full flex block inline grid left right center start \
     end";
 
-/// Whether a name belongs to a part of a page that is not its matter: navigation, recommendations.
+/// Whether a name marks a part beside the main content: navigation, recommendations.
 pub(super) fn is_secondary(name: &str) -> bool {
     const WORDS: &str = "related recent recently similar recommended recommendation recommendations viewed \
         also sponsored trending popular sidebar aside widget footer nav navbar navigation \
@@ -191,7 +191,7 @@ pub(super) fn is_advert(name: &str) -> bool {
     has_word(name, WORDS)
 }
 
-/// How alike two texts are, from 0 to 1: the share of pairs of letters they have in common.
+/// Similarity of two texts from 0 to 1: the fraction of adjacent letter pairs that they share.
 pub(super) fn likeness(one: &str, other: &str) -> f64 {
     let pairs = |text: &str| -> Vec<(char, char)> {
         let letters: Vec<char> =
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_up_names_are_told_from_words() {
+    fn generated_names_differ_from_words() {
         for name in
             ["css-1x2y3z", "sc-bdVaJa", "kJxEQp", "_3xY9k", "a1b2c3", "item-829371", "jss123"]
         {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_of_values() {
+    fn values_have_a_shape() {
         for (text, expect) in [
             ("£51.77", ValueShape::Money),
             ("1.234,50 €", ValueShape::Money),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         assert_eq!(tokens("productTitle-main_2"), ["product", "title", "main", "2"]);
         assert!(likeness("A Light in the Attic", "A light in the attic!") > 0.9);
         assert!(likeness("abc", "xyz") < 0.1);

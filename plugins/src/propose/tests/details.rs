@@ -13,7 +13,7 @@ const PRODUCT: &str = r##"<html><head><title>Kettle 2000 | Shop</title><meta pro
 <div class="related"><h2>Related</h2><div class="card"><h3>Toaster</h3><p class="price_color">£20.00</p></div><div class="card"><h3>Pan</h3><p class="price_color">£15.00</p></div></div></div></body></html>"##;
 
 #[test]
-fn a_product_with_a_table_of_labels_and_values() {
+fn a_product_page_with_a_label_table_is_one_record() {
     let found = check(
         PRODUCT,
         &["Kettle 2000", "£34.50", "22", "1.2 kg", "a897fe39", "Boils water fast."],
@@ -43,7 +43,7 @@ fn a_list_of_terms_is_one_record_when_only_values_are_wanted() {
 }
 
 #[test]
-fn labels_in_the_text_itself() {
+fn labels_inside_the_text_become_selectors() {
     let html = "<div id=profile><h1>Ann Lee</h1><ul><li><strong>Born:</strong> 3 May 1970</li>
         <li><strong>Lives in:</strong> York</li><li>Phone: 0123 456</li></ul><p>She writes.</p></div>";
     check(
@@ -54,7 +54,7 @@ fn labels_in_the_text_itself() {
 }
 
 #[test]
-fn an_article_with_ids_and_meta() {
+fn an_article_with_ids_and_meta_tags_is_one_record() {
     let html = r#"<html><body><div id="content"><h1 id="headline">Flood in town</h1><div class="byline">By <span class="author">R. Reporter</span> | <time datetime="2026-03-01">1 March 2026</time></div>
         <div class="body"><p>Water rose.</p><p>It fell.</p></div><ul class="tags"><li><a href="/t/w">weather</a></li><li><a href="/t/t">town</a></li></ul></div>
         <div class="comments"><div class="comment"><span class="author">joe</span><p>Sad.</p></div><div class="comment"><span class="author">jil</span><p>Wet.</p></div></div></body></html>"#;
@@ -67,7 +67,7 @@ fn an_article_with_ids_and_meta() {
 }
 
 #[test]
-fn samples_in_json_ld_and_scripts() {
+fn samples_are_found_in_json_ld_and_scripts() {
     let html = r#"<h1>Lamp</h1><script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"Shop"},{"@type":"Product","name":"Lamp","sku":"L-77","offers":{"price":"19.90"}}]}</script>
         <script id="state" type="application/json">{"product":{"stock":[{"left":14}]}}</script>"#;
     let found = check(html, &["Lamp", "L-77", "19.90", "14"], "Lamp|L-77|19.90|14");
@@ -85,7 +85,7 @@ fn samples_in_json_ld_and_scripts() {
 }
 
 #[test]
-fn a_sample_that_is_not_there_is_told_with_what_is_most_like_it() {
+fn a_missing_sample_is_reported_with_the_most_similar_text() {
     let page = Document::parse(PRODUCT, TreeLimits::default()).unwrap();
     let missing = propose(&page, &[Sample::read("Kettel 2000")], None).unwrap_err();
     assert_eq!(missing[0].nearest.as_deref(), Some("Kettle 2000"));

@@ -1,4 +1,4 @@
-//! Lists: many rows a page.
+//! Pages with many rows.
 
 use super::{check, names};
 
@@ -19,7 +19,7 @@ const GRID: &str = r##"<html><head><title>All products | Books</title></head><bo
 </ol><ul class="pager"><li class="current">Page 1 of 50</li><li class="next"><a href="page-2.html">next</a></li></ul></section></div></body></html>"##;
 
 #[test]
-fn a_grid_of_products_with_an_advertisement_between() {
+fn an_advertisement_in_a_product_grid_is_left_out() {
     let samples = ["A Light in the Attic", "£51.77", "In stock", "rating=Three"];
     let found = check(
         GRID,
@@ -69,7 +69,7 @@ const TABLE: &str = r#"<h1>League</h1><table class="stats"><tr><th>Club<th>Playe
 </table>"#;
 
 #[test]
-fn a_table_with_a_head_and_a_merged_foot() {
+fn a_table_head_and_a_merged_foot_are_left_out() {
     let found = check(
         TABLE,
         &["Northgate", "81", "2026-05-10"],
@@ -80,7 +80,7 @@ fn a_table_with_a_head_and_a_merged_foot() {
 }
 
 #[test]
-fn a_table_with_thead_and_tfoot_and_row_headings() {
+fn thead_and_tfoot_are_left_out_and_row_headings_are_kept() {
     let html = "<table id=t><thead><tr><th>City</th><th>People</th></tr></thead><tbody>
         <tr><th>Oslo</th><td>700000</td></tr><tr><th>Bergen</th><td>290000</td></tr>
         <tr><th>Moss</th><td>50000</td></tr></tbody><tfoot><tr><th>All</th><td>1040000</td></tr></tfoot></table>";
@@ -89,14 +89,14 @@ fn a_table_with_thead_and_tfoot_and_row_headings() {
 }
 
 #[test]
-fn terms_and_definitions_without_wrappers() {
+fn terms_and_definitions_without_wrappers_are_items() {
     let html = "<dl class=glossary><dt>Ark</dt><dd>A boat</dd><dt>Bow</dt><dd>A weapon</dd>
         <dd>A knot</dd><dt>Cot</dt><dd>A bed</dd></dl>";
     check(html, &["Bow", "A weapon"], "Ark|A boat\nBow|A weapon\nCot|A bed");
 }
 
 #[test]
-fn rows_of_a_table_in_pairs() {
+fn pairs_of_table_rows_are_items() {
     let html = r#"<table><tr class="athing"><td>1.</td><td class="title"><span class="titleline"><a href="https://a.example/">First story</a> <span class="sitebit">(<a href="from?a">a.example</a>)</span></span></td></tr>
         <tr><td></td><td class="subtext"><span class="score">101 points</span> by <a href="u?id=ann" class="hnuser">ann</a> <a href="i?1">5 comments</a></td></tr><tr class="spacer"></tr>
         <tr class="athing"><td>2.</td><td class="title"><span class="titleline"><a href="https://b.example/">Second story</a> <span class="sitebit">(<a href="from?b">b.example</a>)</span></span></td></tr>
@@ -111,7 +111,7 @@ fn rows_of_a_table_in_pairs() {
 }
 
 #[test]
-fn a_blog_with_articles_and_headings_outside() {
+fn a_heading_outside_the_articles_is_repeated_in_each_row() {
     let html = r#"<body><header><h1>My Blog</h1><p class="tagline">Words</p></header><main>
         <article class="post type-post"><header><h2 class="entry-title"><a href="/one">On rain</a></h2><span class="meta">By <a rel="author" href="/a/ann">Ann</a> on <time datetime="2026-01-05">January 5, 2026</time></span></header><div class="entry-content"><p>It rained.</p><p>And rained.</p></div><footer>Filed under <a rel="category" href="/cat/w">Weather</a></footer></article>
         <article class="post type-post sticky"><header><h2 class="entry-title"><a href="/two">On snow</a></h2><span class="meta">By <a rel="author" href="/a/bob">Bob</a> on <time datetime="2026-01-07">January 7, 2026</time></span></header><div class="entry-content"><p>It snowed.</p></div><footer>Filed under <a rel="category" href="/cat/w">Weather</a>, <a rel="category" href="/cat/x">Cold</a></footer></article>
@@ -129,7 +129,7 @@ fn a_blog_with_articles_and_headings_outside() {
 }
 
 #[test]
-fn a_list_of_jobs_with_optional_parts() {
+fn optional_parts_of_jobs_may_be_empty() {
     let html = r#"<div id="jobs"><h2>42 jobs</h2><ul class="job-list">
         <li class="job"><a class="job-link" href="/j/1">Data engineer</a><div class="job-meta"><span class="company">Acme</span> · <span class="loc">Berlin</span></div><span class="salary">€70,000</span></li>
         <li class="job job--featured"><span class="badge">Featured</span><a class="job-link" href="/j/2">Rust developer</a><div class="job-meta"><span class="company">Bolt</span> · <span class="loc">Remote</span></div></li>
@@ -148,7 +148,7 @@ fn a_list_of_jobs_with_optional_parts() {
 }
 
 #[test]
-fn classes_that_a_tool_made_up() {
+fn generated_classes_are_avoided() {
     let html = r#"<div id="root"><div class="css-1a2b3c"><header class="sc-bdVaJa"><span>Shop</span></header>
         <div class="css-9x8y7z"><div class="css-k1l2m3"><a class="css-q1w2e3" href="/p/red-lamp"><img class="css-i9i8i7" src="a.png"></a><div class="css-t5t6t7"><h2 class="css-h1h2h3">Red lamp</h2><span class="css-p1p2p3">$10.00</span><span class="css-s1s2s3">In stock</span></div></div>
         <div class="css-k1l2m3"><a class="css-q1w2e3" href="/p/blue-lamp"><img class="css-i9i8i7" src="b.png"></a><div class="css-t5t6t7"><h2 class="css-h1h2h3">Blue lamp</h2><span class="css-p1p2p3">$12.50</span><span class="css-s1s2s3">Sold out</span></div></div>
@@ -163,7 +163,7 @@ fn classes_that_a_tool_made_up() {
 }
 
 #[test]
-fn a_bootstrap_grid_with_the_same_classes_everywhere() {
+fn a_bootstrap_grid_with_equal_classes_everywhere_gives_its_cards() {
     let card = |title: &str, text: &str, price: &str| {
         format!(
             r##"<div class="col-md-4"><div class="card h-100"><img class="card-img-top" src="x.png"><div class="card-body"><h4 class="pull-right price">{price}</h4><h4><a href="/p" class="title" title="{title} 15&quot;">{title}</a></h4><p class="card-text">{text}</p></div><div class="card-footer"><small class="text-muted">★ ★ ★</small></div></div></div>"##
@@ -186,7 +186,7 @@ fn a_bootstrap_grid_with_the_same_classes_everywhere() {
 }
 
 #[test]
-fn quotes_with_tags_inside_each() {
+fn tags_inside_quotes_are_joined() {
     let html = r##"<div class="col-md-8"><div class="quote" itemscope itemtype="http://schema.org/CreativeWork"><span class="text" itemprop="text">“One.”</span><span>by <small class="author" itemprop="author">Albert Einstein</small><a href="/author/Albert-Einstein">(about)</a></span><div class="tags">Tags: <meta class="keywords" itemprop="keywords" content="change,world"><a class="tag" href="/tag/change/">change</a><a class="tag" href="/tag/world/">world</a></div></div>
         <div class="quote" itemscope itemtype="http://schema.org/CreativeWork"><span class="text" itemprop="text">“Two.”</span><span>by <small class="author" itemprop="author">Jane Austen</small><a href="/author/Jane-Austen">(about)</a></span><div class="tags">Tags: <meta class="keywords" itemprop="keywords" content="humor"><a class="tag" href="/tag/humor/">humor</a></div></div>
         <div class="quote" itemscope itemtype="http://schema.org/CreativeWork"><span class="text" itemprop="text">“Three.”</span><span>by <small class="author" itemprop="author">Albert Einstein</small><a href="/author/Albert-Einstein">(about)</a></span><div class="tags">Tags: </div></div>
@@ -203,7 +203,7 @@ fn quotes_with_tags_inside_each() {
 }
 
 #[test]
-fn search_results_without_the_sponsored_ones() {
+fn sponsored_search_results_are_left_out() {
     let html = r#"<div id="results"><div class="result result-sponsored"><span class="label">Ad</span><a class="t" href="/x">Cheap hats</a><span class="u">ads.example</span><p>Hats!</p></div>
         <div class="result"><a class="t" href="/1">Hat - Wikipedia</a><span class="u">wiki.example</span><p>A hat is a head covering.</p></div>
         <div class="result"><a class="t" href="/2">Hats for all</a><span class="u">hats.example</span><p>We sell hats.</p></div>
@@ -218,7 +218,7 @@ fn search_results_without_the_sponsored_ones() {
 }
 
 #[test]
-fn the_same_text_in_navigation_and_item() {
+fn a_text_in_navigation_and_items_is_read_from_the_items() {
     let html = r#"<nav><ul><li><a href="/c/fiction">Fiction</a></li><li><a href="/c/art">Art</a></li></ul></nav>
         <div class="list"><div class="entry"><h3>Dune</h3><span>Fiction</span><em>1965</em></div>
         <div class="entry"><h3>Ways of Seeing</h3><span>Art</span><em>1972</em></div>
@@ -231,7 +231,7 @@ fn the_same_text_in_navigation_and_item() {
 }
 
 #[test]
-fn microdata() {
+fn microdata_names_the_columns() {
     let html = r#"<div><div itemscope itemtype="https://schema.org/Product"><span itemprop="name">Mug</span><div itemprop="offers" itemscope><meta itemprop="priceCurrency" content="EUR"><span itemprop="price" content="7.50">7,50 €</span></div></div>
         <div itemscope itemtype="https://schema.org/Product"><span itemprop="name">Cup</span><div itemprop="offers" itemscope><meta itemprop="priceCurrency" content="EUR"><span itemprop="price" content="6.00">6,00 €</span></div></div></div>"#;
     let found = check(html, &["Mug", "7.50", "7,50 €"], "Mug|7.50|7,50 €\nCup|6.00|6,00 €");
@@ -239,7 +239,7 @@ fn microdata() {
 }
 
 #[test]
-fn a_forum_thread() {
+fn a_forum_thread_gives_its_posts() {
     let post = |id: u32, user: &str, when: &str, text: &str, rank: &str| {
         format!(
             r##"<div class="post" id="p{id}"><div class="post-side"><a class="username" href="/u/{user}">{user}</a>{rank}<span class="joined">Joined: 2019</span></div><div class="post-main"><div class="post-date">{when} <a href="#p{id}">#{id}</a></div><div class="content">{text}</div><div class="signature">Bye</div></div></div>"##
@@ -261,7 +261,7 @@ fn a_forum_thread() {
 }
 
 #[test]
-fn events_with_times() {
+fn times_of_events_are_read_from_attributes() {
     let html = r#"<section><h2>Upcoming</h2><ol>
         <li><time datetime="2026-06-01T19:00">Mon 1 June, 7pm</time> <strong>Jazz night</strong>, <span>Blue Hall</span></li>
         <li><time datetime="2026-06-03T20:00">Wed 3 June, 8pm</time> <strong>Quiz</strong>, <span>The Crown</span></li>
@@ -276,7 +276,7 @@ fn events_with_times() {
 }
 
 #[test]
-fn unclosed_items_and_a_page_in_another_language() {
+fn unclosed_items_on_a_german_page_are_found() {
     let html = "<h1>Angebote</h1><ul><li><b>Käse</b> – 3,99 €<li><b>Brötchen</b> – 0,45 €<li><b>Öl</b> – 12,00 €</ul>
         <a href='?s=2'>Nächste Seite</a>";
     let found = check(html, &["Käse", "3,99 €"], "Käse|3,99 €\nBrötchen|0,45 €\nÖl|12,00 €");
@@ -284,14 +284,14 @@ fn unclosed_items_and_a_page_in_another_language() {
 }
 
 #[test]
-fn cards_with_divs_only() {
+fn cards_of_plain_divs_are_found() {
     let html = "<body><div><div>Top</div></div><div><div><div>Alpha</div><div>London</div><div>10</div></div>
         <div><div>Beta</div><div>Paris</div><div>20</div></div><div><div>Gamma</div><div>Rome</div><div>30</div></div></div></body>";
     check(html, &["Alpha", "London", "10"], "Alpha|London|10\nBeta|Paris|20\nGamma|Rome|30");
 }
 
 #[test]
-fn an_old_price_beside_the_new_one() {
+fn an_old_price_is_not_mistaken_for_the_new_one() {
     let html = r#"<ul class="products"><li class="product"><h2>A</h2><span class="price old">$9.00</span><span class="price">$5.00</span></li>
         <li class="product sale"><h2>B</h2><span class="price">$7.00</span></li>
         <li class="product"><h2>C</h2><span class="price">$8.00</span></li></ul>"#;
@@ -301,7 +301,7 @@ fn an_old_price_beside_the_new_one() {
 }
 
 #[test]
-fn a_badge_is_no_part_of_the_title() {
+fn a_badge_is_not_part_of_the_title() {
     let html = r#"<div class=items><div class=item><h3>Kettle <span class=badge>New</span></h3><i>4</i></div>
         <div class=item><h3>Toaster</h3><i>5</i></div><div class=item><h3>Fridge</h3><i>6</i></div></div>"#;
     check(html, &["Toaster", "5"], "Kettle|4\nToaster|5\nFridge|6");
@@ -309,7 +309,7 @@ fn a_badge_is_no_part_of_the_title() {
 }
 
 #[test]
-fn comments_inside_of_comments() {
+fn nested_comments_are_rows() {
     let html = r#"<ul class="comments"><li class="comment"><div class="head"><b class="who">ann</b></div><div class="words">First.</div>
         <ul class="replies"><li class="comment"><div class="head"><b class="who">bob</b></div><div class="words">Reply.</div></li></ul></li>
         <li class="comment"><div class="head"><b class="who">cid</b></div><div class="words">Second.</div></li></ul>"#;
@@ -318,7 +318,7 @@ fn comments_inside_of_comments() {
 }
 
 #[test]
-fn equal_texts_are_told_apart_by_the_names_of_columns() {
+fn names_of_columns_distinguish_equal_texts() {
     let html = "<table><tr><th>Team<th>Won<th>Drawn<th>Lost<tr><td>A<td>3<td>3<td>3<tr><td>B<td>4<td>1<td>2<tr><td>C<td>0<td>5<td>9</table>";
     check(html, &["A", "lost=3", "won=3"], "A|3|3\nB|2|4\nC|9|0");
     check(html, &["A", "x=3", "y=3", "z=3"], "A|3|3|3\nB|4|1|2\nC|0|5|9");
@@ -335,7 +335,7 @@ fn the_first_words_of_a_long_text_stand_for_all_of_it() {
 }
 
 #[test]
-fn an_item_that_lacks_almost_everything() {
+fn an_item_may_lack_almost_everything() {
     let html = r#"<div class="grid"><a class="tile" href="/1"><h3>Vase</h3><span class="cost">5 €</span><span class="size">10 cm</span><em class="by">Ann</em></a>
         <a class="tile" href="/2"><h3>Bowl</h3></a>
         <a class="tile" href="/3"><h3>Dish</h3><span class="cost">7 €</span><span class="size">30 cm</span><em class="by">Bob</em></a></div>"#;
@@ -347,7 +347,7 @@ fn an_item_that_lacks_almost_everything() {
 }
 
 #[test]
-fn cells_of_divs_with_one_class() {
+fn divs_with_one_class_are_cells() {
     let html = r#"<div class="table"><div class="tr head"><div class="td">Name</div><div class="td">Age</div></div>
         <div class="tr"><div class="td">Ann</div><div class="td">31</div></div><div class="tr"><div class="td">Bob</div><div class="td">45</div></div></div>"#;
     check(html, &["Ann", "31"], "Ann|31\nBob|45");

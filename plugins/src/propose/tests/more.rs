@@ -1,9 +1,9 @@
-//! Further kinds of pages.
+//! Further types of pages.
 
 use super::check;
 
 #[test]
-fn an_auction_list_with_states_and_hidden_words() {
+fn states_and_hidden_words_of_auctions_are_ignored() {
     let html = r#"<div id="ResultSet"><ul id="ListView"><li class="sresult lvresult clearfix" listingid="1"><div class="lvpic"><a href="/itm/1"><img src="1.jpg" alt="Camera"></a></div><h3 class="lvtitle"><a href="/itm/1" class="vip">Old camera</a></h3><ul class="lvprices"><li class="lvprice prc"><span class="bold">$20.50</span></li><li class="lvformat"><span>3 bids</span></li><li class="lvshipping"><span class="ship">+$5.00 shipping</span></li></ul></li>
         <li class="sresult lvresult clearfix li shic" listingid="2"><div class="lvpic"><a href="/itm/2"><img src="2.jpg" alt="Lens"></a></div><h3 class="lvtitle"><a href="/itm/2" class="vip"><span class="newly">New listing</span>Big lens</a></h3><ul class="lvprices"><li class="lvprice prc"><span class="bold">$99.00</span></li><li class="lvformat"><span>Buy it now</span></li><li class="lvshipping"><span class="ship">Free shipping</span></li></ul></li>
         <li class="sresult lvresult clearfix li" listingid="3"><div class="lvpic"><a href="/itm/3"><img src="3.jpg" alt="Bag"></a></div><h3 class="lvtitle"><a href="/itm/3" class="vip">Bag</a></h3><ul class="lvprices"><li class="lvprice prc"><span class="bold">$7.00</span></li><li class="lvformat"><span>0 bids</span></li></ul></li></ul></div>"#;
@@ -17,7 +17,7 @@ fn an_auction_list_with_states_and_hidden_words() {
 }
 
 #[test]
-fn flights_with_rows_of_spans_and_no_classes() {
+fn flights_in_spans_without_classes_are_found() {
     let html = r#"<section><h1>Flights</h1><div><p><span>BA 123</span><span>London</span><span>08:15</span><span>On time</span></p><p><span>LH 45</span><span>Berlin</span><span>09:00</span><span>Delayed</span></p><p><span>AF 7</span><span>Paris</span><span>09:30</span><span>On time</span></p></div></section>"#;
     check(
         html,
@@ -28,7 +28,7 @@ fn flights_with_rows_of_spans_and_no_classes() {
 }
 
 #[test]
-fn news_in_two_sections_with_the_same_teaser() {
+fn news_of_two_sections_are_one_list() {
     let t = |title: &str, when: &str| {
         format!(
             r#"<div class="teaser"><span class="kicker">News</span><h3 class="teaser__title"><a href="/x">{title}</a></h3><time class="teaser__time">{when}</time></div>"#
@@ -46,7 +46,7 @@ fn news_in_two_sections_with_the_same_teaser() {
 }
 
 #[test]
-fn a_book_page_with_meta_and_breadcrumb() {
+fn a_book_page_with_a_breadcrumb_is_one_record() {
     let html = r#"<html><head><meta name="author" content="J. Doe"><meta property="og:isbn" content="978-1"></head><body><div class="crumbs"><a href="/">Home</a> › <a href="/p">Poetry</a> › <span>Leaves</span></div>
         <div id="bookInfo"><h1 itemprop="name">Leaves</h1><a class="authorName" itemprop="url" href="/a/1"><span itemprop="name">J. Doe</span></a><span itemprop="ratingValue">4.12</span><div id="details"><div class="row">Paperback, <span itemprop="numberOfPages">145 pages</span></div><div class="row">Published May 1st 2001 by Penguin</div></div></div></body></html>"#;
     check(
@@ -57,7 +57,7 @@ fn a_book_page_with_meta_and_breadcrumb() {
 }
 
 #[test]
-fn a_company_page_in_paragraphs_with_breaks() {
+fn a_company_page_with_line_breaks_is_one_record() {
     let html = r#"<body><h1>Acme GmbH</h1><p>Main street 5<br>10115 Berlin<br>Tel: +49 30 1234<br>Web: <a href="https://acme.example/">acme.example</a></p><p>Founded in 1998</p></body>"#;
     check(
         html,
@@ -67,7 +67,7 @@ fn a_company_page_in_paragraphs_with_breaks() {
 }
 
 #[test]
-fn offices_with_an_own_table_each() {
+fn offices_with_a_table_each_are_items() {
     let card = |city: &str, phone: &str, open: &str| {
         format!(
             "<div class=office><h3>{city}</h3><table><tr><td>Phone</td><td>{phone}</td></tr><tr><td>Open</td><td>{open}</td></tr></table></div>"
@@ -83,7 +83,7 @@ fn offices_with_an_own_table_each() {
 }
 
 #[test]
-fn a_table_of_prices_with_classes_of_stripes_and_groups() {
+fn classes_of_stripes_and_groups_are_ignored() {
     let html = r#"<table class="prices"><caption>Fees</caption><colgroup><col></colgroup><thead><tr><th rowspan=2>Service</th><th colspan=2>Price</th></tr><tr><th>Adult</th><th>Child</th></tr></thead><tbody>
         <tr class="group"><td colspan=3>Pool</td></tr><tr class="odd"><td>Day</td><td>10.00</td><td>5.00</td></tr><tr class="even"><td>Week</td><td>50.00</td><td>25.00</td></tr>
         <tr class="group"><td colspan=3>Gym</td></tr><tr class="odd"><td>Month</td><td>90.00</td><td>-</td></tr></tbody></table>"#;
@@ -92,7 +92,7 @@ fn a_table_of_prices_with_classes_of_stripes_and_groups() {
 }
 
 #[test]
-fn properties_as_cards_inside_of_links() {
+fn cards_inside_links_are_items() {
     let c = |id: u32, extra: &str, addr: &str, price: &str, beds: &str| {
         format!(
             r#"<a href="/home/{id}" class="property-card{extra}" data-id="{id}"><div class="photo" style="background-image:url(/img/{id}.jpg)"></div><div class="info"><span class="property-card__price">{price}</span><address>{addr}</address><ul><li><b>{beds}</b> bds</li><li><b>2</b> ba</li></ul></div></a>"#
@@ -112,7 +112,7 @@ fn properties_as_cards_inside_of_links() {
 }
 
 #[test]
-fn packages_with_definition_lists_in_each() {
+fn definition_lists_inside_packages_are_columns() {
     let p = |n: &str, v: &str, l: &str| {
         format!(
             "<section><h2><a href='/{n}'>{n}</a> <small>{v}</small></h2><dl><dt>Licence</dt><dd>{l}</dd><dt>Size</dt><dd>3 kB</dd></dl></section>"
@@ -128,13 +128,13 @@ fn packages_with_definition_lists_in_each() {
 }
 
 #[test]
-fn a_page_in_japanese() {
+fn a_japanese_page_gives_its_rows() {
     let html = r#"<div class="一覧"><div class="商品"><p class="名前">赤いランプ</p><p class="値段">1,200円</p></div><div class="商品"><p class="名前">青いランプ</p><p class="値段">980円</p></div></div><a href="?p=2">次へ</a>"#;
     check(html, &["赤いランプ", "1,200円"], "赤いランプ|1,200円\n青いランプ|980円");
 }
 
 #[test]
-fn podcasts_with_numbers_in_the_title() {
+fn numbers_in_titles_are_not_columns() {
     let html = r#"<div class="episodes"><div class="episode" id="ep-12"><div class="episode-number">#12</div><h4 class="episode-title">Bees</h4><div class="episode-meta"><span>Mar 3, 2026</span><span>45 min</span></div></div>
         <div class="episode" id="ep-11"><div class="episode-number">#11</div><h4 class="episode-title">Ants</h4><div class="episode-meta"><span>Feb 24, 2026</span><span>38 min</span></div></div>
         <div class="episode" id="ep-10"><div class="episode-number">#10</div><h4 class="episode-title">Wasps</h4><div class="episode-meta"><span>Feb 17, 2026</span></div></div></div>"#;
@@ -146,7 +146,7 @@ fn podcasts_with_numbers_in_the_title() {
 }
 
 #[test]
-fn many_items_do_not_take_long() {
+fn four_hundred_items_are_all_found() {
     let item = |n: usize| {
         format!(
             "<li class=row><div><div><h3><a href='/{n}'>Item {n}</a></h3><p><span>by</span> <b class=who>User {n}</b></p></div><div><i>{n}</i><u>x</u><em>y</em></div></div></li>"
@@ -158,7 +158,7 @@ fn many_items_do_not_take_long() {
 }
 
 #[test]
-fn one_sample_beside_others_with_classes() {
+fn an_element_without_classes_is_found_among_classes() {
     let html = "<ul><li><b class=price>5</b><b class=s>In stock</b></li><li><b class=price>6</b><b class=s>Sold out</b></li></ul>";
     check(html, &["In stock"], "In stock\nSold out");
 }

@@ -1,4 +1,4 @@
-//! Values side by side: which of several like elements is meant, and what is an item.
+//! Similar values beside each other: which one is meant, and what is an item.
 
 use super::{check, queries};
 
@@ -25,7 +25,7 @@ fn siblings_of_one_class_are_columns() {
 }
 
 #[test]
-fn a_unit_tells_where_the_place_does_not() {
+fn a_unit_selects_where_positions_vary() {
     let item = |price: &str, facts: &[&str]| {
         let facts: String =
             facts.iter().map(|fact| format!("<li class=fact>{fact}</li>")).collect();
@@ -42,7 +42,7 @@ fn a_unit_tells_where_the_place_does_not() {
 }
 
 #[test]
-fn a_part_of_a_link_makes_no_items_of_the_links() {
+fn a_part_of_a_link_does_not_turn_links_into_items() {
     let item = |name: &str, stars: &str, forks: &str| {
         let link = |end: &str, count: &str| match count {
             "" => String::new(),
@@ -81,7 +81,7 @@ fn one_name_in_two_elements_is_one_column() {
 }
 
 #[test]
-fn a_reduced_price_is_the_price() {
+fn a_reduced_price_replaces_the_old_price() {
     let html = "<ul><li class=p><h2>Lamp</h2><span class=price>52,00 €</span>\
         <li class=p><h2>Chair</h2><span class=price><del>99,00 €</del> <ins>58,00 €</ins></span>\
         <li class=p><h2>Desk</h2><span class=price>39,00 €</span></ul>";
@@ -91,14 +91,14 @@ fn a_reduced_price_is_the_price() {
 }
 
 #[test]
-fn a_head_row_of_plain_cells_is_no_item() {
+fn a_head_row_of_plain_cells_is_not_an_item() {
     let html = "<table><tr><td><b>Fund</b><td><b>Price</b>\
         <tr><td>Amber<td>7.76<tr><td>Birch<td>3.58<tr><td>Copper<td>1.38</table>";
     check(html, &["fund=Birch", "nav=3.58"], "Amber|7.76\nBirch|3.58\nCopper|1.38");
 }
 
 #[test]
-fn the_innermost_element_leaves_notes_out() {
+fn the_innermost_element_excludes_notes() {
     let html = "<table><tr><th>City<th>People<tr><th scope=row><a href=/a>Leeds</a><td>3,348\
         <tr><th scope=row><a href=/b>Bristol</a><sup>[b]</sup><td>2,857\
         <tr><th scope=row><a href=/c>Cardiff</a><td>1,427</table>";
@@ -106,7 +106,7 @@ fn the_innermost_element_leaves_notes_out() {
 }
 
 #[test]
-fn a_pattern_takes_all_up_to_the_end() {
+fn a_pattern_extracts_all_text_up_to_the_end() {
     let item = |title: &str, kind: &str, office: &str| {
         format!(
             "<div class=doc><h3>{title}</h3><ul><li>Type: {kind}<li>Office: {office}</ul></div>"
@@ -144,7 +144,7 @@ fn lines_between_breaks_are_columns() {
 }
 
 #[test]
-fn cells_behind_one_that_spans_rows_are_counted_from_the_end() {
+fn cells_after_a_row_span_are_counted_from_the_end() {
     let html = "<table><tr><th>Day<th>Course<th>Room<tr><td rowspan=2>Mon<td>Botany<td>R1\
         <tr><td>Latin<td>R2<tr><td rowspan=2>Tue<td>Law<td>R3<tr><td>Art<td>R4</table>";
     let rows = "Botany|R1\nLatin|R2\nLaw|R3\nArt|R4";
@@ -153,7 +153,7 @@ fn cells_behind_one_that_spans_rows_are_counted_from_the_end() {
 }
 
 #[test]
-fn a_class_beats_a_place_that_leads_elsewhere() {
+fn a_class_is_preferred_to_a_position_that_varies() {
     let item = |badge: &str, name: &str, firm: &str| {
         format!("<li class=job>{badge}<h3>{name}</h3><div class=css-1x2y3z>{firm}</div></li>")
     };
@@ -167,7 +167,7 @@ fn a_class_beats_a_place_that_leads_elsewhere() {
 }
 
 #[test]
-fn lists_in_data_are_rows() {
+fn arrays_in_json_are_rows() {
     let things = r#"[{"name":"Lamp","by":{"who":"Ann"},"fee":10},{"name":"Chair","by":{"who":"Bob"},"fee":12},{"name":"Desk","by":{"who":"Cid"}}]"#;
     let next = format!(
         r#"<div id=app></div><script id="__NEXT_DATA__" type="application/json">{{"props":{{"list":{things}}}}}</script>"#

@@ -1,9 +1,9 @@
-//! Pages built as well-known kinds of sites build them.
+//! Pages that resemble well-known types of sites.
 
 use super::{check, names};
 
 #[test]
-fn an_encyclopedia_table_with_notes_and_row_headings() {
+fn notes_in_an_encyclopedia_table_are_left_out() {
     let html = r##"<div class="mw-parser-output"><p>Mountains.</p><table class="wikitable sortable"><caption>Highest</caption><tbody><tr><th>Rank</th><th>Mountain</th><th>Height (m)</th><th>First ascent</th></tr>
         <tr><td>1</td><th scope="row"><a href="/wiki/Everest" title="Mount Everest">Mount Everest</a><sup class="reference"><a href="#n1">[1]</a></sup></th><td>8,849</td><td>1953</td></tr>
         <tr><td>2</td><th scope="row"><a href="/wiki/K2" title="K2">K2</a></th><td>8,611</td><td>1954</td></tr>
@@ -17,7 +17,7 @@ fn an_encyclopedia_table_with_notes_and_row_headings() {
 }
 
 #[test]
-fn a_big_shop_with_utility_classes_and_sponsored_results() {
+fn sponsored_results_of_a_shop_with_utility_classes_are_left_out() {
     let item = |asin: &str, extra: &str, title: &str, price: &str, stars: &str| {
         let (whole, part) = price.split_once('.').unwrap();
         format!(
@@ -44,7 +44,7 @@ fn a_big_shop_with_utility_classes_and_sponsored_results() {
 }
 
 #[test]
-fn a_film_chart_with_several_values_in_a_cell() {
+fn several_values_in_one_cell_are_columns() {
     let row = |rank: u32, title: &str, year: u32, score: &str| {
         format!(
             r#"<tr><td class="posterColumn"><a href="/t/{rank}"><img src="p{rank}.jpg" alt="{title}"></a></td><td class="titleColumn">{rank}. <a href="/t/{rank}" title="dir.">{title}</a> <span class="secondaryInfo">({year})</span></td><td class="ratingColumn imdbRating"><strong title="{score} based on 1,000 votes">{score}</strong></td><td class="watchlistColumn"><button>+</button></td></tr>"#
@@ -64,7 +64,7 @@ fn a_film_chart_with_several_values_in_a_cell() {
 }
 
 #[test]
-fn repositories_with_white_space_and_microdata() {
+fn white_space_around_repository_names_is_collapsed() {
     let html = r#"<div class="Box"><article class="Box-row"><div class="float-right d-flex"><a class="btn btn-sm">Star</a></div><h2 class="h3 lh-condensed"><a href="/rust-lang/rust"><span class="text-normal">rust-lang /</span>
           rust</a></h2><p class="col-9 color-fg-muted my-1 pr-4">A language.</p><div class="f6 color-fg-muted mt-2"><span class="d-inline-block ml-0 mr-3"><span class="repo-language-color"></span><span itemprop="programmingLanguage">Rust</span></span><a class="Link--muted d-inline-block mr-3" href="/rust-lang/rust/stargazers">90,123</a><a class="Link--muted d-inline-block mr-3" href="/rust-lang/rust/forks">12,001</a><span class="d-inline-block float-sm-right">55 stars today</span></div></article>
         <article class="Box-row"><div class="float-right d-flex"><a class="btn btn-sm">Star</a></div><h2 class="h3 lh-condensed"><a href="/a/b"><span class="text-normal">a /</span>
@@ -81,7 +81,7 @@ fn repositories_with_white_space_and_microdata() {
 }
 
 #[test]
-fn questions_with_counts_and_tags() {
+fn counts_and_tags_of_questions_are_columns() {
     let q = |id: u32, votes: i32, answers: u32, title: &str, tags: &[&str], user: &str| {
         let tags: String = tags.iter().map(|t| format!(r#"<li class="d-inline mr4 js-post-tag-list-item"><a href="/questions/tagged/{t}" class="s-tag post-tag">{t}</a></li>"#)).collect();
         format!(
@@ -102,7 +102,7 @@ fn questions_with_counts_and_tags() {
 }
 
 #[test]
-fn hotels_with_utility_classes_only() {
+fn hotels_with_only_utility_classes_are_found() {
     let card = |name: &str, place: &str, price: &str, score: &str| {
         format!(
             r#"<div class="flex p-4 mb-4 rounded-lg shadow-md bg-white"><img class="w-32 h-32 object-cover" src="/{name}.webp"><div class="ml-4 flex-1"><h3 class="text-lg font-bold">{name}</h3><p class="text-sm text-gray-500">{place}</p><div class="flex mt-2"><span class="px-2 py-1 bg-blue-600 text-white">{score}</span></div></div><div class="text-right"><p class="text-xl font-bold">{price}</p><p class="text-xs">per night</p></div></div>"#
@@ -122,7 +122,7 @@ fn hotels_with_utility_classes_only() {
 }
 
 #[test]
-fn facts_with_the_value_in_front_of_its_label() {
+fn values_before_their_labels_are_found() {
     let html = r#"<div class="listing-page"><h1 class="address">12 Hill Road</h1><div class="price-tag">$450,000</div><ul class="facts"><li><span class="value">3</span> <span class="label">Beds</span></li><li><span class="value">2</span> <span class="label">Baths</span></li><li><span class="value">1,450</span> <span class="label">Sqft</span></li></ul>
         <div class="row"><div class="label">Year built</div><div class="value">1987</div></div><div class="row"><div class="label">Heating</div><div class="value">Gas</div></div></div>"#;
     check(
@@ -133,7 +133,7 @@ fn facts_with_the_value_in_front_of_its_label() {
 }
 
 #[test]
-fn a_job_page_with_labels_in_paragraphs() {
+fn labels_in_paragraphs_of_a_job_page_become_selectors() {
     let html = r#"<article><h1>Nurse</h1><p><strong>Location:</strong> Leeds</p><p><strong>Salary:</strong> £30,000 - £35,000</p><p><strong>Closing date:</strong> <span>1 June 2026</span></p><h3>About</h3><p>Care for people.</p></article>
         <section class="similar-jobs"><h2>Similar</h2><article><h3>Doctor</h3><p><strong>Location:</strong> York</p></article><article><h3>Porter</h3><p><strong>Location:</strong> Hull</p></article></section>"#;
     check(
@@ -144,7 +144,7 @@ fn a_job_page_with_labels_in_paragraphs() {
 }
 
 #[test]
-fn layout_tables_of_old_with_a_bold_head() {
+fn a_bold_head_of_a_layout_table_is_left_out() {
     let html = r##"<table width=100%><tr><td bgcolor=#ccc><a href=/>Home</a> | <a href=/x>Links</a></td></tr><tr><td><table border=1><tr><td><b>Part</b></td><td><b>Price</b></td><td><b>Qty</b></td></tr>
         <tr><td><font size=2><a href=p1.htm>Bolt M4</a></font></td><td><font size=2>$0.10</font></td><td><font size=2>500</font></td></tr>
         <tr><td><font size=2><a href=p2.htm>Nut M4</a></font></td><td><font size=2>$0.05</font></td><td><font size=2>900</font></td></tr>
@@ -157,7 +157,7 @@ fn layout_tables_of_old_with_a_bold_head() {
 }
 
 #[test]
-fn days_with_events_below_each_heading() {
+fn events_below_each_day_are_rows() {
     let html = r#"<div class="program"><div class="day"><h2>Monday</h2><div class="talk"><b>Opening</b><i>Room A</i></div><div class="talk"><b>Rust</b><i>Room B</i></div></div>
         <div class="day"><h2>Tuesday</h2><div class="talk"><b>Async</b><i>Room A</i></div></div><div class="day"><h2>Friday</h2><div class="talk"><b>Closing</b><i>Hall</i></div></div></div>"#;
     check(
@@ -168,7 +168,7 @@ fn days_with_events_below_each_heading() {
 }
 
 #[test]
-fn people_with_mail_addresses() {
+fn mail_addresses_are_columns() {
     let html = r#"<div class="staff"><div class="person"><img src="a.jpg" alt=""><h4>Ann Ash</h4><p>Director</p><p><a href="mailto:ann@x.example">ann@x.example</a></p></div>
         <div class="person"><img src="b.jpg" alt=""><h4>Bob Birch</h4><p>Clerk</p><p><a href="mailto:bob@x.example">bob@x.example</a></p></div>
         <div class="person"><img src="c.jpg" alt=""><h4>Cid Cedar</h4><p>Porter</p></div></div>"#;
@@ -180,7 +180,7 @@ fn people_with_mail_addresses() {
 }
 
 #[test]
-fn a_chart_whose_ranks_occur_everywhere() {
+fn ranks_that_occur_everywhere_are_found() {
     let html = r#"<ol class="chart"><li><span class="pos">1</span><div><a class="song" href="/1">1</a><span class="artist">Metallica</span></div><span class="weeks">12</span></li>
         <li><span class="pos">2</span><div><a class="song" href="/2">Hello</a><span class="artist">Adele</span></div><span class="weeks">1</span></li>
         <li><span class="pos">3</span><div><a class="song" href="/3">Help!</a><span class="artist">The Beatles</span></div><span class="weeks">2</span></li></ol>"#;
@@ -193,21 +193,21 @@ fn a_chart_whose_ranks_occur_everywhere() {
 }
 
 #[test]
-fn pictures_that_load_late() {
+fn addresses_of_lazy_pictures_are_found() {
     let html = r#"<div class="gallery"><figure><img data-src="/img/1.jpg" src="blank.gif"><figcaption>Dawn <small>2019</small></figcaption></figure>
         <figure><img data-src="/img/2.jpg" src="blank.gif"><figcaption>Dusk <small>2020</small></figcaption></figure></div>"#;
     check(html, &["Dawn", "/img/1.jpg", "2019"], "Dawn|/img/1.jpg|2019\nDusk|/img/2.jpg|2020");
 }
 
 #[test]
-fn ingredients_are_a_list_by_themselves() {
+fn ingredients_form_a_list() {
     let html = r#"<h1>Pancakes</h1><p>Prep time: 10 mins</p><h2>Ingredients</h2><ul class="ingredients"><li>2 eggs</li><li>200 g flour</li><li>300 ml milk</li></ul><h2>Steps</h2><ol><li>Mix.</li><li>Fry.</li></ol>"#;
     check(html, &["2 eggs", "200 g flour"], "2 eggs\n200 g flour\n300 ml milk");
     check(html, &["Pancakes", "10 mins"], "Pancakes|10 mins");
 }
 
 #[test]
-fn modules_of_css_with_a_lasting_stem() {
+fn the_stable_part_of_a_css_module_class_is_used() {
     let html = r#"<main class="Page_main__x1Y2z"><div class="List_root__9aB8c"><div class="Card_root__1Qw2e"><p class="Card_title__3Er4t">Fig</p><p class="Card_price__5Ty6u">3</p></div><div class="Card_root__1Qw2e Card_hot__7Ui8o"><p class="Card_title__3Er4t">Nut</p><p class="Card_note__0Op1a">Hot!</p><p class="Card_price__5Ty6u">4</p></div><div class="Promo_root__2As3d"><p>Join!</p></div></div></main>"#;
     check(html, &["Fig", "3"], "Fig|3\nNut|4");
 }
