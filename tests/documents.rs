@@ -133,7 +133,7 @@ fn write_script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A directory like a clone of the repository, as far as commands of the documents look into it.
+/// A directory with the parts of the repository that the documents use.
 fn work_directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let copied =
@@ -195,7 +195,7 @@ fn comparable(output: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// What is wrong with the commands of a page.
+/// The first mistake in the commands of a page.
 fn wrong_commands(page: &str) -> Option<String> {
     let blocks = code_blocks(page);
     let commands: Vec<&CodeBlock> = blocks.iter().filter(|block| block.language == "sh").collect();
