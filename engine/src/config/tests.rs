@@ -75,15 +75,15 @@ fn defaults_are_those_the_engine_is_written_against() {
     Config { default_steps: "jsoupDefault" }, fact: Fact
     Config { blank_replace: true, blank_replace_with: "-", not_found_replace_with: "not found" }, dates: Dates
     Config { run_date_time_text: None, pattern: "yyyy-MM-dd'T'HH:mm:ss.SSSZ", high_date: "2037-12-31T23:59:59.999" }, output: Output
-    Config { dir: "output", dir_timestamp_pattern: "yyyyMMMdd-HHmmss", order: Arrival, lag_bytes_max: 1073741824 }, job: Job
-    Config { take_limit: 64, attempts_max: 4, task_timeout: 1800s, on_error: Fail }, links: Links
+    Config { dir: "output", base_dir: None, dir_timestamp_pattern: "yyyyMMMdd-HHmmss", order: Arrival, lag_bytes_max: 1073741824 }, job: Job
+    Config { take_limit: 64, attempts_max: 4, on_error: Fail, task_timeout: 1800s }, links: Links
     Config { depth_max: 10000, page_max: 1000000, drop_params: "utm_*, gclid, fbclid, msclkid, dclid, yclid, mc_cid, mc_eid, _ga, igshid", urls_max: 10000000, sitemap_urls_max: 100000, sitemap_files_max: 50000 }, fetch: Fetch
-    Config { resources_dir: None, delay: 1s, parallelism: 1, retry_backoff: 500ms, retry_backoff_max: 60s, retry_after_max: 600s, connect_timeout: 10s, idle_timeout: 30s, total_timeout: 120s, redirects_max: 10, body_bytes_max: 16777216, user_agent: "spoonbill/0.1.0" }, parse: Parse
+    Config { resources_dir: None, delay: 1s, parallelism: 1, retry_backoff: 500ms, retry_backoff_max: 60s, retry_after_max: 600s, connect_timeout: 10s, idle_timeout: 30s, total_timeout: 120s, redirects_max: 10, body_bytes_max: 16777216, user_agent: "spoonbill/0.1.0", client_timeout: 120s }, parse: Parse
     Config { nodes_max: 4000000, depth_max: 5000, rows_max: 1000000, time_max: 30s, threads: 0 }, script: Script
     Config { time_max: 2s, memory_bytes_max: 33554432 }, store: Store
-    Config { data_dir: "data", persist_pages: true, keep_files: false, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, journal_max: 4194304, seen_memory: 134217728 }, run: Run
-    Config { progress_interval: 30s, shutdown_timeout: 18s }, cluster: Cluster
-    Config { enable: false, node_id: None, listen: None, peers: None, votes: true, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3.5s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
+    Config { data_dir: "data", enable: true, persist_locator: true, pages_keep: Web, pages_bytes_max: 8589934592, persist_data: true, durability: Strict, commit_interval: 5ms, commit_max: 1000, journal_max: 4194304, seen_memory: 134217728 }, run: Run
+    Config { progress_interval: 30s, shutdown_timeout: 18s, shutdown_timeout_unit: "SECONDS" }, cluster: Cluster
+    Config { enable: false, node_id: None, listen: None, peers: None, role: Voter, name: "spoonbill", secret_file: None, secret: None, insecure: false, quorum_size: None, quorum_timeout: 60s, loss_exit: 600s, session_ttl: 3.5s, end_wait: 20s, auto_fence: false, placement: Any, snapshot_bytes: 67108864 }, settings: {} }
     "#);
 }
 
