@@ -329,7 +329,7 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the variants tell what their fields are for")]
 pub enum Outcome {
-    /// The page was worked on: rows and links are committed with the job's end, in one stroke.
+    /// The page was worked on. Its rows and links are committed atomically with the end of the job.
     Done(Box<Harvest>),
     /// Worth another try after a pause; `hold_lane_ms` stops the whole lane as long.
     Retry { reason: String, pause_ms: u64, hold_lane_ms: Option<u64>, tally: Tally },

@@ -32,7 +32,7 @@ const WAIT_REPORT_DELAY: Duration = Duration::from_secs(1);
 
 /// A run whose files are written and whose report is made.
 pub(crate) struct Reported {
-    /// What happened.
+    /// The report.
     pub report: Report,
     pub(super) run_number: u64,
     pub(super) session: NodeSession,

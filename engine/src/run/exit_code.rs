@@ -5,7 +5,7 @@ use crate::error::{RunError, Signal};
 use crate::run::report::{FinishReason, Report};
 use crate::store::StoreError;
 
-/// What decides the exit code of a run besides its report.
+/// The facts besides its report that decide the exit code of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Circumstances {
     /// The signal that stopped this process, if one did.

@@ -111,7 +111,7 @@ mod tests {
         drop((first, second));
         let names = std::fs::read_dir(output).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(names.collect::<Vec<_>>(), ["run-node2"]);
-        // The run is continued, and the other node comes first.
+        // The run is continued, and node 2 is the first to come.
         let second = claim_own(output, "run", &member(2));
         let first = claim_own(output, "run", &member(1));
         assert_eq!((first.name.as_str(), second.name.as_str()), ("run", "run-node2"));

@@ -35,13 +35,13 @@ const FAILURE_NOTICE_TIME: Duration = Duration::from_secs(5);
 pub(crate) struct Joined {
     /// The session.
     pub session: NodeSession,
-    /// What to do first.
+    /// The first step of this node.
     pub step: FirstStep,
     /// The last run this node knew of before it joined, if it had not written all of its files.
     left_behind: Option<Run>,
 }
 
-/// What a node does first.
+/// The first step of a node that has a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstStep {
     /// The last run has ended, and its files or its end are missing here: write and report them.
@@ -61,7 +61,7 @@ pub(crate) enum FirstStep {
     },
 }
 
-/// What a node knows when it has a session.
+/// The facts that decide the first step.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     mode: OpenMode,

@@ -1,4 +1,4 @@
-//! What a run is started with.
+//! The request for a run, and the definitions and settings of this machine.
 
 use std::path::PathBuf;
 

@@ -27,8 +27,8 @@ const DUE_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long an ended job waits for others to be reported in the same batch.
 const REPORT_BATCH_DELAY: Duration = Duration::from_millis(20);
 
-/// Jobs are granted ahead of their turn only as far as they begin within this time. Otherwise a slow
-/// host's jobs would wait here while another node is idle.
+/// Only jobs that begin within this time are granted ahead of their turn. Otherwise the jobs of a slow
+/// host would wait here while another node is idle.
 const AHEAD_HORIZON: Duration = Duration::from_millis(150);
 
 /// How long new jobs are left to the node that found them.
@@ -38,7 +38,7 @@ const FINDER_HEAD_START: Duration = Duration::from_millis(15);
 const EMPTY_TAKE_PAUSE: Duration = Duration::from_millis(4);
 const EMPTY_TAKE_DOUBLINGS: u32 = 4;
 
-/// What a node may hold.
+/// The limits of one node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TakeLimits {
     /// Jobs in flight.
@@ -52,7 +52,7 @@ pub(crate) struct TakeLimits {
     pub at_once: usize,
 }
 
-/// What has happened on this node or in the ledger.
+/// An event on this node or in the ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     /// The ledger has published its numbers.
@@ -72,7 +72,7 @@ pub(crate) enum Event {
     NewSession,
 }
 
-/// What to do now.
+/// The action to take now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TakeDecision {
     /// Ask for jobs.
@@ -178,7 +178,7 @@ impl Takes {
         }
     }
 
-    /// What to do now. The caller performs all of it: afterwards the take counts as in flight and the
+    /// Decides about this moment. The caller performs all of the decision: afterwards the take counts as in flight and the
     /// ended jobs as reported.
     pub(crate) fn decide(&mut self, now: Instant) -> TakeDecision {
         let pending = self.standing.pending > 0;
@@ -305,7 +305,7 @@ mod tests {
 
     const END_WITH_LINKS: Event = Event::Ended { has_effects: true, took: Some(Duration::ZERO) };
 
-    /// What happens at a time of a case: an event, or a decision that is performed.
+    /// A step of a case at a time: an event, or a decision that is performed.
     #[derive(Clone, Copy)]
     enum Step {
         On(u64, Event),

@@ -1,8 +1,8 @@
-//! What one node has done in a run, for its report.
+//! The totals of one node in a run, for its report.
 
 use crate::ledger::{Outcome, Tally};
 
-/// What one node has done in a run.
+/// The jobs and figures of one node in a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeTotals {
     /// Jobs that ended here, done or failed.

@@ -56,12 +56,12 @@ impl Work {
         Ok(Self { tasks, limits, totals: Arc::default() })
     }
 
-    /// What this node has done so far.
+    /// The totals of this node until now.
     pub(crate) fn totals(&self) -> NodeTotals {
         self.totals.lock().map(|totals| totals.clone()).unwrap_or_default()
     }
 
-    /// Takes jobs and works on them until the run is over, cancelled or stopped. `broken` tells that an
+    /// Takes jobs and works on them until the run is over, cancelled or stopped. `broken` is set when an
     /// appender has failed.
     pub(crate) async fn run(
         &self,
@@ -85,8 +85,8 @@ impl Work {
         let drain_time = config.run.shutdown_timeout;
         let jobs =
             JobMediator::new(store, session.clone(), tasks, self.limits, drain_time, channels);
-        // A task of its own: each page wakes it, and to wake the thread that blocks on the runtime takes
-        // a system call.
+        // A separate task, because each page wakes it: waking the thread that blocks on the runtime takes a
+        // system call.
         let mut working = JoinSet::new();
         working.spawn(async { tokio::join!(monitor.watch(), jobs.run()).1 });
         match working.join_next().await {

@@ -41,9 +41,9 @@ pub(super) struct ClientShared {
     // A lock, since a caller that gives up leaves from its own task; never held over a wait.
     callers: Mutex<HashMap<u64, WaitingCaller>>,
     pub(super) peer: watch::Sender<Option<Hello>>,
-    /// The last try to connect was in vain.
+    /// The last attempt to connect failed.
     pub(super) fails: AtomicBool,
-    /// A call was in vain: the connection may be dead without having told.
+    /// A call got no answer: the connection may be dead without an error.
     pub(super) doubt: AtomicBool,
     /// Taken by the first call, which starts the task of the connection.
     idle: Mutex<Option<mpsc::Receiver<u64>>>,

@@ -98,7 +98,7 @@ impl WireLimits {
         self.idle_timeout / 3
     }
 
-    /// How long a sign of life may take once a call was in vain.
+    /// How long a sign of life may take after a call without an answer.
     fn doubt_max(&self) -> Duration {
         (self.idle_timeout / 10).max(self.tick() * 3)
     }

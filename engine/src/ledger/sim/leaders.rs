@@ -8,7 +8,7 @@ use super::world::{SimMessage, World};
 use crate::ledger::{Command, Ledger, MemoryTables, Reply, Seat, Stamp};
 
 /// A leader that has been deposed and does not know it yet. It can commit nothing, so it answers
-/// nobody; whoever is cut off with it asks in vain.
+/// nobody; a node that is cut off with it gets no answer.
 pub(super) struct StaleLeader {
     ledger: Ledger<MemoryTables>,
     stamp: Stamp,

@@ -21,7 +21,7 @@ use run::{BLOCK, KeyCursor, KeyRun, KeyRunRecord, KeyRunWriter, drop_blocks};
 const KEY: usize = 16;
 /// Runs of one tier that are merged into one of the next.
 const RUNS_PER_MERGE: usize = 8;
-/// Bits of filter for a key, while there is memory: one look in eighty is in vain.
+/// Bits of filter for a key, while there is memory: one lookup in eighty finds nothing.
 const FILTER_BITS: u64 = 10;
 /// Keys recent_hits found in a run, so that what every page links to is not looked up on disk each time.
 const HITS_MAX: usize = 1 << 14;

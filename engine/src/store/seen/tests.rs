@@ -134,7 +134,7 @@ fn a_filter_spares_most_looks_and_denies_no_key() {
     (0..10_000).for_each(|number| filter.add(key(number)));
     assert!((0..10_000).all(|number| filter.may_hold(key(number))));
     let vain = (10_000..20_000).filter(|number| filter.may_hold(key(*number))).count();
-    assert!(vain < 300, "{vain} of 10000 looks are in vain");
+    assert!(vain < 300, "{vain} of 10000 lookups found nothing");
     assert!(bloom::BloomFilter::new(0).may_hold(7), "no filter denies nothing");
 }
 
