@@ -19,7 +19,7 @@ use crate::error::counted;
 use crate::ledger::{Grant, JobId, Tally, Token};
 use crate::plan::identity;
 use crate::plan::load::Definitions;
-use crate::steps::{Delivery, Preview, Worker, Workshop};
+use crate::steps::{Delivery, PageWorker, Preview, Worker};
 
 #[derive(Debug, Args)]
 pub(super) struct TryArgs {
@@ -76,7 +76,7 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
         body: fetched.body,
         content_type: fetched.content_type,
     };
-    let shop = Workshop::of(plan);
+    let page_worker = PageWorker::of(plan);
     let root = identity::key(&[&group, &args.source]);
     let grant = Grant {
         id: JobId(1),
@@ -95,7 +95,7 @@ pub(super) fn try_page(args: &TryArgs) -> u8 {
         keep_data: false,
         tally: Tally::default(),
     };
-    let previews = shop.preview(&mut Worker::default(), &delivery, args.explain);
+    let previews = page_worker.preview(&mut Worker::default(), &delivery, args.explain);
     show(&previews, args)
 }
 

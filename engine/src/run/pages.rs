@@ -21,7 +21,7 @@ use crate::pages::{Fingerprint, PageStore, StoredPage};
 use crate::plan::identity::key;
 use crate::plan::prepare::RunDate;
 use crate::run::pace::Pace;
-use crate::steps::{Delivery, Worker, Workshop};
+use crate::steps::{Delivery, PageWorker, Worker};
 use crate::threads::pool::Pool;
 
 /// The pauses between loads of one page.
@@ -48,7 +48,7 @@ pub(crate) const NOT_STORED: &str = "page is not stored";
 /// Works on jobs, one page each.
 pub(crate) struct TaskMediator {
     /// Runs the tasks of a page.
-    pub shop: Arc<Workshop>,
+    pub page_worker: Arc<PageWorker>,
     /// The worker threads.
     pub pool: Pool<Worker>,
     /// Loads over the network.
@@ -165,11 +165,11 @@ impl TaskMediator {
                 None => Ok(()),
             }
         };
-        let shop = Arc::clone(&self.shop);
+        let page_worker = Arc::clone(&self.page_worker);
         let delivery = Delivery { grant, page, parsed, keep_data: lives, tally: tally.clone() };
         let worked = self.pool.run(move |worker| {
             failpoint::read(&delivery.page.body);
-            shop.work(worker, &delivery)
+            page_worker.work(worker, &delivery)
         });
         let (saved, worked) = tokio::join!(saved, worked);
         let made = match worked {
@@ -204,7 +204,8 @@ impl TaskMediator {
         if self.supply == Supply::Stored {
             return self.recall(job, fingerprint).await;
         }
-        let live = self.shop.plan.groups.get(&job.group).and_then(|group| group.live.as_deref());
+        let live =
+            self.page_worker.plan.groups.get(&job.group).and_then(|group| group.live.as_deref());
         let lives = live.is_some_and(|live| self.outlives(&self.date.0, live));
         if let (Some(documents), Some(live)) = (&self.documents, live)
             && let Some((stored, parsed)) = documents.find(fingerprint).await

@@ -23,7 +23,7 @@ use crate::run::session::NodeSession;
 use crate::run::shutdown::Stop;
 use crate::run::takes::TakeLimits;
 use crate::run::totals::NodeTotals;
-use crate::steps::{Worker, Workshop};
+use crate::steps::{PageWorker, Worker};
 use crate::threads::pool::Pool;
 
 /// A node that is ready to work.
@@ -116,7 +116,7 @@ fn task_mediator(
         pace.with_places(fetch.parallelism).with_patience(config.job.task_timeout / 2)
     };
     Ok(TaskMediator {
-        shop: Arc::new(Workshop::of(Arc::clone(plan))),
+        page_worker: Arc::new(PageWorker::of(Arc::clone(plan))),
         pool,
         http: HttpLoader::new(&fetch.http()).map_err(|error| RunError::Internal(error.message))?,
         files: Arc::new(FileLoader {

@@ -4,14 +4,14 @@ use spoonbill_plugins::follow::{LinkContext, PageAddress, PageLinks, Sitemap};
 
 use super::links::{Link, Via};
 use super::parse::Trees;
-use super::{Delivery, TaskYield, Workshop};
+use super::{Delivery, PageWorker, TaskYield};
 use crate::ledger::Quota;
 use crate::plan::prepare::ReadyTask;
 
 /// The rule number of sitemaps that a sitemap index adds. Rules of definitions have small numbers.
 const SITEMAPS: u32 = u32::MAX;
 
-impl Workshop {
+impl PageWorker {
     /// Links that the rules of a task find, and the reasons of those that are not followed.
     pub(super) fn followed(
         &self,

@@ -3,7 +3,7 @@
 use spoonbill_plugins::data::Data;
 use spoonbill_plugins::loader::PageTarget;
 
-use super::{Delivery, TaskYield, Workshop};
+use super::{Delivery, PageWorker, TaskYield};
 use crate::ledger::{Harvest, NewJob, Quota};
 use crate::plan::identity::{followed_job, new_job};
 use crate::plan::prepare::LinkRules;
@@ -59,7 +59,7 @@ fn is_local(url: &str) -> bool {
     !PageTarget::is_web(url) && matches!(PageTarget::of(url), Ok(PageTarget::Path(_)))
 }
 
-impl Workshop {
+impl PageWorker {
     /// Turns links into jobs, within the bounds on depth and number.
     pub(super) fn follow(&self, harvest: &mut Harvest, delivery: &Delivery, links: Vec<Link>) {
         let parent = &delivery.grant.job;

@@ -37,7 +37,7 @@ pub(crate) struct Worker {
 }
 
 /// The plan and the count of pages, which all threads share.
-pub(crate) struct Workshop {
+pub(crate) struct PageWorker {
     /// The compiled definitions and the settings.
     pub plan: Arc<Plan>,
     /// How many pages were parsed with each label. Some encoders print the count.
@@ -78,7 +78,7 @@ struct TaskYield {
     data: Data,
 }
 
-impl Workshop {
+impl PageWorker {
     /// The worker of one run.
     pub(crate) fn of(plan: Arc<Plan>) -> Self {
         Self { plan, pages: Mutex::default() }

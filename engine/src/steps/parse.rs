@@ -13,7 +13,7 @@ use spoonbill_plugins::records::{FieldScripts, is_xml};
 use spoonbill_plugins::script::{ItemScripts, Limits, ScriptError, ScriptFacts};
 use spoonbill_plugins::xpath::XPathLimits;
 
-use super::{Delivery, TaskYield, Worker, Workshop};
+use super::{Delivery, PageWorker, TaskYield, Worker};
 use crate::plan::prepare::{Dialect, ReadyTask};
 
 /// The trees of one page. Most pages need one of them.
@@ -27,22 +27,22 @@ pub(super) struct Trees {
 
 /// Starts the script engine when the first script runs.
 pub(super) struct LazyScripts<'a> {
-    shop: &'a Workshop,
+    page_worker: &'a PageWorker,
     delivery: &'a Delivery,
     scripts: Option<ItemScripts>,
 }
 
 impl<'a> LazyScripts<'a> {
-    pub(super) fn new(shop: &'a Workshop, delivery: &'a Delivery) -> Self {
-        Self { shop, delivery, scripts: None }
+    pub(super) fn new(page_worker: &'a PageWorker, delivery: &'a Delivery) -> Self {
+        Self { page_worker, delivery, scripts: None }
     }
 
     fn started(&mut self) -> &mut ItemScripts {
-        let (shop, delivery) = (self.shop, self.delivery);
+        let (page_worker, delivery) = (self.page_worker, self.delivery);
         self.scripts.get_or_insert_with(|| {
             let id = format!("{:?}", delivery.grant.job.key);
-            let facts = ScriptFacts::of_page(&delivery.page, id, &shop.plan.run_facts);
-            ItemScripts::new(&facts, shop.script_limits())
+            let facts = ScriptFacts::of_page(&delivery.page, id, &page_worker.plan.run_facts);
+            ItemScripts::new(&facts, page_worker.script_limits())
         })
     }
 }
@@ -62,7 +62,7 @@ impl Scripts for LazyScripts<'_> {
     }
 }
 
-impl Workshop {
+impl PageWorker {
     pub(super) fn script_limits(&self) -> Limits {
         Limits {
             time: self.plan.config.script.time_max,

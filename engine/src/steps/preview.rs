@@ -4,7 +4,7 @@ use spoonbill_plugins::data::{CellType, Data};
 use spoonbill_plugins::records::PageExplanation;
 
 use super::parse::Trees;
-use super::{Delivery, TaskYield, Worker, Workshop};
+use super::{Delivery, PageWorker, TaskYield, Worker};
 use crate::error::counted;
 use crate::ledger::FieldTallies;
 use crate::plan::prepare::ReadyStep;
@@ -24,7 +24,7 @@ pub(crate) struct Preview {
     fields: FieldTallies,
 }
 
-impl Workshop {
+impl PageWorker {
     /// Runs every task of the page's group and keeps its rows.
     pub(crate) fn preview(
         &self,

@@ -9,11 +9,11 @@ use spoonbill_plugins::records::{
 };
 
 use super::parse::{LazyScripts, Trees};
-use super::{Delivery, TaskYield, Workshop};
+use super::{Delivery, PageWorker, TaskYield};
 use crate::ledger::{FieldExample, FieldTallies};
 use crate::plan::prepare::{Dialect, ReadyTask};
 
-impl Workshop {
+impl PageWorker {
     pub(super) fn records(
         &self,
         task: &ReadyTask,
