@@ -230,7 +230,7 @@ impl SessionKeeper {
                     if reported.is_none_or(|at| at.elapsed() >= FENCED_REPORT_INTERVAL) {
                         let seat = self.member.seat.0;
                         tracing::warn!(
-                            "node {seat} is fenced: it waits until an operator runs `spoonbill admit {seat}`"
+                            "node {seat} is fenced: it stays out until an operator runs `spoonbill admit {seat}`"
                         );
                         reported = Some(Instant::now());
                     }
