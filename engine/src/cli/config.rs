@@ -1,20 +1,30 @@
-//! `spoonbill config`: every effective setting and where its value came from.
+//! `spoonbill config`: every effective setting with its source.
 
 use std::path::PathBuf;
 
-use super::SettingArgs;
+use clap::Args;
 
-pub(super) fn config(settings: &SettingArgs, defs_dir: Option<&PathBuf>) -> u8 {
-    let config = match settings.resolve(defs_dir, None) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let entries: Vec<_> = config.entries().collect();
-    let width = entries.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
-    let lines = entries.iter().map(|entry| {
-        let value = entry.value.unwrap_or("(none)");
-        let note = if entry.effective { "" } else { ", accepted without effect" };
-        format!("{:width$} = {value}  ({}{note})\n", entry.key, entry.source)
-    });
-    u8::from(super::print_out(&lines.collect::<Vec<_>>().concat()).is_err())
+use super::{CommandResult, RunCommand, SettingArgs, print_out};
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigArgs {
+    #[command(flatten)]
+    settings: SettingArgs,
+    /// Look for `spoonbill.yml` beside this directory
+    #[arg(long, value_name = "DIR")]
+    defs_dir: Option<PathBuf>,
+}
+
+impl RunCommand for ConfigArgs {
+    fn run(&self) -> CommandResult {
+        let config = self.settings.resolve(self.defs_dir.as_deref())?;
+        let entries: Vec<_> = config.entries().collect();
+        let width = entries.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
+        let lines = entries.iter().map(|entry| {
+            let value = entry.value.unwrap_or("(none)");
+            let note = if entry.effective { "" } else { ", accepted without effect" };
+            format!("{:width$} = {value}  ({}{note})\n", entry.key, entry.source)
+        });
+        print_out(&lines.collect::<String>())
+    }
 }

@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use super::{SettingArgs, print_err, print_out};
+use super::{CommandFailure, CommandResult, RunCommand, SettingArgs, print_err, print_out};
 use crate::cluster::{ClusterStatus, NodeAddress, NodeState};
 use crate::error::counted;
 use crate::ledger::Seat;
 
 /// The node that receives the request.
 #[derive(Debug, Args)]
-pub(super) struct ControlArgs {
+struct ControlArgs {
     /// Address of any node of a cluster [default: the node in the data directory]
     #[arg(long, value_name = "HOST:PORT")]
     addr: Option<String>,
@@ -30,7 +30,21 @@ pub(super) struct StatusArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SeatArgs {
+pub(super) struct CancelArgs {
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FenceArgs {
+    /// The node's number
+    node: u32,
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AdmitArgs {
     /// The node's number
     node: u32,
     #[command(flatten)]
@@ -38,92 +52,69 @@ pub(super) struct SeatArgs {
 }
 
 impl ControlArgs {
-    fn address(&self) -> Result<NodeAddress, u8> {
-        let config = self.settings.resolve(None, None)?;
+    fn address(&self) -> Result<NodeAddress, CommandFailure> {
+        let config = self.settings.resolve(None)?;
         let Some(address) = &self.addr else {
             return Ok(NodeAddress::Data(config.store.data_dir));
         };
-        let secret = config.cluster.read_secret().map_err(|words| {
-            print_err(&format!("error: {words}\n"));
-            3
-        })?;
+        let secret = config.cluster.read_secret().map_err(|error| CommandFailure::new(3, error))?;
         Ok(NodeAddress::Node { address: address.clone(), secret, name: config.cluster.name })
     }
 
-    /// Sends the request and prints the answer. Returns the exit code.
+    /// Sends a request to the node and waits for the answer.
     fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&NodeAddress) -> Result<T, String>,
-        tell: impl FnOnce(T) -> u8,
-    ) -> u8 {
-        let address = match self.address() {
-            Ok(address) => address,
-            Err(code) => return code,
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let answer = match runtime {
-            Ok(runtime) => runtime.block_on(ask(&address)),
-            Err(error) => Err(format!("no async runtime: {error}")),
-        };
-        match answer {
-            Ok(answer) => tell(answer),
-            Err(words) => {
-                print_err(&format!("error: {words}\n"));
-                1
+    ) -> Result<T, CommandFailure> {
+        let address = self.address()?;
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| format!("no async runtime: {error}"))
+            .and_then(|runtime| runtime.block_on(ask(&address)))
+            .map_err(|error| CommandFailure::new(1, error))
+    }
+}
+
+impl RunCommand for StatusArgs {
+    fn run(&self) -> CommandResult {
+        let status = self.control.ask(NodeAddress::status)?;
+        match (self.ready, status.unready()) {
+            (true, Some(reason)) => {
+                print_err(&format!("not ready: {reason}\n"));
+                Ok(1)
             }
+            (true, None) => print_out("ready\n"),
+            (false, _) if self.json => print_out(&format!("{}\n", serde_json::json!(status))),
+            (false, _) => print_out(&words(&status)),
         }
     }
 }
 
-pub(super) fn status(args: &StatusArgs) -> u8 {
-    args.control.ask(NodeAddress::status, |status| {
-        if args.ready {
-            return print_ready(&status);
-        }
-        let text = if args.json {
-            serde_json::to_string(&status).map(|json| format!("{json}\n")).unwrap_or_default()
-        } else {
-            words(&status)
-        };
-        u8::from(print_out(&text).is_err())
-    })
-}
-
-fn print_ready(status: &ClusterStatus) -> u8 {
-    match status.unready() {
-        None => u8::from(print_out("ready\n").is_err()),
-        Some(why) => {
-            print_err(&format!("not ready: {why}\n"));
-            1
-        }
-    }
-}
-
-pub(super) fn cancel(args: &ControlArgs) -> u8 {
-    args.ask(NodeAddress::cancel, |()| {
+impl RunCommand for CancelArgs {
+    fn run(&self) -> CommandResult {
+        self.control.ask(NodeAddress::cancel)?;
         print_err("the run is ending; the same command continues it\n");
-        0
-    })
+        Ok(0)
+    }
 }
 
-pub(super) fn fence(args: &SeatArgs) -> u8 {
-    args.control.ask(
-        async |address: &NodeAddress| address.fence(Seat(args.node)).await,
-        |()| {
-            print_err(&format!("node {} is fenced until it is admitted\n", args.node));
-            0
-        },
-    )
+impl RunCommand for FenceArgs {
+    fn run(&self) -> CommandResult {
+        let node = self.node;
+        self.control.ask(async |address: &NodeAddress| address.fence(Seat(node)).await)?;
+        print_err(&format!("node {node} is fenced until it is admitted\n"));
+        Ok(0)
+    }
 }
 
-pub(super) fn admit(args: &SeatArgs) -> u8 {
-    args.control.ask(
-        async |address: &NodeAddress| address.admit(Seat(args.node)).await,
-        |()| {
-            print_err(&format!("node {} may join again\n", args.node));
-            0
-        },
-    )
+impl RunCommand for AdmitArgs {
+    fn run(&self) -> CommandResult {
+        let node = self.node;
+        self.control.ask(async |address: &NodeAddress| address.admit(Seat(node)).await)?;
+        print_err(&format!("node {node} may join again\n"));
+        Ok(0)
+    }
 }
 
 fn seconds(ms: u64) -> String {

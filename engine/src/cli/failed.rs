@@ -1,36 +1,27 @@
 //! `spoonbill failed`: the failed jobs of the last run, as JSON lines.
 
-use super::{SettingArgs, expect_run, print_err, print_out, secrets};
+use clap::Args;
+
+use super::{CommandResult, RunCommand, SettingArgs, expect_run, print_out, secrets};
 use crate::bootstrap::Node;
 use crate::ledger::JobId;
 use crate::plan::publish::PublishedPlan;
-use crate::run::exit_code;
 use crate::store::{Answer, Question, StoreError};
 
-pub(super) fn failed(settings: &SettingArgs) -> u8 {
-    let config = match settings.resolve(None, None) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let dir = &config.store.data_dir;
-    if let Err(code) = expect_run(dir, "") {
-        return code;
-    }
-    let node = match Node::read(&config) {
-        Ok(node) => node,
-        Err(error) => {
-            print_err(&format!("error: {error}\n"));
-            return exit_code::of_error(&error.into());
-        }
-    };
-    let listed = list(&node);
-    node.close();
-    match listed {
-        Ok(()) => 0,
-        Err(error) => {
-            print_err(&format!("error: {error}\n"));
-            1
-        }
+#[derive(Debug, Args)]
+pub(super) struct FailedArgs {
+    #[command(flatten)]
+    settings: SettingArgs,
+}
+
+impl RunCommand for FailedArgs {
+    fn run(&self) -> CommandResult {
+        let config = self.settings.resolve(None)?;
+        expect_run(&config.store.data_dir, "")?;
+        let node = Node::read(&config)?;
+        let listed = list(&node);
+        node.close();
+        listed
     }
 }
 
@@ -47,16 +38,16 @@ pub(super) fn keep_secrets(node: &Node) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn list(node: &Node) -> Result<(), StoreError> {
+fn list(node: &Node) -> CommandResult {
     keep_secrets(node)?;
     let mut after: Option<JobId> = None;
     loop {
         let question = Question::Failed { after, limit: 500 };
         let Answer::Failed(batch) = node.store.ask_blocking(question)? else {
-            return Ok(());
+            return Ok(0);
         };
         let Some((last, _)) = batch.last() else {
-            return Ok(());
+            return Ok(0);
         };
         after = Some(*last);
         let lines = batch.iter().map(|(_, failed)| {
@@ -69,7 +60,6 @@ fn list(node: &Node) -> Result<(), StoreError> {
             });
             format!("{line}\n")
         });
-        print_out(&secrets::hide(&lines.collect::<String>()))
-            .map_err(|error| StoreError::Failed(error.to_string()))?;
+        print_out(&secrets::hide(&lines.collect::<String>()))?;
     }
 }

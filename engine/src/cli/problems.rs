@@ -6,11 +6,11 @@ use spoonbill_defs::{Problem, Severity};
 
 /// Whether the number of problems follows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ProblemsShown {
     /// Only the problems.
-    Problems,
+    Only,
     /// The problems and their number.
-    ProblemsAndCount,
+    WithCount,
 }
 
 /// Whether stderr shows colour.
@@ -19,9 +19,9 @@ pub(super) fn colour() -> bool {
 }
 
 /// Prints problems to stderr.
-pub(super) fn print(problems: &[Problem], shown: Shown) {
+pub(super) fn print(problems: &[Problem], shown: ProblemsShown) {
     let mut text: String = problems.iter().map(|problem| render(problem, colour())).collect();
-    if shown == Shown::ProblemsAndCount {
+    if shown == ProblemsShown::WithCount {
         let count = |severity| problems.iter().filter(|found| found.severity == severity).count();
         let words = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")];
         let words: Vec<String> = words

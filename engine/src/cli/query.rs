@@ -5,7 +5,7 @@ use spoonbill_plugins::html::Document;
 use spoonbill_plugins::loader::charset;
 
 use super::load::load;
-use super::{SettingArgs, print_err, print_out};
+use super::{CommandFailure, CommandResult, RunCommand, SettingArgs, print_out};
 use crate::plan::prepare::Dialect;
 use crate::steps::query::ask;
 
@@ -27,43 +27,26 @@ pub(super) struct QueryArgs {
     settings: SettingArgs,
 }
 
-pub(super) fn query(args: &QueryArgs) -> u8 {
-    let config = match args.settings.resolve(None, None) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let (dialect, question, attr) = match (&args.css, &args.xpath) {
-        // A selector copied from a classic definition may end with its attribute.
-        (Some(css), _) => match (css.split_once(" attribute: "), &args.attr) {
-            (Some((selector, name)), None) => (Dialect::Css, selector, Some(name)),
-            _ => (Dialect::Css, css.as_str(), args.attr.as_deref()),
-        },
-        (None, Some(xpath)) => (Dialect::Xpath, xpath.as_str(), args.attr.as_deref()),
-        (None, None) => return 2,
-    };
-    let fetched = match load(&args.source, &config) {
-        Ok(fetched) => fetched,
-        Err(message) => {
-            print_err(&format!("error: {message}\n"));
-            return 4;
-        }
-    };
-    let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
-    let limits = config.parse.tree_limits();
-    let answers = Document::parse_as(dialect.html_dialect(), &html, limits)
-        .map_err(|error| (4, error.to_string()))
-        .and_then(|document| {
-            ask(&document, dialect, question, attr).map_err(|message| (3, message))
-        });
-    match answers {
-        Ok(answers) => {
-            let lines = answers.iter().map(|text| serde_json::Value::from(text.as_str()));
-            let lines: Vec<String> = lines.map(|line| format!("{line}\n")).collect();
-            u8::from(print_out(&lines.concat()).is_err())
-        }
-        Err((code, message)) => {
-            print_err(&format!("error: {message}\n"));
-            code
-        }
+impl RunCommand for QueryArgs {
+    fn run(&self) -> CommandResult {
+        let config = self.settings.resolve(None)?;
+        let (dialect, question, attr) = match (&self.css, &self.xpath) {
+            // A selector copied from a classic definition may end with its attribute.
+            (Some(css), _) => match (css.split_once(" attribute: "), &self.attr) {
+                (Some((selector, name)), None) => (Dialect::Css, selector, Some(name)),
+                _ => (Dialect::Css, css.as_str(), self.attr.as_deref()),
+            },
+            (None, Some(xpath)) => (Dialect::Xpath, xpath.as_str(), self.attr.as_deref()),
+            (None, None) => return Ok(2),
+        };
+        let fetched = load(&self.source, &config).map_err(|error| CommandFailure::new(4, error))?;
+        let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
+        let limits = config.parse.tree_limits();
+        let document = Document::parse_as(dialect.html_dialect(), &html, limits)
+            .map_err(|error| CommandFailure::new(4, error))?;
+        let answers = ask(&document, dialect, question, attr)
+            .map_err(|error| CommandFailure::new(3, error))?;
+        let lines = answers.iter().map(|text| format!("{}\n", serde_json::json!(text)));
+        print_out(&lines.collect::<String>())
     }
 }

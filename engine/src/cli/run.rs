@@ -1,14 +1,16 @@
 //! `spoonbill run`, `retry` and `replay`: from the arguments to an exit code.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::sync::watch;
 
-use super::problems::{self, Shown};
+use super::problems::{self, ProblemsShown};
 use super::{
-    JobArgs, ReplayArgs, RetryArgs, RunArgs, expect_run, failed, print_err, progress, secrets,
+    CommandFailure, CommandResult, LogArgs, RunCommand, SettingArgs, expect_run, failed, print_err,
+    progress, secrets,
 };
 use crate::bootstrap::Node;
 use crate::cluster::{serve_control, withdraw_control};
@@ -26,6 +28,97 @@ use crate::run::{LocalSetup, Reported, RunRequest, exit_mark};
 use crate::store::{Answer, Question, StoreError, leave};
 use crate::threads::ignore::ignore_closed;
 use crate::threads::pause::pause;
+
+/// Options of `run`. The cluster's come last in each command, because clap puts all options that follow a
+/// heading below it.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Discard the unfinished run in the data directory and start a new one
+    #[arg(long)]
+    fresh: bool,
+    /// Complete the last run on every node that needs it, and start no other run; with `--cluster`, give
+    /// it on all nodes
+    #[arg(long, conflicts_with = "fresh")]
+    complete: bool,
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Options of `retry`.
+#[derive(Debug, Args)]
+pub(super) struct RetryArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Options of `replay`, which runs on one node.
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    #[command(flatten)]
+    job: JobArgs,
+}
+
+/// Options of all three.
+#[derive(Debug, Args)]
+struct JobArgs {
+    /// Directory of definition files
+    defs_dir: PathBuf,
+    /// Base directory of file appenders [default: output]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write the end-of-run report to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingArgs,
+    #[command(flatten)]
+    logging: LogArgs,
+}
+
+/// How a node takes part in a cluster.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+struct ClusterArgs {
+    /// Share the run with other nodes
+    #[arg(long)]
+    cluster: bool,
+    /// This node's number among the peers, from 1; `auto` takes it from the machine's name
+    #[arg(long, value_name = "N")]
+    node_id: Option<String>,
+    /// Address and port to listen on [default: this node's own among the peers]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// All nodes with a vote, the same on every node
+    #[arg(long, value_name = "1=HOST:PORT,2=...")]
+    peers: Option<String>,
+    /// Nodes with a vote that must be connected before the run starts [default: more than half]
+    #[arg(long, value_name = "N")]
+    quorum: Option<usize>,
+    /// `voter` keeps the ledger and votes, `worker` only works [default: voter]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl ClusterArgs {
+    /// The same as settings.
+    fn flags(&self) -> Vec<(String, String)> {
+        let quorum = self.quorum.map(|quorum| quorum.to_string());
+        let flags = [
+            ("cluster.enable", self.cluster.then(|| "true".to_owned())),
+            ("cluster.node.id", self.node_id.clone()),
+            ("cluster.listen", self.listen.clone()),
+            ("cluster.peers", self.peers.clone()),
+            ("cluster.quorum.size", quorum),
+            ("cluster.role", self.role.clone()),
+        ];
+        let given = flags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        given.collect()
+    }
+}
 
 /// A run serves `spoonbill status` from this time on. Most short runs have ended before.
 const CONTROL_DELAY: Duration = Duration::from_millis(150);
@@ -55,82 +148,74 @@ impl Verb {
     }
 }
 
-pub(super) fn run(args: &RunArgs) -> u8 {
-    let mode = match (args.fresh, args.complete) {
-        (true, _) => OpenMode::Fresh,
-        (false, true) => OpenMode::Complete,
-        (false, false) => OpenMode::Continue,
-    };
-    start(&args.job, args.cluster.flags(), Verb::Run, mode)
-}
-
-pub(super) fn retry(args: &RetryArgs) -> u8 {
-    start(&args.job, args.cluster.flags(), Verb::Retry, OpenMode::Retry)
-}
-
-pub(super) fn replay(args: &ReplayArgs) -> u8 {
-    start(&args.job, Vec::new(), Verb::Replay, OpenMode::Fresh)
-}
-
-fn start(args: &JobArgs, flags: Vec<(String, String)>, verb: Verb, mode: OpenMode) -> u8 {
-    // First, so that a signal while definitions are read ends the process with the right exit code.
-    let listener = match SignalListener::open() {
-        Ok(listener) => listener,
-        Err(error) => {
-            print_err(&format!("error: no signal handler: {error}\n"));
-            return 1;
-        }
-    };
-    args.logging.start();
-    let (defs_dir, output) = (Some(&args.defs_dir), args.output.as_ref());
-    let config = match args.settings.resolve_with(flags, defs_dir, output) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    if let Some(code) = check_cluster(&config, verb) {
-        return code;
+impl RunCommand for RunArgs {
+    fn run(&self) -> CommandResult {
+        let mode = match (self.fresh, self.complete) {
+            (true, _) => OpenMode::Fresh,
+            (false, true) => OpenMode::Complete,
+            (false, false) => OpenMode::Continue,
+        };
+        start(&self.job, self.cluster.flags(), Verb::Run, mode)
     }
-    let setup = match load(args, &config) {
-        Ok(setup) => setup,
-        Err(code) => return code,
-    };
+}
+
+impl RunCommand for RetryArgs {
+    fn run(&self) -> CommandResult {
+        start(&self.job, self.cluster.flags(), Verb::Retry, OpenMode::Retry)
+    }
+}
+
+impl RunCommand for ReplayArgs {
+    fn run(&self) -> CommandResult {
+        start(&self.job, Vec::new(), Verb::Replay, OpenMode::Fresh)
+    }
+}
+
+fn start(
+    args: &JobArgs,
+    flags: Vec<(String, String)>,
+    verb: Verb,
+    mode: OpenMode,
+) -> CommandResult {
+    // First, so that a signal while definitions are read ends the process with the right exit code.
+    let listener = SignalListener::open()
+        .map_err(|error| CommandFailure::new(1, format!("no signal handler: {error}")))?;
+    args.logging.start();
+    let config = args.settings.resolve_with(flags, Some(&args.defs_dir), args.output.as_deref())?;
+    check_cluster(&config, verb)?;
+    let setup = load(args, &config)?;
     if let Some(path) = &args.report
         && let Err(error) = std::fs::File::options().create(true).append(true).open(path)
     {
-        print_err(&format!("error: report `{}` cannot be written: {error}\n", path.display()));
-        return 2;
+        let words = format!("report `{}` cannot be written: {error}", path.display());
+        return Err(CommandFailure::new(2, words));
     }
-    if let Some(purpose) = verb.needs_a_run()
-        && let Err(code) = expect_run(&config.store.data_dir, purpose)
-    {
-        return code;
+    if let Some(purpose) = verb.needs_a_run() {
+        expect_run(&config.store.data_dir, purpose)?;
     }
     let performed = match verb {
         Verb::Run | Verb::Retry => perform(args, verb, listener, &setup, mode),
         Verb::Replay => perform_replay(args, listener, setup),
     };
-    performed.unwrap_or_else(|error| report_error(args, &error))
+    Ok(performed.unwrap_or_else(|error| report_error(args, &error)))
 }
 
-/// Reads the definitions, and prints what is wrong with them. A node of a cluster still starts:
+/// Reads the definitions. A node of a cluster starts even with invalid ones, after printing the problems:
 /// other nodes may have valid ones, and if it is to set up the run, they learn of the problems.
-fn load(args: &JobArgs, config: &Config) -> Result<LocalSetup, u8> {
+fn load(args: &JobArgs, config: &Config) -> Result<LocalSetup, CommandFailure> {
     match Definitions::load(&args.defs_dir, config) {
         Ok(definitions) => {
             secrets::keep(&definitions.plan.published.secrets);
             if !args.logging.quiet {
-                problems::print(&definitions.warnings, Shown::Problems);
+                problems::print(&definitions.warnings, ProblemsShown::Only);
             }
             Ok(LocalSetup::of(definitions))
         }
+        Err(found) if !config.cluster.enable => Err(found.into()),
         Err(found) => {
-            problems::print(&found.0, Shown::ProblemsAndCount);
-            let error = RunError::Problems(found);
-            if !config.cluster.enable {
-                return Err(exit_code::of_error(&error));
-            }
+            problems::print(&found.0, ProblemsShown::WithCount);
             let (config, dir) = (config.clone(), args.defs_dir.clone());
-            Ok(LocalSetup { definitions: Err(error.words()), config, dir })
+            Ok(LocalSetup { definitions: Err(RunError::Problems(found).words()), config, dir })
         }
     }
 }
@@ -139,7 +224,7 @@ fn load(args: &JobArgs, config: &Config) -> Result<LocalSetup, u8> {
 fn report_error(args: &JobArgs, error: &RunError) -> u8 {
     let code = exit_code::of_error(error);
     match error {
-        RunError::Problems(found) => problems::print(&found.0, Shown::ProblemsAndCount),
+        RunError::Problems(found) => problems::print(&found.0, ProblemsShown::WithCount),
         // Its problems were printed when it was loaded.
         RunError::Broken(_) => {}
         error if code != 0 => print_err(&format!("error: {error}\n")),
@@ -149,18 +234,16 @@ fn report_error(args: &JobArgs, error: &RunError) -> u8 {
     code
 }
 
-/// Prints why the settings of a cluster do not work together, and returns the exit code.
-fn check_cluster(config: &Config, verb: Verb) -> Option<u8> {
+/// Fails if the settings of a cluster do not work together.
+fn check_cluster(config: &Config, verb: Verb) -> Result<(), CommandFailure> {
     if !config.cluster.enable {
-        return None;
+        return Ok(());
     }
     if verb == Verb::Replay {
-        print_err("error: `replay` runs on one node: add `--set cluster.enable=false`\n");
-        return Some(2);
+        let words = "`replay` runs on one node: add `--set cluster.enable=false`";
+        return Err(CommandFailure::new(2, words));
     }
-    let words = config.cluster.seating().err()?;
-    print_err(&format!("error: {words}\n"));
-    Some(2)
+    config.cluster.seating().map(drop).map_err(|words| CommandFailure::new(2, words))
 }
 
 /// Runs, prints the report and closes the run, in this order: nothing is left to do after that.

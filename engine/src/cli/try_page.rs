@@ -13,8 +13,10 @@ use spoonbill_plugins::page::Page;
 use spoonbill_plugins::records::{CellExplanation, PageExplanation};
 
 use super::load::load;
-use super::problems::{self, Shown};
-use super::{LogArgs, SettingArgs, print_err, print_out, secrets, table};
+use super::{
+    CommandFailure, CommandResult, LogArgs, RunCommand, SettingArgs, print_err, print_out,
+};
+use super::{secrets, table};
 use crate::error::counted;
 use crate::ledger::{Grant, JobId, Tally, Token};
 use crate::plan::identity;
@@ -40,63 +42,47 @@ pub(super) struct TryArgs {
     logging: LogArgs,
 }
 
-pub(super) fn try_page(args: &TryArgs) -> u8 {
-    args.logging.start();
-    let config = match args.settings.resolve(Some(&args.defs), None) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let plan = match Definitions::load(&args.defs, &config) {
-        Ok(definitions) => definitions.plan,
-        Err(found) => {
-            problems::print(&found.0, Shown::ProblemsAndCount);
-            return 3;
-        }
-    };
-    secrets::keep(&plan.published.secrets);
-    let complain = |code: u8, words: &str| {
-        print_err(&format!("error: {words}\n"));
-        code
-    };
-    let group = match group(args, &plan.published.defs) {
-        Ok(group) => group,
-        Err(words) => return complain(2, &words),
-    };
-    let fetched = match load(&args.source, &config) {
-        Ok(fetched) => fetched,
-        Err(words) => return complain(4, &words),
-    };
-    let web = fetched.status > 0;
-    let page = Page {
-        name: args.source.as_str().into(),
-        group: group.as_str().into(),
-        url: args.source.as_str().into(),
-        base: if web { fetched.final_url.as_str().into() } else { args.source.as_str().into() },
-        from_date: plan.date.0.clone(),
-        body: fetched.body,
-        content_type: fetched.content_type,
-    };
-    let page_worker = PageWorker::of(plan);
-    let root = identity::key(&[&group, &args.source]);
-    let grant = Grant {
-        id: JobId(1),
-        token: Token(1),
-        job: identity::new_job(root, &args.source, &group, &args.source, 0),
-        tasks: Vec::new(),
-        attempts: 0,
-        at: None,
-        redirects: 0,
-        alone: false,
-    };
-    let delivery = Delivery {
-        grant,
-        page,
-        parsed: BTreeMap::new(),
-        keep_data: false,
-        tally: Tally::default(),
-    };
-    let previews = page_worker.preview(&mut Worker::default(), &delivery, args.explain);
-    show(&previews, args)
+impl RunCommand for TryArgs {
+    fn run(&self) -> CommandResult {
+        self.logging.start();
+        let config = self.settings.resolve(Some(&self.defs))?;
+        let plan = Definitions::load(&self.defs, &config)?.plan;
+        secrets::keep(&plan.published.secrets);
+        let group =
+            group(self, &plan.published.defs).map_err(|error| CommandFailure::new(2, error))?;
+        let fetched = load(&self.source, &config).map_err(|error| CommandFailure::new(4, error))?;
+        let web = fetched.status > 0;
+        let page = Page {
+            name: self.source.as_str().into(),
+            group: group.as_str().into(),
+            url: self.source.as_str().into(),
+            base: if web { fetched.final_url.as_str().into() } else { self.source.as_str().into() },
+            from_date: plan.date.0.clone(),
+            body: fetched.body,
+            content_type: fetched.content_type,
+        };
+        let page_worker = PageWorker::of(plan);
+        let root = identity::key(&[&group, &self.source]);
+        let grant = Grant {
+            id: JobId(1),
+            token: Token(1),
+            job: identity::new_job(root, &self.source, &group, &self.source, 0),
+            tasks: Vec::new(),
+            attempts: 0,
+            at: None,
+            redirects: 0,
+            alone: false,
+        };
+        let delivery = Delivery {
+            grant,
+            page,
+            parsed: BTreeMap::new(),
+            keep_data: false,
+            tally: Tally::default(),
+        };
+        let previews = page_worker.preview(&mut Worker::default(), &delivery, self.explain);
+        show(&previews, self)
+    }
 }
 
 /// The named group, or else the only one that fits the page.
@@ -138,7 +124,7 @@ fn is_same(locator: &str, source: &str) -> bool {
     locator == source || !locator.contains("://") && std::path::Path::new(source).ends_with(locator)
 }
 
-fn show(previews: &[Preview], args: &TryArgs) -> u8 {
+fn show(previews: &[Preview], args: &TryArgs) -> CommandResult {
     let terminal = std::io::stdout().is_terminal();
     let mut out = String::new();
     let mut code = 0;
@@ -167,13 +153,11 @@ fn show(previews: &[Preview], args: &TryArgs) -> u8 {
             print_err(&format!("{words}\n"));
         }
     }
-    if print_out(&secrets::hide(&out)).is_err() {
-        return 1;
-    }
+    print_out(&secrets::hide(&out))?;
     if code == 0 && args.explain && previews.iter().all(|preview| preview.story.is_none()) {
         print_err("note: only records (`fields`) can be explained\n");
     }
-    code
+    Ok(code)
 }
 
 /// Name and value of every column of a row.

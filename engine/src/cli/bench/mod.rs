@@ -5,20 +5,25 @@ mod frontier;
 use clap::{Args, Subcommand};
 
 use crate::cli::bench::frontier::{Figures, Frontier, frontier};
-use crate::cli::{SettingArgs, print_err, print_out};
+use crate::cli::{CommandFailure, CommandResult, RunCommand, SettingArgs, print_out};
 use crate::config::{Config, Durability};
 use crate::error::RunError;
-use crate::run::exit_code;
 use crate::threads::ignore::ignore_leftover;
 
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    #[command(subcommand)]
+    what: BenchCommand,
+}
+
 #[derive(Debug, Subcommand)]
-pub(super) enum BenchCommand {
+enum BenchCommand {
     /// Send synthetic addresses through the ledger: in, deduplicated, taken, finished
     Frontier(FrontierArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct FrontierArgs {
+struct FrontierArgs {
     /// Different addresses
     #[arg(long, value_name = "N", default_value_t = 100_000,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -34,21 +39,18 @@ pub(super) struct FrontierArgs {
     settings: SettingArgs,
 }
 
-pub(super) fn bench(command: &BenchCommand) -> u8 {
-    let BenchCommand::Frontier(args) = command;
-    match measure(args) {
-        Ok(figures) => {
-            let shown = if args.json { json(&figures) } else { text(&figures) };
-            u8::from(print_out(&shown).is_err())
-        }
-        Err(code) => code,
+impl RunCommand for BenchArgs {
+    fn run(&self) -> CommandResult {
+        let BenchCommand::Frontier(args) = &self.what;
+        let figures = measure(args)?;
+        print_out(&if args.json { json(&figures) } else { text(&figures) })
     }
 }
 
-fn measure(args: &FrontierArgs) -> Result<Figures, u8> {
-    let mut config = args.settings.resolve(None, None)?;
-    let scratch = args.settings.data_dir.is_none();
-    if scratch {
+fn measure(args: &FrontierArgs) -> Result<Figures, CommandFailure> {
+    let mut config = args.settings.resolve(None)?;
+    let is_scratch = args.settings.data_dir.is_none();
+    if is_scratch {
         // A separate folder below the data directory, which is removed at the end.
         let name = format!("bench-{}", std::process::id());
         config.store.data_dir = config.store.data_dir.join(name);
@@ -56,18 +58,14 @@ fn measure(args: &FrontierArgs) -> Result<Figures, u8> {
     let dir = config.store.data_dir.clone();
     if dir.join("state.db").exists() {
         let words = "holds a run; name another directory for the benchmark";
-        print_err(&format!("error: `{}` {words}\n", dir.display()));
-        return Err(2);
+        return Err(CommandFailure::new(2, format!("`{}` {words}", dir.display())));
     }
     let measured = perform(&config, Frontier { urls: args.urls, hosts: args.hosts });
-    if scratch && config.store.durability == Durability::Strict {
+    if is_scratch && config.store.durability == Durability::Strict {
         // The figures are valid even if the folder stays.
         ignore_leftover(std::fs::remove_dir_all(&dir));
     }
-    measured.map_err(|error| {
-        print_err(&format!("error: {error}\n"));
-        exit_code::of_error(&error)
-    })
+    Ok(measured?)
 }
 
 fn perform(config: &Config, plan: Frontier) -> Result<Figures, RunError> {

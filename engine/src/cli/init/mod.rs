@@ -18,7 +18,7 @@ use url::Url;
 use crate::cli::init::project::{NewFile, WriteError};
 use crate::cli::init::render::Origin;
 use crate::cli::init::verify::Trial;
-use crate::cli::{SettingArgs, load, print_err, print_out};
+use crate::cli::{CommandFailure, CommandResult, RunCommand, SettingArgs, load, print_out};
 use crate::error::counted;
 
 #[derive(Debug, Args)]
@@ -36,84 +36,70 @@ pub(super) struct InitArgs {
     settings: SettingArgs,
 }
 
-pub(super) fn init(args: &InitArgs) -> u8 {
-    if args.dir.is_file() {
-        let dir = args.dir.display();
-        print_err(&format!("error: `{dir}` is a file\n  name a directory: spoonbill init DIR\n"));
-        return 2;
-    }
-    match &args.url {
-        None => starter(&args.dir),
-        Some(url) => match proposed(args, url) {
-            Ok(()) => 0,
-            Err((code, message)) => {
-                print_err(&message);
-                code
-            }
-        },
-    }
-}
-
-fn starter(dir: &Path) -> u8 {
-    let shown = typed(dir);
-    match project::write(dir, &starter::starter(&shown)) {
-        Ok(()) => tell(&format!(
-            "wrote {shown}/loaves.yml and five pages it reads\n\n\
-             what to type next:\n  spoonbill check {shown}\n  spoonbill run {shown}\n\n\
-             the rows are then in output/latest/loaves.csv and output/latest/details.csv\n"
-        )),
-        Err(error) => {
-            let (code, message) = refused(&error);
-            print_err(&message);
-            code
+impl RunCommand for InitArgs {
+    fn run(&self) -> CommandResult {
+        if self.dir.is_file() {
+            let words = format!("`{}` is a file", self.dir.display());
+            return Err(with_advice(&words, "name a directory: spoonbill init DIR"));
+        }
+        match &self.url {
+            None => starter(&self.dir),
+            Some(url) => propose_from(self, url),
         }
     }
 }
 
-fn tell(words: &str) -> u8 {
-    u8::from(print_out(words).is_err())
+fn with_advice(words: &str, advice: &str) -> CommandFailure {
+    CommandFailure::new(2, format!("{words}\n  {advice}"))
 }
 
-fn refused(error: &WriteError) -> (u8, String) {
+fn starter(dir: &Path) -> CommandResult {
+    let shown = typed(dir);
+    project::write(dir, &starter::starter(&shown)).map_err(|error| not_written(&error))?;
+    print_out(&format!(
+        "wrote {shown}/loaves.yml and five pages it reads\n\n\
+         what to type next:\n  spoonbill check {shown}\n  spoonbill run {shown}\n\n\
+         the rows are then in output/latest/loaves.csv and output/latest/details.csv\n"
+    ))
+}
+
+fn not_written(error: &WriteError) -> CommandFailure {
     match error {
         WriteError::Exists(_) => {
-            (2, format!("error: {error}\n  name another directory: spoonbill init DIR\n"))
+            with_advice(&error.to_string(), "name another directory: spoonbill init DIR")
         }
-        WriteError::Io { .. } => (8, format!("error: {error}\n")),
+        WriteError::Io { .. } => CommandFailure::new(8, error),
     }
 }
 
-type Failure = (u8, String);
-
 /// Loads the page, makes a proposal, tries it and writes it.
-fn proposed(args: &InitArgs, url: &str) -> Result<(), Failure> {
+fn propose_from(args: &InitArgs, url: &str) -> CommandResult {
     if let Some(at) = args.samples.iter().position(|text| is_empty(text)) {
-        return Err((2, format!("error: sample {} is empty\n", at + 1)));
+        return Err(CommandFailure::new(2, format!("sample {} is empty", at + 1)));
     }
-    let config = args.settings.resolve(None, None).map_err(|code| (code, String::new()))?;
+    let config = args.settings.resolve(None)?;
     let group = group_name(url);
     let file = format!("{group}.yml");
     if args.dir.join(&file).exists() {
-        return Err(refused(&WriteError::Exists(vec![args.dir.join(&file)])));
+        return Err(not_written(&WriteError::Exists(vec![args.dir.join(&file)])));
     }
-    let failed = |message: String| (4, format!("error: {message}\n"));
-    let fetched =
-        load::load(url, &config).map_err(|message| failed(message + &with_scheme(url)))?;
+    let fetched = load::load(url, &config)
+        .map_err(|message| CommandFailure::new(4, message + &with_scheme(url)))?;
     let html = charset::decode(&fetched.body, fetched.content_type.as_deref());
     let document = Document::parse(&html, config.parse.tree_limits())
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| CommandFailure::new(4, error))?;
     let base = base(&document, &fetched);
     let samples: Vec<Sample> = args.samples.iter().map(|text| Sample::read(text)).collect();
     let proposal = propose(&document, &samples, base.as_ref())
-        .map_err(|missing| (3, not_found(url, &missing)))?;
+        .map_err(|missing| CommandFailure::new(3, not_found(url, &missing)))?;
     let address = address(url);
     let origin = Origin { url: &address, group: &group };
     let trial = Trial { document: &document, base: &fetched.final_url };
-    let (proposal, text) = tried(proposal, origin, trial)
-        .map_err(|why| (1, format!("error: the proposal fails on its own page: {why}\n")))?;
-    project::write(&args.dir, &[NewFile::new(&file, text)]).map_err(|error| refused(&error))?;
-    let told = summary(&proposal, &args.dir, &file, &group);
-    if tell(&told) == 0 { Ok(()) } else { Err((1, String::new())) }
+    let (proposal, text) = tried(proposal, origin, trial).map_err(|error| {
+        CommandFailure::new(1, format!("the proposal fails on its own page: {error}"))
+    })?;
+    project::write(&args.dir, &[NewFile::new(&file, text)]).map_err(|error| not_written(&error))?;
+    print_out(&summary(&proposal, &args.dir, &file, &group))
 }
 
 /// Whether a sample is blank, or a name without a text.
@@ -204,16 +190,17 @@ fn group_name(url: &str) -> String {
     if name.starts_with(char::is_alphabetic) { name } else { "page".to_owned() }
 }
 
+/// The message for samples that were not found, one after the other.
 fn not_found(url: &str, missing: &[MissingSample]) -> String {
-    let told = missing.iter().map(|each| {
+    let messages = missing.iter().map(|each| {
         let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
             format!("  the closest text on the page: `{}`\n", shortened(nearest))
         });
         let text = shortened(&each.text);
         if each.is_there {
             return format!(
-                "error: `{text}` is on {url}, but no selector was found that gives this sample \
-                 and the other ones\n  take all samples from one item, or leave this one out\n"
+                "`{text}` is on {url}, but no selector was found that gives this sample and the \
+                 other ones\n  take all samples from one item, or leave this one out\n"
             );
         }
         let is_named =
@@ -223,12 +210,11 @@ fn not_found(url: &str, missing: &[MissingSample]) -> String {
         } else {
             ""
         };
-        format!("error: `{text}` is not on {url}\n{nearest}{name}")
+        format!("`{text}` is not on {url}\n{nearest}{name}")
     });
-    let told: String = told.collect();
     format!(
-        "{told}  nothing was written; \
-         a page may look different without JavaScript: see its source\n"
+        "{}  nothing was written; a page may look different without JavaScript: see its source",
+        messages.collect::<Vec<_>>().join("error: ")
     )
 }
 
