@@ -22,7 +22,7 @@ fn fsck_finds_a_finished_run_whole() {
     insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
     exit 0
     --- stderr
-    `data` is whole
+    `data` is undamaged
     "#);
 }
 

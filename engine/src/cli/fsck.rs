@@ -22,7 +22,7 @@ impl RunCommand for FsckArgs {
             print_err(&format!("`{}` is undamaged\n", dir.display()));
             return Ok(0);
         }
-        print_out(&found.iter().map(|fault| format!("{fault}\n")).collect::<String>())?;
+        print_out(&(found.join("\n") + "\n"))?;
         Ok(1)
     }
 }
