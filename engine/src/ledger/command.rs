@@ -1,32 +1,33 @@
-//! What can be asked of the ledger, and its answers. Every command may be sent again: it changes
-//! nothing the second time.
+//! The commands of the ledger and its replies. Every command may be sent again: the second time it
+//! changes nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One life of one process: minted when it joins, never used again.
+/// Number of a session. Each join of a process gets a new one.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct SessionId(pub u64);
 
-/// A node's place in the cluster, as its operator numbers it; the only one of a solo node is 1.
+/// A node's number in the cluster, chosen by its operator. A node that runs alone has 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Seat(pub u32);
 
 impl Seat {
-    /// Numbers from here on are drawn by workers, one for each life; operators give smaller ones.
+    /// The first number of workers. Each worker process draws its number at random from here on;
+    /// operators choose smaller ones.
     pub const DRAWN_FROM: u32 = 1_000_000_000;
 
-    /// Whether one process alone has ever had it, and no other will.
+    /// Whether a worker drew this number, so that no other process ever uses it.
     pub(super) fn is_drawn(self) -> bool {
         self.0 >= Self::DRAWN_FROM
     }
 }
 
-/// A job's number in its run, in the order of discovery.
+/// Number of a job, in the order of discovery. Later runs continue the count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u64);
 
@@ -34,11 +35,12 @@ pub struct JobId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Token(pub u64);
 
-/// How often a barricade has been entered; fences a late release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Number of a crossing. A late release carries an old number and is refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Epoch(pub u64);
 
-/// A job's name by content: the same work has the same key in solo and cluster.
+/// Identity of a job, derived from its content: the same work has the same key on one machine and in a
+/// cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobKey(#[serde(with = "serde_bytes")] pub [u8; 16]);
 
@@ -48,21 +50,21 @@ impl fmt::Debug for JobKey {
     }
 }
 
-/// One thing asked of the ledger.
+/// A command to the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+#[expect(missing_docs, reason = "the variants describe their fields")]
 pub enum Command {
-    /// The first words of a cluster: its name, minted once.
+    /// Founds the cluster: sets its identity once.
     Found { cluster: u128 },
-    /// A process starts, or starts over after it has lost its session.
+    /// A process asks for a session: at its start, or after it has lost one.
     Join(JoinRequest),
-    /// Renews sessions and expires those that are due.
+    /// Renews these sessions and ends those whose deadline has passed.
     Beat { renewals: Vec<SessionId> },
-    /// A process ends; what it holds is free at once.
+    /// A process leaves. The jobs it holds are queued again at once.
     Leave { session: SessionId },
-    /// Asks to cross a barricade.
+    /// Asks for permission to cross a barricade.
     Claim { session: SessionId, name: String },
-    /// Ends a crossing with its result, which every later claim gets.
+    /// Ends a crossing. Every later claim gets its result.
     Release { session: SessionId, name: String, epoch: Epoch, result: Result<(), String> },
     /// Opens a run with its definitions and settings, or continues the unfinished one with the
     /// same identity.
@@ -75,14 +77,14 @@ pub enum Command {
     },
     /// Adds jobs of a locator group; `last` closes the group.
     Seed { session: SessionId, epoch: Epoch, group: String, jobs: Vec<NewJob>, last: bool },
-    /// Asks for up to `limit` jobs, of a host without a pause up to `ahead` before their turn, if the
-    /// policy allows as many; a resend with the same number gets the same jobs.
+    /// Asks for up to `limit` jobs. On a lane without a delay, up to `ahead` of them may exceed the
+    /// session's slots, if the policy allows that. A resend with the same number gets the same jobs.
     Take { session: SessionId, number: u64, limit: u32, ahead: u32 },
-    /// The page of a job in isolation is there and its tasks begin: from now on the death of its
-    /// worker is held against the job.
+    /// The page of an isolated job is loaded and its tasks begin. From now on a death of its worker
+    /// counts against the job.
     Begin { session: SessionId, job: JobId, token: Token },
-    /// Ends a grant. `since_start_ms` is how long ago its host was last asked; it is not there if
-    /// nobody was asked.
+    /// Ends a grant. `since_start_ms` is how long ago the worker sent the last request to the host;
+    /// `None` if it sent none.
     Finish {
         session: SessionId,
         job: JobId,
@@ -90,28 +92,28 @@ pub enum Command {
         since_start_ms: Option<u64>,
         outcome: Outcome,
     },
-    /// Gives jobs back untouched.
+    /// Returns jobs that the worker has not started.
     Return { session: SessionId, jobs: Vec<(JobId, Token)> },
-    /// An appender has written everything up to a position, durably.
+    /// An appender has durably written everything up to a position.
     Ack { appender: u32, position: Position },
-    /// All output is written on that node. With the last of the seats the run is closed.
+    /// The node has written all output. The last seat to report this closes the run.
     Close { session: SessionId },
-    /// The operator ends the run: no more jobs are granted until somebody opens it again.
+    /// The operator ends the run: no job is granted until a node opens it again.
     Cancel,
-    /// A seat whose disk is new asks for a number that nobody has used; `nonce` makes a resend
-    /// harmless. As long as another process lives on that seat there is none.
+    /// A seat with a new disk asks for an unused number. `nonce` identifies a resend. The ledger refuses
+    /// while another process lives on that seat.
     Mint { seat: Seat, nonce: u64 },
-    /// Keeps a seat out: its session ends, and it may not join.
+    /// Fences a seat: its session ends, and it may not join.
     Fence { seat: Seat },
-    /// Lets a fenced seat in again.
+    /// Admits a fenced seat again.
     Admit { seat: Seat },
-    /// The connections of a session's process are gone. That is a hint and no proof: it may come
-    /// back.
+    /// The connections of a session's process are closed. That is a hint, no proof: the process may
+    /// reconnect.
     Doubt { session: SessionId },
 }
 
 impl Command {
-    /// The session that it acts for, if for any.
+    /// The session on whose behalf the command acts, if any.
     pub fn session(&self) -> Option<SessionId> {
         match self {
             Self::Leave { session }
@@ -132,7 +134,7 @@ impl Command {
             | Self::Mint { .. }
             | Self::Fence { .. }
             | Self::Admit { .. }
-            // It is about a session, and the leader's own word.
+            // The leader itself sends this about a session.
             | Self::Doubt { .. } => None,
         }
     }
@@ -141,62 +143,62 @@ impl Command {
 /// A process that asks for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
-    /// Makes a resend harmless.
+    /// Identifies a resend.
     pub nonce: u64,
-    /// The life of the process: the same in every session it asks for.
+    /// Identifies the process: the same in every session it asks for.
     pub life: u64,
-    /// Its place. Any other session of that place ends at once, for the lock on its data directory
-    /// proves that its process is dead.
+    /// The seat of the node. Every other session of that seat ends at once: the lock on the data
+    /// directory proves that its process is dead.
     pub seat: Seat,
-    /// Whether it has a vote: only such a node crosses barricades and writes files.
+    /// Whether the node has a vote. Only such a node crosses barricades and writes files.
     pub votes: bool,
-    /// No other process can be alive: every older session ends at once.
+    /// Whether no other process can be alive. If so, every older session ends at once.
     pub alone: bool,
 }
 
-/// How a run is opened when the store holds another.
+/// How to treat the run that the ledger holds when a run is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OpenMode {
-    /// Continue an unfinished run of the same identity, refuse one of another.
+    /// Continue an unfinished run with the same identity; refuse if it has another.
     Continue,
     /// Discard an unfinished run.
     Fresh,
-    /// Put the failed jobs of the last run back, and nothing else.
+    /// Queue the failed jobs of the last run again, and nothing else.
     Retry,
     /// Continue an unfinished run, and open no other.
     Complete,
 }
 
-/// What a run is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Definitions, settings and policy of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// Hash of everything that decides the rows.
+    /// Hash of everything that determines the rows.
     pub identity: [u8; 32],
     /// Hash of the published definitions.
     pub defs: [u8; 32],
     /// Hash of the published settings.
     pub config: [u8; 32],
-    /// Run date-time as text, to the second, with its zone.
+    /// Date and time of the run with its zone, to the second.
     pub date: String,
     /// Folder of this run below the output directory.
     pub folder: String,
-    /// Names of the locator groups to be seeded.
+    /// Names of the locator groups to seed.
     pub groups: Vec<String>,
-    /// How many appenders the run has.
+    /// Number of appenders.
     pub appenders: u32,
-    /// The seats that write files: all of them have to be done before the run is closed.
+    /// The seats that write files. The run is closed once all of them have written everything.
     pub seats: Vec<Seat>,
-    /// Whether a job waits until all jobs of a smaller depth have ended: then the first way to a
-    /// page is a shortest one, whatever the timing.
+    /// Whether a job waits until all jobs of a smaller depth have ended. The first path to a page is
+    /// then a shortest one, independent of timing.
     pub by_level: bool,
-    /// Groups whose jobs wait until all jobs of groups with smaller numbers have ended. Numbers have
-    /// no gaps; a group that is not named has 0.
+    /// Order of groups: a job waits until all jobs of groups with smaller numbers have ended. Numbers
+    /// have no gaps; a group that is missing here has 0.
     pub sequence: BTreeMap<String, u32>,
-    /// Politeness and patience.
+    /// Politeness, timeouts and limits.
     pub policy: Policy,
 }
 
-/// What the elected node composed, for all nodes to read.
+/// The definitions and settings that one node composed for all nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
     /// The effective definitions.
@@ -207,46 +209,46 @@ pub struct Publication {
     pub config: Vec<u8>,
 }
 
-/// Politeness and patience of a run.
+/// Politeness, timeouts and limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Pause between two starts on one polite lane.
+    /// Shortest time between two starts on one polite lane.
     pub delay_ms: u64,
-    /// Jobs of one polite lane in flight; without a delay, on each node.
+    /// Most jobs in flight on one polite lane. Without a delay, the limit applies to each node.
     pub slots: u32,
-    /// Jobs of a lane without a delay that a node gets ahead of its slots, so that it need not wait
-    /// for the others to agree each time it could start one; it keeps to the slots by itself.
+    /// Jobs that a node may hold beyond its slots on a polite lane without a delay. They spare a round
+    /// of consensus for each start. The node itself keeps to the slots.
     pub ahead: u32,
-    /// Jobs of any one lane in flight on a node, so that no lane fills it.
+    /// Most jobs of any one lane in flight on a node, so that no lane takes all its capacity.
     pub lane_share_max: u32,
-    /// Tries of one job before it is failed.
+    /// Attempts before a job fails.
     pub attempts_max: u32,
-    /// How long a session lives without a beat.
+    /// How long a session lives without a renewal.
     pub session_ttl_ms: u64,
-    /// How long a session in doubt keeps what others could do as well.
+    /// How long a session whose connections are closed keeps jobs that any node could do.
     pub doubt_ms: u64,
-    /// How long a job may be in hand from when its turn has come.
+    /// How long a job may be in flight, counted from when its turn on the lane has come.
     pub task_timeout_ms: u64,
-    /// Deaths of its worker before a job is granted only by itself.
+    /// Deaths of its worker after which a job is isolated.
     pub deaths_before_isolation: u32,
-    /// Deaths in isolation before it is failed.
+    /// Deaths in isolation after which a job fails.
     pub poison_max: u32,
-    /// How long the end of a run waits for seats that are not there.
+    /// How long the end of a run waits for seats that are disconnected.
     pub end_wait_ms: u64,
-    /// Whether a seat whose session has expired stays out until it is admitted again.
+    /// Whether a seat whose session has expired is fenced until an operator admits it.
     pub auto_fence: bool,
-    /// What a failed job means for the others.
+    /// The consequence of a failed job.
     pub on_error: OnError,
 }
 
-/// What a job that has failed, after all its tries, means for the others.
+/// The consequence of a job that has failed after all its attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnError {
-    /// Nothing: the run goes on.
+    /// The run continues.
     Fail,
-    /// Its host gets no more jobs: those that wait are failed too.
+    /// Its host is quarantined: queued jobs of that host fail too.
     Quarantine,
-    /// The run stops; it can be continued.
+    /// The run stops. It can be continued.
     Halt,
 }
 
@@ -270,16 +272,16 @@ impl Default for Policy {
     }
 }
 
-/// A job to be added, unless its key is known.
+/// A job to add, unless its key is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewJob {
-    /// Name by content.
+    /// Identity by content.
     pub key: JobKey,
     /// Key of the seeded locator it descends from.
     pub root: JobKey,
     /// Politeness key: a host, or `local`.
     pub lane: String,
-    /// Whether the lane is held to the policy's delay and slots.
+    /// Whether the policy's delay and slots apply to the lane.
     pub polite: bool,
     /// First column of its rows.
     pub name: String,
@@ -287,67 +289,67 @@ pub struct NewJob {
     pub group: String,
     /// Address.
     pub url: String,
-    /// Links followed to reach it.
+    /// Number of links followed to reach it.
     pub depth: u32,
-    /// Address of the start page it descends from, where its links are measured against that.
+    /// Address of its start page, if a rule compares links with it.
     pub origin: Option<String>,
-    /// How many jobs the rule that found it may add.
+    /// Limit of the rule that found it.
     pub quota: Option<Quota>,
 }
 
-/// A bound on the jobs that one rule adds to a run.
+/// Limit on the jobs that one rule adds to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// Number of the rule.
     pub rule: u32,
-    /// Jobs it may add.
+    /// Most jobs that the rule may add.
     pub max: u64,
 }
 
-/// A job handed to a worker.
+/// A job granted to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Its number.
     pub id: JobId,
     /// Proof of this grant.
     pub token: Token,
-    /// What to do.
+    /// The job itself.
     pub job: NewJob,
     /// Names of the tasks to run; empty means all of the group.
     pub tasks: Vec<String>,
-    /// Tries so far.
+    /// Earlier attempts.
     pub attempts: u32,
-    /// Address to load instead of the job's own: redirects have led there, to another host.
+    /// Address on another host to which redirects have led; loaded instead of the job's own.
     pub at: Option<String>,
-    /// Redirects followed to get there.
+    /// Redirects followed to reach `at`.
     pub redirects: u32,
-    /// Whether it has to be worked on alone, and [`Command::Begin`] told before its tasks run.
+    /// Whether the worker must hold nothing else and send [`Command::Begin`] before the tasks run.
     pub alone: bool,
 }
 
 /// How a grant ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+#[expect(missing_docs, reason = "the variants describe their fields")]
 pub enum Outcome {
     /// The page was worked on. Its rows and links are committed atomically with the end of the job.
     Done(Box<Harvest>),
-    /// Worth another try after a pause; `hold_lane_ms` stops the whole lane as long.
+    /// Retry after `pause_ms`; `hold_lane_ms` pauses the whole lane for that time.
     Retry { reason: String, pause_ms: u64, hold_lane_ms: Option<u64>, tally: Tally },
-    /// Not worth another try.
+    /// Failed, and a retry would not help.
     Failed { reason: String, tally: Tally },
-    /// Redirected to a host of another lane, whose turn the job has to await; not a try. `redirects`
-    /// counts all since the job's own address.
+    /// Redirected to a host of another lane, where the job is queued. It does not count as an attempt.
+    /// `redirects` counts all redirects since the job's own address.
     Moved { url: String, lane: String, polite: bool, redirects: u32, tally: Tally },
 }
 
-/// What a page gave.
+/// The result of a page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Harvest {
     /// Encoded rows, one block for each task and appender.
     pub blocks: Vec<Block>,
-    /// Jobs its links led to.
+    /// Jobs for its links.
     pub children: Vec<NewJob>,
-    /// Tasks that failed, with their reasons; the others' rows count all the same.
+    /// Tasks that failed, with reasons. Rows of the remaining tasks are kept.
     pub failures: Vec<(String, String)>,
     /// Figures for the report.
     pub tally: Tally,
@@ -356,20 +358,21 @@ pub struct Harvest {
 /// Encoded rows for one appender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Which appender.
+    /// Number of the appender.
     pub appender: u32,
     /// Data definition of the rows.
     pub data_def: String,
-    /// Place among the blocks of its job, the same in every run: canonical order rests on it.
+    /// Position among the blocks of its job. It is the same in every run, and the canonical order
+    /// depends on it.
     pub ordinal: u32,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u32,
     /// The bytes to append.
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
 }
 
-/// A block in the output, with the place that decides canonical order.
+/// A block in the output, with the values that determine the canonical order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputBlock {
     /// Position in the output.
@@ -384,57 +387,57 @@ pub struct OutputBlock {
     pub block: Block,
 }
 
-/// How far an appender has come.
+/// The progress of an appender.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The last block written; 0 before the first.
+    /// Number of the last block written; 0 before the first.
     pub seq: u64,
     /// Bytes of all blocks written.
     pub bytes: u64,
-    /// The appender's own mark. The ledger keeps it and never reads it.
+    /// Opaque data of the appender. The ledger stores it and never reads it.
     #[serde(with = "serde_bytes")]
     pub mark: Vec<u8>,
 }
 
-/// Figures that add up to the report.
+/// Figures that are summed for the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Pages loaded over the network or from files.
     pub fetched: u64,
     /// Pages taken from the store.
     pub stored: u64,
-    /// Pages given up.
+    /// Pages that failed.
     pub failed: u64,
     /// Bytes of loaded pages.
     pub bytes: u64,
-    /// Retried loads.
+    /// Retries.
     pub retries: u64,
-    /// Answers by HTTP status.
+    /// Responses by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
     /// Rows by data definition.
     pub rows: BTreeMap<String, u64>,
     /// Locators not loaded, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// Things worth telling that are not failures, by their words.
+    /// Notes that are not failures, by their text.
     pub notes: BTreeMap<String, u64>,
-    /// What befell the fields of records.
+    /// Problems and counts of record fields.
     pub fields: FieldTallies,
 }
 
-/// What befell fields, by data definition and field; fields that nothing befell are not there.
+/// Problems and counts by data definition and field. Fields without any are missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldTallies(pub BTreeMap<(String, String), FieldTally>);
 
-/// What befell one field.
+/// Problems and counts of one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldTally {
-    /// Rows appended in which it has a value; counted where something is expected of it.
+    /// Appended rows in which the field has a value. Counted only if an expectation names the field.
     pub filled: u64,
     /// Values that did not fit their type.
     pub misfits: u64,
-    /// Rows dropped for want of it.
+    /// Rows dropped because a required value was missing.
     pub dropped: u64,
-    /// Values that the expected pattern does not fit.
+    /// Values that do not match the expected pattern.
     pub mismatches: u64,
     /// One of the misfits.
     pub example: Option<FieldExample>,
@@ -442,19 +445,19 @@ pub struct FieldTally {
     pub mismatch: Option<FieldExample>,
 }
 
-/// A value that is told in the report.
+/// A value shown in the report as an example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldExample {
     /// Page it was found on.
     pub url: String,
-    /// As found, cut if it is long.
+    /// The value as found, shortened if it is long.
     pub value: String,
-    /// Why it does not fit.
+    /// Why it is wrong.
     pub why: String,
 }
 
 impl FieldTallies {
-    /// The tally of a field.
+    /// The counts of a field; added if missing.
     pub fn of(&mut self, data_def: &str, field: &str) -> &mut FieldTally {
         self.0.entry((data_def.to_owned(), field.to_owned())).or_default()
     }
@@ -474,7 +477,7 @@ impl FieldTallies {
 }
 
 impl Tally {
-    /// Adds another tally to this one. The number of different notes is bounded.
+    /// Adds another tally. At most `NOTES_MAX` different notes are kept.
     pub fn add(&mut self, other: &Tally) {
         const NOTES_MAX: usize = 100;
         self.fetched += other.fetched;
@@ -500,39 +503,39 @@ impl Tally {
     }
 }
 
-/// The ledger's answer.
+/// The ledger's reply to a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the variants tell what their fields are for")]
+#[expect(missing_docs, reason = "the variants describe their fields")]
 pub enum Reply {
     /// Done.
     Ok,
-    /// The session, token or epoch is no longer good; nothing was changed.
+    /// The session, token or epoch is no longer valid. Nothing was changed.
     Stale,
     /// A session was opened.
     Joined(SessionId),
-    /// The seat is fenced: it stays out until an operator admits it.
+    /// The seat is fenced until an operator admits it.
     Fenced,
     /// Another process has taken the seat.
     Replaced,
-    /// The number a seat's new disk goes by.
+    /// The number for a seat's new disk.
     Minted(u32),
-    /// The caller may cross, and must release with this epoch.
+    /// The caller may cross and must release with this epoch.
     Cross(Epoch),
-    /// Another node is crossing, or another process has just asked for the seat or lives on it.
+    /// Not now: another node is crossing, or another process holds or has just asked for the seat.
     Wait,
-    /// Somebody has crossed, with this result.
+    /// A node has crossed, with this result.
     Crossed(Result<(), String>),
     /// The run is open.
     Opened { continued: bool },
-    /// An unfinished run of another identity is in the way; the hashes of its definitions and
-    /// settings tell what differs.
+    /// There is an unfinished run with another identity. The hashes of its definitions and settings
+    /// let the caller show the difference.
     Unfinished { defs: [u8; 32], config: [u8; 32] },
     /// There is no finished run whose failed jobs could be retried, or no unfinished run to complete.
     NothingToRetry,
-    /// The last run has jobs to go: there is no telling yet which of them fail.
+    /// The last run still has jobs, so it is not known yet which of them fail.
     NotEnded,
-    /// Jobs granted; with none, how long until one may be due.
+    /// The granted jobs, and how long until a job may be due if there are none.
     Granted { jobs: Vec<Grant>, wait_ms: Option<u64> },
-    /// Some of a command that came in parts is not there; nothing was changed.
+    /// A part of a command that was sent in parts is missing. Nothing was changed.
     Missing,
 }

@@ -1,16 +1,16 @@
-//! What a failed job means for the others: nothing, the end of its host, or the end of the run.
+//! The consequence of a failed job: none, quarantine for its host, or the end of the run.
 
-use super::command::{JobId, OnError, Tally};
+use super::command::{JobId, OnError};
 use super::tables::{FailedJob, ISOLATION, Job};
 use super::{Ledger, TableResult, Tables};
 
-/// Jobs of closed lanes that one take fails.
+/// Most jobs of quarantined lanes that one `Take` fails. There may be millions of them.
 const SWEEP_MAX: usize = 100;
-/// Why a job of a closed lane is not loaded.
+/// Reason in the report for a job of a quarantined lane.
 const IN_QUARANTINE: &str = "of hosts in quarantine";
 
 impl<T: Tables> Ledger<T> {
-    /// Ends a job without (all of) its rows, and does what the policy says about it.
+    /// Ends a job without some or all of its rows and applies the policy for failed jobs.
     pub(super) fn fail(&mut self, id: JobId, job: Job, reasons: Vec<String>) -> TableResult<()> {
         let on_error = self.policy().on_error;
         if on_error != OnError::Fail {
@@ -24,7 +24,7 @@ impl<T: Tables> Ledger<T> {
         self.record_failure(id, job, reasons)
     }
 
-    /// No more jobs are granted; the first failure is what is told.
+    /// Ends the run: no more jobs are granted. The report names the first failure.
     fn halt(&mut self, words: String) {
         if let Some(run) = &mut self.core.run {
             run.halted.get_or_insert(words);
@@ -32,7 +32,7 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// The host of a job gets no more of them; those that wait are failed bit by bit.
+    /// Closes the lane of the job's host. [`Ledger::sweep`] fails its queued jobs in portions.
     fn quarantine(&mut self, job: &Job, words: &str) {
         let (policy, lane) = (self.policy(), self.lanes.lane_of(&job.new));
         let host = &job.new.lane;
@@ -41,13 +41,11 @@ impl<T: Tables> Ledger<T> {
         });
     }
 
-    /// Fails some of the jobs that wait in closed lanes: they may be millions.
+    /// Fails some of the jobs that are queued in quarantined lanes.
     pub(super) fn sweep(&mut self) -> TableResult<()> {
         for _ in 0..SWEEP_MAX {
             let Some((lane, why)) = self.lanes.first_closed() else { break };
-            let Some((place, id)) = self.tables.first_in_lane(lane)? else {
-                return Err(self.tables.damaged(&format!("lane {} has lost its queue", lane.0)));
-            };
+            let (place, id) = self.first_queued(lane)?;
             let job = self.known_job(id)?;
             self.unqueue(id, lane, place)?;
             self.skip(id, job, why)?;
@@ -62,8 +60,7 @@ impl<T: Tables> Ledger<T> {
     }
 
     fn skip(&mut self, id: JobId, job: Job, why: String) -> TableResult<()> {
-        let skipped = [(IN_QUARANTINE.to_owned(), 1)].into();
-        self.count(&Tally { skipped, ..Tally::default() });
+        self.count_skipped(IN_QUARANTINE, 1);
         self.record_failure(id, job, vec![why])
     }
 

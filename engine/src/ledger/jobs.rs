@@ -1,4 +1,4 @@
-//! Jobs: seeded or discovered, taken under a token, ended once.
+//! Jobs: added by seeding or by links, granted with a token, ended once.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,44 +10,44 @@ use super::levels::{READY_MAX, parts};
 use super::tables::{ISOLATION, Job, LaneId};
 use super::{Ledger, TableResult, Tables};
 
-/// Why a link to a page that has been met makes no job.
+/// Reason in the report for a link whose page is known.
 pub const ALREADY_KNOWN: &str = "already known";
-/// Why a link beyond its rule's bound makes no job.
+/// Reason in the report for a link beyond the limit of its rule.
 const BEYOND_MAX_PAGES: &str = "links beyond maxPages";
 
-/// The token of no grant: grants count from 1.
+/// Stands for no token: grants count from 1.
 pub(super) const NO_TOKEN: Token = Token(0);
 
-/// What came of a job that was to be added.
+/// The result of adding a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddOutcome {
-    /// It is queued.
+    /// The job is queued.
     New,
     /// Its key was known.
     Known,
-    /// Its rule has added all that it may.
+    /// Its rule has reached its limit.
     OverQuota,
 }
 
-/// A grant that has not ended.
+/// A job in flight: a grant that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenGrant {
-    /// Who holds it.
+    /// The session that holds the job.
     pub session: SessionId,
     /// Proof of the grant.
     pub token: Token,
-    /// Lane whose slot it fills.
+    /// Lane whose slot it occupies.
     pub lane: LaneId,
-    /// Whether its worker has nothing else in hand.
+    /// Whether its worker holds nothing else, because the job was isolated.
     pub alone: bool,
-    /// Whether its tasks have begun: a death alone is then the job's own.
+    /// Whether its tasks have begun. In isolation, a death after that counts against the job.
     pub begun: bool,
     /// Number of the grant.
     pub grant: u64,
-    /// Ledger time at which its turn may have come: its grant, or the last beat at which the same
-    /// session had an older one of the same lane.
+    /// Ledger time from which its timeout counts: the grant, or the last beat at which the session held an
+    /// older job of the same lane.
     pub since: u64,
-    /// When its lane could have started before this grant.
+    /// Value of the lane's `next_at` before this grant.
     pub start_before: u64,
 }
 
@@ -79,7 +79,7 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Ok)
     }
 
-    /// Adds a job unless its key is known, or its rule has added all that it may.
+    /// Adds a job unless its key is known or its rule has reached its limit.
     pub(super) fn add_job(&mut self, new: NewJob) -> TableResult<AddOutcome> {
         if let (Some(quota), Some(run)) = (new.quota, &self.core.run)
             && run.added.get(&quota.rule).copied().unwrap_or(0) >= quota.max
@@ -132,7 +132,7 @@ impl<T: Tables> Ledger<T> {
         Ok(())
     }
 
-    /// Takes a queued job out of its lane's queue.
+    /// Removes a job from its lane's queue.
     pub(super) fn unqueue(&mut self, id: JobId, lane: LaneId, place: u64) -> TableResult<()> {
         self.tables.dequeue(lane, place, id)?;
         let head = self.tables.first_in_lane(lane)?;
@@ -173,10 +173,7 @@ impl<T: Tables> Ledger<T> {
             let Some(lane) = self.lanes.next_due(session, clock, &policy, &mut passed) else {
                 break;
             };
-            let Some((place, id)) = self.tables.first_in_lane(lane)? else {
-                let message = format!("lane {} has lost its queue", lane.0);
-                return Err(self.tables.damaged(&message));
-            };
+            let (place, id) = self.first_queued(lane)?;
             jobs.push(self.grant_queued(session, id, lane, place)?);
         }
         if jobs.is_empty() && limit > 0 && holds == 0 {
@@ -194,13 +191,13 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
-    /// How many jobs a session holds, and whether one of them has to be by itself.
+    /// Number of jobs that a session holds, and whether one of them is isolated.
     fn held_by(&self, session: SessionId) -> (usize, bool) {
         let held = self.core.taken.values().filter(|taken| taken.session == session);
         held.fold((0, false), |(count, alone), taken| (count + 1, alone || taken.alone))
     }
 
-    /// How long until a job may be due for a session that waits for its time.
+    /// Time until a job may be due for a session.
     fn wait_ms(&mut self, session: SessionId, policy: &Policy) -> TableResult<Option<u64>> {
         if self.lanes.first_closed().is_some() {
             return Ok(Some(0));
@@ -232,14 +229,12 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Granted { jobs, wait_ms })
     }
 
-    /// The first job in isolation if its level is open, its own lane, and its place in the queue.
+    /// The first isolated job if its level is open, with the lane of its host and its queue position.
     pub(super) fn first_isolated(&mut self) -> TableResult<Option<(JobId, Job, LaneId, u64)>> {
         if self.lanes.isolated() == 0 {
             return Ok(None);
         }
-        let Some((place, id)) = self.tables.first_in_lane(ISOLATION)? else {
-            return Err(self.tables.damaged("isolation has lost its queue"));
-        };
+        let (place, id) = self.first_queued(ISOLATION)?;
         if !self.lanes.is_open(parts(place).0) {
             return Ok(None);
         }
@@ -248,7 +243,7 @@ impl<T: Tables> Ledger<T> {
         Ok(Some((id, job, lane, place)))
     }
 
-    /// Grants the first job in isolation, if its own lane lets it start.
+    /// Grants the first isolated job if the lane of its host allows a start.
     fn grant_isolated(&mut self, session: SessionId) -> TableResult<Option<Grant>> {
         let Some((id, job, lane, place)) = self.first_isolated()? else {
             return Ok(None);
@@ -270,15 +265,27 @@ impl<T: Tables> Ledger<T> {
     ) -> TableResult<Grant> {
         let job = self.known_job(id)?;
         if (job.lane, self.core.place_of(&job)) != (lane, place) {
-            return Err(self.tables.damaged(&format!("job {} is not where it was queued", id.0)));
+            return Err(self
+                .tables
+                .damaged(&format!("job {} is not at its position in the queue", id.0)));
         }
         self.unqueue(id, lane, place)?;
         Ok(self.grant_job(session, id, job, lane, false))
     }
 
+    /// Queue position and number of the first job of a lane that counts queued jobs.
+    pub(super) fn first_queued(&mut self, lane: LaneId) -> TableResult<(u64, JobId)> {
+        let first = self.tables.first_in_lane(lane)?;
+        first
+            .ok_or_else(|| self.tables.damaged(&format!("the queue of lane {} is missing", lane.0)))
+    }
+
     pub(super) fn known_job(&mut self, id: JobId) -> TableResult<Job> {
         let job = self.tables.job(id)?;
-        job.ok_or_else(|| self.tables.damaged(&format!("job {} is to be done but not there", id.0)))
+        job.ok_or_else(|| {
+            self.tables
+                .damaged(&format!("job {} is queued or in flight, but its record is missing", id.0))
+        })
     }
 
     fn grant_job(
@@ -298,8 +305,8 @@ impl<T: Tables> Ledger<T> {
             start_before = lane.next_at;
             lane.last_grant = grants;
             if lane.polite {
-                // The start itself comes later, by as long as the answer takes: what is still
-                // missing is added when the job ends.
+                // The worker starts later, after the reply has reached it. `note_start` adds the
+                // missing time when the job ends.
                 lane.next_at = clock + policy.delay_ms;
             }
         });
@@ -345,7 +352,7 @@ impl<T: Tables> Ledger<T> {
                 }
                 self.free_slot(id, taken);
             }
-            // Its session expired, but nobody else got the job: the work counts.
+            // The session has expired, but no other session got the job: the result counts.
             None if job.last_token == token && token != NO_TOKEN => {
                 let lane = self.lanes.lane_of(&job.new);
                 self.note_start(lane, since_start_ms);
@@ -391,7 +398,7 @@ impl<T: Tables> Ledger<T> {
         self.queue(id, &job)
     }
 
-    /// Rows, links and the end of the job: one stroke.
+    /// Commits rows, links and the end of a job atomically.
     fn commit_harvest(&mut self, id: JobId, mut job: Job, harvest: Harvest) -> TableResult<()> {
         for block in harvest.blocks {
             let Some(run) = &mut self.core.run else { break };
@@ -409,21 +416,16 @@ impl<T: Tables> Ledger<T> {
             })?;
         }
         self.count(&harvest.tally);
-        let (mut known, mut beyond) = (0, 0);
+        let (mut known, mut over_quota) = (0, 0);
         for child in harvest.children {
             match self.add_job(child)? {
                 AddOutcome::New => {}
                 AddOutcome::Known => known += 1,
-                AddOutcome::OverQuota => beyond += 1,
+                AddOutcome::OverQuota => over_quota += 1,
             }
         }
-        for (reason, count) in [(ALREADY_KNOWN, known), (BEYOND_MAX_PAGES, beyond)] {
-            if count == 0 {
-                continue;
-            }
-            let skipped = [(reason.to_owned(), count)].into();
-            self.count(&Tally { skipped, ..Tally::default() });
-        }
+        self.count_skipped(ALREADY_KNOWN, known);
+        self.count_skipped(BEYOND_MAX_PAGES, over_quota);
         if harvest.failures.is_empty() {
             self.leave_level(&job);
             if let Some(run) = &mut self.core.run {
@@ -441,6 +443,13 @@ impl<T: Tables> Ledger<T> {
     pub(super) fn count(&mut self, tally: &Tally) {
         if let Some(run) = &mut self.core.run {
             run.tally.add(tally);
+        }
+    }
+
+    pub(super) fn count_skipped(&mut self, reason: &str, count: u64) {
+        if count > 0 {
+            let skipped = [(reason.to_owned(), count)].into();
+            self.count(&Tally { skipped, ..Tally::default() });
         }
     }
 

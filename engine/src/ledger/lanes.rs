@@ -1,15 +1,15 @@
-//! Lanes: one queue a host, with its pause and its slots, served in turn.
+//! Lanes: one queue per host, with its delay and slots, served in turn.
 //!
-//! A lane is *due* when it has a job that may start now, *waiting* when its next start lies in
-//! the future, and in neither set when it is empty.
+//! A lane is *due* if its first job may start now, and *waiting* if that start lies in the future. An
+//! empty lane is in neither set.
 //!
-//! A lane with a pause is *exclusive*: as long as a session holds a job of it, nobody else gets one,
-//! for a pause between two starts can be kept by one clock alone. When it is full it is in neither
-//! set. Any other lane is *shared*: each session fills slots of its own, so several nodes get further
-//! than one. Who is full there passes it by.
+//! A polite lane with a delay is *exclusive*: while one session holds a job of it, no other session gets
+//! one, because only one clock can keep the delay between two starts. A full exclusive lane is in
+//! neither set. Every other lane is *shared*: each session has its own slots. A session whose slots are
+//! full skips the lane.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::Excluded;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,47 +18,47 @@ use super::jobs::OpenGrant;
 use super::tables::{ISOLATION, LaneId};
 
 /// One lane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
     /// Host, or `local`.
     pub name: String,
-    /// Whether delay and slots of the policy hold.
+    /// Whether the policy's delay and slots apply.
     pub polite: bool,
-    /// Jobs granted and not ended.
+    /// Jobs in flight.
     pub held: u32,
     /// Jobs queued.
     pub pending: u64,
-    /// No start before this time.
+    /// Ledger time before which no job may start.
     pub next_at: u64,
-    /// The part of it that no grant can give back: what was really started, and holds.
+    /// The part of `next_at` that a page from the store does not undo: real starts and held lanes.
     pub floor: u64,
     /// When the first job of the queue may start.
     pub head_at: u64,
-    /// Its level, in a run that goes level by level.
+    /// Level of that job, in a run with levels.
     pub head_level: u32,
-    /// Number of the latest grant: lanes are served in turn by it.
+    /// Number of the latest grant; lanes are served in this order.
     pub last_grant: u64,
-    /// Why it gets no more jobs, if it is in quarantine.
+    /// Why it is quarantined, if it is.
     pub closed: Option<String>,
-    /// How many of its jobs each session holds; known from what is taken.
+    /// Number of its jobs that each session holds; derived from the jobs in flight.
     #[serde(skip)]
     holders: Vec<(SessionId, u32)>,
 }
 
 impl Lane {
-    /// Jobs in flight: of all sessions if the lane is exclusive, of each if it is shared.
+    /// Most jobs in flight: of all sessions if the lane is exclusive, of each session if it is shared.
     fn slots(&self, policy: &Policy) -> u32 {
         let ahead = if self.is_exclusive(policy) { 0 } else { policy.ahead };
         let own = if self.polite { policy.slots.max(1).saturating_add(ahead) } else { u32::MAX };
         own.min(policy.lane_share_max.max(1))
     }
 
-    /// Whether it may have one holder only.
+    /// Whether only one session at a time may hold its jobs.
     pub(super) fn is_exclusive(&self, policy: &Policy) -> bool {
         self.polite && policy.delay_ms > 0
     }
 
-    /// A session holds one job more.
+    /// Counts one more job of a session.
     fn hold(&mut self, session: SessionId) {
         match self.holders.iter_mut().find(|(holder, _)| *holder == session) {
             Some((_, held)) => *held += 1,
@@ -66,7 +66,7 @@ impl Lane {
         }
     }
 
-    /// A session holds one job less.
+    /// Counts one job less of a session.
     fn drop_holder(&mut self, session: SessionId) {
         if let Some(place) = self.holders.iter().position(|(holder, _)| *holder == session) {
             self.holders[place].1 -= 1;
@@ -76,21 +76,21 @@ impl Lane {
         }
     }
 
-    /// Whether a session holds as many jobs as it may.
+    /// Whether a session has no free slot.
     fn is_full_for(&self, session: SessionId, policy: &Policy) -> bool {
         let slots = self.slots(policy);
         self.held >= slots
             && self.holders.iter().any(|(holder, held)| *holder == session && *held >= slots)
     }
 
-    /// Whom it is for, its pauses aside.
+    /// Which sessions may get its jobs, regardless of pauses.
     fn access(&self, policy: &Policy) -> LaneAccess {
         if self.held == 0 || !self.is_exclusive(policy) {
             return LaneAccess::Any;
         }
         match self.holders[..] {
             [(holder, held)] if held < self.slots(policy) => LaneAccess::Only(holder),
-            // Several hold it if the delay is newer than their jobs: then nobody gets more.
+            // Several sessions hold it if the delay was set after their grants.
             _ => LaneAccess::None,
         }
     }
@@ -99,43 +99,43 @@ impl Lane {
         self.closed.is_some() && self.pending > 0
     }
 
-    /// No start before that time, whatever becomes of what is granted.
+    /// Allows no start before `at`, even if a grant turns out to need no request.
     pub(super) fn hold_until(&mut self, at: u64) {
         self.floor = self.floor.max(at);
         self.next_at = self.next_at.max(at);
     }
 }
 
-/// Whom a lane is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which sessions may get jobs of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LaneAccess {
     Any,
     Only(SessionId),
     None,
 }
 
-/// All lanes and which of them may be served.
+/// Lanes by access, then by turn or by time. Lanes without access are in no set.
+type LaneSet = BTreeSet<(LaneAccess, u64, LaneId)>;
+
+/// All lanes, indexed by what may be served next.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lanes {
     all: BTreeMap<LaneId, Lane>,
     by_name: BTreeMap<String, LaneId>,
-    /// For anybody, by their turn and by their time.
-    due: BTreeSet<(u64, LaneId)>,
-    waiting: BTreeSet<(u64, LaneId)>,
-    /// For their holders alone.
-    own_due: BTreeSet<(SessionId, u64, LaneId)>,
-    own_waiting: BTreeSet<(SessionId, u64, LaneId)>,
-    /// Lanes in quarantine with jobs that wait.
+    /// Due lanes by their turn, and waiting lanes by their time.
+    due: LaneSet,
+    waiting: LaneSet,
+    /// Quarantined lanes with queued jobs.
     closed: BTreeSet<LaneId>,
     dirty: BTreeSet<LaneId>,
-    /// When all earlier workers were found dead: what they started last is not known.
+    /// Ledger time at which all earlier workers were found dead. Their last starts are unknown.
     gap_from: Option<u64>,
-    /// The only level that may start, if there are levels.
+    /// The highest level that may start, if there are levels.
     level: Option<u32>,
 }
 
 impl Lanes {
-    /// Lanes as they were stored.
+    /// Rebuilds the lanes from stored ones and the jobs in flight.
     pub(super) fn restore(
         stored: impl IntoIterator<Item = (LaneId, Lane)>,
         taken: &BTreeMap<JobId, OpenGrant>,
@@ -155,19 +155,17 @@ impl Lanes {
         lanes
     }
 
-    /// Puts every lane into the set where it belongs, as after a restart or a change of policy.
+    /// Puts every lane into its set again, after a restart or a change of policy.
     pub(super) fn arrange_all(&mut self, policy: &Policy) {
         self.due.clear();
         self.waiting.clear();
-        self.own_due.clear();
-        self.own_waiting.clear();
         self.closed.clear();
         for id in self.all.keys().copied().collect::<Vec<_>>() {
             self.arrange(id, policy);
         }
     }
 
-    /// The lane of a job, made when it is the first of its host.
+    /// The lane of a job; added if the job is the first of its host.
     pub(super) fn lane_of(&mut self, job: &NewJob) -> LaneId {
         if let Some(id) = self.by_name.get(&job.lane) {
             return *id;
@@ -180,7 +178,7 @@ impl Lanes {
         id
     }
 
-    /// Changes a lane and puts it where it now belongs.
+    /// Changes a lane and moves it to the set where it now belongs.
     pub(super) fn change(&mut self, id: LaneId, policy: &Policy, change: impl FnOnce(&mut Lane)) {
         self.withdraw(id, policy);
         let lane =
@@ -190,13 +188,13 @@ impl Lanes {
         self.arrange(id, policy);
     }
 
-    /// No start on any polite lane before its delay has passed from `now`.
+    /// Allows no start on a polite lane before its delay has passed since `now`.
     pub(super) fn pause_all_from(&mut self, now: u64, policy: &Policy) {
         self.gap_from = Some(now);
         self.arrange_all(policy);
     }
 
-    /// Sets the level that may start; tells whether that is news.
+    /// Sets the level that may start. Returns whether it has changed.
     pub(super) fn open_level(&mut self, level: Option<u32>) -> bool {
         std::mem::replace(&mut self.level, level) != level
     }
@@ -206,12 +204,18 @@ impl Lanes {
         self.level.is_none_or(|open| level <= open)
     }
 
+    /// Ledger time from which the first job of a lane may start.
+    fn start_of(&self, lane: &Lane, policy: &Policy) -> u64 {
+        self.open_at(lane, policy).max(lane.head_at)
+    }
+
+    /// Ledger time from which the pauses of a lane allow a start.
     fn open_at(&self, lane: &Lane, policy: &Policy) -> u64 {
         let gap = self.gap_from.filter(|_| lane.polite).map_or(0, |from| from + policy.delay_ms);
         lane.next_at.max(gap)
     }
 
-    /// A session gets a job of a lane.
+    /// Counts a grant on a lane.
     pub(super) fn grant(
         &mut self,
         id: LaneId,
@@ -226,7 +230,7 @@ impl Lanes {
         });
     }
 
-    /// A session has one job less of a lane.
+    /// Counts the end of a grant on a lane.
     pub(super) fn free_slot(&mut self, id: LaneId, session: SessionId, policy: &Policy) {
         self.change(id, policy, |lane| {
             lane.held -= 1;
@@ -234,7 +238,7 @@ impl Lanes {
         });
     }
 
-    /// Whether no exclusive lane has two holders, and holders are counted as they are.
+    /// Whether holders are counted correctly, and no exclusive lane has two of them.
     pub(super) fn holders_are_consistent(&self, policy: &Policy) -> bool {
         self.all.values().all(|lane| {
             let held: u32 = lane.holders.iter().map(|(_, held)| *held).sum();
@@ -247,8 +251,8 @@ impl Lanes {
         self.all.get(&id).is_some_and(|lane| !lane.is_exclusive(policy))
     }
 
-    /// When a session may start a job on a lane that is ready at `ready_at`; `None` while the lane
-    /// is full or somebody else's.
+    /// When a session may start a job on a lane that is ready at `ready_at`. `None` while the lane is
+    /// full or another session has it.
     pub(super) fn start_at(
         &self,
         session: SessionId,
@@ -268,29 +272,19 @@ impl Lanes {
         if lane.needs_sweep() {
             self.closed.remove(&id);
         }
-        if !self.is_servable(id, lane) {
-            return;
-        }
-        let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
-        match lane.access(policy) {
-            LaneAccess::Any => {
-                if !self.waiting.remove(&(at, id)) {
-                    self.due.remove(&(turn, id));
-                }
-            }
-            LaneAccess::Only(holder) => {
-                if !self.own_waiting.remove(&(holder, at, id)) {
-                    self.own_due.remove(&(holder, turn, id));
-                }
-            }
-            LaneAccess::None => {}
+        let (access, at) = (self.access(id, lane, policy), self.start_of(lane, policy));
+        if !self.waiting.remove(&(access, at, id)) {
+            self.due.remove(&(access, lane.last_grant, id));
         }
     }
 
-    /// Whether a lane may be served at all, its slots and pauses aside.
-    fn is_servable(&self, id: LaneId, lane: &Lane) -> bool {
-        let waits = id != ISOLATION && lane.pending > 0;
-        waits && lane.closed.is_none() && self.is_open(lane.head_level)
+    /// Which sessions may get the first job of a lane, regardless of pauses.
+    fn access(&self, id: LaneId, lane: &Lane, policy: &Policy) -> LaneAccess {
+        let is_servable = id != ISOLATION
+            && lane.pending > 0
+            && lane.closed.is_none()
+            && self.is_open(lane.head_level);
+        if is_servable { lane.access(policy) } else { LaneAccess::None }
     }
 
     fn arrange(&mut self, id: LaneId, policy: &Policy) {
@@ -298,46 +292,32 @@ impl Lanes {
         if lane.needs_sweep() {
             self.closed.insert(id);
         }
-        if !self.is_servable(id, lane) {
-            return;
+        let (access, at) = (self.access(id, lane, policy), self.start_of(lane, policy));
+        if access != LaneAccess::None {
+            self.waiting.insert((access, at, id));
         }
-        let at = self.open_at(lane, policy).max(lane.head_at);
-        match lane.access(policy) {
-            LaneAccess::Any => self.waiting.insert((at, id)),
-            LaneAccess::Only(holder) => self.own_waiting.insert((holder, at, id)),
-            LaneAccess::None => false,
-        };
     }
 
-    /// Whether every lane stands exactly where it belongs.
+    /// Whether every lane is in exactly the set where it belongs.
     pub(super) fn are_indexed(&self, policy: &Policy) -> bool {
         let mut wanted = 0;
-        let placed = self.all.iter().filter(|(id, lane)| self.is_servable(**id, lane));
-        let placed = placed.fold(true, |placed, (id, lane)| {
-            let (turn, at) = (lane.last_grant, self.open_at(lane, policy).max(lane.head_at));
-            let (due, waiting) = match lane.access(policy) {
-                LaneAccess::Any => {
-                    (self.due.contains(&(turn, *id)), self.waiting.contains(&(at, *id)))
-                }
-                LaneAccess::Only(holder) => (
-                    self.own_due.contains(&(holder, turn, *id)),
-                    self.own_waiting.contains(&(holder, at, *id)),
-                ),
-                LaneAccess::None => return placed,
-            };
+        let placed = self.all.iter().all(|(id, lane)| {
+            let access = self.access(*id, lane, policy);
+            if access == LaneAccess::None {
+                return true;
+            }
             wanted += 1;
-            placed && due != waiting
+            let at = self.start_of(lane, policy);
+            self.due.contains(&(access, lane.last_grant, *id))
+                != self.waiting.contains(&(access, at, *id))
         });
         let swept = self.all.iter().filter(|(_, lane)| lane.needs_sweep()).map(|(id, _)| id);
-        let own = self.own_due.len() + self.own_waiting.len();
-        placed
-            && self.due.len() + self.waiting.len() + own == wanted
-            && swept.eq(self.closed.iter())
+        placed && self.due.len() + self.waiting.len() == wanted && swept.eq(self.closed.iter())
     }
 
-    /// The lane whose turn it is at `now` for a session, if any. `passed` is how far earlier calls
-    /// of the same take have come among lanes where the session is full: it frees no slot between
-    /// two of them, and a lane that gives a job goes to the end.
+    /// The lane that is next for a session at `now`. `passed` is the last lane that earlier calls of the
+    /// same `Take` skipped because the session is full there: no slot becomes free between two of these
+    /// calls, and a lane that gives a job moves to the end.
     pub(super) fn next_due(
         &mut self,
         session: SessionId,
@@ -345,47 +325,47 @@ impl Lanes {
         policy: &Policy,
         passed: &mut (u64, LaneId),
     ) -> Option<LaneId> {
-        while let Some((at, id)) = self.waiting.first().copied().filter(|(at, _)| *at <= now) {
-            self.waiting.remove(&(at, id));
-            self.due.insert((self.all[&id].last_grant, id));
+        let own = LaneAccess::Only(session);
+        for access in [LaneAccess::Any, own] {
+            while let Some((at, id)) = first_of(&self.waiting, access).filter(|(at, _)| *at <= now)
+            {
+                self.waiting.remove(&(access, at, id));
+                self.due.insert((access, self.all[&id].last_grant, id));
+            }
         }
-        while let Some((at, id)) = first_of(&self.own_waiting, session).filter(|(at, _)| *at <= now)
-        {
-            self.own_waiting.remove(&(session, at, id));
-            self.own_due.insert((session, self.all[&id].last_grant, id));
-        }
-        let own = first_of(&self.own_due, session);
         let mut shared = None;
-        for (turn, id) in self.due.range((Excluded(*passed), Unbounded)) {
+        let end = (LaneAccess::Only(SessionId(0)), 0, LaneId(0));
+        let rest = (Excluded((LaneAccess::Any, passed.0, passed.1)), Excluded(end));
+        for (_, turn, id) in self.due.range(rest) {
             if !self.all[id].is_full_for(session, policy) {
                 shared = Some((*turn, *id));
                 break;
             }
             *passed = (*turn, *id);
         }
-        own.into_iter().chain(shared).min().map(|(_, id)| id)
+        first_of(&self.due, own).into_iter().chain(shared).min().map(|(_, id)| id)
     }
 
-    /// When the next lane that waits will be due for a session.
+    /// When the next waiting lane will be due for a session.
     pub(super) fn next_at(&self, session: SessionId, policy: &Policy) -> Option<u64> {
-        let own = first_of(&self.own_waiting, session);
-        let free = |(_, id): &&(u64, LaneId)| !self.all[id].is_full_for(session, policy);
-        let shared = self.waiting.iter().find(free).copied();
-        own.into_iter().chain(shared).min().map(|(at, _)| at)
+        let own = first_of(&self.waiting, LaneAccess::Only(session));
+        let mut shared = self.waiting.iter().take_while(|(access, ..)| *access == LaneAccess::Any);
+        let shared = shared.find(|(_, _, id)| !self.all[id].is_full_for(session, policy));
+        own.into_iter().chain(shared.map(|(_, at, id)| (*at, *id))).min().map(|(at, _)| at)
     }
 
-    /// A lane in quarantine with jobs that wait, and why it is closed.
+    /// A quarantined lane with queued jobs, and the reason.
     pub(super) fn first_closed(&self) -> Option<(LaneId, String)> {
         let id = self.closed.first()?;
         Some((*id, self.why_closed(*id)?))
     }
 
-    /// Why a lane is closed, if it is.
+    /// Why a lane is quarantined, if it is.
     pub(super) fn why_closed(&self, id: LaneId) -> Option<String> {
         self.all.get(&id)?.closed.clone()
     }
 
-    /// Opens every lane that is in quarantine.
+    /// Ends the quarantine of every lane.
     pub(super) fn reopen(&mut self) {
         for (id, lane) in self.all.iter_mut().filter(|(_, lane)| lane.closed.is_some()) {
             lane.closed = None;
@@ -393,12 +373,12 @@ impl Lanes {
         }
     }
 
-    /// Jobs queued in isolation.
+    /// Number of isolated jobs that are queued.
     pub(super) fn isolated(&self) -> u64 {
         self.all.get(&ISOLATION).map_or(0, |lane| lane.pending)
     }
 
-    /// Lanes changed since the last call, to be stored.
+    /// Lanes that have changed since the last call.
     pub(super) fn take_dirty(&mut self) -> Vec<(LaneId, &Lane)> {
         let dirty = std::mem::take(&mut self.dirty);
         dirty.into_iter().filter_map(|id| self.all.get(&id).map(|lane| (id, lane))).collect()
@@ -412,25 +392,12 @@ impl Lanes {
 
 impl Lane {
     fn new(name: String, polite: bool) -> Self {
-        Self {
-            name,
-            polite,
-            held: 0,
-            pending: 0,
-            next_at: 0,
-            floor: 0,
-            head_at: 0,
-            head_level: 0,
-            last_grant: 0,
-            closed: None,
-            holders: Vec::new(),
-        }
+        Self { name, polite, ..Self::default() }
     }
 }
 
-/// The first lane of a set that is for its holder alone.
-fn first_of(set: &BTreeSet<(SessionId, u64, LaneId)>, session: SessionId) -> Option<(u64, LaneId)> {
-    // Most sets are empty: no lane has a pause.
-    let first = set.range((session, 0, LaneId(0))..).next().filter(|(own, ..)| *own == session);
+/// The first lane of a set with this access.
+fn first_of(set: &LaneSet, access: LaneAccess) -> Option<(u64, LaneId)> {
+    let first = set.range((access, 0, LaneId(0))..).next().filter(|(own, ..)| *own == access);
     first.map(|(_, at, id)| (*at, *id))
 }

@@ -1,6 +1,17 @@
-//! THE PURE CORE: one deterministic state machine that knows what is to be done, who does it and
-//! what has come of it. No clock, no dice, no I/O: time comes stamped on each command, and the
-//! large state lies in [`Tables`] that only keep what they are given.
+//! The pure core: a deterministic state machine for one run. It knows the jobs, the sessions that hold
+//! them and the results.
+//!
+//! Commands go in, replies come out: [`Ledger::apply`] takes a [`Command`] with a [`Stamp`] and returns a
+//! [`Reply`]. There is no clock, no random number and no I/O. Time arrives in the stamp, so the same
+//! commands lead to the same state on every node and after every restart. Each command may be sent
+//! again: the second time it changes nothing.
+//!
+//! The state has two parts. [`Core`] is small: it is kept in memory and stored whole with each commit.
+//! [`Tables`] hold the large part (jobs, queues, known keys, failed jobs, output) and may be on disk.
+//! The ledger decides, and the tables only store.
+//!
+//! `invariants.rs` lists the invariants that hold after every command. The unit tests, the simulation,
+//! the model check and `spoonbill fsck` all use that list.
 
 mod barricades;
 mod command;
@@ -43,99 +54,99 @@ pub use tables::{FailedJob, Job, LaneId, MemoryTables, TableError, TableResult, 
 use jobs::OpenGrant;
 use lanes::Lanes;
 
-/// When a command was accepted: milliseconds since the current leadership (in solo: the process)
-/// began. Ledger time only adds up differences, so a restart or a new leader never jumps it.
+/// When a command was accepted: milliseconds since the current leadership began (on one machine: since
+/// the process started). Ledger time adds up differences, so a restart or a new leader causes no jump.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Which leadership.
+    /// Number of the leadership.
     pub leadership: u64,
     /// Milliseconds since it began.
     pub ms: u64,
 }
 
-/// How far one command may move ledger time.
+/// The most that one command may advance ledger time.
 const ADVANCE_MAX_MS: u64 = 1000;
 
-/// A run and how far it has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A run and its progress.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which run of this ledger it is.
+    /// Number of the run in this ledger.
     pub number: u64,
-    /// What it is made of.
+    /// Definitions, settings and policy.
     pub plan: RunPlan,
-    /// Groups whose locators are all in.
+    /// Groups whose locators have all been added.
     pub seeded: Vec<String>,
     /// Jobs queued.
     pub pending: u64,
-    /// Jobs ended with all their rows.
+    /// Jobs that ended with all their rows.
     pub done: u64,
-    /// Jobs ended without.
+    /// Jobs that ended without some or all of their rows.
     pub failed: u64,
-    /// Keys known.
+    /// Number of known keys.
     pub known: u64,
     /// Last block of the output.
     pub output_seq: u64,
     /// Bytes of the output, for each appender.
     pub output_bytes: Vec<u64>,
-    /// How far each appender has come.
+    /// The progress of each appender.
     pub positions: Vec<Position>,
-    /// Everything is written; the next run may begin.
+    /// All output is written, and the next run may begin.
     pub closed: bool,
-    /// Seats that have written everything.
+    /// Seats that have written all output.
     pub written: BTreeSet<Seat>,
-    /// Seats whose process has told the end of the run; the others are owed it.
+    /// Seats whose process has reported the end of the run.
     pub end_reported: BTreeSet<Seat>,
-    /// When the work was over.
+    /// Ledger time at which the work was found to be over.
     pub over_since: Option<u64>,
-    /// An operator or a failed job has ended it; it can be continued.
+    /// An operator or a failed job has ended the run. It can be continued.
     pub cancelled: bool,
-    /// The failed job that has ended it, in words.
+    /// Message about the failed job that has ended the run.
     pub halted: Option<String>,
-    /// The crossing it was opened in, and whether it was continued then.
+    /// Epoch in which the run was opened, and whether that continued it.
     pub opened: (Epoch, bool),
     /// Figures for the report.
     pub tally: Tally,
-    /// Whether it was closed before and its failed jobs are being tried again.
+    /// Whether the run was closed before and its failed jobs are being retried.
     pub retried: bool,
-    /// Jobs of each level that have not ended; kept by a run that goes level by level.
+    /// Number of jobs of each level that have not ended. Empty in a run without levels.
     pub open: BTreeMap<u32, u64>,
-    /// Jobs that each rule with a quota has added.
+    /// Number of jobs that each rule with a quota has added.
     pub added: BTreeMap<u32, u64>,
 }
 
 impl Run {
-    /// Whether the end of this run is still to be told on that seat.
+    /// Whether the process on `seat` has yet to report the end of this closed run.
     pub fn lacks_end_report(&self, seat: Seat) -> bool {
         self.closed && self.plan.seats.contains(&seat) && !self.end_reported.contains(&seat)
     }
 
-    /// Bytes committed that the appender furthest behind has not written.
+    /// Committed bytes that the slowest appender has not written.
     pub fn lag_bytes(&self, positions: &[Position]) -> u64 {
         let behind = self.output_bytes.iter().zip(positions);
         behind.map(|(all, written)| all.saturating_sub(written.bytes)).max().unwrap_or(0)
     }
 }
 
-/// The ledger's small state, kept in memory and stored whole with every commit.
+/// The small state: kept in memory and stored whole with every commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
     /// Ledger time in milliseconds.
     pub clock: u64,
     stamp: Stamp,
-    /// Counters that only grow.
+    // Counters that only grow.
     next_job: u64,
     next_token: u64,
     next_session: u64,
     next_epoch: u64,
     next_run: u64,
     grants: u64,
-    /// When a process last found that the one before it had died.
+    /// Ledger time at which a process last found that its predecessor had died.
     gap_from: Option<u64>,
-    /// The name of the cluster, once it has one.
+    /// Identity of the cluster, once it is founded.
     pub cluster: Option<u128>,
     /// The current or last run.
     pub run: Option<Run>,
-    /// Who has ever joined, by seat.
+    /// The record of each seat that has ever joined.
     pub seats: BTreeMap<Seat, SeatRecord>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) barricades: BTreeMap<String, Barricade>,
@@ -143,17 +154,17 @@ pub struct Core {
 }
 
 impl Core {
-    /// Jobs granted and not ended.
+    /// Number of jobs in flight.
     pub fn taken_count(&self) -> u64 {
         self.taken.len() as u64
     }
 
-    /// The newest session there ever was.
+    /// The session that was created last.
     pub fn last_session(&self) -> SessionId {
         SessionId(self.next_session)
     }
 
-    /// Jobs that each session holds.
+    /// Number of jobs that each session holds.
     pub fn held(&self) -> BTreeMap<SessionId, u64> {
         let mut held = BTreeMap::new();
         for taken in self.taken.values() {
@@ -163,32 +174,32 @@ impl Core {
     }
 }
 
-/// The few numbers others watch.
+/// Figures that the rest of the engine watches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Jobs queued.
     pub pending: u64,
-    /// Jobs granted.
+    /// Jobs in flight.
     pub taken: u64,
-    /// Jobs ended well.
+    /// Jobs that ended with all their rows.
     pub done: u64,
-    /// Jobs ended badly.
+    /// Jobs that failed.
     pub failed: u64,
     /// Rows committed.
     pub rows: u64,
     /// Last block of the committed output.
     pub output_seq: u64,
-    /// Bytes committed and not yet written by the appender that is furthest behind.
+    /// Committed bytes that the slowest appender has not written.
     pub lag_bytes: u64,
-    /// Everything seeded, nothing pending, nothing taken.
+    /// Every group is seeded, and no job is queued or in flight.
     pub over: bool,
-    /// Everything is written wherever it has to be.
+    /// All output is written on every seat that must write it.
     pub closed: bool,
-    /// An operator or a failed job has ended the run.
+    /// An operator or a failed job has ended the run early.
     pub cancelled: bool,
     /// Nodes with a vote that have a session.
     pub voters: u32,
-    /// Nodes without a vote that have one.
+    /// Nodes without a vote that have a session.
     pub workers: u32,
     /// Barricades that a node is crossing.
     pub crossings: u32,
@@ -215,8 +226,8 @@ impl<T: Tables> Ledger<T> {
         ledger
     }
 
-    /// Applies one command. An error means the tables failed: the state is then undefined and
-    /// the caller must throw this ledger away without storing it.
+    /// Applies one command. After an error of the tables the state is undefined, and the caller must
+    /// drop this ledger without storing it.
     pub fn apply(&mut self, stamp: Stamp, command: Command) -> TableResult<Reply> {
         self.advance(stamp);
         match command {
@@ -255,7 +266,7 @@ impl<T: Tables> Ledger<T> {
     fn advance(&mut self, stamp: Stamp) {
         let last = std::mem::replace(&mut self.core.stamp, stamp);
         if last.leadership == stamp.leadership {
-            // A machine that slept, or a store that stood still, expires nobody when it wakes.
+            // The limit keeps sessions alive when a machine was suspended or a store was blocked.
             self.core.clock += stamp.ms.saturating_sub(last.ms).min(ADVANCE_MAX_MS);
         }
     }
@@ -270,22 +281,21 @@ impl<T: Tables> Ledger<T> {
         &self.tables
     }
 
-    /// The large state, for reading what needs `&mut` (a cached statement, a buffer).
+    /// The large state, for reads that need `&mut` (a cached statement, a buffer).
     pub fn tables_mut(&mut self) -> &mut T {
         &mut self.tables
     }
 
-    /// The small state and the large, for storing the one beside the other.
+    /// Both parts of the state, so that they can be stored together.
     pub fn parts(&mut self) -> (&Core, &mut T) {
         (&self.core, &mut self.tables)
     }
 
-    /// Gives the tables every changed lane; the caller stores the core beside them.
+    /// Writes every changed lane to the tables. The caller stores the core.
     pub fn save_lanes(&mut self) -> TableResult<()> {
         for (id, lane) in self.lanes.take_dirty() {
-            let bytes = postcard::to_stdvec(lane).map_err(|error| TableError {
-                message: format!("lane {} could not be encoded: {error}", lane.name),
-                full: false,
+            let bytes = postcard::to_stdvec(lane).map_err(|error| {
+                TableError::new(format!("cannot encode lane {}: {error}", lane.name))
             })?;
             self.tables.put_lane(id, &bytes)?;
         }
@@ -297,7 +307,7 @@ impl<T: Tables> Ledger<T> {
         self.lanes.iter()
     }
 
-    /// The few numbers others watch.
+    /// Figures that the rest of the engine watches.
     pub fn standing(&self) -> Standing {
         let votes = |wanted| self.core.sessions.values().filter(|one| one.votes == wanted).count();
         let (voters, workers) = (votes(true) as u32, votes(false) as u32);
@@ -322,7 +332,7 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// The one fact that ends a run.
+    /// Whether the work of the run is over.
     fn over(&self) -> bool {
         self.core.run.as_ref().is_some_and(|run| {
             run.seeded.len() == run.plan.groups.len()
@@ -378,44 +388,25 @@ impl<T: Tables> Ledger<T> {
             return Ok(Reply::Wait);
         }
         self.tables.clear()?;
-        self.tables.put_blob(plan.defs, &publish.defs)?;
-        self.tables.put_blob(plan.config, &publish.config)?;
+        self.put_publication(&plan, publish)?;
         self.core.taken.clear();
         self.lanes = Lanes::restore([], &self.core.taken, self.core.gap_from);
-        let positions = vec![Position::default(); plan.appenders as usize];
-        let output_bytes = vec![0; plan.appenders as usize];
         self.core.next_run += 1;
         self.core.run = Some(Run {
             number: self.core.next_run,
-            plan,
-            seeded: Vec::new(),
-            pending: 0,
-            done: 0,
-            failed: 0,
-            known: 0,
-            output_seq: 0,
-            output_bytes,
-            positions,
-            closed: false,
-            written: BTreeSet::new(),
-            end_reported: BTreeSet::new(),
-            over_since: None,
-            cancelled: false,
-            halted: None,
+            output_bytes: vec![0; plan.appenders as usize],
+            positions: vec![Position::default(); plan.appenders as usize],
             opened: (epoch, false),
-            tally: Tally::default(),
-            retried: false,
-            open: BTreeMap::new(),
-            added: BTreeMap::new(),
+            plan,
+            ..Run::default()
         });
         Ok(Reply::Opened { continued: false })
     }
 
-    /// Goes on with the definitions and settings of now. The run keeps its date, its folder and its
-    /// groups; politeness, limits and places may change from start to start.
+    /// Continues the run with the definitions and settings of this start. The run keeps its date, folder
+    /// and groups; politeness, limits and seats may change.
     fn adopt(&mut self, epoch: Epoch, plan: RunPlan, publish: &Publication) -> TableResult<()> {
-        self.tables.put_blob(plan.defs, &publish.defs)?;
-        self.tables.put_blob(plan.config, &publish.config)?;
+        self.put_publication(&plan, publish)?;
         if let Some(run) = &mut self.core.run {
             let old = std::mem::replace(&mut run.plan, plan);
             (run.plan.date, run.plan.folder, run.plan.groups) = (old.date, old.folder, old.groups);
@@ -428,6 +419,11 @@ impl<T: Tables> Ledger<T> {
         }
         self.lanes.arrange_all(&policy);
         Ok(())
+    }
+
+    fn put_publication(&mut self, plan: &RunPlan, publish: &Publication) -> TableResult<()> {
+        self.tables.put_blob(plan.defs, &publish.defs)?;
+        self.tables.put_blob(plan.config, &publish.config)
     }
 
     fn ack(&mut self, appender: u32, position: Position) -> Reply {

@@ -1,7 +1,7 @@
-//! The ledger's large state: ordered tables that need not fit in memory.
+//! The large state of the ledger: ordered tables that need not fit in memory.
 //!
-//! The ledger decides; tables only keep. [`MemoryTables`] is the model that tests and the
-//! simulation run on; the embedded store implements the same trait on disk.
+//! [`MemoryTables`] is the implementation for tests and the simulation. The store implements the same
+//! trait on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,66 +9,73 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{JobId, JobKey, NewJob, OutputBlock, Token};
 
-/// A lane's number; 0 is the isolation lane.
+/// Number of a lane; 0 is [`ISOLATION`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LaneId(pub u32);
 
-/// The isolation lane: jobs that keep killing their workers. It is served last, one job at a time.
+/// The lane of jobs whose workers keep dying. It is served last, one job at a time.
 pub(super) const ISOLATION: LaneId = LaneId(0);
 
 /// A job that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// What to do.
+    /// The job as it was added.
     pub new: NewJob,
-    /// Queue it stands in, or stood in before it was taken.
+    /// Lane in whose queue it is, or was before it was taken.
     pub lane: LaneId,
-    /// When it may be taken; its place in the queue.
+    /// Ledger time from which it may be taken; decides its position in the queue.
     pub ready_at: u64,
     /// Tasks still to run; empty means all.
     pub tasks: Vec<String>,
-    /// Tries that ended in a retry.
+    /// Attempts that ended in a retry.
     pub attempts: u32,
-    /// Workers that died holding it among other jobs.
+    /// Workers that died while they held this and other jobs.
     pub deaths: u32,
-    /// Workers that died of its tasks, holding nothing else.
+    /// Workers that died during its tasks while they held nothing else.
     pub lone_deaths: u32,
     /// Token of its latest grant.
     pub last_token: Token,
-    /// Where redirects have led it, if to another host; `new` then names that host's lane.
+    /// Where redirects to another host have led; `new` then names the lane of that host.
     pub redirect: Option<JobRedirect>,
 }
 
-/// A job's way beyond its own host.
+/// Redirects of a job to another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRedirect {
     /// Address to load next.
     pub at: String,
-    /// Redirects followed to get there.
+    /// Redirects followed to reach `at`.
     pub redirects: u32,
-    /// Lane of the job's own address, where a new run of it begins.
+    /// Lane of the job's own address, where a retry of the whole job begins.
     pub home: String,
-    /// Whether that lane is held to the policy's delay and slots.
+    /// Whether the policy's delay and slots apply to `home`.
     pub home_polite: bool,
 }
 
 /// A job that ended without (all of) its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedJob {
-    /// The job as it was; its `tasks` are those that failed.
+    /// The job; its `tasks` are those that failed.
     pub job: Job,
-    /// Why, in words; one entry for each failed task, or one for the page.
+    /// One message for each failed task, or one for the page.
     pub reasons: Vec<String>,
 }
 
-/// Something the tables could not do; the process must end, since nothing after it is certain.
+/// A failure of the tables. The process must end, because the state after it is undefined.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct TableError {
-    /// What happened, with the file's name.
+    /// The failure, with the name of the file.
     pub message: String,
     /// Whether the disk is full.
     pub full: bool,
+}
+
+impl TableError {
+    /// Any failure but a full disk.
+    pub(crate) fn new(message: String) -> Self {
+        Self { message, full: false }
+    }
 }
 
 /// Result of a table operation.
@@ -80,27 +87,27 @@ pub trait Tables {
     fn put_job(&mut self, id: JobId, job: &Job) -> TableResult<()>;
     /// Reads a job.
     fn job(&mut self, id: JobId) -> TableResult<Option<Job>>;
-    /// Forgets a job.
+    /// Removes a job.
     fn drop_job(&mut self, id: JobId) -> TableResult<()>;
-    /// Remembers a key; `false` if it was known.
+    /// Adds a key; `false` if it was known.
     fn mark_seen(&mut self, key: JobKey) -> TableResult<bool>;
-    /// Whether a key is remembered.
+    /// Whether a key is known.
     fn is_seen(&mut self, key: JobKey) -> TableResult<bool>;
-    /// Puts a job into a lane's queue.
+    /// Adds a job to a lane's queue.
     fn enqueue(&mut self, lane: LaneId, place: u64, id: JobId) -> TableResult<()>;
-    /// Takes a job out of a lane's queue.
+    /// Removes a job from a lane's queue.
     fn dequeue(&mut self, lane: LaneId, place: u64, id: JobId) -> TableResult<()>;
-    /// The first job of a lane's queue, and its place there.
+    /// Position and number of the first job in a lane's queue.
     fn first_in_lane(&mut self, lane: LaneId) -> TableResult<Option<(u64, JobId)>>;
     /// Stores a failed job.
     fn put_failed(&mut self, id: JobId, failed: &FailedJob) -> TableResult<()>;
-    /// Failed jobs after `after`, in order, at most `limit`.
+    /// At most `limit` failed jobs after `after`, in order.
     fn failed(
         &mut self,
         after: Option<JobId>,
         limit: usize,
     ) -> TableResult<Vec<(JobId, FailedJob)>>;
-    /// Forgets a failed job.
+    /// Removes a failed job.
     fn drop_failed(&mut self, id: JobId) -> TableResult<()>;
     /// Appends to the output.
     fn append_output(&mut self, block: OutputBlock) -> TableResult<()>;
@@ -108,11 +115,11 @@ pub trait Tables {
     fn put_blob(&mut self, hash: [u8; 32], bytes: &[u8]) -> TableResult<()>;
     /// Stores the small state of a lane.
     fn put_lane(&mut self, id: LaneId, bytes: &[u8]) -> TableResult<()>;
-    /// Forgets jobs, queues, lanes, keys, failures, output and blobs: a new run begins.
+    /// Removes jobs, queues, lanes, keys, failed jobs, output and blobs for a new run.
     fn clear(&mut self) -> TableResult<()>;
-    /// The words for tables that contradict themselves, with the file's name if there is one.
+    /// The error for inconsistent tables, with the name of the file if there is one.
     fn damaged(&self, message: &str) -> TableError {
-        TableError { message: message.to_owned(), full: false }
+        TableError::new(message.to_owned())
     }
 }
 
@@ -187,7 +194,7 @@ impl Tables for MemoryTables {
     }
 
     fn append_output(&mut self, block: OutputBlock) -> TableResult<()> {
-        self.output.push(block.clone());
+        self.output.push(block);
         Ok(())
     }
 
