@@ -61,7 +61,7 @@ fn a_page_that_kills_its_worker_fails_alone() {
         assert_eq!(report["failures"][0]["name"], "n013", "{report}");
         let ending = cluster.work.spoonbill(&["failed", "--data-dir", &format!("d{node}")]);
         assert_eq!(ending.stdout.lines().count(), 1, "{ending:?}");
-        let told = "its worker died or hung 5 times while working on nothing else";
+        let told = "its worker died or hung 5 times while it held no other job";
         assert!(ending.stdout.contains("\"n013\"") && ending.stdout.contains(told), "{ending:?}");
     }
     cluster.fsck();

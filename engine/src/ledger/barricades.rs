@@ -1,4 +1,4 @@
-//! Barricades: one node crosses and does the work, the others wait for its result.
+//! Barricades: one node crosses and does the work, and every other node waits for its result.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use super::{Ledger, Tables};
 pub enum Barricade {
     /// A node is crossing.
     Crossing {
-        /// Which.
+        /// The session that crosses.
         owner: SessionId,
-        /// Its crossing.
+        /// Number of the crossing.
         epoch: Epoch,
     },
-    /// A node has crossed; a failed crossing is *not* an open gate.
+    /// A node has crossed, with or without success.
     Crossed {
-        /// What came of it.
+        /// The result.
         result: Result<(), String>,
-        /// Whom it concerns: who was there, and who has asked since. With the last of them the
-        /// result is forgotten: whoever comes then begins from the beginning.
+        /// The sessions that may read the result: those that existed then, and those that have claimed
+        /// since. When the last of them ends, the barricade is removed and can be crossed again.
         by: BTreeSet<SessionId>,
     },
 }
@@ -37,8 +37,8 @@ impl<T: Tables> Ledger<T> {
         let (joined, votes) = (own.joined, own.votes);
         match self.core.barricades.get_mut(name) {
             Some(Barricade::Crossed { result, by }) => {
-                // A session may be that of a dead process until it expires: what it knows counts
-                // only once it has given a sign of life since the newcomer came.
+                // A session may belong to a dead process until it expires. It vouches for the result
+                // only if it was heard after the new session joined.
                 let sessions = &self.core.sessions;
                 let lives =
                     |id: &SessionId| sessions.get(id).is_some_and(|session| session.seen > joined);
@@ -73,7 +73,7 @@ impl<T: Tables> Ledger<T> {
                 if let Some(own) = self.core.sessions.get_mut(&session) {
                     own.seen = clock;
                 }
-                // Whoever is there can read it without asking the others.
+                // Every current session can read the result from its own copy of the ledger.
                 let by = self.core.sessions.keys().copied().chain([session]).collect();
                 *gate = Barricade::Crossed { result, by };
                 Reply::Ok
@@ -82,7 +82,7 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// What came of a crossing that concerns this session.
+    /// The result of a crossing that this session may read.
     pub(crate) fn crossed(&self, session: SessionId, name: &str) -> Option<Result<(), String>> {
         match self.core.barricades.get(name) {
             Some(Barricade::Crossed { result, by }) if by.contains(&session) => {
@@ -104,8 +104,8 @@ impl<T: Tables> Ledger<T> {
         gates.filter(|gate| matches!(gate, Barricade::Crossing { .. })).count() as u32
     }
 
-    /// Who leaves in order leaves what it knows to those that are there: they may be on their way to
-    /// ask, and a failure, or the end of a run, is theirs too.
+    /// Passes results that only a leaving session may read to all sessions that stay. They may be about
+    /// to claim, and the failure of a crossing or the end of a run applies to them too.
     pub(super) fn share_crossings(&mut self, session: SessionId) {
         let others: BTreeSet<SessionId> =
             self.core.sessions.keys().copied().filter(|other| *other != session).collect();
@@ -119,7 +119,7 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// Frees what a session was crossing, for the next node, and what it alone knew.
+    /// Removes the crossings of a session, and the results that only it could read.
     pub(super) fn drop_crossings(&mut self, session: SessionId) {
         self.core.barricades.retain(|_, gate| match gate {
             Barricade::Crossing { owner, .. } => *owner != session,

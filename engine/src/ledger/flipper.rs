@@ -1,33 +1,33 @@
-//! The phases of a node's life and the one table that moves it through them.
+//! The phases of a node during a run, and the table of their transitions.
 
-/// Where a node stands in its run.
+/// The phase of a node in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Jobs are taken and worked on.
+    /// The node takes jobs and works on them.
     Ready,
-    /// Nothing is in hand here; more may still come.
+    /// The node has no job in flight, but may get more.
     Done,
-    /// No more jobs are taken; what is in hand ends.
+    /// The node takes no more jobs and finishes those in flight.
     Shutdown,
-    /// Nothing is in hand and nothing will be.
+    /// The node has no job in flight and takes no more.
     Terminated,
 }
 
-/// What the monitor sees on one look.
+/// The facts that decide the next phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PhaseInput {
-    /// The ledger's one fact: everything seeded, nothing pending, nothing taken.
+    /// Every group is seeded, and no job is queued or in flight in the whole run.
     pub over: bool,
-    /// A signal or an unusable store asks to stop.
+    /// A signal or a failed store asks the node to stop.
     pub cancelled: bool,
-    /// Jobs in hand on this node.
-    pub in_hand: usize,
+    /// Jobs in flight on this node.
+    pub in_flight: usize,
 }
 
-/// The next phase. A phase never goes back but from `Done` to `Ready`.
+/// The next phase. The only way back is from `Done` to `Ready`.
 pub fn flip(phase: Phase, input: PhaseInput) -> Phase {
     let stop = input.over || input.cancelled;
-    match (phase, stop, input.in_hand) {
+    match (phase, stop, input.in_flight) {
         (Phase::Terminated, _, _) | (Phase::Shutdown, _, 0) => Phase::Terminated,
         (Phase::Shutdown, _, _) | (_, true, _) => Phase::Shutdown,
         (Phase::Ready | Phase::Done, false, 0) => Phase::Done,
@@ -39,8 +39,8 @@ pub fn flip(phase: Phase, input: PhaseInput) -> Phase {
 mod tests {
     use super::*;
 
-    fn look(over: bool, cancelled: bool, in_hand: usize) -> PhaseInput {
-        PhaseInput { over, cancelled, in_hand }
+    fn look(over: bool, cancelled: bool, in_flight: usize) -> PhaseInput {
+        PhaseInput { over, cancelled, in_flight }
     }
 
     #[test]
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_or_a_cancel_shuts_down() {
+    fn only_the_end_of_the_work_or_a_cancel_shuts_down() {
         assert_eq!(flip(Phase::Ready, look(false, false, 1)), Phase::Ready);
         assert_eq!(flip(Phase::Done, look(true, false, 0)), Phase::Shutdown);
         assert_eq!(flip(Phase::Ready, look(false, true, 2)), Phase::Shutdown);
     }
 
     #[test]
-    fn shutdown_waits_for_what_is_in_hand_and_never_goes_back() {
+    fn shutdown_waits_for_jobs_in_flight_and_never_returns_to_ready() {
         assert_eq!(flip(Phase::Shutdown, look(false, true, 2)), Phase::Shutdown);
         assert_eq!(flip(Phase::Shutdown, look(false, true, 0)), Phase::Terminated);
         assert_eq!(flip(Phase::Terminated, look(false, false, 1)), Phase::Terminated);

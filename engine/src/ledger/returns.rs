@@ -1,4 +1,5 @@
-//! How jobs come back: held lanes, returned grants, dead workers, and the retry of failed jobs.
+//! How jobs return to their queues: paused lanes, returned grants, dead workers, redirects, and the retry
+//! of failed jobs.
 
 use super::command::{Epoch, JobId, NewJob, Publication, Reply, RunPlan, SessionId, Token};
 use super::jobs::{NO_TOKEN, OpenGrant};
@@ -7,7 +8,7 @@ use super::tables::{ISOLATION, Job, JobRedirect, LaneId};
 use super::{Ledger, TableResult, Tables};
 
 impl Job {
-    /// Sends it to another host. Its own address stays what rows and scripts are told.
+    /// Redirects the job to another host. Rows and scripts still get the job's own address.
     pub(super) fn redirect_to(&mut self, at: String, lane: String, polite: bool, redirects: u32) {
         let came_from = std::mem::replace(&mut self.new.lane, lane);
         let was_polite = std::mem::replace(&mut self.new.polite, polite);
@@ -18,7 +19,7 @@ impl Job {
         self.redirect = Some(JobRedirect { at, redirects, home, home_polite });
     }
 
-    /// Forgets where redirects have led: they may lead elsewhere by now.
+    /// Drops earlier redirects, so that a retry follows them again.
     fn reset_redirect(&mut self) {
         if let Some(redirect) = self.redirect.take() {
             (self.new.lane, self.new.polite) = (redirect.home, redirect.home_polite);
@@ -27,16 +28,16 @@ impl Job {
 }
 
 impl<T: Tables> Ledger<T> {
-    /// No start on the lane of `job` for so long.
+    /// Allows no start on the lane of `job` for `hold_ms`.
     pub(super) fn hold_lane(&mut self, job: &NewJob, hold_ms: u64) {
         let (policy, until) = (self.policy(), self.core.clock.saturating_add(hold_ms));
-        // Not the lane it stands in: a job in isolation still goes to its own host.
+        // The lane of the host, even if the job is queued in isolation.
         let lane = self.lanes.lane_of(job);
         self.lanes.change(lane, &policy, |lane| lane.hold_until(until));
     }
 
-    /// The next start on a lane keeps its distance from one that began so long ago. What the
-    /// command took on its way makes the start look later than it was, never earlier.
+    /// Delays the next start on a lane after a start `since_start_ms` ago. The time that the command
+    /// needed on its way makes the start look later than it was, never earlier.
     pub(super) fn note_start(&mut self, lane: LaneId, since_start_ms: Option<u64>) {
         let (policy, clock) = (self.policy(), self.core.clock);
         if let Some(since) = since_start_ms.filter(|since| *since < policy.delay_ms) {
@@ -49,8 +50,8 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// A page that came from the store has not troubled its host: the next start need not wait,
-    /// unless somebody else has started or been held up since.
+    /// Undoes the pause of a grant whose page came from the store, because its host got no request. A
+    /// later grant or a held lane keeps its pause.
     pub(super) fn give_start_back(&mut self, taken: OpenGrant) {
         let policy = self.policy();
         self.lanes.change(taken.lane, &policy, |lane| {
@@ -74,7 +75,7 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Ok)
     }
 
-    /// Queues a taken job again. Its worker starts nothing after `until`.
+    /// Queues a job in flight again. `until` is the latest time at which its worker may start it.
     pub(super) fn put_back(&mut self, id: JobId, died: bool, until: u64) -> TableResult<()> {
         let Some(taken) = self.core.taken.get(&id).copied() else {
             return Ok(());
@@ -87,15 +88,15 @@ impl<T: Tables> Ledger<T> {
         if died && self.count_death(&mut job, taken) {
             let deaths = job.lone_deaths;
             let reason =
-                format!("its worker died or hung {deaths} times while working on nothing else");
+                format!("its worker died or hung {deaths} times while it held no other job");
             return self.fail(id, job, vec![reason]);
         }
         self.queue(id, &job)
     }
 
-    /// Queues a job that has been sent to another host, in the order of discovery there.
+    /// Queues a redirected job on the lane of its new host, in the order of discovery.
     pub(super) fn requeue_moved(&mut self, id: JobId, mut job: Job) -> TableResult<()> {
-        // What may kill its worker stays by itself wherever it goes.
+        // An isolated job stays isolated on every host.
         if job.lane != ISOLATION {
             job.lane = self.lanes.lane_of(&job.new);
         }
@@ -104,13 +105,14 @@ impl<T: Tables> Ledger<T> {
         self.queue(id, &job)
     }
 
-    /// Counts a death against a job that was in hand; tells whether it was one too many. In a
-    /// full house nobody knows who killed the worker, so those deaths only lead to isolation.
-    /// There, a page that is still under way kills nobody: only a death after its tasks have
-    /// begun is the job's own. So an innocent job survives any number of kills around it.
+    /// Counts the death of a worker against a job it held. Returns whether the job has reached the limit.
+    ///
+    /// A worker that held several jobs may have died of any of them, so such a death leads to isolation
+    /// at most. In isolation, a death counts only after the job's tasks have begun, because loading a
+    /// page kills no worker. A harmless job therefore survives any number of killed workers.
     fn count_death(&mut self, job: &mut Job, taken: OpenGrant) -> bool {
         let policy = self.policy();
-        // Behind all others: what killed a worker is not the first thing the next one takes.
+        // The job goes to the end of the queue, so that the next worker does not take it first.
         job.ready_at = self.core.clock.min(READY_MAX);
         if taken.alone {
             job.lone_deaths += u32::from(taken.begun);
@@ -123,7 +125,7 @@ impl<T: Tables> Ledger<T> {
         false
     }
 
-    /// Its worker may have started as late as `from`: its lane pauses from then on, if it has a pause.
+    /// Pauses the lane of a lost job from `from` on, the latest time at which its worker may have started.
     fn pause_lane_from(&mut self, taken: OpenGrant, from: u64) {
         let policy = self.policy();
         if policy.delay_ms == 0 {
@@ -137,8 +139,8 @@ impl<T: Tables> Ledger<T> {
         });
     }
 
-    /// Puts every failed job of the last, closed run back; nothing else runs again. The
-    /// definitions may have been mended since, as long as the rows go to the same files.
+    /// Queues every failed job of the last, closed run again, and nothing else. The definitions may have
+    /// changed, provided that the number of appenders is the same.
     pub(super) fn retry_failed(
         &mut self,
         epoch: Epoch,
@@ -156,7 +158,7 @@ impl<T: Tables> Ledger<T> {
         }
         run.failed = 0;
         run.tally.failed = 0;
-        // Nothing is queued or taken: the order of the queues may change.
+        // No job is queued or in flight, so the order of the queues may change.
         run.plan.by_level = plan.by_level;
         run.plan.sequence.clone_from(&plan.sequence);
         run.retried = true;

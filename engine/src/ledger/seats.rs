@@ -1,4 +1,4 @@
-//! Seats: the places of nodes, who holds them, and how a run ends on all of them.
+//! Seats: which process holds each one, and how a run ends on all of them.
 
 use std::collections::VecDeque;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 use super::command::{OpenMode, Reply, RunPlan, Seat, SessionId};
 use super::{Barricade, Ledger, Run, TableResult, Tables};
 
-/// What is known of a seat.
+/// The record of a seat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeatRecord {
-    /// The life of the process that joined last.
+    /// Identifies the process that joined last.
     pub life: u64,
-    /// Whether it has renewed a session since: a join may come late, of a process that is dead.
+    /// Whether that process has renewed its session. A late join may come from a dead process.
     pub proven: bool,
-    /// Those before it, the latest first: one of them may still run somewhere and has to go, or a
-    /// word of it may still be on its way.
+    /// Earlier processes, the latest first. One of them may still run and must stop, or a message of it
+    /// may still arrive.
     pub former_lives: VecDeque<u64>,
-    /// How often its disk was new.
+    /// Number of new disks that the seat has had.
     pub incarnation: u32,
-    /// What its latest number was asked for with.
+    /// Nonce of the latest `Mint`.
     pub mint_nonce: Option<u64>,
-    /// Whether it has to stay out.
+    /// Whether the seat must stay out.
     pub fenced: bool,
 }
 
-/// How long the next run waits for a seat that was away at the end of the last one.
+/// How long the next run waits for a seat that was disconnected at the end of the last one.
 const ABSENT_SEAT_WAIT_MS: u64 = 3000;
-/// How long a node that has come may take to say whether it completes the files of the last run.
+/// How long a node that has joined may take to claim the completion of its files of the last run.
 const COMPLETION_DECISION_MS: u64 = 2000;
 
-/// Name of the barricade that a node crosses while it completes its files of a run that has ended: no
-/// other run begins meanwhile.
+/// Name of the barricade that a node crosses while it completes its files of an ended run. No other run
+/// begins meanwhile.
 pub fn completion(seat: Seat) -> String {
     format!("completion {}", seat.0)
 }
 
-/// Processes of a seat that are remembered.
+/// Most earlier processes of a seat that are remembered.
 const LIVES_MAX: usize = 32;
 
 impl SeatRecord {
-    /// Another process has the seat from now on.
+    /// Records that another process holds the seat.
     pub(super) fn succeed(&mut self, life: u64) {
         let former = std::mem::replace(&mut self.life, life);
         self.proven = false;
@@ -56,8 +56,8 @@ impl<T: Tables> Ledger<T> {
         Reply::Ok
     }
 
-    /// A seat whose process gives signs of life keeps its vote: whoever asks for another number is
-    /// told to wait until that process is gone, or seems to be.
+    /// Gives a new disk on the seat a number. While a process on the seat is connected, the reply is to
+    /// wait, so that the seat never has two votes.
     pub(super) fn mint(&mut self, seat: Seat, nonce: u64) -> Reply {
         let mut own = self.core.sessions.values().filter(|session| session.seat == seat);
         let lives = own.any(|session| session.doubted.is_none());
@@ -75,7 +75,7 @@ impl<T: Tables> Ledger<T> {
     pub(super) fn fence(&mut self, seat: Seat) -> TableResult<Reply> {
         self.core.seats.entry(seat).or_default().fenced = true;
         for session in self.sessions_of(seat) {
-            // It does not know, and works until its own clock stops it.
+            // The process does not know yet, and works until its own deadline.
             let deadline = self.core.sessions.get(&session).map_or(0, |session| session.deadline);
             self.end_working_until(session, true, deadline.max(self.core.clock))?;
         }
@@ -93,8 +93,8 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// A worker that is gone has left nothing to be known by: else the seats of all that ever came
-    /// would be kept.
+    /// Removes the record of a worker without a session. Otherwise the records of all workers would
+    /// accumulate.
     pub(super) fn forget_seat(&mut self, seat: Seat) {
         let fenced = self.core.seats.get(&seat).is_some_and(|record| record.fenced);
         if seat.is_drawn() && !fenced && self.sessions_of(seat).is_empty() {
@@ -117,7 +117,7 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// A node has written everything.
+    /// Records that a node has written all output.
     pub(super) fn close(&mut self, session: SessionId) -> Reply {
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         let (Some(seat), true) = (seat, self.over()) else {
@@ -131,8 +131,8 @@ impl<T: Tables> Ledger<T> {
         Reply::Ok
     }
 
-    /// Closes the run once every seat has written everything, or is kept out, or has been away for so
-    /// long that the others need not wait for it.
+    /// Closes the run once every seat has written all output, is fenced, or has been disconnected for
+    /// longer than `end_wait_ms`.
     pub(super) fn close_when_written(&mut self) {
         if !self.over() {
             return;
@@ -140,23 +140,23 @@ impl<T: Tables> Ledger<T> {
         let clock = self.core.clock;
         let Some(run) = self.core.run.as_mut().filter(|run| !run.closed) else { return };
         let waited = clock.saturating_sub(*run.over_since.get_or_insert(clock));
-        let patient = waited < run.plan.policy.end_wait_ms;
+        let is_waiting = waited < run.plan.policy.end_wait_ms;
         let sessions = &self.core.sessions;
         let is_there = |seat: Seat| sessions.values().any(|session| session.seat == seat);
         let seats = &self.core.seats;
         let is_fenced = |seat: &Seat| seats.get(seat).is_some_and(|record| record.fenced);
-        let is_awaited = |seat: &Seat| is_there(*seat) || patient && !is_fenced(seat);
+        let is_awaited = |seat: &Seat| is_there(*seat) || is_waiting && !is_fenced(seat);
         let missing = |seat: &Seat| !run.written.contains(seat) && is_awaited(seat);
         if run.written.is_empty() || run.plan.seats.iter().any(missing) {
             return;
         }
         run.closed = true;
-        // Who comes from now on sets up the next run.
+        // A process that joins now sets up the next run.
         self.core.barricades.clear();
     }
 
-    /// Whether the last run has ended, with the same definitions, and its end is still to be told on
-    /// the seat of that session: it may have been closed while its node was on the way to it.
+    /// Whether the process of a session must report the end of the last run, with the same definitions,
+    /// before another run begins. The run may have been closed while its node was joining.
     pub(super) fn must_report_last_run(
         &self,
         session: SessionId,
@@ -166,7 +166,7 @@ impl<T: Tables> Ledger<T> {
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         let same = |run: &&Run| match mode {
             OpenMode::Continue | OpenMode::Complete => run.plan.identity == plan.identity,
-            // The end of a retry is owed, that of what is to be tried again is not.
+            // A retry must report the end of a retry, not of the run whose failed jobs it retries.
             OpenMode::Retry => run.plan.identity == plan.identity && run.retried,
             OpenMode::Fresh => false,
         };
@@ -174,9 +174,10 @@ impl<T: Tables> Ledger<T> {
         last.zip(seat).is_some_and(|(run, seat)| run.lacks_end_report(seat))
     }
 
-    /// Whether what the last run has written is still on its way to a seat: then the next one, which
-    /// takes its output away, has to wait. A node that says so is waited for; one that has just come
-    /// may be about to, and one that is away may be on its way.
+    /// Whether the next run must wait, because it would discard output of the last run that another seat
+    /// has not written. The seat counts while its node completes its files, for
+    /// [`COMPLETION_DECISION_MS`] after the node has joined, and for [`ABSENT_SEAT_WAIT_MS`] if it is
+    /// disconnected.
     pub(super) fn must_wait_for_last_run(&self, session: SessionId) -> bool {
         let last = self.core.run.as_ref().filter(|run| run.closed);
         let (Some(run), Some(own)) = (last, self.core.sessions.get(&session)) else {
@@ -191,17 +192,17 @@ impl<T: Tables> Ledger<T> {
                 Some(there) => within(there.joined, COMPLETION_DECISION_MS) || self.completes(seat),
             }
         };
-        let mut owed = run.plan.seats.iter().filter(|seat| run.lacks_end_report(**seat));
-        owed.any(|seat| *seat != own.seat && !run.written.contains(seat) && is_awaited(*seat))
+        let mut unreported = run.plan.seats.iter().filter(|seat| run.lacks_end_report(**seat));
+        unreported.any(|seat| *seat != own.seat && !run.written.contains(seat) && is_awaited(*seat))
     }
 
-    /// Whether a node on that seat is inside its crossing to complete its files.
+    /// Whether the node on that seat is completing its files.
     fn completes(&self, seat: Seat) -> bool {
         let gate = self.core.barricades.get(&completion(seat));
         matches!(gate, Some(Barricade::Crossing { .. }))
     }
 
-    /// Whoever leaves when it has written everything has told the end of the run, or will.
+    /// Records that a leaving node reports the end of the run, if it has written all output.
     pub(super) fn note_end_reported(&mut self, session: SessionId) {
         let seat = self.core.sessions.get(&session).map(|session| session.seat);
         if let (Some(seat), Some(run)) = (seat, self.core.run.as_mut())

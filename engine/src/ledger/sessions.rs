@@ -1,4 +1,5 @@
-//! Sessions: one life of one process, kept alive by beats, ended by leaving or by silence.
+//! Sessions: each belongs to one process, lives while it is renewed, and ends when the process leaves or
+//! its deadline passes.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +8,26 @@ use serde::{Deserialize, Serialize};
 use super::command::{JobId, JoinRequest, Reply, Seat, SessionId};
 use super::{Ledger, TableResult, Tables};
 
-/// One life of one process.
+/// A session of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Chosen by the process, so that a resent join finds its session.
+    /// Chosen by the process. A resent join with the same nonce finds its session.
     pub nonce: u64,
-    /// The node's place.
+    /// The node's seat.
     pub seat: Seat,
     /// Whether it has a vote.
     pub votes: bool,
     /// Ledger time at which it began.
     pub joined: u64,
-    /// Ledger time of its latest sign of life.
+    /// Ledger time at which the session was last heard.
     pub seen: u64,
-    /// Ledger time at which it expires without a beat.
+    /// Ledger time at which it expires unless it is renewed.
     pub deadline: u64,
-    /// Since when its process seems to be gone; a beat of its own proves the contrary.
+    /// Ledger time since when its process seems to be dead. A renewal ends the doubt.
     pub doubted: Option<u64>,
-    /// Number of its latest take.
+    /// Number of its latest `Take`.
     pub last_take: u64,
-    /// What that take was given.
+    /// Jobs that this `Take` granted.
     pub last_grants: Vec<JobId>,
 }
 
@@ -51,13 +52,13 @@ impl<T: Tables> Ledger<T> {
             if self.core.sessions.values().any(|session| session.seat == seat) {
                 return Ok(Reply::Wait);
             }
-            // Who took its place has never been seen: it is the one that is gone.
+            // The process that replaced this one has never renewed a session, so it is the dead one.
         }
         let (newcomer, crowded) = (record.life != life, !self.core.sessions.is_empty());
         if newcomer {
             record.succeed(life);
         }
-        // A process that starts over has lost its session, not its life.
+        // A known process that joins again has lost its session, but it is alive.
         for session in self.sessions_of(seat) {
             self.end(session, newcomer)?;
         }
@@ -65,7 +66,7 @@ impl<T: Tables> Ledger<T> {
             for id in self.core.sessions.keys().copied().collect::<Vec<_>>() {
                 self.end(id, true)?;
             }
-            // The dead process may have started what it could not make durable any more.
+            // The dead process may have started jobs without making that durable.
             self.core.gap_from = Some(self.core.clock);
             let policy = self.policy();
             self.lanes.pause_all_from(self.core.clock, &policy);
@@ -88,8 +89,8 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Joined(id))
     }
 
-    /// Whether the run has ended and those with a vote have left it, or are not back yet for the next
-    /// one: who came to work would only keep them.
+    /// Whether the run is closed and no node with a vote has a session. A worker that joined now would
+    /// keep those nodes from leaving.
     fn is_closed_without_voters(&self) -> bool {
         self.core.run.as_ref().is_some_and(|run| run.closed)
             && !self.core.sessions.values().any(|session| session.votes)
@@ -136,9 +137,9 @@ impl<T: Tables> Ledger<T> {
         }
     }
 
-    /// Jobs of sessions that have been in doubt for a while go to others, where two may work on one
-    /// by mistake: tokens see to it that one result counts. A lane with a pause, and a job that has
-    /// to be alone, wait for proof.
+    /// Queues the jobs of sessions in doubt again after `doubt_ms`. Two nodes may then work on the same
+    /// job, and its token decides whose result counts. Jobs of exclusive lanes and isolated jobs wait
+    /// until the session has ended.
     fn return_doubted_jobs(&mut self) -> TableResult<()> {
         let (policy, clock) = (self.policy(), self.core.clock);
         let sessions = &self.core.sessions;
@@ -158,25 +159,25 @@ impl<T: Tables> Ledger<T> {
         Ok(())
     }
 
-    /// A job that its node has had for too long goes to another, for what works on it may be stuck.
-    /// The node goes on with all others. Only the oldest that a session has of a lane is timed: the
-    /// others may be waiting for it, and have their time when it is gone.
+    /// Queues jobs again whose node has held them longer than `task_timeout_ms`, because their tasks may
+    /// hang. The node keeps its remaining jobs. Only the oldest job that a session holds of a lane is
+    /// timed, because the later ones may be waiting for it.
     fn return_overdue_jobs(&mut self) -> TableResult<()> {
-        let (patience, clock) = (self.policy().task_timeout_ms, self.core.clock);
+        let (timeout, clock) = (self.policy().task_timeout_ms, self.core.clock);
         let mut oldest = BTreeMap::new();
         for taken in self.core.taken.values() {
             let grant = oldest.entry((taken.session, taken.lane)).or_insert(taken.grant);
             *grant = taken.grant.min(*grant);
         }
-        let mut late = Vec::new();
+        let mut overdue = Vec::new();
         for (id, taken) in &mut self.core.taken {
             if oldest.get(&(taken.session, taken.lane)) != Some(&taken.grant) {
                 taken.since = clock;
-            } else if taken.since.saturating_add(patience) <= clock {
-                late.push(*id);
+            } else if taken.since.saturating_add(timeout) <= clock {
+                overdue.push(*id);
             }
         }
-        late.into_iter().try_for_each(|id| self.put_back(id, true, clock))
+        overdue.into_iter().try_for_each(|id| self.put_back(id, true, clock))
     }
 
     pub(super) fn leave(&mut self, session: SessionId) -> TableResult<Reply> {
@@ -193,12 +194,12 @@ impl<T: Tables> Ledger<T> {
         Ok(Reply::Ok)
     }
 
-    /// Ends a session; `died` counts against the jobs it held, leaving in order does not.
+    /// Ends a session. `died` counts the end against the jobs it held.
     pub(super) fn end(&mut self, session: SessionId, died: bool) -> TableResult<()> {
         self.end_working_until(session, died, self.core.clock)
     }
 
-    /// Ends a session whose process may work on what it held until that time.
+    /// Ends a session whose process may start the jobs it held until the time `until`.
     pub(super) fn end_working_until(
         &mut self,
         session: SessionId,

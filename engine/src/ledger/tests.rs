@@ -1,4 +1,4 @@
-//! Every command's rules, one small test each; after every command all invariants hold.
+//! The rules of every command, one small test each. After every command all invariants are checked.
 
 mod barricades;
 mod deaths;
@@ -16,12 +16,12 @@ mod timeouts;
 
 use super::*;
 
-/// A ledger with a clock that tests move; checks all invariants after every command.
+/// A ledger with a clock that the test sets. It checks all invariants after every command.
 struct Bench {
     ledger: Ledger<MemoryTables>,
     ms: u64,
     /// The latest stamp.
-    told: Stamp,
+    last: Stamp,
     leadership: u64,
     nonces: u64,
 }
@@ -32,7 +32,7 @@ fn key(number: u64) -> JobKey {
     JobKey(key)
 }
 
-/// A job of a host; `local` is the lane without manners.
+/// A job of a host. The lane `local` has no delay.
 fn job(number: u64, host: &str) -> NewJob {
     NewJob {
         key: key(number),
@@ -85,7 +85,7 @@ fn plan(identity: u8, policy: Policy) -> RunPlan {
 impl Bench {
     fn new() -> Self {
         let ledger = Ledger::new(Core::default(), [], MemoryTables::default());
-        Self { ledger, ms: 0, told: Stamp { leadership: 1, ms: 0 }, leadership: 1, nonces: 0 }
+        Self { ledger, ms: 0, last: Stamp { leadership: 1, ms: 0 }, leadership: 1, nonces: 0 }
     }
 
     /// A bench with one session and a run over these jobs.
@@ -99,23 +99,24 @@ impl Bench {
 
     #[track_caller]
     fn apply(&mut self, command: Command) -> Reply {
-        // Ledger time passes with commands: long waits are filled with some that change nothing.
-        while self.told.leadership == self.leadership && self.ms > self.told.ms + 1000 {
-            self.told.ms += 1000;
-            self.tell(Command::Ack { appender: u32::MAX, position: Position::default() });
+        // One command advances ledger time by one second at most, so commands without effect fill
+        // long waits.
+        while self.last.leadership == self.leadership && self.ms > self.last.ms + 1000 {
+            self.last.ms += 1000;
+            self.send(Command::Ack { appender: u32::MAX, position: Position::default() });
         }
-        self.told = Stamp { leadership: self.leadership, ms: self.ms };
-        self.tell(command)
+        self.last = Stamp { leadership: self.leadership, ms: self.ms };
+        self.send(command)
     }
 
     #[track_caller]
-    fn tell(&mut self, command: Command) -> Reply {
-        let reply = self.ledger.apply(self.told, command).unwrap();
+    fn send(&mut self, command: Command) -> Reply {
+        let reply = self.ledger.apply(self.last, command).unwrap();
         assert_eq!(violations(&self.ledger), Vec::<String>::new());
         reply
     }
 
-    /// Sends a command twice and sees that the second changes nothing.
+    /// Sends a command twice and checks that the second time changes nothing.
     #[track_caller]
     fn twice(&mut self, command: Command) -> Reply {
         let first = self.apply(command.clone());
@@ -144,7 +145,7 @@ impl Bench {
         }
     }
 
-    /// Opens a run through the barricade; setup may be crossed again by a later process only.
+    /// Opens a run inside the barricade `setup`, which only a later process can cross again.
     fn open(&mut self, session: SessionId, plan: RunPlan, mode: OpenMode) -> Reply {
         let epoch = self.cross(session, "setup");
         let publish = Publication { defs: b"defs".to_vec(), config: b"config".to_vec() };
@@ -213,7 +214,7 @@ impl Bench {
         self.join(true)
     }
 
-    /// A worker dies silently and its session expires, while others live.
+    /// A worker dies and its session expires, while the sessions in `living` are renewed.
     fn expire(&mut self, living: &[SessionId]) {
         self.ms += Policy::default().session_ttl_ms;
         self.beat(living);

@@ -28,7 +28,7 @@ impl Monitor {
             let vitals = PhaseInput {
                 over: standing.over,
                 cancelled: store_lost || asked || standing.cancelled,
-                in_hand: *self.in_flight.borrow_and_update(),
+                in_flight: *self.in_flight.borrow_and_update(),
             };
             let now = *self.phase.borrow();
             let next = flip(now, vitals);

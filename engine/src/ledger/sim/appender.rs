@@ -1,4 +1,5 @@
-//! An appender: reads committed output, writes, syncs, acknowledges, and may die between any two.
+//! A simulated appender: it reads committed output, writes, syncs and acknowledges, and may crash between
+//! any two of these steps.
 
 use super::Bug;
 use super::dice::Dice;
@@ -6,9 +7,9 @@ use crate::ledger::{Command, MemoryTables, Position};
 
 #[derive(Default)]
 pub(super) struct SimAppender {
-    /// What a crash leaves for certain.
+    /// Bytes that survive a crash.
     disk: Vec<u8>,
-    /// What was written since, and may be lost in part.
+    /// Bytes written since the last sync. A crash may lose some of them.
     cache: Vec<u8>,
     seq: u64,
     open: bool,
@@ -21,7 +22,7 @@ fn tail_of(bytes: &[u8]) -> u64 {
 }
 
 impl SimAppender {
-    /// One step: open, write some, sync, or acknowledge.
+    /// Takes one step: open, write some bytes, sync, or acknowledge.
     pub(super) fn step(
         &mut self,
         dice: &mut Dice,
@@ -65,20 +66,22 @@ impl SimAppender {
         Command::Ack { appender: 0, position }
     }
 
-    /// Goes on at the position, and cuts what came after it.
+    /// Truncates the file at the position and continues there.
     fn reopen(&mut self, position: &Position) -> Result<(), String> {
         let length = position.bytes as usize;
         if self.disk.len() < length
             || (length > 0 && tail_of(&self.disk[..length]).to_le_bytes()[..] != position.mark)
         {
-            return Err(String::from("O2: an acknowledged position is not in the file"));
+            return Err(String::from(
+                "O2: the file is shorter than an acknowledged position, or differs from it",
+            ));
         }
         self.disk.truncate(length);
         (self.seq, self.open) = (position.seq, true);
         Ok(())
     }
 
-    /// Dies; some of what was not synced may have reached the disk.
+    /// Crashes. Some unsynced bytes may have reached the disk.
     pub(super) fn crash(&mut self, dice: &mut Dice) {
         let kept = dice.below(self.cache.len() as u64 + 1) as usize;
         self.disk.extend_from_slice(&self.cache[..kept]);

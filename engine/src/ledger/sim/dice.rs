@@ -1,4 +1,4 @@
-//! Dice that fall the same for the same seed.
+//! Random numbers that depend on the seed alone.
 
 /// `SplitMix64`.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Dice {
         low + self.below(high - low + 1)
     }
 
-    /// True so many times in a thousand.
+    /// True with this probability.
     pub(super) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }

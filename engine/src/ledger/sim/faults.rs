@@ -1,4 +1,4 @@
-//! What goes wrong: kills, pauses, cuts, restarts.
+//! The faults: kills, pauses, network cuts and restarts.
 
 use super::world::{SimMessage, World};
 use crate::ledger::Command;
@@ -28,7 +28,7 @@ impl World {
                 self.workers[seat].back_at = self.now + self.dice.between(100, 1200);
                 Ok(())
             }
-            35..=38 if !self.solo && self.nobody_is_alone() => {
+            35..=38 if !self.solo && self.no_isolated_job_has_begun() => {
                 self.note("network cut");
                 self.cut_until = self.now + self.dice.between(500, 2500);
                 Ok(())
@@ -50,15 +50,15 @@ impl World {
         }
     }
 
-    /// Between everybody and the ledger: a job that works alone may lose its session by it.
-    fn nobody_is_alone(&self) -> bool {
+    /// Whether no isolated job has begun. A network cut could end its session and count as its death.
+    fn no_isolated_job_has_begun(&self) -> bool {
         self.store.live.core().taken.values().all(|taken| !taken.begun)
     }
 
-    /// An innocent job that worked alone is not to be failed by our own kills: deaths there are
-    /// its own by rule T7.
+    /// Whether a fault on this seat is allowed. A fault must not count as a death of a harmless isolated
+    /// job, which rule T7 would count against that job.
     pub(super) fn may_harm(&self, seat: usize) -> bool {
-        // A process that has told the end does not come back to begin another run.
+        // A process that has reported the end does not return to begin another run.
         if self.workers[seat].is_leaving() {
             return false;
         }
@@ -84,7 +84,7 @@ impl World {
         Ok(())
     }
 
-    /// What was not committed is gone, with every answer that waited for it.
+    /// Restarts the ledger. Uncommitted entries are lost, with every reply that waited for them.
     pub(super) fn restart_ledger(&mut self) -> Result<(), String> {
         if self.solo {
             let innocent = !self.may_harm(0);

@@ -1,5 +1,5 @@
-//! What only a cluster has: leaders that come and go, one-way cuts, fences, and an end that every
-//! seat has to tell.
+//! Events of clusters only: changes of the leader, one-way network failures, fences, and an end that every
+//! seat must report.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::Bug;
 use super::world::{SimMessage, World};
 use crate::ledger::{Command, Ledger, MemoryTables, Reply, Seat, Stamp};
 
-/// A leader that has been deposed and does not know it yet. It can commit nothing, so it answers
-/// nobody; a node that is cut off with it gets no answer.
+/// A deposed leader that does not know it yet. It can commit nothing, so it sends no replies to the
+/// workers that still reach it.
 pub(super) struct StaleLeader {
     ledger: Ledger<MemoryTables>,
     stamp: Stamp,
@@ -22,7 +22,7 @@ impl StaleLeader {
         now < self.until && self.followers.contains(&seat)
     }
 
-    /// Only a planted bug has it answer, from what it knows.
+    /// Replies from its own ledger if that bug is planted.
     pub(super) fn answer(
         &mut self,
         now: u64,
@@ -39,7 +39,7 @@ impl StaleLeader {
 }
 
 impl World {
-    /// Another node leads. Some of what the old leader had not committed is with it.
+    /// Another node becomes leader. It has some of the entries that the old leader had not committed.
     pub(super) fn elect(&mut self) -> Result<(), String> {
         self.note("leader changed");
         let uncommitted = self.store.uncommitted();
@@ -63,9 +63,9 @@ impl World {
         self.store.elect(self.now, survive, rate)
     }
 
-    /// Whether a letter is lost since its way is cut, in its direction.
-    pub(super) fn is_cut(&self, letter: &SimMessage) -> bool {
-        match letter {
+    /// Whether a message is lost because the network is cut in its direction.
+    pub(super) fn is_cut(&self, message: &SimMessage) -> bool {
+        match message {
             SimMessage::Request { from, .. } | SimMessage::Renewal { from, .. } => {
                 self.now < self.workers[*from].mute_until
             }
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Cuts one worker off: what it sends, what it hears, or both.
+    /// Cuts the network of one worker: its messages, its replies, or both.
     pub(super) fn cut_off(&mut self, seat: usize) {
         let until = self.now + self.dice.between(200, 1500);
         let ways = self.dice.below(3);
@@ -97,22 +97,22 @@ impl World {
         self.store.apply(self.now, command).map(drop)
     }
 
-    /// The leader finds a seat's connections gone: its process is dead, or it is not.
+    /// The leader finds the connections of a seat closed. Its process may be dead or alive.
     pub(super) fn hint(&mut self, seat: usize) -> Result<(), String> {
         let sessions = self.store.live.core().sessions.iter();
         let own = sessions.filter(|(_, session)| session.seat == Seat(seat as u32));
         let Some(session) = own.map(|(id, _)| *id).next() else { return Ok(()) };
-        let lives = self.workers[seat].believes_in(session, self.now);
+        let lives = self.workers[seat].relies_on(session, self.now);
         self.note(if lives { "hint without reason" } else { "hint with reason" });
         self.store.apply(self.now, Command::Doubt { session })?;
         if lives && !self.store.live.core().sessions.contains_key(&session) {
-            return Err(String::from("T6: a hint ended a session that its worker believes in"));
+            return Err(String::from("T6: a hint ended a session while its worker relied on it"));
         }
         Ok(())
     }
 
-    /// Once the faults are over: the operator admits who is fenced, and who was away comes back
-    /// when the others have ended the run without it.
+    /// After the faults: the operator admits fenced seats, and the disconnected voter returns once the
+    /// run is closed without it.
     pub(super) fn let_in(&mut self) -> Result<(), String> {
         let seats = self.store.live.core().seats.iter();
         let fenced = seats.filter(|(_, record)| record.fenced).map(|(seat, _)| *seat);
@@ -129,11 +129,11 @@ impl World {
         Ok(())
     }
 
-    /// The end is told on every seat.
+    /// Checks that every seat has reported the end.
     pub(super) fn check_end(&mut self) -> Result<(), String> {
         let Some(run) = self.run_of_round() else { return Err(String::from("there is no run")) };
         if let Some(seat) = run.plan.seats.iter().find(|seat| run.lacks_end_report(**seat)) {
-            return Err(format!("seat {} was never told the end", seat.0));
+            return Err(format!("seat {} has not reported the end", seat.0));
         }
         self.note("ended on every seat");
         self.wire.clear();

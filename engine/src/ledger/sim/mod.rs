@@ -1,11 +1,16 @@
-//! A seeded simulation: workers with and without a vote, whose clocks are wrong; a network that loses,
-//! repeats and cuts off, in one direction or both; a store that commits in groups and dies between, or
-//! is led by one node after another; an appender that crashes after every step; a site of linked pages
-//! that wants its pauses. One seed makes all; the invariants hold after every step, and once the faults
-//! stop it must heal and the end be told on every seat.
+//! A seeded simulation of whole runs. Each seed determines:
 //!
-//! `SIM_SEED=n cargo test -p spoonbill-engine --lib ledger::sim` replays one seed,
-//! `SIM_SEEDS=n` runs more of them.
+//! - workers with and without a vote, whose clocks are inaccurate;
+//! - a network that loses, repeats and blocks messages, in one direction or both;
+//! - a store that commits in batches, dies between two batches, and changes its leader;
+//! - an appender that may crash after every step;
+//! - a site of linked pages with delays between requests.
+//!
+//! The invariants are checked after every step. Once the faults stop, the run must reach its end, and
+//! every seat must report it.
+//!
+//! `SIM_SEED=n cargo test -p spoonbill-engine --lib ledger::sim` replays one seed, `SIM_SEEDS=n` runs more
+//! of them.
 
 mod appender;
 mod dice;
@@ -22,13 +27,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use world::World;
 
-/// A mistake planted to see that the simulation finds it.
+/// A planted mistake, to test that the simulation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Bug {
     None,
-    /// A result is taken whatever its token.
+    /// A result with any token counts.
     NoTokenCheck,
-    /// A page that is known becomes a job again.
+    /// A known page becomes a job again.
     NoDedupe,
     /// Links are committed after the rows they came with.
     SplitCommit,
@@ -36,35 +41,35 @@ enum Bug {
     TakeAnew,
     /// An appender acknowledges what it has not written.
     AckBeforeWrite,
-    /// Answers leave before the commit.
+    /// Replies are sent before the commit.
     ReplyBeforeCommit,
-    /// A process that follows a dead one starts at once.
+    /// A process after a dead one does not wait for the delay.
     NoGap,
-    /// A checkpoint without the lanes.
+    /// The stored state lacks the lanes.
     LanesNotStored,
-    /// A lane's pause is forgotten when its job ends.
+    /// The pause of a lane is dropped when its job ends.
     NoDelay,
-    /// Everybody gets jobs of a polite lane at the same time.
+    /// Several sessions get jobs of an exclusive lane at the same time.
     NoExclusiveLanes,
-    /// A lane's pause counts from the grant, however late the host is asked.
+    /// The pause of a lane counts from the grant instead of from the request.
     GapFromGrant,
-    /// A lane does not pause when its holder is gone.
+    /// A lane does not pause when its holder ends.
     NoHandOverGap,
-    /// A worker that has passed its deadline drops its work and keeps its session.
+    /// A worker past its deadline drops its jobs but keeps its session.
     RevivedSession,
-    /// A worker counts its lease from the answer instead of from its sign of life.
+    /// A worker counts its lease from the reply instead of from the renewal.
     AckTimeLease,
-    /// A leader that has been deposed goes on answering.
+    /// A deposed leader still replies.
     StaleLeaderAck,
-    /// A node that is owed the end of a run begins another.
+    /// A node begins another run before it has reported the end of the last one.
     EndForgotten,
     /// A job is granted before all of a smaller depth have ended.
     AnyLevel,
-    /// A restart forgets how much a rule has added.
+    /// A restart loses the counts of rules with a quota.
     QuotaForgotten,
-    /// Whoever seems to be gone is taken for dead.
+    /// A doubt ends the session at once.
     DoubtIsProof,
-    /// A worker asks a host for a job that may have been taken away from it.
+    /// A worker starts a job that another node may have got in the meantime.
     LateStart,
 }
 
@@ -91,10 +96,10 @@ const BUGS: [Bug; 20] = [
     Bug::LateStart,
 ];
 
-/// How often things happened: a run that did not exercise its faults is no proof.
+/// Number of events by name. A simulation without enough faults proves nothing.
 type Coverage = BTreeMap<&'static str, u64>;
 
-/// What came of one seed.
+/// The result of one seed.
 struct Verdict {
     seed: u64,
     trace: u64,
@@ -144,7 +149,7 @@ fn sum(verdicts: &[Verdict]) -> Coverage {
 }
 
 #[test]
-fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
+fn no_row_is_lost_or_repeated_under_any_fault() {
     if let Some(seed) = number_from_environment("SIM_SEED") {
         let verdict = play(seed, Bug::None);
         println!("seed {seed}: trace {:016x}, {:?}", verdict.trace, verdict.coverage);
@@ -168,7 +173,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_comes_twice() {
         failed[0],
         failed[0].0
     );
-    // Least counts for each thousand seeds.
+    // Minimum number of events per thousand seeds.
     for (what, least) in [
         ("process killed", 1500),
         ("worker killed", 2000),

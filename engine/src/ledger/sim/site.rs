@@ -1,4 +1,5 @@
-//! A site: linked pages, some of which fail for a while, for ever, in part, or kill their reader.
+//! A simulated site: linked pages, some of which fail temporarily, permanently or in part, or kill their
+//! worker.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,13 +9,13 @@ use crate::ledger::{Block, Harvest, JobKey, NewJob, Outcome, Quota, Tally};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageBehavior {
     Good,
-    /// Fails so many times, then works.
+    /// Fails this many times, then works.
     Flaky(u32),
-    /// Asks so many times to be left alone, then works.
+    /// Asks this many times for a pause of its host, then works.
     Busy(u32),
     /// Never answers.
     Dead,
-    /// Says that it does not exist.
+    /// Does not exist.
     Gone,
     /// Its last task fails.
     Partial,
@@ -33,17 +34,17 @@ pub(super) struct Site {
     pub(super) pages: Vec<Page>,
     pub(super) roots: Vec<usize>,
     tries: Vec<u32>,
-    /// Everything works from now on.
+    /// Whether all pages work from now on.
     pub(super) mended: bool,
-    /// Links followed one after the other; the run then goes level by level.
+    /// Largest depth; the run then has levels.
     pub(super) depth_max: Option<u32>,
-    /// Pages that links may add.
+    /// Most pages that links may add.
     pub(super) quota: Option<u64>,
     /// Whether odd pages wait for even ones.
     in_order: bool,
 }
 
-/// What must come out: blocks by page and ordinal, and the pages that fail.
+/// The expected result: blocks by page and ordinal, failed pages and known pages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) blocks: BTreeSet<(usize, u32)>,
@@ -94,7 +95,7 @@ impl Site {
         }
     }
 
-    /// What a worker brings home, or nothing if it dies of it.
+    /// The outcome of a page; `None` if it kills its worker.
     pub(super) fn visit(&mut self, page: usize, tasks: &[String], depth: u32) -> Option<Outcome> {
         self.tries[page] += 1;
         let tries = self.tries[page];
@@ -141,8 +142,8 @@ impl Site {
         !self.mended && self.pages[page].nature == PageBehavior::Deadly
     }
 
-    /// What the pages as they are now must lead to, when `scapegoats` were never worked on: pages
-    /// in the order of their depth. Where a quota cuts, `found` tells which pages came first.
+    /// The expected result of the pages as they are now. Jobs of `scapegoats` failed because workers
+    /// died for other reasons. Where a quota applies, `found` lists the pages that came first.
     pub(super) fn expected(
         &self,
         scapegoats: &BTreeSet<usize>,

@@ -1,4 +1,4 @@
-//! The store: applies at once, commits in groups, and forgets what was not committed when it dies.
+//! The simulated store: applies at once, commits in batches, and loses uncommitted entries when it dies.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::ledger::{
     Stamp, Token, violations,
 };
 
-/// One thing done to the ledger.
+/// One entry of the log.
 #[expect(clippy::large_enum_variant, reason = "most are the large one")]
 enum Entry {
     Command(Stamp, Command),
-    /// Only a planted bug adds links apart from their page.
+    /// Only a planted bug commits links separately from their page.
     Children(Vec<NewJob>),
 }
 
 pub(super) struct SimStore {
     pub(super) live: Ledger<MemoryTables>,
-    /// What a restart would find: the same entries, applied again at each commit.
+    /// The state after a restart: the same entries, applied again at each commit.
     pub(super) base: Ledger<MemoryTables>,
     tail: Vec<Entry>,
     bug: Bug,
     leadership: u64,
     began: u64,
-    /// How fast the leader's clock goes, in thousandths.
+    /// Speed of the leader's clock, per mille.
     rate: u64,
     stray: Vec<NewJob>,
-    /// Latest start on each lane, in ledger time; the second as of the commit.
+    /// Latest start on each lane, in ledger time: now and as of the commit.
     starts: [BTreeMap<LaneId, u64>; 2],
     /// Latest token of a polite lane, likewise.
     tokens: [u64; 2],
@@ -76,12 +76,14 @@ impl SimStore {
         if let (true, Some((number, true)), Some(run)) = (opens, before, &self.live.core().run)
             && run.number != number
         {
-            return Err(String::from("a run began while a seat was owed the end of the last"));
+            return Err(String::from(
+                "a run began before a seat had reported the end of the last one",
+            ));
         }
         if let (Some((job, token)), Reply::Ok) = (finish, &reply)
             && self.latest[0].get(&job).is_some_and(|latest| token < *latest)
         {
-            return Err(String::from("I4: a result with an older token was taken"));
+            return Err(String::from("I4: a result with an older token counted"));
         }
         if let Reply::Granted { jobs, .. } = &reply {
             self.latest[0].extend(jobs.iter().map(|grant| (grant.id, grant.token)));
@@ -89,7 +91,7 @@ impl SimStore {
             for (id, token) in fresh.collect::<Vec<_>>() {
                 self.check_start(id, token)?;
             }
-            // A resend may come when a link has opened an earlier level.
+            // A resend may arrive after a link has opened an earlier level.
             let (core, tables) = (self.live.core(), self.live.tables());
             let levels = jobs.iter().filter(|grant| grant.token.0 > last);
             let levels = levels.filter_map(|grant| tables.jobs.get(&grant.id));
@@ -103,7 +105,7 @@ impl SimStore {
         Ok(reply)
     }
 
-    /// All invariants, if anything was applied since they were last looked at.
+    /// Checks all invariants if anything was applied since the last check.
     pub(super) fn check(&mut self) -> Result<(), String> {
         if !std::mem::take(&mut self.unchecked) {
             return Ok(());
@@ -114,7 +116,7 @@ impl SimStore {
         }
     }
 
-    /// Applied, but not with its page.
+    /// Separates links from their page if that bug is planted.
     fn spoil(&mut self, mut command: Command) -> Command {
         if self.bug == Bug::SplitCommit
             && let Command::Finish { outcome: Outcome::Done(harvest), .. } = &mut command
@@ -124,7 +126,7 @@ impl SimStore {
         command
     }
 
-    /// Politeness by ledger time, and slots.
+    /// Checks the delay by ledger time, and the slots.
     fn check_start(&mut self, id: JobId, token: Token) -> Result<(), String> {
         let (core, policy) = (self.live.core(), self.live.policy());
         let Some(taken) = core.taken.get(&id).filter(|taken| taken.token == token) else {
@@ -167,7 +169,7 @@ impl SimStore {
         Ok(())
     }
 
-    /// Makes so many entries durable.
+    /// Commits the first `count` entries.
     fn commit_some(&mut self, count: usize) -> Result<(), String> {
         for entry in self.tail.drain(..count).collect::<Vec<_>>() {
             match entry {
@@ -195,7 +197,7 @@ impl SimStore {
         }
     }
 
-    /// Makes everything durable; the same entries must lead to the same state.
+    /// Commits all entries and checks that they lead to the same state.
     pub(super) fn commit(&mut self) -> Result<(), String> {
         self.commit_some(self.tail.len())?;
         if self.base.core() != self.live.core() {
@@ -203,38 +205,37 @@ impl SimStore {
         }
         let over = self.base.standing().over;
         if self.was_over && !over {
-            return Err(String::from("I10: a run that was over is not"));
+            return Err(String::from("I10: a run that was over is not over any more"));
         }
-        // A closed run may be opened again, to retry what failed.
+        // A closed run may be opened again to retry its failed jobs.
         self.was_over = over && self.base.core().run.as_ref().is_some_and(|run| !run.closed);
         Ok(())
     }
 
-    /// Entries that are not durable yet.
+    /// Number of uncommitted entries.
     pub(super) fn uncommitted(&self) -> usize {
         self.tail.len()
     }
 
-    /// Another node leads: so much of what the old leader had not committed was with it, and the
-    /// rest is lost.
+    /// Another node becomes leader. It has the first `survive` uncommitted entries; the rest is lost.
     pub(super) fn elect(&mut self, now: u64, survive: usize, rate: u64) -> Result<(), String> {
         self.commit_some(survive)?;
         self.rate = rate;
         self.restart(now)
     }
 
-    /// What the old leader would answer: it knows what is lost, and nothing that comes after.
+    /// The ledger of the old leader: with the lost entries, and without later ones.
     pub(super) fn fork(&self) -> Ledger<MemoryTables> {
         let lanes: Vec<_> = self.live.lanes().map(|(id, lane)| (id, lane.clone())).collect();
         Ledger::new(self.live.core().clone(), lanes, self.live.tables().clone())
     }
 
-    /// The stamp that the leader of now would put on a command.
+    /// The stamp of the current leader for a command.
     pub(super) fn stamp(&self, now: u64) -> Stamp {
         Stamp { leadership: self.leadership, ms: (now - self.began) * self.rate / 1000 }
     }
 
-    /// Nothing that a worker was told may be undone.
+    /// Checks that what a reply to a worker confirmed is committed.
     pub(super) fn check_answer(&self, asked: &Command, reply: &Reply) -> Result<(), String> {
         let core = self.base.core();
         let kept = match (asked, reply) {
@@ -248,10 +249,10 @@ impl SimStore {
             }
             _ => true,
         };
-        if kept { Ok(()) } else { Err(format!("{reply:?} was answered and is lost")) }
+        if kept { Ok(()) } else { Err(format!("{reply:?} was sent and is lost")) }
     }
 
-    /// The process dies and another reads what is on disk.
+    /// The process dies, and another loads the committed state.
     pub(super) fn restart(&mut self, now: u64) -> Result<(), String> {
         self.tail.clear();
         self.stray.clear();
@@ -295,7 +296,7 @@ fn add(ledger: &mut Ledger<MemoryTables>, children: Vec<NewJob>) -> Result<(), S
     Ok(())
 }
 
-/// Applies a command, with a mistake if one is planted.
+/// Applies a command, with the planted mistake if there is one.
 fn apply(
     ledger: &mut Ledger<MemoryTables>,
     stamp: Stamp,
@@ -373,13 +374,13 @@ fn apply(
     Ok(reply)
 }
 
-/// Lanes made up anew from what they say and what is taken.
+/// Rebuilds the lanes from their stored form and the jobs in flight.
 fn rearrange(ledger: &mut Ledger<MemoryTables>, lanes: Vec<(LaneId, Lane)>) {
     let policy = ledger.policy();
     ledger.lanes = Lanes::restore(lanes, &ledger.core.taken, ledger.core.gap_from);
     ledger.lanes.open_level(ledger.core.level());
     ledger.lanes.arrange_all(&policy);
-    // All of them are stored anew.
+    // All of them are written again.
     for id in ledger.lanes().map(|(id, _)| id).collect::<Vec<_>>() {
         ledger.lanes.change(id, &policy, |_| {});
     }

@@ -1,5 +1,5 @@
-//! A worker: joins, sets up, seeds, takes, works, finishes; sends again what is not answered, and
-//! abandons its session for good when its own clock says that it may have expired.
+//! A simulated worker: it joins, sets up, seeds, takes jobs, works and finishes. It repeats requests
+//! without a reply, and drops its session when that may have expired by the worker's clock.
 
 use std::collections::BTreeMap;
 
@@ -24,50 +24,50 @@ enum Stage {
     Seeding(Epoch, usize),
     ReleaseSeed(Epoch),
     Working,
-    /// Everything is written here; the others are waited for.
+    /// This node has written all output and waits for the remaining seats.
     Closing,
-    /// The run is closed, and its end is told.
+    /// The run is closed, and this node has reported the end.
     Leaving,
     Ended,
 }
 
-/// A request that waits for its answer.
+/// A request without a reply yet.
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) command: Command,
-    /// When it was sent first, and last.
+    /// Times of the first and the last send.
     first: u64,
     sent: u64,
 }
 
 struct Work {
     grant: Grant,
-    /// When it was asked for.
+    /// Time of the `Take`.
     asked: u64,
-    /// Its host is asked then, at the earliest.
+    /// Earliest time of its request to the host.
     starts: u64,
-    /// When its host was asked.
+    /// Time of its request to the host.
     started: Option<u64>,
-    /// How long its page takes.
+    /// Duration of loading and processing its page.
     lasts: u64,
-    /// Whether its tasks may run: at once, or once that is known to the ledger.
+    /// Whether its tasks may run. An isolated job must send `Begin` first.
     begun: bool,
 }
 
 pub(super) struct Worker {
-    /// Which life this is: answers to an earlier one meet nobody.
+    /// Number of the current session or process. Replies to an earlier one are ignored.
     pub(super) life: u64,
-    /// Which process: it may lose its session and join again.
+    /// Number of the process, which may lose its session and join again.
     process: u64,
-    /// What is wrong with it.
+    /// The planted bug.
     bug: Bug,
-    /// Whether it has a vote, and files of its own.
+    /// Whether it has a vote and writes files.
     pub(super) votes: bool,
-    /// How fast its clock goes, in thousandths.
+    /// Speed of its clock, per mille.
     pub(super) rate: u64,
-    /// Nothing that it sends arrives before this time.
+    /// Its messages are lost before this time.
     pub(super) mute_until: u64,
-    /// Nothing reaches it before this time.
+    /// Replies to it are lost before this time.
     pub(super) deaf_until: u64,
     pub(super) session: Option<SessionId>,
     stage: Stage,
@@ -75,9 +75,9 @@ pub(super) struct Worker {
     next_call: u64,
     takes: u64,
     works: Vec<Work>,
-    /// When each lane may be asked next, by its own clock.
+    /// Earliest time of the next request on each lane, by the worker's clock.
     pace: BTreeMap<String, u64>,
-    /// Does nothing before this time: dead, or paused.
+    /// The worker does nothing before this time, because it is dead or paused.
     pub(super) back_at: u64,
     deadline: u64,
     renew_at: u64,
@@ -87,7 +87,7 @@ pub(super) struct Worker {
     limit: u32,
 }
 
-/// How all workers set up the run.
+/// The run that all workers ask for.
 #[derive(Clone)]
 pub(super) struct RunRequest {
     pub(super) mode: OpenMode,
@@ -98,23 +98,23 @@ pub(super) struct RunRequest {
     pub(super) seats: Vec<Seat>,
 }
 
-/// What a node sees of the run in its own copy of the ledger.
+/// The run as a node sees it in its own copy of the ledger.
 #[derive(Clone, Copy, Default)]
 pub(super) struct NodeView {
-    /// All is done, and all of it is in the file.
+    /// The work is over, and the file has all of the output.
     pub(super) written: bool,
     pub(super) closed: bool,
-    /// The end is still to be told on this seat.
-    pub(super) owed: bool,
+    /// This seat has not reported the end yet.
+    pub(super) unreported: bool,
 }
 
-/// What a worker does in one step.
+/// The actions of a worker in one step.
 #[derive(Default)]
 pub(super) struct WorkerActions {
-    /// Requests to send: number, command, whether again.
+    /// Requests to send: number, command, and whether it is a resend.
     pub(super) sends: Vec<(u64, Command, bool)>,
     pub(super) renews: bool,
-    /// Polite lanes whose host is asked.
+    /// Polite lanes on which a request is sent.
     pub(super) starts: Vec<String>,
     pub(super) died: bool,
 }
@@ -152,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Forgets everything but its seat.
+    /// Restarts the process. Only the seat stays.
     pub(super) fn die(&mut self, back_at: u64) {
         let Self { seat, solo, limit, bug, votes, rate, mute_until, deaf_until, .. } = *self;
         let (life, process) = (self.life + 1, self.process + 1);
@@ -160,17 +160,17 @@ impl Worker {
         *self = Self { life, process, votes, rate, mute_until, deaf_until, back_at, ..fresh };
     }
 
-    /// Whether it would go on in that session at this time.
-    pub(super) fn believes_in(&self, session: SessionId, now: u64) -> bool {
+    /// Whether the worker would still use that session at this time.
+    pub(super) fn relies_on(&self, session: SessionId, now: u64) -> bool {
         self.session == Some(session) && self.clock(now) < self.deadline
     }
 
-    /// The time by its own clock.
+    /// The time by the worker's clock.
     pub(super) fn clock(&self, now: u64) -> u64 {
         now * self.rate / 1000
     }
 
-    /// Drops the session; results that are complete are offered all the same.
+    /// Drops the session. Results that are ready are still sent.
     fn abandon(&mut self) {
         (self.session, self.stage, self.deadline) = (None, Stage::Joining, u64::MAX);
         self.life += 1;
@@ -183,18 +183,18 @@ impl Worker {
         self.works.is_empty() && self.calls.iter().all(|call| !is_finish(&call.command))
     }
 
-    /// Where it stands, for a person.
+    /// Its state as text, for a failure message.
     pub(super) fn words(&self) -> String {
         let calls = self.calls.iter().map(|call| &call.command).collect::<Vec<_>>();
         format!("{:?} {:?} from {}: {calls:?}", self.session, self.stage, self.back_at)
     }
 
-    /// Whether its last word is on the way.
+    /// Whether its leave is sent.
     pub(super) fn is_leaving(&self) -> bool {
         matches!(self.stage, Stage::Leaving | Stage::Ended)
     }
 
-    /// Whether it has told the end of the run.
+    /// Whether it has reported the end of the run.
     pub(super) fn has_ended(&self) -> bool {
         self.stage == Stage::Ended
     }
@@ -226,9 +226,9 @@ impl Worker {
             self.abandon();
         }
         if !self.solo && self.bug != Bug::LateStart {
-            // They may be somebody else's by now.
-            let patience = order.policy.task_timeout_ms / 2;
-            self.works.retain(|work| work.started.is_some() || now < work.asked + patience);
+            // Another node may have got these jobs.
+            let timeout = order.policy.task_timeout_ms / 2;
+            self.works.retain(|work| work.started.is_some() || now < work.asked + timeout);
         }
         self.start_works(now, order.policy.delay_ms, &mut actions);
         if self.session.is_some() && !self.solo && now >= self.renew_at {
@@ -254,14 +254,14 @@ impl Worker {
         self.calls.push(Call { id, command, first: now, sent: now });
     }
 
-    /// Goes on to the end when there is nothing else to do.
+    /// Moves on towards the end when no work is left.
     fn look(&mut self, view: NodeView) {
-        let told = view.closed && !(view.owed && self.votes);
+        let reported = view.closed && !(view.unreported && self.votes);
         match self.stage {
-            // It has told the end before it died.
-            Stage::Joining if told && self.is_idle() => self.stage = Stage::Ended,
-            Stage::ClaimSetup | Stage::ClaimSeed if told => self.stage = Stage::Leaving,
-            Stage::Working if told && self.is_idle() => self.stage = Stage::Leaving,
+            // It had reported the end before it died.
+            Stage::Joining if reported && self.is_idle() => self.stage = Stage::Ended,
+            Stage::ClaimSetup | Stage::ClaimSeed if reported => self.stage = Stage::Leaving,
+            Stage::Working if reported && self.is_idle() => self.stage = Stage::Leaving,
             Stage::Working if self.votes && view.written && self.is_idle() => {
                 self.stage = Stage::Closing;
             }
@@ -270,7 +270,7 @@ impl Worker {
         }
     }
 
-    /// Asks hosts, each in its turn.
+    /// Sends requests, each in the turn of its lane.
     fn start_works(&mut self, now: u64, delay_ms: u64, actions: &mut WorkerActions) {
         for work in self.works.iter_mut().filter(|work| work.started.is_none()) {
             let job = &work.grant.job;
@@ -330,7 +330,7 @@ impl Worker {
             if now < self.take_at {
                 return None;
             }
-            // Each call has its own: the answer to an earlier one is no measure of a lease.
+            // Each join has its own nonce, because the lease must not count from an earlier join.
             let nonce = self.life * 1_000_000 + self.next_call * 100 + self.seat;
             let (life, seat) = (self.process * 1000 + self.seat, Seat(self.seat as u32));
             let (votes, alone) = (self.votes, self.solo);
@@ -373,7 +373,7 @@ impl Worker {
         Some(Command::Take { session, number: self.takes, limit: free, ahead: u32::MAX })
     }
 
-    /// Takes an answer.
+    /// Handles a reply.
     pub(super) fn hear(&mut self, now: u64, id: u64, reply: Reply, dice: &mut Dice) {
         let now = self.clock(now);
         let Some(place) = self.calls.iter().position(|call| call.id == id) else { return };
@@ -381,7 +381,7 @@ impl Worker {
         match (call.command, reply) {
             (Command::Finish { .. } | Command::Return { .. }, _) => {}
             (Command::Leave { .. }, Reply::Ok) => self.stage = Stage::Ended,
-            // It will come again, and see.
+            // The worker asks again later.
             (Command::Close { .. }, Reply::Ok)
             | (_, Reply::Fenced)
             | (Command::Join(_), Reply::Wait) => self.take_at = now + 100,
@@ -421,7 +421,7 @@ impl Worker {
 
     fn accept(&mut self, now: u64, asked: u64, jobs: Vec<Grant>, dice: &mut Dice) {
         for grant in jobs {
-            // Most jobs are quick; some outlive their session.
+            // Most jobs are fast. Some take longer than their session lives.
             let slow = dice.chance(30);
             let lasts = if slow { dice.between(500, 2500) } else { dice.between(5, 120) };
             let lag = dice.pick(&[0, 0, 0, 0, 150, 150, 600]);
@@ -431,7 +431,7 @@ impl Worker {
         }
     }
 
-    /// The renewal sent at that time, by its own clock, has been committed.
+    /// The renewal that was sent at `sent`, by the worker's clock, is committed.
     pub(super) fn renewed(&mut self, now: u64, sent: u64) {
         if !self.solo {
             let sent = if self.bug == Bug::AckTimeLease { now } else { sent };

@@ -1,4 +1,4 @@
-//! All of it together: the wire, the faults, the checks at the end.
+//! The simulated world: workers, network, store and appender, and the checks at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::worker::{NodeView, RunRequest, TTL_MS, Worker};
 use super::{Bug, Coverage};
 use crate::ledger::{Command, Epoch, JoinRequest, OpenMode, Policy, Reply, Run, Seat, SessionId};
 
-/// Something under way.
+/// A message in transit.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "most are the large one")]
 pub(super) enum SimMessage {
@@ -25,7 +25,7 @@ pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) now: u64,
     bug: Bug,
-    /// One process that dies as a whole, or workers and a ledger that die apart.
+    /// Whether workers and ledger are one process, which dies as a whole.
     pub(super) solo: bool,
     faults: bool,
     pub(super) site: Site,
@@ -34,23 +34,23 @@ pub(super) struct World {
     pub(super) workers: Vec<Worker>,
     pub(super) appender: SimAppender,
     pub(super) wire: BTreeMap<(u64, u64), SimMessage>,
-    letters: u64,
+    messages: u64,
     pub(super) renewals: Vec<(SessionId, SimMessage)>,
     pub(super) held: Vec<SimMessage>,
     beat_at: u64,
-    /// How likely a commit is in one step, in a thousand.
-    haste: u64,
+    /// Probability of a commit in one step, per mille.
+    commit_chance: u64,
     /// No message arrives before this time.
     pub(super) cut_until: u64,
-    /// Nobody leads before this time.
+    /// There is no leader before this time.
     pub(super) leaderless_until: u64,
-    /// A leader that does not know that it is none any more.
+    /// A deposed leader that does not know it yet.
     pub(super) stale: Option<StaleLeader>,
-    /// The voter that is not there when the run ends.
+    /// The voter that is disconnected at the end of the run.
     pub(super) away: Option<usize>,
     /// Crossings before this round.
     round_epoch: Epoch,
-    /// Latest real start on each polite lane.
+    /// Latest request on each polite lane.
     starts: BTreeMap<String, u64>,
     trace: u64,
     coverage: Coverage,
@@ -81,7 +81,7 @@ impl World {
         let voters = if solo { 1 } else { dice.between(2, 3) };
         let seats = voters + if solo { 0 } else { dice.below(3).saturating_sub(1) + dice.below(2) };
         let limit = dice.between(1, 6) as u32;
-        let haste = dice.pick(if solo { &[80, 120, 400] } else { &[120, 400, 900] });
+        let commit_chance = dice.pick(if solo { &[80, 120, 400] } else { &[120, 400, 900] });
         let workers = (0..seats).map(|seat| {
             let mut worker = Worker::new(seat, solo, limit, bug);
             worker.votes = seat < voters;
@@ -107,11 +107,11 @@ impl World {
             workers,
             appender: SimAppender::default(),
             wire: BTreeMap::new(),
-            letters: 0,
+            messages: 0,
             renewals: Vec::new(),
             held: Vec::new(),
             beat_at: 0,
-            haste,
+            commit_chance,
             cut_until: 0,
             leaderless_until: 0,
             stale: None,
@@ -134,11 +134,11 @@ impl World {
         }
     }
 
-    /// Faults, then healing, then the reckoning; and the same for a retry of what failed.
+    /// Plays faults, recovery and the final checks; then the same for a retry of the failed jobs.
     pub(super) fn play(&mut self) -> Result<(), String> {
         self.round()?;
         let failed = self.store.base.standing().failed;
-        // What a retry finds may have been nearer than it was found before.
+        // In a run with levels, a retry may find a page at a smaller depth than before.
         if failed > 0 && self.site.depth_max.is_none() && self.dice.chance(600) {
             self.note("failed jobs retried");
             self.site.mended = true;
@@ -176,7 +176,7 @@ impl World {
             if steps > 6000 {
                 let workers: Vec<_> = self.workers.iter().map(Worker::words).collect();
                 let standing = self.store.live.standing();
-                return Err(format!("did not heal: {standing:?}, {workers:?}"));
+                return Err(format!("did not recover: {standing:?}, {workers:?}"));
             }
         }
         self.judge()?;
@@ -189,14 +189,14 @@ impl World {
         run.filter(|run| run.opened.0 > self.round_epoch)
     }
 
-    /// What the node on a seat sees.
+    /// The run as the node on a seat sees it.
     fn view(&self, seat: usize) -> NodeView {
         let Some(run) = self.run_of_round() else { return NodeView::default() };
         let standing = self.store.base.standing();
         NodeView {
             written: standing.over && self.appender.is_at(standing.output_seq, &run.positions[0]),
             closed: run.closed,
-            owed: run.lacks_end_report(Seat(seat as u32)),
+            unreported: run.lacks_end_report(Seat(seat as u32)),
         }
     }
 
@@ -215,11 +215,11 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        // One process is quick within itself.
+        // Messages within one process are fast.
         self.now += self.dice.between(1, if self.solo { 8 } else { 30 });
         while let Some(entry) = self.wire.first_entry().filter(|one| one.key().0 <= self.now) {
-            let letter = entry.remove();
-            self.deliver(letter)?;
+            let message = entry.remove();
+            self.deliver(message)?;
         }
         for seat in 0..self.workers.len() {
             let view = self.view(seat);
@@ -247,7 +247,7 @@ impl World {
         if self.faults { self.harm() } else { Ok(()) }
     }
 
-    /// Beats, strays, commits.
+    /// Sends beats, adds strays and commits.
     fn keep(&mut self) -> Result<(), String> {
         if !self.solo && self.now >= self.beat_at && self.now >= self.leaderless_until {
             self.beat_at = self.now + TTL_MS / 10;
@@ -271,8 +271,10 @@ impl World {
                 }
                 self.note("session expired");
                 let now = self.now;
-                if self.workers.iter().any(|worker| worker.believes_in(session, now)) {
-                    return Err(String::from("T2: a session expired that its worker believes in"));
+                if self.workers.iter().any(|worker| worker.relies_on(session, now)) {
+                    return Err(String::from(
+                        "T2: a session expired while its worker relied on it",
+                    ));
                 }
             }
             self.held.extend(due.into_iter().map(|(_, answer)| answer));
@@ -280,7 +282,7 @@ impl World {
         if self.bug == Bug::ReplyBeforeCommit {
             self.answer();
         }
-        if self.store.is_dirty() && self.dice.chance(self.haste) {
+        if self.store.is_dirty() && self.dice.chance(self.commit_chance) {
             self.store.commit()?;
             self.answer();
         }
@@ -291,8 +293,8 @@ impl World {
     }
 
     fn answer(&mut self) {
-        for letter in std::mem::take(&mut self.held) {
-            self.post(letter);
+        for message in std::mem::take(&mut self.held) {
+            self.post(message);
         }
     }
 
@@ -305,18 +307,18 @@ impl World {
         }
         if self.faults && self.dice.chance(10) {
             self.note("appender crashed");
-            // It dies with the process that has the ledger.
+            // The process of the ledger dies with it.
             self.restart_ledger()?;
         }
         Ok(())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a letter sent is gone")]
-    pub(super) fn post(&mut self, letter: SimMessage) {
-        let (mut copies, mut patience) = (1, 3);
+    #[expect(clippy::needless_pass_by_value, reason = "a sent message is consumed")]
+    pub(super) fn post(&mut self, message: SimMessage) {
+        let (mut copies, mut delay_max) = (1, 3);
         if !self.solo && self.faults {
-            patience = if self.dice.chance(100) { 300 } else { 25 };
-            if self.now < self.cut_until || self.is_cut(&letter) || self.dice.chance(60) {
+            delay_max = if self.dice.chance(100) { 300 } else { 25 };
+            if self.now < self.cut_until || self.is_cut(&message) || self.dice.chance(60) {
                 self.note("message lost");
                 copies = 0;
             } else if self.dice.chance(60) {
@@ -325,20 +327,20 @@ impl World {
             }
         }
         for _ in 0..copies {
-            self.letters += 1;
-            let at = self.now + self.dice.below(patience);
-            self.wire.insert((at, self.letters), letter.clone());
+            self.messages += 1;
+            let at = self.now + self.dice.below(delay_max);
+            self.wire.insert((at, self.messages), message.clone());
         }
     }
 
-    fn deliver(&mut self, letter: SimMessage) -> Result<(), String> {
-        match letter {
+    fn deliver(&mut self, message: SimMessage) -> Result<(), String> {
+        match message {
             SimMessage::Request { from, life, id, command } => {
                 if let Some(stale) = self.stale.as_mut().filter(|one| one.leads(from, self.now)) {
                     let reply = stale.answer(self.now, &command, self.bug)?;
                     let answer = reply.map(|reply| SimMessage::Reply { to: from, life, id, reply });
-                    if let Some(letter) = answer {
-                        self.post(letter);
+                    if let Some(message) = answer {
+                        self.post(message);
                     }
                     self.note("stale leader asked");
                     return Ok(());
@@ -421,9 +423,9 @@ impl World {
         Ok(())
     }
 
-    /// Politeness by the clock on the wall, whatever died between two starts, whoever made them.
+    /// Checks the delay between requests by real time, across deaths and nodes.
     fn check_starts(&mut self, started: &[String]) -> Result<(), String> {
-        // Two clocks may be wrong by a fiftieth each, and round.
+        // Each of two clocks may be off by 2 %, and both round.
         let delay = self.order.policy.delay_ms;
         let delay = if self.solo { delay } else { (delay * 96 / 100).saturating_sub(2) };
         for lane in started {
@@ -437,7 +439,8 @@ impl World {
         Ok(())
     }
 
-    /// Every job ended as its page decides, every block is there once, the file says the same.
+    /// Checks that every job ended as its page determines, every block exists once, and the file is equal
+    /// to the output.
     fn judge(&mut self) -> Result<(), String> {
         let tables = self.store.base.tables();
         let blocks = tables.output.iter().map(|one| (usize::from(one.key.0[0]), one.block.ordinal));
@@ -448,7 +451,7 @@ impl World {
             failed: failed.collect(),
             known: known.collect(),
         };
-        // By rule T7 deaths alone are the job's own, even if a pause or the network was to blame.
+        // By rule T7 a death in isolation counts against the job, even if the network caused it.
         let scapegoats: BTreeSet<usize> = tables
             .failed
             .values()
@@ -460,12 +463,12 @@ impl World {
             return Err(format!("found {found:?}, expected {expected:?}"));
         }
         if tables.output.len() != expected.blocks.len() {
-            return Err(String::from("a block came twice"));
+            return Err(String::from("a block was committed twice"));
         }
         let written: Vec<u8> =
             tables.output.iter().flat_map(|one| one.block.bytes.iter().copied()).collect();
         if written != self.appender.file() {
-            return Err(String::from("the file is not the output"));
+            return Err(String::from("the file differs from the output"));
         }
         let full = self.site.quota == Some((expected.known.len() - self.site.roots.len()) as u64);
         let run = self.store.base.core().run.as_ref();
@@ -490,7 +493,7 @@ impl World {
         Ok(())
     }
 
-    /// Everybody leaves and the run is closed; in a cluster that has been seen to.
+    /// Closes the run after all workers have left. In a cluster the workers have done that themselves.
     fn close(&mut self) -> Result<(), String> {
         if !self.solo {
             return self.check_end();
@@ -501,7 +504,7 @@ impl World {
         let nonce = 999_999 + self.now;
         let arrival = JoinRequest { nonce, life: nonce, seat: Seat(0), votes: true, alone: true };
         let Reply::Joined(session) = self.store.apply(self.now, Command::Join(arrival))? else {
-            return Err(String::from("the last one could not join"));
+            return Err(String::from("the last session could not join"));
         };
         if self.store.apply(self.now, Command::Close { session })? != Reply::Ok {
             return Err(String::from("the run could not be closed"));

@@ -48,7 +48,7 @@ fn a_beat_never_revives_a_session() {
 }
 
 #[test]
-fn who_leaves_gives_everything_back_without_blame() {
+fn a_leaving_session_returns_its_jobs_without_counting_a_death() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     for _ in 0..20 {
         let leaver = bench.join(false);
@@ -73,7 +73,7 @@ fn the_only_process_ends_all_earlier_sessions() {
 }
 
 #[test]
-fn one_crosses_and_the_others_get_its_result() {
+fn one_node_crosses_and_every_other_gets_its_result() {
     let mut bench = Bench::new();
     let (a, b) = (bench.join(false), bench.join(false));
     let epoch = bench.cross(a, "setup");
@@ -86,7 +86,7 @@ fn one_crosses_and_the_others_get_its_result() {
 }
 
 #[test]
-fn a_failed_crossing_is_no_open_gate() {
+fn every_claim_gets_the_error_of_a_failed_crossing() {
     let mut bench = Bench::new();
     let (a, b) = (bench.join(false), bench.join(false));
     let epoch = bench.cross(a, "setup");
@@ -108,14 +108,14 @@ fn when_the_owner_dies_another_crosses_and_a_late_release_changes_nothing() {
 }
 
 #[test]
-fn a_new_life_crosses_again() {
+fn a_new_process_crosses_again() {
     let (mut bench, _) = Bench::with(unhurried(), locals(1));
     let session = bench.restart();
     bench.cross(session, "setup");
 }
 
 #[test]
-fn a_failed_compose_can_be_mended_by_the_next_process() {
+fn the_next_process_can_cross_after_a_failure() {
     let mut bench = Bench::new();
     let a = bench.join(true);
     let epoch = bench.cross(a, "setup");
@@ -126,13 +126,13 @@ fn a_failed_compose_can_be_mended_by_the_next_process() {
 }
 
 #[test]
-fn what_only_dead_sessions_know_is_not_told_to_a_newcomer() {
+fn a_new_session_does_not_get_a_result_that_only_dead_sessions_have() {
     let mut bench = Bench::new();
     let a = bench.join(false);
     let epoch = bench.cross(a, "setup");
     bench.ms += 1;
     bench.apply(release(a, epoch, Ok(())));
-    // The whole cluster dies; ledger time stands still until a new leader speaks.
+    // The whole cluster dies. Ledger time stops until a new leader sends a command.
     bench.leadership += 1;
     let b = bench.join(false);
     assert_eq!(bench.apply(claim(b)), Reply::Wait);
@@ -142,7 +142,7 @@ fn what_only_dead_sessions_know_is_not_told_to_a_newcomer() {
 }
 
 #[test]
-fn a_sign_of_life_vouches_for_a_crossing() {
+fn a_session_heard_after_the_join_vouches_for_a_result() {
     let mut bench = Bench::new();
     let a = bench.join(false);
     let epoch = bench.cross(a, "setup");
@@ -155,7 +155,7 @@ fn a_sign_of_life_vouches_for_a_crossing() {
 }
 
 #[test]
-fn asking_for_jobs_is_a_sign_of_life_too() {
+fn a_take_vouches_for_a_result_too() {
     let (mut bench, a) = Bench::with(unhurried(), locals(1));
     let epoch = bench.cross(a, "gate");
     bench.apply(Command::Release { session: a, name: "gate".to_owned(), epoch, result: Ok(()) });
@@ -168,7 +168,7 @@ fn asking_for_jobs_is_a_sign_of_life_too() {
 }
 
 #[test]
-fn who_was_there_can_read_what_came_of_a_crossing() {
+fn every_session_at_the_release_can_read_the_result() {
     let mut bench = Bench::new();
     let (a, b) = (bench.join(false), bench.join(false));
     let epoch = bench.cross(a, "setup");
@@ -177,14 +177,14 @@ fn who_was_there_can_read_what_came_of_a_crossing() {
     let late = bench.join(false);
     assert_eq!(bench.ledger.crossed(b, "setup"), Some(Err("bad".to_owned())));
     assert_eq!(bench.ledger.crossed(late, "setup"), None);
-    // It outlives the one who crossed.
+    // The result stays readable after the session that crossed has left.
     bench.ms += 1;
     bench.expire(&[b, late]);
     assert_eq!(bench.apply(claim(late)), Reply::Crossed(Err("bad".to_owned())));
 }
 
 #[test]
-fn who_has_no_vote_never_crosses() {
+fn a_node_without_a_vote_never_crosses() {
     let mut bench = Bench::new();
     let worker = JoinRequest { votes: false, ..newcomer(50, 70_000) };
     let Reply::Joined(worker) = bench.apply(Command::Join(worker)) else { panic!() };
@@ -196,7 +196,7 @@ fn who_has_no_vote_never_crosses() {
 }
 
 #[test]
-fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
+fn a_seat_has_one_session_and_its_former_process_is_refused() {
     let (mut bench, first) = Bench::with(unhurried(), locals(1));
     assert_eq!(bench.take(first, 1).len(), 1);
     let Reply::Joined(second) = bench.apply(Command::Join(newcomer(77, 1))) else { panic!() };
@@ -208,7 +208,7 @@ fn a_seat_has_one_session_and_its_former_process_is_turned_away() {
 }
 
 #[test]
-fn a_late_word_of_a_process_long_gone_takes_no_seat() {
+fn a_late_join_of_a_dead_process_takes_no_seat() {
     let (mut bench, _) = Bench::with(unhurried(), locals(1));
     for life in [77, 78, 79] {
         let Reply::Joined(session) = bench.apply(Command::Join(newcomer(life, 1))) else {
@@ -220,8 +220,8 @@ fn a_late_word_of_a_process_long_gone_takes_no_seat() {
     assert_eq!(bench.apply(Command::Join(late)), Reply::Replaced);
     let again = JoinRequest { nonce: 80, life: 79, ..newcomer(0, 1) };
     assert!(matches!(bench.apply(Command::Join(again)), Reply::Joined(_)));
-    // A first word that comes so late that its process is gone is found out when it is never heard
-    // of again.
+    // A join may arrive so late that its process is dead. The ledger finds out because the process
+    // never renews its session.
     let ghost = JoinRequest { nonce: 71, life: 76, ..newcomer(0, 1) };
     assert!(matches!(bench.apply(Command::Join(ghost)), Reply::Joined(_)));
     let again = Command::Join(JoinRequest { nonce: 81, life: 79, ..newcomer(0, 1) });
@@ -245,7 +245,7 @@ fn a_fenced_seat_stays_out_until_it_is_admitted() {
 }
 
 #[test]
-fn a_new_disk_gets_a_number_of_its_own() {
+fn each_new_disk_of_a_seat_gets_another_number() {
     let mut bench = Bench::new();
     assert_eq!(bench.twice(Command::Mint { seat: Seat(2), nonce: 5 }), Reply::Minted(1));
     assert_eq!(bench.apply(Command::Mint { seat: Seat(2), nonce: 6 }), Reply::Minted(2));
@@ -253,20 +253,20 @@ fn a_new_disk_gets_a_number_of_its_own() {
 }
 
 #[test]
-fn a_seat_whose_process_lives_is_given_to_no_other_disk() {
+fn a_seat_with_a_live_process_gets_no_number_for_another_disk() {
     let (mut bench, _) = Bench::with(unhurried(), locals(1));
     let holder = bench.join(false);
     let seat = bench.ledger.core().sessions[&holder].seat;
     let mint = |nonce| Command::Mint { seat, nonce };
     assert_eq!(bench.twice(mint(5)), Reply::Wait);
     assert_eq!(bench.ledger.core().seats[&seat].incarnation, 0);
-    // Its connections are gone; and again, after a sign of life.
+    // Its connections are closed, then it is renewed, then they are closed again.
     bench.twice(Command::Doubt { session: holder });
     bench.beat(&[holder]);
     assert_eq!(bench.apply(mint(5)), Reply::Wait);
     bench.twice(Command::Doubt { session: holder });
     assert_eq!(bench.twice(mint(5)), Reply::Minted(1));
-    // The number stays good whoever lives by then; the next waits until the session is over.
+    // A resend gets the same number even if a process lives. The next number needs the session to end.
     bench.beat(&[holder]);
     assert_eq!(bench.apply(mint(5)), Reply::Minted(1));
     assert_eq!(bench.apply(mint(6)), Reply::Wait);
@@ -275,7 +275,7 @@ fn a_seat_whose_process_lives_is_given_to_no_other_disk() {
 }
 
 #[test]
-fn who_leaves_first_leaves_a_failure_to_those_on_their_way() {
+fn a_leaving_node_passes_a_failure_on_to_nodes_that_have_not_claimed() {
     let mut bench = Bench::new();
     let (first, second) = (bench.join(false), bench.join(false));
     let Reply::Cross(epoch) = bench.apply(claim(first)) else { panic!("not let through") };
@@ -283,13 +283,13 @@ fn who_leaves_first_leaves_a_failure_to_those_on_their_way() {
     bench.twice(Command::Leave { session: first });
     assert_eq!(bench.apply(claim(second)), Reply::Crossed(Err("broken".to_owned())));
     bench.apply(Command::Leave { session: second });
-    // Whoever comes later tries again.
+    // A later session crosses again.
     let third = bench.join(false);
     assert!(matches!(bench.apply(claim(third)), Reply::Cross(_)));
 }
 
 #[test]
-fn workers_that_are_gone_leave_no_seat_behind() {
+fn the_seat_of_a_worker_without_a_session_is_removed() {
     let policy = Policy { auto_fence: true, ..unhurried() };
     let (mut bench, voter) = Bench::with(policy, locals(1));
     let worker = Seat(Seat::DRAWN_FROM + 7);
@@ -299,11 +299,11 @@ fn workers_that_are_gone_leave_no_seat_behind() {
     assert!(bench.ledger.core().seats.contains_key(&worker));
     bench.twice(Command::Leave { session });
     assert!(!bench.ledger.core().seats.contains_key(&worker));
-    // One that is fenced is known until it is admitted.
+    // The record of a fenced seat stays until the seat is admitted.
     bench.apply(Command::Join(arrival(91)));
     bench.expire(&[voter]);
     assert_eq!(bench.apply(Command::Join(arrival(91))), Reply::Fenced);
     bench.apply(Command::Admit { seat: worker });
     assert!(!bench.ledger.core().seats.contains_key(&worker));
-    assert!(bench.ledger.core().seats.contains_key(&Seat(1)), "a voter is known for ever");
+    assert!(bench.ledger.core().seats.contains_key(&Seat(1)), "the record of a voter stays");
 }

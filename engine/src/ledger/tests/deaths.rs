@@ -1,17 +1,17 @@
-//! Dead workers: an innocent job survives them all, a deadly one does not take them all.
+//! Dead workers: a harmless job survives all of them, and a job that kills workers fails in the end.
 
 use super::*;
 
 #[test]
-fn a_job_that_kills_its_workers_is_isolated_and_then_failed() {
+fn a_job_whose_workers_die_is_isolated_and_then_fails() {
     let (mut bench, mut session) = Bench::with(unhurried(), locals(4));
     let mut deaths = 0;
-    // Page 1 kills whoever works on it; the others end well whenever they are worked on first.
+    // Page 1 kills its worker. A worker that gets to another page first finishes it.
     while !bench.ledger.standing().over {
         let grants = bench.take(session, 9);
         if let Some(grant) = grants.iter().find(|grant| numbers(&[(*grant).clone()]) == ["1"]) {
             let alone = bench.ledger.core().taken[&grant.id].alone;
-            assert_eq!(alone, deaths >= 3, "after three deaths it is granted only by itself");
+            assert_eq!(alone, deaths >= 3, "after three deaths it is isolated");
             assert!(!alone || grants.len() == 1);
             deaths += 1;
             if alone {
@@ -29,21 +29,18 @@ fn a_job_that_kills_its_workers_is_isolated_and_then_failed() {
     assert_eq!(bench.ledger.standing().rows, 3);
     let failed = bench.ledger.tables_mut().failed(None, 9).unwrap();
     assert_eq!(failed.len(), 1);
-    assert_eq!(
-        failed[0].1.reasons,
-        ["its worker died or hung 5 times while working on nothing else"]
-    );
+    assert_eq!(failed[0].1.reasons, ["its worker died or hung 5 times while it held no other job"]);
 }
 
 #[test]
-fn deaths_in_a_full_house_never_fail_a_job() {
+fn deaths_with_other_jobs_in_flight_never_fail_a_job() {
     let policy = Policy { deaths_before_isolation: 50, poison_max: 1, ..unhurried() };
     let (mut bench, mut session) = Bench::with(policy, locals(3));
     for _ in 0..49 {
         assert_eq!(bench.take(session, 9).len(), 3);
         session = bench.restart();
     }
-    // A stricter policy of a later start does not turn those deaths into guilt.
+    // A stricter policy of a later start does not count those deaths as deaths in isolation.
     let strict = Policy { deaths_before_isolation: 1, poison_max: 1, ..unhurried() };
     bench.open(session, plan(1, strict), OpenMode::Continue);
     assert_eq!(bench.take(session, 9).len(), 3);
@@ -58,10 +55,10 @@ fn deaths_in_a_full_house_never_fail_a_job() {
 }
 
 #[test]
-fn an_innocent_job_survives_any_number_of_kills() {
+fn a_job_survives_any_number_of_deaths_before_its_tasks_begin() {
     let (mut bench, mut session) = Bench::with(unhurried(), locals(2));
     for _ in 0..200 {
-        // Killed while the page is under way, as by a machine that goes down again and again.
+        // The worker dies while it loads the page, as on a machine that fails repeatedly.
         assert_ne!(bench.take(session, 9), []);
         session = bench.restart();
     }
@@ -89,7 +86,7 @@ fn only_the_holder_of_the_latest_token_begins() {
 }
 
 #[test]
-fn what_was_in_hand_at_a_death_comes_last() {
+fn jobs_in_flight_at_a_death_go_to_the_end_of_the_queue() {
     let (mut bench, session) = Bench::with(unhurried(), locals(5));
     bench.ms += 10;
     assert_eq!(numbers(&bench.take(session, 2)), ["1", "2"]);
@@ -113,7 +110,7 @@ fn an_isolated_job_waits_for_an_empty_worker_and_stays_alone() {
     let other = bench.join(false);
     bench.take(other, 9);
     bench.expire(&[other]);
-    // Three are isolated now, and `other` holds nothing: one at a time.
+    // Three jobs are isolated now, and `other` holds none: it gets one at a time.
     let one = bench.take(other, 9);
     assert_eq!(one.len(), 1);
     let third = bench.join(false);
@@ -122,7 +119,7 @@ fn an_isolated_job_waits_for_an_empty_worker_and_stays_alone() {
 }
 
 #[test]
-fn nothing_else_frees_a_worker_from_isolation() {
+fn a_worker_with_an_isolated_job_gets_no_other_job() {
     let policy = Policy { deaths_before_isolation: 1, ..unhurried() };
     let (mut bench, dead) = Bench::with(policy, locals(1));
     bench.take(dead, 1);
@@ -139,7 +136,7 @@ fn nothing_else_frees_a_worker_from_isolation() {
 }
 
 #[test]
-fn isolation_does_not_lift_politeness() {
+fn isolated_jobs_keep_to_the_delay_of_their_host() {
     let policy = Policy { deaths_before_isolation: 1, ..Policy::default() };
     let (mut bench, session) = Bench::with(policy, vec![job(1, "a"), job(2, "a")]);
     bench.take(session, 1);
@@ -147,7 +144,7 @@ fn isolation_does_not_lift_politeness() {
     bench.ms += 2000;
     assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
     let other = bench.join(false);
-    assert_eq!(bench.take(other, 9), [], "the only slot of the host is filled");
+    assert_eq!(bench.take(other, 9), [], "the only slot of the host is occupied");
     let (job, token) = (JobId(2), bench.ledger.core().taken[&JobId(2)].token);
     let outcome = done(vec![], vec![]);
     bench.apply(Command::Finish { session, job, token, since_start_ms: None, outcome });
@@ -160,9 +157,9 @@ fn isolation_does_not_lift_politeness() {
 }
 
 #[test]
-fn a_process_that_follows_a_dead_one_pauses_first() {
+fn a_process_after_a_dead_one_waits_for_the_delay_first() {
     let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "local")]);
-    // The dead process may have taken page 1 without having made that durable.
+    // The dead process may have started page 1 without making the grant durable.
     let _ = session;
     let session = bench.restart();
     assert_eq!(numbers(&bench.take(session, 9)), ["2"]);
@@ -172,7 +169,7 @@ fn a_process_that_follows_a_dead_one_pauses_first() {
 }
 
 #[test]
-fn a_process_that_follows_an_orderly_one_does_not_wait() {
+fn a_process_after_one_that_left_does_not_wait() {
     let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a")]);
     bench.apply(Command::Leave { session });
     let session = bench.restart();

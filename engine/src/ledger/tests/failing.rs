@@ -1,4 +1,4 @@
-//! A failed job may be the end of its host, or of the run.
+//! The policies for a failed job: none, quarantine for its host, or the end of the run.
 
 use super::*;
 
@@ -23,7 +23,7 @@ impl Bench {
 }
 
 #[test]
-fn a_failed_job_is_its_own_affair_unless_the_policy_says_more() {
+fn by_default_a_failed_job_has_no_consequence() {
     let (mut bench, session) = Bench::with(policy(OnError::Fail), of_hosts(2, 1));
     let grant = bench.take(session, 1).remove(0);
     bench.finish(session, &grant, failed());
@@ -32,12 +32,12 @@ fn a_failed_job_is_its_own_affair_unless_the_policy_says_more() {
 }
 
 #[test]
-fn quarantine_ends_a_host_and_no_other() {
+fn quarantine_fails_the_jobs_of_one_host_only() {
     let (mut bench, session) = Bench::with(policy(OnError::Quarantine), of_hosts(3, 2));
     let grants = bench.take(session, 3);
     assert_eq!(numbers(&grants), ["1", "4", "2"]);
     assert_eq!(bench.finish(session, &grants[0], failed()), Reply::Ok);
-    // What is in hand ends as it ends.
+    // Jobs in flight finish normally.
     bench.finish(session, &grants[2], done(vec![block(0)], vec![job(9, "a"), job(10, "b")]));
     assert_eq!(numbers(&bench.take(session, 9)), ["5", "10"]);
     let standing = bench.ledger.standing();
@@ -49,7 +49,7 @@ fn quarantine_ends_a_host_and_no_other() {
 }
 
 #[test]
-fn a_large_host_is_swept_in_portions_and_nobody_has_to_wait_for_it() {
+fn a_quarantined_host_is_swept_in_portions_while_other_jobs_are_granted() {
     let (mut bench, session) = Bench::with(policy(OnError::Quarantine), of_hosts(1000, 0));
     let grant = bench.take(session, 1).remove(0);
     bench.finish(session, &grant, failed());
@@ -68,7 +68,7 @@ fn a_large_host_is_swept_in_portions_and_nobody_has_to_wait_for_it() {
 }
 
 #[test]
-fn retries_come_first_and_a_failed_task_counts_like_a_failed_page() {
+fn quarantine_begins_after_the_last_attempt_or_a_failed_task() {
     let policy = Policy { attempts_max: 2, ..policy(OnError::Quarantine) };
     let (mut bench, session) = Bench::with(policy, of_hosts(3, 3));
     let grants = bench.take(session, 2);
@@ -77,7 +77,7 @@ fn retries_come_first_and_a_failed_task_counts_like_a_failed_page() {
     let partial = Harvest { failures, ..Harvest::default() };
     bench.finish(session, &grants[1], Outcome::Done(Box::new(partial)));
     let grants = bench.take(session, 9);
-    assert_eq!(numbers(&grants), ["1", "2", "3"], "a is open, b is closed");
+    assert_eq!(numbers(&grants), ["1", "2", "3"], "host a is served, host b is quarantined");
     bench.finish(session, &grants[0], again(0, None));
     let reasons = bench.reasons();
     assert_eq!(reasons[0], "status 503 (tried 2 times)");
@@ -86,7 +86,7 @@ fn retries_come_first_and_a_failed_task_counts_like_a_failed_page() {
 }
 
 #[test]
-fn what_comes_later_finds_the_host_closed() {
+fn later_jobs_of_a_quarantined_host_fail_too() {
     let policy = Policy { deaths_before_isolation: 1, ..policy(OnError::Quarantine) };
     let jobs = vec![job(1, "a"), job(2, "a"), job(3, "a"), job(4, "b"), job(5, "local")];
     let (mut bench, dead) = Bench::with(policy, jobs);
@@ -109,13 +109,13 @@ fn what_comes_later_finds_the_host_closed() {
     );
     assert_eq!(bench.take(session, 9), []);
     bench.finish(session, &grants[1], done(vec![], vec![]));
-    // Isolation, a redirect, the queue: all of them are over.
+    // Jobs in isolation, after a redirect and in the queue have all failed.
     assert!(bench.ledger.standing().over);
     assert_eq!(bench.ledger.standing().failed, 4);
 }
 
 #[test]
-fn a_quarantine_outlives_a_restart_and_ends_with_its_policy_or_a_retry() {
+fn a_quarantine_survives_a_restart_and_ends_with_its_policy_or_a_retry() {
     for on_error in [OnError::Quarantine, OnError::Fail] {
         let (mut bench, session) = Bench::with(policy(OnError::Quarantine), of_hosts(3, 0));
         let grant = bench.take(session, 1).remove(0);
@@ -134,7 +134,7 @@ fn a_quarantine_outlives_a_restart_and_ends_with_its_policy_or_a_retry() {
 }
 
 #[test]
-fn halt_ends_the_grants_and_the_next_process_goes_on() {
+fn halt_ends_the_grants_and_the_next_process_continues() {
     let (mut bench, session) = Bench::with(policy(OnError::Halt), of_hosts(3, 2));
     let grants = bench.take(session, 3);
     bench.finish(session, &grants[0], failed());

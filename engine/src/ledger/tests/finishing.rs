@@ -1,9 +1,9 @@
-//! Finishing: one stroke, once, by the latest token.
+//! Finishing: a job ends atomically, once, with its latest token.
 
 use super::*;
 
 #[test]
-fn rows_links_and_the_end_are_one_stroke() {
+fn rows_links_and_the_end_of_a_job_are_committed_together() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     let outcome = done(vec![block(0), block(1)], vec![job(2, "local"), job(2, "local")]);
@@ -32,7 +32,7 @@ fn a_resent_finish_changes_nothing() {
 }
 
 #[test]
-fn a_page_that_leads_to_itself_is_worked_on_once() {
+fn a_page_that_links_to_itself_is_processed_once() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], done(vec![block(0)], locals(1)));
@@ -97,7 +97,7 @@ fn returned_jobs_are_pending_again_at_once() {
 }
 
 #[test]
-fn nobody_returns_the_jobs_of_another() {
+fn a_session_cannot_return_jobs_of_another() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     let other = bench.join(false);
@@ -107,7 +107,7 @@ fn nobody_returns_the_jobs_of_another() {
 }
 
 #[test]
-fn a_failed_task_fails_alone_and_is_retried_alone() {
+fn a_failed_task_is_retried_without_the_rest_of_its_job() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     let harvest = Harvest {

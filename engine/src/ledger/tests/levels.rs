@@ -1,4 +1,4 @@
-//! Level by level, and rules that may add so many jobs.
+//! Levels, and rules with a quota.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn deeper_jobs_wait_for_all_of_a_smaller_depth_on_every_lane() {
 }
 
 #[test]
-fn a_retry_is_not_hidden_by_deeper_jobs_of_its_lane() {
+fn a_retry_comes_before_deeper_jobs_of_its_lane() {
     let (mut bench, session) = by_level(vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 9);
     bench.finish(session, &grants[0], done(vec![], vec![deep(3, "a", 1)]));
@@ -51,7 +51,7 @@ fn a_retry_is_not_hidden_by_deeper_jobs_of_its_lane() {
 }
 
 #[test]
-fn a_job_that_comes_back_keeps_the_level_and_a_restart_too() {
+fn a_returned_job_keeps_its_level_across_a_restart() {
     let (mut bench, session) = by_level(vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 9);
     bench.finish(session, &grants[0], done(vec![], vec![deep(3, "b", 1)]));
@@ -67,7 +67,7 @@ fn a_job_that_comes_back_keeps_the_level_and_a_restart_too() {
 }
 
 #[test]
-fn isolation_goes_level_by_level_too() {
+fn isolated_jobs_wait_for_their_level_too() {
     let policy = Policy { deaths_before_isolation: 1, ..unhurried() };
     let (mut bench, first) = by_level_with(policy, vec![job(1, "local"), job(2, "local")]);
     let grants = bench.take(first, 1);
@@ -101,7 +101,7 @@ fn a_moved_job_keeps_its_depth() {
 }
 
 #[test]
-fn a_rule_adds_no_more_than_it_may_and_known_pages_are_told_apart() {
+fn a_rule_keeps_to_its_quota_and_known_pages_are_counted_separately() {
     let (mut bench, session) = Bench::with(unhurried(), locals(2));
     let grants = bench.take(session, 9);
     let links = vec![limited(3, 2), limited(4, 2), limited(5, 2), limited(3, 2)];
@@ -112,7 +112,7 @@ fn a_rule_adds_no_more_than_it_may_and_known_pages_are_told_apart() {
     assert_eq!(skipped(&bench)["already known"], 1);
     let grants = bench.take(session, 9);
     let second = grants.iter().find(|grant| grant.job.name == "page 2").unwrap();
-    // Another rule may still add what this one could not.
+    // Another rule may still add the page.
     let other = NewJob { quota: None, ..limited(5, 0) };
     bench.finish(session, second, done(vec![], vec![limited(6, 2), limited(1, 2), other]));
     assert_eq!(skipped(&bench)["links beyond maxPages"], 2);
@@ -121,7 +121,7 @@ fn a_rule_adds_no_more_than_it_may_and_known_pages_are_told_apart() {
 }
 
 #[test]
-fn failed_jobs_are_tried_again_level_by_level() {
+fn failed_jobs_are_retried_level_by_level() {
     let (mut bench, session) = by_level(vec![job(1, "a"), job(2, "b")]);
     let failed = || Outcome::Failed { reason: "404".to_owned(), tally: Tally::default() };
     let grants = bench.take(session, 9);
@@ -140,7 +140,7 @@ fn failed_jobs_are_tried_again_level_by_level() {
 }
 
 #[test]
-fn mended_definitions_may_change_the_order_of_a_retry() {
+fn changed_definitions_may_change_the_order_of_a_retry() {
     for by_level in [false, true] {
         let mut bench = Bench::new();
         let session = bench.join(false);

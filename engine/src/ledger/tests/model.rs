@@ -1,13 +1,13 @@
-//! THE MODEL CHECK: two nodes, three jobs, and every order in which things can happen to them, one
-//! breadth after the other until nothing new turns up. Nodes join, take, end, return, leave and die;
-//! answers are lost, commands come again or too late, sessions expire. The ledger is the real one.
+//! The model check: a breadth-first search through every order of events for two nodes and three jobs.
+//! Nodes join, take, finish, return, leave and die; replies are lost, commands arrive twice or late, and
+//! sessions expire. The ledger is the real one.
 //!
-//! Where the simulation draws some of many long stories, this tells all of a short one: after every
-//! step all invariants hold, no command does anything the second time, no job ends twice, what is over
-//! stays over, and the end can be reached without another fault.
+//! The simulation samples long histories; this search covers all short ones. After every step all
+//! invariants hold, a repeated command changes nothing, no job ends twice, a run that is over stays over,
+//! and the end can be reached without another fault.
 //!
-//! One node may die, and one other thing may go wrong; `MODEL_FAULTS=2 cargo test -p spoonbill-engine
-//! --lib ledger::tests::model -- --nocapture` searches further, and tells how far.
+//! One node may die, and one other fault may happen. `MODEL_FAULTS=2 cargo test -p spoonbill-engine --lib
+//! ledger::tests::model -- --nocapture` searches further and prints the number of states.
 
 mod canon;
 mod steps;
@@ -16,35 +16,35 @@ use std::collections::HashMap;
 
 use self::steps::{Action, State};
 
-/// A mistake planted to see that the search finds it.
+/// A planted mistake, to test that the search finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bug {
     None,
-    /// A result is taken whatever its token.
+    /// A result with any token counts.
     NoTokenCheck,
     /// A resent Take is answered with more jobs.
     TakeAnew,
     /// A job whose worker died counts as ended.
     LostWithItsWorker,
-    /// A node that has lost its work goes on renewing its session.
+    /// A node that has dropped its jobs still renews its session.
     RevivedSession,
-    /// A job comes back from a dead worker without a word about who had it last.
+    /// A job returned from a dead worker loses its last token.
     LastTokenForgotten,
 }
 
-/// A state that was met, and the first way to it.
-struct Met {
+/// A visited state, and the shortest path to it.
+struct VisitedState {
     from: usize,
     by: Action,
     /// Whether the run is over.
     over: bool,
-    /// Where it leads when nothing more goes wrong.
+    /// Next states without another fault.
     onward: Vec<usize>,
 }
 
-/// What the search has seen.
+/// The result of the search.
 struct Search {
-    met: Vec<Met>,
+    met: Vec<VisitedState>,
     depth: usize,
     steps: usize,
 }
@@ -52,23 +52,23 @@ struct Search {
 /// A step out of a known state: the state after it, or what is wrong with it.
 type Stepped = (usize, Action, bool, Result<(u128, State), String>);
 
-/// Follows every way from the beginning; an error tells the shortest way to what is wrong.
+/// Searches from the initial state. An error names the shortest path to the violation.
 fn search(bug: Bug, crashes: u32, faults: u32) -> Result<Search, String> {
     let begin = State::begin(bug, crashes, faults);
     let mut known = HashMap::from([(begin.name(), 0)]);
-    let first = Met { from: 0, by: Action::Begin, over: false, onward: Vec::new() };
+    let first = VisitedState { from: 0, by: Action::Begin, over: false, onward: Vec::new() };
     let mut found = Search { met: vec![first], depth: 0, steps: 0 };
     let mut edge = vec![(0, begin)];
     while !edge.is_empty() {
         let mut next = Vec::new();
         for (from, by, good, stepped) in step_all(&edge, &known) {
             let (name, state) = stepped
-                .map_err(|words| format!("{words}, after {:?} then {by:?}", found.way_to(from)))?;
+                .map_err(|words| format!("{words}, after {:?} then {by:?}", found.path_to(from)))?;
             found.steps += 1;
             let place = *known.entry(name).or_insert(found.met.len());
             if place == found.met.len() {
                 let over = state.is_over();
-                found.met.push(Met { from, by, over, onward: Vec::new() });
+                found.met.push(VisitedState { from, by, over, onward: Vec::new() });
                 next.push((place, state));
             }
             if good {
@@ -82,7 +82,7 @@ fn search(bug: Bug, crashes: u32, faults: u32) -> Result<Search, String> {
     Ok(found)
 }
 
-/// All steps out of the states at the edge, on all cores.
+/// All steps out of the newest states, computed on all cores.
 fn step_all(edge: &[(usize, State)], known: &HashMap<u128, usize>) -> Vec<Stepped> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = edge.len().div_ceil(cores);
@@ -111,7 +111,7 @@ fn step_some(edge: &[(usize, State)], known: &HashMap<u128, usize>) -> Vec<Stepp
 }
 
 impl Search {
-    fn way_to(&self, mut place: usize) -> Vec<Action> {
+    fn path_to(&self, mut place: usize) -> Vec<Action> {
         let mut way = Vec::new();
         while place > 0 {
             way.push(self.met[place].by);
@@ -121,7 +121,7 @@ impl Search {
         way
     }
 
-    /// From everywhere, the end can be reached without another fault.
+    /// Checks that the end can be reached from every state without another fault.
     fn check_ends(&self) -> Result<(), String> {
         let mut before = vec![Vec::new(); self.met.len()];
         for (place, met) in self.met.iter().enumerate() {
@@ -137,14 +137,14 @@ impl Search {
             }
         }
         match ends.iter().position(|ends| !ends) {
-            Some(place) => Err(format!("there is no end after {:?}", self.way_to(place))),
+            Some(place) => Err(format!("there is no end after {:?}", self.path_to(place))),
             None => Ok(()),
         }
     }
 }
 
 #[test]
-fn every_story_of_two_nodes_and_three_jobs_ends_well() {
+fn every_history_of_two_nodes_and_three_jobs_ends_well() {
     let faults = std::env::var("MODEL_FAULTS").ok().and_then(|text| text.parse().ok());
     let began = std::time::Instant::now();
     let found = search(Bug::None, 1, faults.unwrap_or(1)).unwrap_or_else(|words| panic!("{words}"));
@@ -152,17 +152,17 @@ fn every_story_of_two_nodes_and_three_jobs_ends_well() {
     let (states, steps, depth) = (found.met.len(), found.steps, found.depth);
     println!("{states} states, {over} of them over, {steps} steps, depth {depth}");
     println!("in {:.1?}", began.elapsed());
-    assert!(states > 30_000 && over > 3_000 && depth > 20, "there is hardly a story left");
+    assert!(states > 30_000 && over > 3_000 && depth > 20, "the search covered too few states");
 }
 
 #[test]
 fn the_search_finds_every_planted_bug() {
     for (bug, crashes, words) in [
         (Bug::NoTokenCheck, 0, "I4"),
-        (Bug::TakeAnew, 0, "did something the second time"),
-        (Bug::LostWithItsWorker, 1, "a lane counts the jobs that wait"),
+        (Bug::TakeAnew, 0, "changed something the second time"),
+        (Bug::LostWithItsWorker, 1, "a lane counts its queued jobs"),
         (Bug::RevivedSession, 0, "there is no end"),
-        (Bug::LastTokenForgotten, 0, "nobody else has the job"),
+        (Bug::LastTokenForgotten, 0, "no other node has the job"),
     ] {
         let found = search(bug, crashes, 1).err().unwrap_or_default();
         println!("{bug:?}: {found}");

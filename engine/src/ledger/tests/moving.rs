@@ -13,13 +13,13 @@ fn two_slots() -> Policy {
 }
 
 #[test]
-fn a_moved_job_waits_for_its_new_host() {
+fn a_redirected_job_waits_for_its_new_host() {
     let (mut bench, session) = Bench::with(two_slots(), vec![job(1, "a"), job(2, "b")]);
     let grants = bench.take(session, 9);
     assert_eq!(numbers(&grants), ["1", "2"]);
     assert_eq!((&grants[0].at, grants[0].redirects), (&None, 0));
     assert_eq!(bench.finish(session, &grants[0], moved("b", 3)), Reply::Ok);
-    assert_eq!(bench.wait_ms(session), Some(1000), "host b has just been asked");
+    assert_eq!(bench.wait_ms(session), Some(1000), "host b has just got a request");
     bench.ms += 1000;
     let again = bench.take(session, 9).remove(0);
     assert_eq!((again.at.as_deref(), again.redirects), (Some("http://b/there"), 3));
@@ -31,7 +31,7 @@ fn a_moved_job_waits_for_its_new_host() {
 }
 
 #[test]
-fn the_grant_that_moved_a_job_is_over() {
+fn the_grant_of_a_redirected_job_has_ended() {
     let (mut bench, session) = Bench::with(unhurried(), vec![job(1, "a")]);
     let old = bench.take(session, 1).remove(0);
     let (job, token) = (old.id, old.token);
@@ -48,7 +48,7 @@ fn the_grant_that_moved_a_job_is_over() {
 }
 
 #[test]
-fn a_late_move_counts_while_nobody_has_a_newer_token() {
+fn a_late_redirect_counts_while_no_session_has_a_newer_token() {
     let (mut bench, late) = Bench::with(unhurried(), vec![job(1, "a")]);
     let grant = bench.take(late, 1).remove(0);
     bench.expire(&[]);
@@ -58,7 +58,7 @@ fn a_late_move_counts_while_nobody_has_a_newer_token() {
 }
 
 #[test]
-fn the_host_that_asks_for_silence_gets_it() {
+fn only_the_host_that_asked_for_a_pause_is_paused() {
     let jobs = vec![job(1, "a"), job(2, "a"), job(3, "b")];
     let (mut bench, session) = Bench::with(unhurried(), jobs);
     let grants = bench.take(session, 1);
@@ -67,7 +67,7 @@ fn the_host_that_asks_for_silence_gets_it() {
     assert_eq!(numbers(&grants), ["1", "2"], "each host in its turn");
     bench.finish(session, &grants[0], again(5000, Some(5000)));
     bench.finish(session, &grants[1], moved("a", 1));
-    assert_eq!(numbers(&bench.take(session, 9)), ["2"], "host a goes on");
+    assert_eq!(numbers(&bench.take(session, 9)), ["2"], "host a is not paused");
     bench.ms += 5000;
     let grants = bench.take(session, 9);
     assert_eq!(numbers(&grants), ["3", "1"]);
@@ -75,7 +75,7 @@ fn the_host_that_asks_for_silence_gets_it() {
 }
 
 #[test]
-fn a_deadly_job_stays_by_itself_and_keeps_to_its_new_host() {
+fn an_isolated_job_keeps_to_the_delay_of_its_new_host() {
     let policy = Policy { deaths_before_isolation: 1, ..Policy::default() };
     let (mut bench, session) = Bench::with(policy, vec![job(1, "a"), job(2, "b")]);
     let grant = bench.take(session, 1).remove(0);
@@ -94,7 +94,7 @@ fn a_deadly_job_stays_by_itself_and_keeps_to_its_new_host() {
 }
 
 #[test]
-fn a_failed_job_is_run_again_from_its_own_address() {
+fn a_failed_job_is_retried_from_its_own_address() {
     let (mut bench, session) = Bench::with(unhurried(), vec![job(1, "a")]);
     for host in ["b", "c"] {
         let grant = bench.take(session, 1).remove(0);

@@ -32,7 +32,7 @@ fn closed() -> (Bench, SessionId) {
 }
 
 #[test]
-fn only_who_is_crossing_opens_and_seeds() {
+fn only_the_crossing_session_opens_and_seeds() {
     let mut bench = Bench::new();
     let session = bench.join(false);
     let open = open_command(session, Epoch(1), 1, OpenMode::Continue);
@@ -72,7 +72,7 @@ fn opening_twice_changes_nothing() {
 }
 
 #[test]
-fn late_results_of_a_discarded_run_meet_no_job() {
+fn late_results_of_a_discarded_run_change_nothing() {
     let (mut bench, session) = Bench::with(unhurried(), locals(1));
     let grants = bench.take(session, 1);
     let (_, reply) = reopen(&mut bench, 1, OpenMode::Fresh);
@@ -115,7 +115,7 @@ fn seeding_is_idempotent_and_a_closed_group_stays_closed() {
 }
 
 #[test]
-fn over_is_never_early_and_never_reverts() {
+fn a_run_is_over_only_after_its_last_job_and_stays_over() {
     let mut bench = Bench::new();
     let session = bench.join(false);
     bench.open(session, plan(1, unhurried()), OpenMode::Continue);
@@ -138,7 +138,7 @@ fn over_is_never_early_and_never_reverts() {
 }
 
 #[test]
-fn appenders_only_move_on_and_never_past_the_output() {
+fn positions_only_grow_and_never_pass_the_output() {
     let (mut bench, _) = closed();
     assert_eq!(bench.twice(at(1)), Reply::Ok);
     assert_eq!(bench.apply(at(0)), Reply::Stale);
@@ -153,15 +153,15 @@ fn a_run_is_closed_only_when_it_is_over() {
     assert_eq!(bench.apply(Command::Close { session }), Reply::Stale);
     let (mut bench, _) = closed();
     let (told, reply) = reopen(&mut bench, 1, OpenMode::Continue);
-    assert_eq!(reply, Reply::Opened { continued: true }, "its end is still to be told");
+    assert_eq!(reply, Reply::Opened { continued: true }, "its end is not reported yet");
     bench.apply(Command::Leave { session: told });
     let (_, reply) = reopen(&mut bench, 1, OpenMode::Continue);
-    assert_eq!(reply, Reply::Opened { continued: false }, "the next run begins anew");
+    assert_eq!(reply, Reply::Opened { continued: false }, "the next run is a new one");
     assert_eq!(bench.ledger.tables().output, []);
 }
 
 #[test]
-fn retry_puts_back_the_failed_jobs_and_nothing_else() {
+fn retry_queues_the_failed_jobs_and_nothing_else() {
     let (mut bench, _) = closed();
     let session = bench.restart();
     let epoch = bench.cross(session, "setup");
@@ -190,7 +190,7 @@ fn an_interrupted_retry_is_continued_by_run_and_by_retry() {
 }
 
 #[test]
-fn retry_needs_failed_jobs_and_takes_mended_definitions() {
+fn retry_needs_failed_jobs_and_accepts_changed_definitions() {
     let mut bench = Bench::new();
     let (_, reply) = reopen(&mut bench, 1, OpenMode::Retry);
     assert_eq!(reply, Reply::NothingToRetry);
@@ -223,7 +223,7 @@ fn a_failed_job_of_isolation_is_retried_on_its_own_lane() {
     assert!(!bench.ledger.core().taken[&grants[0].id].alone);
 }
 
-/// A run over one job, on three seats, all there.
+/// A run over one job on three seats, all connected.
 fn of_three() -> (Bench, [SessionId; 3]) {
     let mut bench = Bench::new();
     let sessions = [(); 3].map(|()| bench.join(false));
@@ -250,13 +250,13 @@ fn a_run_is_closed_when_every_seat_has_written_it() {
     assert!(owed(&bench, 1));
     bench.apply(Command::Leave { session: sessions[0] });
     assert!(!owed(&bench, 1) && owed(&bench, 2));
-    // The next to come after its end begins another run.
+    // A session that joins after the end begins another run.
     let again = bench.join(false);
     bench.cross(again, "setup");
 }
 
 #[test]
-fn the_end_waits_for_a_seat_that_is_away_but_not_for_ever() {
+fn the_end_waits_for_a_disconnected_seat_for_a_limited_time() {
     let (mut bench, sessions) = of_three();
     let there = &sessions[..2];
     bench.beat(there);
@@ -274,7 +274,7 @@ fn the_end_waits_for_a_seat_that_is_away_but_not_for_ever() {
 }
 
 #[test]
-fn who_has_written_everything_and_leaves_is_owed_nothing() {
+fn a_node_that_leaves_after_writing_all_output_has_reported_the_end() {
     let (mut bench, sessions) = of_three();
     bench.apply(Command::Close { session: sessions[0] });
     bench.apply(Command::Leave { session: sessions[0] });
@@ -286,7 +286,7 @@ fn who_has_written_everything_and_leaves_is_owed_nothing() {
 }
 
 #[test]
-fn who_comes_without_a_vote_to_a_run_that_has_ended_waits_for_those_who_have_one() {
+fn a_worker_that_joins_after_the_end_waits_for_a_node_with_a_vote() {
     let (mut bench, sessions) = of_three();
     let arrival = |nonce, seat, votes| {
         Command::Join(JoinRequest { nonce, life: nonce, seat: Seat(seat), votes, alone: false })
@@ -298,29 +298,29 @@ fn who_comes_without_a_vote_to_a_run_that_has_ended_waits_for_those_who_have_one
         bench.apply(Command::Leave { session });
     }
     assert_eq!(bench.twice(arrival(70, 9, false)), Reply::Wait);
-    assert!(bench.ledger.core().sessions.is_empty(), "nobody waits for it");
+    assert!(bench.ledger.core().sessions.is_empty(), "no session waits for the worker");
     assert!(matches!(bench.apply(arrival(71, 1, true)), Reply::Joined(_)));
     assert!(matches!(bench.apply(arrival(70, 9, false)), Reply::Joined(_)));
 }
 
 #[test]
-fn the_end_does_not_wait_for_a_seat_that_is_kept_out() {
+fn the_end_does_not_wait_for_a_fenced_seat() {
     let (mut bench, sessions) = of_three();
     bench.apply(Command::Close { session: sessions[0] });
     bench.apply(Command::Fence { seat: Seat(3) });
     bench.beat(&sessions[..2]);
-    assert!(!bench.ledger.standing().closed, "another is on its way");
+    assert!(!bench.ledger.standing().closed, "another seat has not written its files");
     bench.apply(Command::Close { session: sessions[1] });
     assert!(bench.ledger.standing().closed);
     assert!(
         bench.ledger.core().run.as_ref().unwrap().lacks_end_report(Seat(3)),
-        "its files are to be had"
+        "its end is not reported"
     );
 }
 
 #[test]
-fn the_next_run_waits_for_a_seat_that_has_files_of_the_last_one_to_write() {
-    // What the third does: it stays away, it comes for the next run, or it completes its files.
+fn the_next_run_waits_for_a_seat_that_must_still_write_files_of_the_last_one() {
+    // The third node stays disconnected, joins for the next run, or completes its files.
     for (comes, completes) in [(false, false), (true, false), (true, true)] {
         let (mut bench, sessions) = of_three();
         bench.apply(Command::Leave { session: sessions[2] });
@@ -375,10 +375,10 @@ fn a_cancelled_run_grants_nothing_until_it_is_opened_again() {
 }
 
 #[test]
-fn who_is_owed_the_end_of_a_run_begins_no_other() {
+fn a_node_reports_the_end_of_the_last_run_before_it_begins_another() {
     for (mode, identity, again) in [
         (OpenMode::Continue, 1, false),
-        // Other definitions, or somebody who asks for it, begin another.
+        // Other definitions or `Fresh` begin another run.
         (OpenMode::Continue, 2, true),
         (OpenMode::Fresh, 1, true),
     ] {
@@ -388,7 +388,7 @@ fn who_is_owed_the_end_of_a_run_begins_no_other() {
         bench.open(one, RunPlan { seats, ..plan(1, unhurried()) }, OpenMode::Continue);
         bench.seed(one, vec![]);
         bench.apply(Command::Close { session: two });
-        // It dies when it has written everything, and is on its way back when the run is closed.
+        // The node dies after it has written all output, and joins again after the run was closed.
         let arrival = JoinRequest { nonce: 9, life: 9, seat: Seat(2), votes: true, alone: false };
         let Reply::Joined(two) = bench.apply(Command::Join(arrival)) else { panic!() };
         bench.apply(Command::Close { session: one });

@@ -17,18 +17,18 @@ fn ordered(by_level: bool, jobs: Vec<NewJob>) -> (Bench, SessionId) {
 }
 
 #[test]
-fn a_group_starts_when_all_of_smaller_numbers_have_ended() {
+fn a_group_starts_after_all_groups_with_smaller_numbers() {
     let jobs = vec![of("third", 1, "a", 0), of("second", 2, "b", 0), of("g", 3, "a", 0)];
     let (mut bench, session) = ordered(false, jobs);
     let grants = bench.take(session, 9);
     assert_eq!(numbers(&grants), ["3"]);
-    assert_eq!(bench.take(session, 9), [], "it is in hand");
+    assert_eq!(bench.take(session, 9), [], "it is in flight");
     bench.finish(session, &grants[0], again(500, None));
     assert_eq!(bench.wait_ms(session), Some(500), "its retry comes first");
     bench.ms += 500;
     let grants = bench.take(session, 9);
     assert_eq!(numbers(&grants), ["3"]);
-    // What it finds goes by its own group's number.
+    // Its links get the level of the group to which they belong.
     let found = vec![of("third", 4, "c", 1), of("g", 5, "c", 1)];
     bench.finish(session, &grants[0], done(vec![], found));
     for wanted in [vec!["5"], vec!["2"], vec!["1", "4"]] {
@@ -56,7 +56,7 @@ fn a_link_back_to_an_earlier_group_goes_first() {
 }
 
 #[test]
-fn a_group_comes_before_a_depth() {
+fn the_group_decides_before_the_depth() {
     let jobs = vec![of("second", 1, "a", 0), of("g", 2, "a", 5), of("g", 3, "a", 4)];
     let (mut bench, session) = ordered(true, jobs);
     for wanted in ["3", "2", "1"] {

@@ -1,5 +1,5 @@
-//! Several sessions on one lane: a polite one has one holder, any other is everybody's; and two
-//! starts are a delay apart, whoever makes them and however late.
+//! Several sessions on one lane: an exclusive lane has one holder, and all sessions share every other
+//! lane. Two starts are a delay apart, even if different nodes make them or report them late.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn a_polite_lane_has_one_holder_at_a_time() {
     let first = bench.take(one, 9);
     assert_eq!(numbers(&first), ["1"]);
     bench.ms += 1000;
-    assert_eq!(bench.wait_ms(two), None, "only an end makes the lane free");
+    assert_eq!(bench.wait_ms(two), None, "only the end of a job frees the lane");
     let second = bench.take(one, 9);
     assert_eq!(numbers(&second), ["2"]);
     bench.finish_since(one, &first[0], Some(1000));
@@ -52,7 +52,7 @@ fn slots_of_a_lane_without_a_delay_are_counted_for_each_session() {
     assert_eq!(numbers(&bench.take(two, 9)), ["3", "4"]);
     assert_eq!(bench.wait_ms(one), None);
     bench.finish(one, &first[0], done(vec![], vec![]));
-    assert_eq!(bench.take(two, 9), [], "the slot is not theirs");
+    assert_eq!(bench.take(two, 9), [], "the slots are full");
     assert_eq!(numbers(&bench.take(one, 9)), ["5"]);
 }
 
@@ -69,7 +69,7 @@ fn a_session_gets_no_more_ahead_than_it_asks_for() {
 }
 
 #[test]
-fn no_lane_fills_any_node() {
+fn no_lane_takes_all_capacity_of_a_node() {
     let policy = Policy { lane_share_max: 3, ..unhurried() };
     let (mut bench, one) = Bench::with(policy, locals(9));
     let two = bench.join(false);
@@ -79,7 +79,7 @@ fn no_lane_fills_any_node() {
 }
 
 #[test]
-fn a_full_lane_is_passed_by_and_keeps_its_turn() {
+fn a_full_lane_is_skipped_and_keeps_its_turn() {
     let mut jobs = of_host(9);
     jobs.extend([job(10, "b"), job(11, "c"), job(12, "b"), job(13, "c")]);
     let policy = Policy { delay_ms: 0, slots: 2, ..Policy::default() };
@@ -92,7 +92,7 @@ fn a_full_lane_is_passed_by_and_keeps_its_turn() {
 }
 
 #[test]
-fn a_delay_that_is_newer_than_the_jobs_in_hand_waits_for_their_end() {
+fn a_lane_with_a_new_delay_waits_for_the_jobs_in_flight() {
     let policy = Policy { delay_ms: 0, slots: 1, ..Policy::default() };
     let (mut bench, one) = Bench::with(policy, of_host(5));
     bench.take(one, 1);
@@ -115,29 +115,29 @@ fn a_pause_counts_from_the_start_and_not_from_the_grant() {
     let (mut bench, one) = Bench::with(Policy::default(), of_host(4));
     let two = bench.join(false);
     let grant = bench.take(one, 9).remove(0);
-    // The answer was under way for 900 ms, the page took 50, and the result is there at once.
+    // The request was sent 900 ms after the grant, and the page took 50 ms.
     bench.ms += 950;
     bench.finish_since(one, &grant, Some(50));
     assert_eq!(bench.wait_ms(two), Some(950));
     bench.ms += 950;
     let grant = bench.take(two, 9).remove(0);
-    // A page that takes longer than the pause leaves none behind.
+    // A page that takes longer than the delay leaves no pause.
     bench.ms += 3000;
     bench.finish_since(two, &grant, Some(2900));
     let grant = bench.take(one, 9).remove(0);
-    // Who never asked its host leaves the pause of its grant.
+    // A job without a request keeps the pause of its grant.
     bench.ms += 10;
     bench.finish_since(one, &grant, None);
     assert_eq!(bench.wait_ms(two), Some(990));
 }
 
 #[test]
-fn a_page_from_the_store_gives_no_other_start_back() {
+fn a_page_from_the_store_does_not_undo_the_pause_of_another_start() {
     let (mut bench, one) = Bench::with(slots(2), of_host(4));
     let first = bench.take(one, 9).remove(0);
     bench.ms += 1000;
     let second = bench.take(one, 9).remove(0);
-    // The first was asked for as late as 100 ms ago, the second was in the store.
+    // The request for the first page was sent 100 ms ago, and the second page was in the store.
     bench.ms += 50;
     bench.finish_since(one, &first, Some(100));
     let tally = Tally { stored: 1, ..Tally::default() };
@@ -147,7 +147,7 @@ fn a_page_from_the_store_gives_no_other_start_back() {
 }
 
 #[test]
-fn a_redirect_to_another_host_leaves_the_pause_of_its_start() {
+fn a_redirect_to_another_host_keeps_the_pause_of_its_start() {
     let (mut bench, one) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
     let grant = bench.take(one, 9).remove(0);
     bench.ms += 990;
@@ -166,7 +166,7 @@ fn a_redirect_to_another_host_leaves_the_pause_of_its_start() {
 }
 
 #[test]
-fn a_late_result_leaves_its_pause_too() {
+fn a_late_result_pauses_its_lane_too() {
     let (mut bench, late) = Bench::with(Policy::default(), of_host(2));
     let other = bench.join(false);
     let grant = bench.take(late, 9).remove(0);
@@ -177,7 +177,7 @@ fn a_late_result_leaves_its_pause_too() {
 }
 
 #[test]
-fn whoever_is_fenced_may_ask_until_its_own_clock_stops_it() {
+fn a_fenced_node_may_send_requests_until_its_own_deadline() {
     let (mut bench, one) = Bench::with(Policy::default(), of_host(2));
     let two = bench.join(false);
     bench.take(one, 9);
@@ -188,7 +188,7 @@ fn whoever_is_fenced_may_ask_until_its_own_clock_stops_it() {
 }
 
 #[test]
-fn a_host_without_a_pause_does_not_wait_for_whoever_is_fenced() {
+fn a_host_without_a_delay_does_not_wait_for_a_fenced_node() {
     let policy = Policy { delay_ms: 0, ..Policy::default() };
     let (mut bench, one) = Bench::with(policy, of_host(1));
     let two = bench.join(false);
@@ -199,7 +199,7 @@ fn a_host_without_a_pause_does_not_wait_for_whoever_is_fenced() {
 }
 
 #[test]
-fn a_lane_pauses_whenever_its_holder_goes() {
+fn a_lane_pauses_whenever_its_holder_ends() {
     for how in ["leaves", "returns", "starts over", "is replaced"] {
         let (mut bench, one) = Bench::with(Policy::default(), of_host(2));
         let two = bench.join(false);

@@ -1,4 +1,4 @@
-//! Taking: turns, pauses, slots, resends.
+//! Taking: turns, delays, slots and resends.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn lanes_are_served_in_turn() {
 }
 
 #[test]
-fn a_new_lane_need_not_wait_for_a_long_one() {
+fn a_new_lane_does_not_wait_for_a_long_one() {
     let jobs = (1..=9).map(|number| job(number, "big")).collect();
     let (mut bench, session) = Bench::with(unhurried(), jobs);
     let grants = bench.take(session, 2);
@@ -40,13 +40,13 @@ fn a_lane_never_has_more_in_flight_than_its_slots() {
     let (mut bench, session) = Bench::with(policy, jobs);
     let grants = bench.take(session, 9);
     assert_eq!(numbers(&grants), ["1", "2"]);
-    assert_eq!(bench.wait_ms(session), None, "only an end frees a slot");
+    assert_eq!(bench.wait_ms(session), None, "only the end of a job frees a slot");
     bench.finish(session, &grants[1], done(vec![], vec![]));
     assert_eq!(numbers(&bench.take(session, 9)), ["3"]);
 }
 
 #[test]
-fn no_lane_fills_the_node() {
+fn no_lane_takes_all_capacity_of_the_node() {
     let policy = Policy { lane_share_max: 3, ..unhurried() };
     let (mut bench, session) = Bench::with(policy, locals(9));
     assert_eq!(bench.take(session, 9).len(), 3);
@@ -64,7 +64,7 @@ fn a_resent_take_gets_the_same_jobs_and_an_older_one_nothing() {
 }
 
 #[test]
-fn a_resent_take_leaves_out_what_has_ended_meanwhile() {
+fn a_resent_take_omits_jobs_that_have_ended() {
     let (mut bench, session) = Bench::with(unhurried(), locals(2));
     let grants = bench.take(session, 2);
     bench.finish(session, &grants[0], done(vec![], vec![]));
@@ -73,7 +73,7 @@ fn a_resent_take_leaves_out_what_has_ended_meanwhile() {
 }
 
 #[test]
-fn a_resent_take_that_got_nothing_still_learns_when_to_come_again() {
+fn a_resent_take_without_jobs_gets_the_time_of_the_next_one() {
     let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], done(vec![], vec![]));
@@ -84,7 +84,7 @@ fn a_resent_take_that_got_nothing_still_learns_when_to_come_again() {
 }
 
 #[test]
-fn a_failed_try_waits_its_pause_without_blocking_its_lane() {
+fn a_retry_waits_for_its_pause_without_blocking_its_lane() {
     let (mut bench, session) = Bench::with(unhurried(), vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 1);
     bench.finish(session, &grants[0], again(500, None));
@@ -97,7 +97,7 @@ fn a_failed_try_waits_its_pause_without_blocking_its_lane() {
 }
 
 #[test]
-fn the_head_of_a_lane_is_known_whatever_comes_and_goes() {
+fn a_lane_knows_its_first_job_after_every_change() {
     let (mut bench, session) = Bench::with(unhurried(), vec![job(1, "a"), job(2, "a")]);
     let grants = bench.take(session, 2);
     bench.finish(session, &grants[0], again(900, None));
@@ -150,15 +150,15 @@ fn ledger_time_adds_up_and_never_runs_back() {
 }
 
 #[test]
-fn a_machine_that_slept_expires_nobody_and_opens_no_lane() {
+fn a_suspended_machine_expires_no_session_and_opens_no_lane() {
     let (mut bench, session) = Bench::with(Policy::default(), vec![job(1, "a"), job(2, "a")]);
     assert_eq!(bench.take(session, 1).len(), 1);
     let other = bench.join(false);
-    // An hour later the first thing it hears is a beat of the one, then a word of the other.
-    bench.told.ms = 3_600_000;
-    bench.tell(Command::Beat { renewals: vec![session] });
+    // An hour later the first commands are a beat of one session, then a claim of another.
+    bench.last.ms = 3_600_000;
+    bench.send(Command::Beat { renewals: vec![session] });
     assert_eq!(bench.ledger.core().clock, 1000);
     assert_eq!(bench.ledger.core().taken_count(), 1);
     let claim = Command::Claim { session: other, name: "gate".to_owned() };
-    assert!(matches!(bench.tell(claim), Reply::Cross(_)));
+    assert!(matches!(bench.send(claim), Reply::Cross(_)));
 }

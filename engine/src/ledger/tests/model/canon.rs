@@ -1,12 +1,12 @@
-//! One name for all states that differ in nothing that can matter any more: how often somebody has
-//! asked, what time it is, which numbers were drawn.
+//! One name for all states that differ only in details without effect: the number of requests, the
+//! absolute time, the numbers that were drawn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::steps::{Node, State, TICK_MS};
 use crate::ledger::{Command, Core, Job, JobId, Lane, Session, SessionId, Token};
 
-/// Stands for every number that can never be met again.
+/// Stands for every number that can never occur again.
 const GONE: u64 = u64::MAX;
 
 /// New numbers for old ones, in the same order.
@@ -23,25 +23,25 @@ impl Ranks {
     }
 }
 
-/// What numbers of a state are called.
+/// The canonical values for the numbers of a state.
 struct Names {
     clock: u64,
     sessions: Ranks,
     nonces: Ranks,
     tokens: Ranks,
     grants: Ranks,
-    /// When jobs that wait may start, those that may at once aside.
+    /// Start times of queued jobs that may not start at once.
     ready: Ranks,
     lives: Ranks,
 }
 
 impl State {
-    /// Its name: a hash of everything that can matter, encoded.
+    /// A hash of everything that can still have an effect.
     pub(super) fn name(&self) -> u128 {
         let names = Names::of(self);
         let mut nodes = self.nodes.clone();
         for node in &mut nodes {
-            // Without another fault nothing arrives again.
+            // A command arrives twice only if another fault may happen.
             node.last_sent = node.last_sent.take().filter(|_| self.faults > 0);
             names.rename_node(node);
         }
@@ -132,14 +132,14 @@ impl Names {
             self.token(&mut taken.token);
             self.grants.put(&mut taken.grant);
             self.wait(&mut taken.start_before);
-            // Nobody is that slow here.
+            // No job reaches its timeout in this model.
             taken.since = 0;
         }
         for seat in core.seats.values_mut() {
             self.lives.put(&mut seat.life);
             seat.former_lives.iter_mut().for_each(|life| self.lives.put(life));
         }
-        // Nobody crosses any more, and what is to come draws larger numbers.
+        // No node crosses again, and later numbers are larger.
         core.barricades.clear();
         (core.clock, core.stamp) = (0, crate::ledger::Stamp::default());
         (core.next_token, core.next_session, core.grants) = (0, 0, 0);
@@ -148,15 +148,15 @@ impl Names {
     fn rename_session(&self, id: SessionId, session: &mut Session, nodes: &[Node]) {
         self.nonces.put(&mut session.nonce);
         self.wait(&mut session.deadline);
-        // Since when matters until it is long enough.
+        // The age of a doubt has no effect beyond one tick.
         let since = |since: u64| self.clock.saturating_sub(since).min(TICK_MS);
         session.doubted = session.doubted.map(since);
         (session.joined, session.seen) = (0, 0);
-        // How far its node is ahead of it.
+        // The number of requests by which its node is ahead.
         let node = nodes.iter().find(|node| node.session == Some(id));
         session.last_take = node.map_or(0, |node| node.takes - session.last_take);
         if !node.is_some_and(|node| node.unheard) {
-            // Nobody will ask for that answer again.
+            // The node will not repeat that request.
             session.last_grants.clear();
         }
     }
@@ -170,7 +170,7 @@ impl Names {
 
     fn rename_job(&self, job: &mut Job, taken: bool) {
         self.token(&mut job.last_token);
-        // Its place among those that wait, and how long it has to.
+        // Its rank among the queued jobs, and its remaining wait.
         let mut wait = job.ready_at;
         self.wait(&mut wait);
         self.ready.put(&mut job.ready_at);

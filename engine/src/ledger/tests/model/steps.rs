@@ -1,4 +1,4 @@
-//! What can happen in the model, and what must hold after it.
+//! The actions of the model, and the checks after each one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,41 +11,41 @@ use crate::ledger::{
     Policy, Reply, Seat, SessionId, Stamp, Token, violations,
 };
 
-/// Time goes by in steps of this; all settings are multiples of it.
+/// The step of the clock; all settings are multiples of it.
 pub(super) const TICK_MS: u64 = 1000;
-/// Jobs asked for at a time.
+/// Most jobs of one `Take`.
 const LIMIT: u32 = 2;
 
-/// One thing that can happen; numbers are those of nodes and of jobs in their held.
+/// One action. The numbers are indexes of a node and of a job that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Begin,
-    /// A node asks for a session, in a new process if it was down, and drops what it had.
+    /// A node asks for a session, in a new process if it was down, and drops its jobs.
     Join(usize),
     Take(usize),
-    /// The answer to a Take is lost.
+    /// The reply to a Take is lost.
     TakeUnheard(usize),
-    /// The node asks again, and hears the answer.
+    /// The node repeats the Take and gets the reply.
     TakeAgain(usize),
-    /// The tasks of a job in isolation begin.
+    /// The tasks of an isolated job begin.
     Start(usize, usize),
     Finish(usize, usize),
     Retry(usize, usize),
     Return(usize, usize),
     Leave(usize),
-    /// A node dies; a result of its may still be on the way.
+    /// A node dies. One of its results may still arrive.
     Crash(usize, Option<usize>),
-    /// A node is not heard any more until its session has expired; it knows nothing of it.
+    /// The renewals of a node are lost until its session has expired. The node does not notice.
     Silence(usize),
-    /// The leader finds the connections of a node gone, whatever that means.
+    /// The leader finds the connections of a node closed. The node may be alive or dead.
     Doubt(usize),
-    /// Time goes by, and who is heard gives a sign of life.
+    /// The clock advances, and every node that is heard renews its session.
     Beat,
-    /// The last join or result of a node arrives again, or at last.
+    /// The last join or result of a node arrives a second time, or late.
     Again(usize),
 }
 
-/// A job that a node believes to be its own.
+/// A job that a node believes it holds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct HeldJob {
     pub(super) job: JobId,
@@ -56,15 +56,15 @@ pub(super) struct HeldJob {
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Node {
-    /// Which process it is; none is there without a number.
+    /// Number of its process; `None` if it is down.
     pub(super) life: Option<u64>,
     pub(super) session: Option<SessionId>,
     pub(super) held: Vec<HeldJob>,
-    /// Number of the latest Take, and whether its answer is still awaited.
+    /// Number of the latest Take, and whether its reply is missing.
     pub(super) takes: u64,
     pub(super) unheard: bool,
     pub(super) silent: bool,
-    /// The last join or result that it has sent.
+    /// The last join or result that it sent.
     pub(super) last_sent: Option<Command>,
 }
 
@@ -73,12 +73,12 @@ pub(super) struct State {
     pub(super) ledger: Ledger<MemoryTables>,
     pub(super) ms: u64,
     pub(super) nodes: [Node; 2],
-    /// Deaths that may still come, and other things that may still go wrong.
+    /// Deaths and other faults that may still happen.
     pub(super) crashes: u32,
     pub(super) faults: u32,
-    /// Numbers drawn for joins and for processes.
+    /// The last number drawn for a join or a process.
     pub(super) drawn: u64,
-    /// The newest token of each job, until a result has come with it.
+    /// The newest token of each job, until a result has used it.
     pub(super) newest: BTreeMap<JobId, Token>,
     bug: Bug,
 }
@@ -97,14 +97,14 @@ fn policy() -> Policy {
     }
 }
 
-/// What a page gives: one block of rows, and page 1 links to page 3.
+/// The result of a page: one block of rows. Page 1 also links to page 3.
 fn harvest(id: JobId) -> Outcome {
     let children = if id == JobId(1) { vec![job(3, "local"), job(2, "a")] } else { Vec::new() };
     done(vec![block(0)], children)
 }
 
 impl State {
-    /// Two nodes, a run, and jobs on a host without manners and on one with.
+    /// Two nodes, a run, one job on a lane without a delay and one on a polite lane.
     pub(super) fn begin(bug: Bug, crashes: u32, faults: u32) -> Self {
         let mut bench = Bench::new();
         let sessions = [bench.join(false), bench.join(false)];
@@ -136,7 +136,7 @@ impl State {
         own.is_some_and(|session| self.ledger.core().sessions.contains_key(&session))
     }
 
-    /// Everything that can happen now.
+    /// All possible actions.
     pub(super) fn actions(&self) -> Vec<Action> {
         let mut actions = vec![Action::Beat];
         for (number, node) in self.nodes.iter().enumerate() {
@@ -177,14 +177,14 @@ impl State {
             }
         }
         actions.retain(|action| match action {
-            // Two nodes are alike: who dies can be called the first.
+            // The nodes are interchangeable, so only the first one dies.
             Action::Crash(node, _) => *node == 0 && self.crashes > 0,
             action => self.faults > 0 || self.is_good(*action),
         });
         actions
     }
 
-    /// Whether nothing goes wrong with it.
+    /// Whether the action is no fault.
     pub(super) fn is_good(&self, action: Action) -> bool {
         match action {
             Action::Join(node) => !self.lives(node),
@@ -198,7 +198,7 @@ impl State {
         }
     }
 
-    /// The state after something has happened, or what is wrong with it.
+    /// The state after an action, or the violation.
     pub(super) fn step(&self, action: Action) -> Result<Self, String> {
         let mut next = self.clone();
         match action {
@@ -210,7 +210,7 @@ impl State {
             return Err(String::from("I10: a run that was over is not"));
         }
         if !self.ended().is_subset(&next.ended()) {
-            return Err(String::from("a job that had ended has not"));
+            return Err(String::from("a job that had ended is open again"));
         }
         Ok(next)
     }
@@ -313,7 +313,7 @@ impl State {
         if let Reply::Granted { jobs, .. } = reply {
             node.held.extend(jobs.iter().map(held_job));
         } else {
-            // It has no session any more.
+            // Its session has ended.
             (node.session, node.held) = (None, Vec::new());
         }
     }
@@ -346,7 +346,7 @@ impl State {
         self.apply(command)
     }
 
-    /// Applies a command and sees that it does nothing the second time.
+    /// Applies a command twice and checks that the second time changes nothing.
     fn apply(&mut self, command: Command) -> Result<Reply, String> {
         let wanted = match &command {
             Command::Finish { job, token, .. } => Some((*job, self.counts(*job, *token))),
@@ -356,7 +356,7 @@ impl State {
         match (wanted, &reply) {
             (Some((_, false)), Reply::Ok) => return Err(String::from("I4: an old token counted")),
             (Some((_, true)), Reply::Stale) => {
-                return Err(String::from("a result was refused while nobody else has the job"));
+                return Err(String::from("a result was refused while no other node has the job"));
             }
             (Some((job, _)), Reply::Ok) => drop(self.newest.remove(&job)),
             _ => {}
@@ -371,7 +371,11 @@ impl State {
             && (&now.jobs, &now.queue, &now.failed)
                 == (&tables.jobs, &tables.queue, &tables.failed)
             && now.output == tables.output;
-        if same { Ok(reply) } else { Err(String::from("a command did something the second time")) }
+        if same {
+            Ok(reply)
+        } else {
+            Err(String::from("a command changed something the second time"))
+        }
     }
 
     fn apply_once(&mut self, mut command: Command) -> Result<Reply, String> {
@@ -397,7 +401,7 @@ impl State {
         Ok(reply)
     }
 
-    /// Does to jobs that came back from their workers what a planted bug does.
+    /// Applies a planted bug to jobs that were queued again.
     fn spoil(&mut self, taken: &[JobId]) {
         let Ledger { core, tables, .. } = &mut self.ledger;
         for id in taken.iter().filter(|id| !core.taken.contains_key(id)) {
@@ -411,13 +415,13 @@ impl State {
         }
     }
 
-    /// Whether a result has to count: its token is the newest of its job, and unspent.
+    /// Whether a result must count: its token is the newest of its job and unused.
     fn counts(&self, job: JobId, token: Token) -> bool {
         let open = self.ledger.tables().jobs.contains_key(&job);
         open && self.newest.get(&job) == Some(&token)
     }
 
-    /// What must hold in every state.
+    /// Checks the invariants of every state.
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(words) = violations(&self.ledger).first() {
             return Err(words.clone());
