@@ -1,7 +1,8 @@
-//! Changes of `jobs`, `queue` and `lanes` on their way to those tables. With each commit they are written as
-//! one row of a log; the tables themselves get them later, many at a time and in their own order.
-//! So a job that comes and goes soon never touches a table, and one that stays does not cost a page
-//! for each of its steps. The log is replayed when the file is opened.
+//! Recent changes of the tables `jobs`, `queue` and `lanes`. Each commit writes them as one row of the
+//! table `late`, a log. The tables themselves get them later, in large batches and in table order.
+//!
+//! A job that ends soon therefore never reaches its table, and any other job costs far fewer page writes.
+//! The log is replayed when the file is opened.
 
 #[cfg(test)]
 mod tests;
@@ -12,23 +13,23 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::TableFault;
-use super::seal::{seal_bytes, seal_numbered, unseal_numbered, unsealed};
+use super::seal::{seal_bytes, seal_numbered, unseal_numbered};
 use super::sums::{TableSums, place};
 use crate::ledger::{JobId, LaneId};
 
-/// Changes kept before they go to the tables: so many at least, and for each so many places in the
-/// table one more, up to a bound. The larger the tables are, the fewer changes fall on one page of
-/// them, and a page is what is paid for; the bound is on memory, and on how long all others wait.
+/// Number of changes that are written to the tables together: one for every
+/// [`QUEUE_ROWS_PER_CHANGE`] rows of the queue, within these bounds. The larger a table, the fewer changes
+/// fall on one page, and the cost is per page. The upper bound limits memory and the time of a batch.
 const CHANGES_MIN: usize = 32_768;
 const CHANGES_MAX: usize = 131_072;
-const PLACES_FOR_A_CHANGE: u64 = 8;
-/// Bytes of log for each of them.
-const BYTES_EACH: usize = 256;
-/// Rows of a lane read ahead, and lanes for which they are kept.
-const AHEAD: usize = 16;
+const QUEUE_ROWS_PER_CHANGE: u64 = 8;
+/// Average bytes of log per change, beyond which a batch is written earlier.
+const LOG_BYTES_PER_CHANGE: usize = 256;
+/// Rows of a lane's queue that are read at once, and most lanes for which they are kept.
+const QUEUE_ROWS_AHEAD: usize = 16;
 const LANES_MAX: usize = 50_000;
-/// Jobs read from the table and kept until they end.
-const READ_MAX: usize = 4096;
+/// Most jobs that were read from the table and are kept in memory.
+const JOBS_READ_MAX: usize = 4096;
 
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
@@ -38,7 +39,7 @@ CREATE TABLE lanes (id INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE late (id INTEGER PRIMARY KEY, changes BLOB NOT NULL);
 ";
 
-/// One change, as it stands in the log.
+/// One change, as it is encoded in the log.
 #[derive(Debug, Serialize, Deserialize)]
 enum Change<'a> {
     Put(JobId, #[serde(borrow, with = "serde_bytes")] &'a [u8]),
@@ -50,28 +51,28 @@ enum Change<'a> {
 
 type QueueRow = (LaneId, u64, JobId);
 
-/// The changes.
+/// The changes that the tables do not have yet.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeLog {
-    /// Jobs put, or dropped though they may be in the table.
+    /// Jobs put; `None` for a dropped job that may be in the table.
     jobs: BTreeMap<JobId, Option<Vec<u8>>>,
-    /// Places taken that are not in the table, and left that are.
+    /// Queue rows to insert into the table, and rows to delete from it.
     added: BTreeSet<QueueRow>,
     left: BTreeSet<QueueRow>,
     lanes: BTreeMap<LaneId, Vec<u8>>,
-    /// Changes that are in no row of the log yet.
+    /// Encoded changes since the last commit.
     log: Vec<u8>,
     rows: u64,
     logged_bytes: usize,
-    /// Later jobs are not in the table.
+    /// Largest job number in the table.
     last_filed: Option<JobId>,
-    /// Places in the table; it may be a few more or less.
+    /// Approximate number of rows in the table `queue`.
     places: u64,
     heads: BTreeMap<LaneId, QueueAhead>,
     read: BTreeMap<JobId, Vec<u8>>,
 }
 
-/// The first rows of a lane in the table, which does not change until the next filing.
+/// The first queue rows of a lane in the table, which does not change until [`ChangeLog::file`].
 #[derive(Debug)]
 struct QueueAhead {
     ahead: VecDeque<(u64, JobId)>,
@@ -80,7 +81,7 @@ struct QueueAhead {
 }
 
 impl ChangeLog {
-    /// Replays a log of so many rows. What it held goes to the tables with the next commit.
+    /// Replays a log of `rows` rows into the tables. The next commit makes that durable.
     pub(crate) fn load(
         connection: &Connection,
         rows: u64,
@@ -93,17 +94,15 @@ impl ChangeLog {
         let mut found = statement.query([])?;
         while let Some(row) = found.next()? {
             let id: i64 = row.get(0)?;
-            let odd = || {
-                TableFault::Damaged(format!("row {id} of the log `late` is not what was written"))
-            };
-            let sealed = row.get_ref(1)?.as_blob().map_err(|_| odd())?;
-            let bytes = unseal_numbered(id, sealed).ok_or_else(odd)?;
-            changes.replay(bytes).map_err(|_| odd())?;
+            let damaged = || TableFault::Damaged(format!("row {id} of the log `late` is damaged"));
+            let sealed = row.get_ref(1)?.as_blob().map_err(|_| damaged())?;
+            let bytes = unseal_numbered(id, sealed).ok_or_else(damaged)?;
+            changes.replay(bytes).map_err(|_| damaged())?;
             changes.rows += 1;
         }
         if changes.rows != rows {
             return Err(TableFault::Damaged(format!(
-                "the log `late` has {}, not {rows}, rows",
+                "the log `late` has {} rows instead of {rows}",
                 changes.rows
             )));
         }
@@ -128,22 +127,22 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Tells it, once it is loaded, how many places are in the table.
+    /// Sets the number of rows in the table `queue` after loading.
     pub(crate) fn set_places(&mut self, places: u64) {
         self.places = places;
     }
 
-    /// Rows of the log; to be stored with each commit.
+    /// Number of rows of the log, to be stored with each commit.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Whether the changes should go to the tables now, for which a transaction must be open.
+    /// Whether the changes should be written to the tables now, in an open transaction.
     pub(crate) fn is_full(&self) -> bool {
         let changes = self.jobs.len() + self.added.len() + self.left.len() + self.lanes.len();
-        let most = (self.places / PLACES_FOR_A_CHANGE) as usize;
+        let most = (self.places / QUEUE_ROWS_PER_CHANGE) as usize;
         let most = most.clamp(CHANGES_MIN, CHANGES_MAX);
-        changes >= most || self.logged_bytes + self.log.len() >= most * BYTES_EACH
+        changes >= most || self.logged_bytes + self.log.len() >= most * LOG_BYTES_PER_CHANGE
     }
 
     fn note(&mut self, change: &Change<'_>) {
@@ -177,7 +176,7 @@ impl ChangeLog {
         let (lane, ready_at, id) = place;
         self.note(&Change::Enqueue(lane, ready_at, id));
         if self.left.remove(&place) {
-            // It is still in the table, and now counts again.
+            // The row is still in the table and is valid again.
             self.heads.remove(&lane);
         } else {
             self.added.insert(place);
@@ -196,7 +195,7 @@ impl ChangeLog {
         }
     }
 
-    /// A job's record, from here or from the table.
+    /// The record of a job, from the changes or from the table.
     pub(crate) fn job(
         &mut self,
         connection: &Connection,
@@ -214,7 +213,7 @@ impl ChangeLog {
             };
             let sealed = row.get_ref(0)?.as_blob().unwrap_or_default();
             let record = open_record(sealed, id)?.to_vec();
-            if self.read.len() >= READ_MAX {
+            if self.read.len() >= JOBS_READ_MAX {
                 self.read.clear();
             }
             self.read.insert(id, record);
@@ -222,7 +221,7 @@ impl ChangeLog {
         Ok(self.read.get(&id).map(Vec::as_slice))
     }
 
-    /// The first place of a lane, here or in the table.
+    /// The first queue row of a lane, from the changes or from the table.
     pub(crate) fn first(
         &mut self,
         connection: &Connection,
@@ -242,7 +241,7 @@ impl ChangeLog {
         Ok(heads.ahead.front().copied().into_iter().chain(here).min())
     }
 
-    /// Writes what has come since the last commit.
+    /// Writes the changes since the last commit to the log.
     pub(crate) fn save(&mut self, connection: &Connection) -> Result<(), TableFault> {
         if self.log.is_empty() {
             return Ok(());
@@ -257,7 +256,7 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// Brings all changes to the tables and forgets the log.
+    /// Writes all changes to the tables and clears the log.
     pub(crate) fn file(
         &mut self,
         connection: &Connection,
@@ -308,7 +307,7 @@ impl ChangeLog {
         for (lane, ready_at, id) in std::mem::take(&mut self.left) {
             if leave.execute(params![lane.0, ready_at as i64, id.0 as i64])? != 1 {
                 return Err(TableFault::Damaged(format!(
-                    "job {} is not where it was queued",
+                    "job {} is not at its position in the queue",
                     id.0
                 )));
             }
@@ -324,8 +323,8 @@ impl ChangeLog {
 }
 
 fn open_record(sealed: &[u8], id: JobId) -> Result<&[u8], TableFault> {
-    unsealed(sealed)
-        .ok_or_else(|| TableFault::Damaged(format!("job {} is not what was written", id.0)))
+    unseal_numbered(0, sealed)
+        .ok_or_else(|| TableFault::Damaged(format!("job {} is damaged", id.0)))
 }
 
 impl QueueAhead {
@@ -344,7 +343,7 @@ impl QueueAhead {
             let (ready_at, id) = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64);
             self.ahead.push_back((ready_at, JobId(id)));
         }
-        self.more = self.ahead.len() == AHEAD;
+        self.more = self.ahead.len() == QUEUE_ROWS_AHEAD;
         self.after = self.ahead.back().copied();
         Ok(())
     }

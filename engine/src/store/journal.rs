@@ -1,10 +1,9 @@
-//! A file of numbered records that only grows: a record is durable with one write and one sync.
+//! An append-only file of numbered records: a record is durable after one write and one sync.
 //!
-//! The file is written ahead with zeros, so that a sync has bytes to bring to the disk and nothing to
-//! change about the file itself, which is half of its price. Each record vouches for itself and
-//! follows its number; the journal ends before the first that does not. Once its records are kept
-//! elsewhere it begins anew in the same place: what is left of before has older numbers, and ends it
-//! too.
+//! The file is extended with zeros in advance. A sync then writes data only and leaves the size of the
+//! file alone, which halves its cost. Each record has a checksum and the next number. The journal ends
+//! before the first record without either. Once its records are stored elsewhere, the journal starts
+//! over at the beginning of the file. Older records behind its end have smaller numbers and are ignored.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,36 +12,35 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::seal::{MARK, mark_numbered, unseal_numbered};
+use super::seal::{CHECKSUM_BYTES, checksum, unseal_numbered};
 
-/// What a journal begins with: a word whose last byte is its format, and whose journal it is.
-const WORD: [u8; 8] = *b"journal\x03";
-const HEAD: usize = WORD.len() + 8;
-/// Before each record: the length of what follows its number, and its number.
+/// First bytes of the file; the last one is the format. The id of the journal follows.
+const MAGIC: [u8; 8] = *b"journal\x03";
+const HEAD: usize = MAGIC.len() + 8;
+/// Size of the header of a record: the length of checksum and bytes (`u32`), and the number (`u64`).
 const LEAD: usize = 4 + 8;
-/// Bytes written ahead: as many as there are, between these bounds.
+/// Bounds of the zeros written in advance; between them, as many as the file has bytes.
 const AHEAD: (u64, u64) = (64 << 10, 1 << 20);
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// A journal; the file is made with the first record.
+/// A journal. The first record creates the file.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: Option<File>,
-    /// Drawn when it was made; whoever keeps its records elsewhere keeps it too, and knows its own
-    /// journal by it.
+    /// Random number of this journal. The tables store it too, so that they recognize their journal.
     id: u64,
     /// The number of the next record.
     next: u64,
-    /// Where it will be written.
+    /// Offset of the next record.
     end: u64,
-    /// Where the file ends.
+    /// Size of the file, including zeros.
     ahead: u64,
-    /// Room to put a record together.
+    /// Buffer for the next record.
     buffer: Vec<u8>,
-    /// Whether the file's name may not be on the disk yet.
+    /// Whether the folder must be synced, because the file was created.
     is_new: bool,
-    /// Whether the file was read, and may have something behind its end.
+    /// Whether records of an earlier process may follow the end.
     is_read: bool,
 }
 
@@ -51,12 +49,12 @@ pub(crate) struct Journal {
 pub(crate) struct JournalRecord<'a> {
     pub number: u64,
     pub bytes: &'a [u8],
-    /// Where it is.
+    /// Offset in the file.
     pub place: u64,
 }
 
 impl Journal {
-    /// The journal in a file, or none yet. Nothing is read of it: [`Journal::read`] comes first.
+    /// Opens the journal in a file, which need not exist. Call [`Journal::read`] before appending.
     pub(crate) fn of(path: &Path) -> Result<Self, StoreError> {
         let mut journal = Self {
             path: path.to_owned(),
@@ -93,7 +91,7 @@ impl Journal {
         Ok(first)
     }
 
-    /// Reads all records, oldest first; what is added later follows them, in place of anything else.
+    /// Reads all records, oldest first. Later appends follow them and overwrite anything else.
     pub(crate) fn read(
         &mut self,
         mut each: impl FnMut(JournalRecord<'_>) -> Result<(), StoreError>,
@@ -103,7 +101,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes through the records while `each` says so; gives the place and the number of the next.
+    /// Reads records while `each` returns true. Returns offset and number of the next record.
     fn walk(
         &self,
         mut each: impl FnMut(JournalRecord<'_>) -> Result<bool, StoreError>,
@@ -123,7 +121,7 @@ impl Journal {
             else {
                 return Ok((end, next));
             };
-            end += (LEAD + MARK + record.bytes.len()) as u64;
+            end += (LEAD + CHECKSUM_BYTES + record.bytes.len()) as u64;
             next = Some(record.number + 1);
             if !each(record)? {
                 return Ok((end, next));
@@ -131,8 +129,7 @@ impl Journal {
         }
     }
 
-    /// Whose journal the file is, if it begins as one; a file that was never synced may begin with
-    /// zeros.
+    /// The id in the file, if it has one. A file that was never synced may begin with zeros.
     fn head(&self) -> Result<Option<u64>, StoreError> {
         let mut head = [0; HEAD];
         let read = match &self.file {
@@ -143,17 +140,16 @@ impl Journal {
         if head == [0; HEAD] {
             return Ok(None);
         }
-        let (word, id) = head.split_at(WORD.len());
-        if word[..WORD.len() - 1] != WORD[..WORD.len() - 1] {
+        let (word, id) = head.split_at(MAGIC.len());
+        if word[..MAGIC.len() - 1] != MAGIC[..MAGIC.len() - 1] {
             return Err(self.damaged(
-                "it does not begin as a journal does; put the right one back, or remove the data \
-                 directory to begin anew",
+                "it is no journal; restore the right file, or remove the data directory to start over",
             ));
         }
-        let (format, known) = (i64::from(head[WORD.len() - 1]), i64::from(WORD[WORD.len() - 1]));
+        let (format, known) = (i64::from(head[MAGIC.len() - 1]), i64::from(MAGIC[MAGIC.len() - 1]));
         match StoreError::of_format(format, known, &self.path.display().to_string()) {
             Some(error) => Err(error),
-            None if format == 0 => Err(self.damaged("its format is not what was written")),
+            None if format == 0 => Err(self.damaged("its format is damaged")),
             None => Ok(id.try_into().ok().map(u64::from_le_bytes)),
         }
     }
@@ -162,17 +158,17 @@ impl Journal {
         &self.path
     }
 
-    /// Whose journal it is.
+    /// The random number of this journal.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Sees that it is the journal of what is beside it; one without records becomes it.
+    /// Checks that the journal belongs to the tables in `beside`. A journal without an id gets theirs.
     pub(crate) fn belong_to(&mut self, owner: u64, beside: &str) -> Result<(), StoreError> {
         if self.head()?.is_some_and(|id| id != owner) {
             return Err(self.damaged(&format!(
-                "it belongs to another data directory than the `{beside}` beside it; put the right \
-                 one back, or remove the data directory to begin anew"
+                "it belongs to another data directory than `{beside}`; restore the right file, or \
+                 remove the data directory to start over"
             )));
         }
         self.id = owner;
@@ -184,7 +180,7 @@ impl Journal {
         self.next
     }
 
-    /// Bytes of all records.
+    /// Size of all records in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.end
     }
@@ -194,35 +190,35 @@ impl Journal {
         self.end == HEAD as u64
     }
 
-    /// Reads one record again, from its place.
+    /// Reads the record at an offset.
     pub(crate) fn read_at(&self, place: u64) -> Result<Vec<u8>, StoreError> {
-        let file = self.file.as_ref().ok_or_else(|| self.damaged("it is gone"))?;
+        let file = self.file.as_ref().ok_or_else(|| self.damaged("it is missing"))?;
         let mut reader =
             JournalReader { file: BufReader::new(file), left: self.end.saturating_sub(place) };
         let mut record = Vec::new();
         let read = reader.file.seek(SeekFrom::Start(place));
         let read = read.and_then(|_| reader.record(place, &mut record).map(|read| read.is_some()));
         if read.map_err(|error| self.error(&error))? {
-            record.drain(..MARK);
+            record.drain(..CHECKSUM_BYTES);
             return Ok(record);
         }
-        Err(self.damaged(&format!("the record at {place} is not what was written")))
+        Err(self.damaged(&format!("the record at offset {place} is damaged")))
     }
 
-    /// Writes a record and tells its place: it outlives the process, and after [`Journal::sync`] a
-    /// power cut.
+    /// Appends a record and returns its offset. The record survives the death of the process, and after
+    /// [`Journal::sync`] a power failure.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
         let mut record = std::mem::take(&mut self.buffer);
         record.clear();
         // The head is written with the first record.
         let (at, place) = (if self.is_empty() { 0 } else { self.end }, self.end);
         if at == 0 {
-            record.extend_from_slice(&WORD);
+            record.extend_from_slice(&MAGIC);
             record.extend_from_slice(&self.id.to_le_bytes());
         }
-        record.extend_from_slice(&((MARK + bytes.len()) as u32).to_le_bytes());
+        record.extend_from_slice(&((CHECKSUM_BYTES + bytes.len()) as u32).to_le_bytes());
         record.extend_from_slice(&self.next.to_le_bytes());
-        record.extend_from_slice(&mark_numbered(self.next as i64, bytes));
+        record.extend_from_slice(&checksum(self.next as i64, bytes));
         record.extend_from_slice(bytes);
         self.write_at(&record, at).map_err(|error| self.error(&error))?;
         (self.end, self.next) = (at + record.len() as u64, self.next + 1);
@@ -230,7 +226,7 @@ impl Journal {
         Ok(place)
     }
 
-    /// Waits until what was written is on the disk.
+    /// Waits until all records are on disk.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         let Some(file) = &self.file else { return Ok(()) };
         file.sync_data().map_err(|error| self.error(&error))?;
@@ -249,7 +245,7 @@ impl Journal {
             self.file.insert(made)
         };
         if std::mem::take(&mut self.is_read) {
-            // A record that is left there, whole, must never follow one that is written now.
+            // An old record behind the end must never follow a new one.
             file.set_len(at)?;
             self.ahead = at;
         }
@@ -267,13 +263,14 @@ impl Journal {
         file.write_all_at(record, at)
     }
 
-    /// Begins anew: what was written so far is kept elsewhere, and the next record has this number.
+    /// Starts over at the beginning of the file, after all records were stored elsewhere. The next record
+    /// gets this number.
     pub(crate) fn begin_at(&mut self, next: u64) {
         (self.end, self.next) = (HEAD as u64, next);
     }
 
-    fn damaged(&self, words: &str) -> StoreError {
-        StoreError::Damaged(format!("`{}`: {words}", self.path.display()))
+    fn damaged(&self, problem: &str) -> StoreError {
+        StoreError::Damaged(format!("`{}`: {problem}", self.path.display()))
     }
 
     fn error(&self, error: &std::io::Error) -> StoreError {
@@ -285,26 +282,26 @@ impl Journal {
     }
 }
 
-/// Makes the name of a file durable.
+/// Syncs the folder of a file, so that the file's name survives a power failure.
 pub(crate) fn sync_name(path: &Path) -> std::io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }
 
-/// Reads a file that ends where it says.
+/// Reads records up to the known size of the file.
 struct JournalReader<'a> {
     file: BufReader<&'a File>,
     left: u64,
 }
 
 impl JournalReader<'_> {
-    /// Goes to the first record.
+    /// Seeks to the first record.
     fn begin(&mut self) -> std::io::Result<()> {
         self.left = self.left.saturating_sub(HEAD as u64);
         self.file.seek(SeekFrom::Start(HEAD as u64)).map(drop)
     }
 
-    /// Fills `bytes`, if there are as many.
+    /// Fills `bytes`; false if the file is too short.
     fn exact(&mut self, bytes: &mut [u8]) -> std::io::Result<bool> {
         let Some(left) = self.left.checked_sub(bytes.len() as u64) else { return Ok(false) };
         self.left = left;
@@ -315,7 +312,7 @@ impl JournalReader<'_> {
         }
     }
 
-    /// The next record, which is at this place, if it is what was written.
+    /// The record at the current offset, if its checksum matches.
     fn record<'a>(
         &mut self,
         place: u64,
@@ -328,7 +325,7 @@ impl JournalReader<'_> {
         let (length, number) = lead.split_at(4);
         let length = length.try_into().map_or(0, u32::from_le_bytes);
         let number = number.try_into().map_or(0, u64::from_le_bytes);
-        if (length as usize) < MARK || u64::from(length) > self.left {
+        if (length as usize) < CHECKSUM_BYTES || u64::from(length) > self.left {
             return Ok(None);
         }
         buffer.resize(length as usize, 0);

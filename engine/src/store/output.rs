@@ -1,12 +1,12 @@
-//! Output read back from the tables: every block vouched for, none left out.
+//! Reads output back from the tables. Every checksum is verified, and a missing block is an error.
 
 use rusqlite::params;
 
 use super::output_rows::{read_row, unseal_output};
 use super::sqlite::SqliteTables;
-use crate::ledger::{OutputBlock, TableResult};
+use crate::ledger::{OutputBlock, TableResult, Tables};
 
-/// Number of the last block, and how many appenders there are.
+/// Number of the last block, and the number of appenders.
 type OutputBounds = (u64, u32);
 
 impl SqliteTables {
@@ -22,10 +22,10 @@ impl SqliteTables {
             return Ok(blocks);
         }
         if after > last {
-            // It belongs to a run before this one.
+            // The position belongs to an earlier run.
             return Ok(Vec::new());
         }
-        let lost = |seq: u64| self.odd(&format!("output block {seq} is not there"));
+        let lost = |seq: u64| self.damaged(&format!("output block {seq} is missing"));
         let failed = |error| self.error(&error);
         let mut statement = self
             .connection
@@ -55,7 +55,7 @@ impl SqliteTables {
         Ok(blocks)
     }
 
-    /// Output of one appender up to the block `last` in canonical order, after so many of them.
+    /// Output of one appender up to the block `last` in canonical order, without the first `after` blocks.
     pub(crate) fn canonical_output(
         &mut self,
         appender: u32,
@@ -65,13 +65,13 @@ impl SqliteTables {
     ) -> TableResult<Vec<OutputBlock>> {
         let last = last.min(extent.0);
         if self.ranked != Some(last) {
-            // Built when first asked for: most runs never are.
+            // Built on demand, because most runs never ask for this order.
             self.begin()?;
             self.rank(last, extent)?;
             self.ranked = Some(last);
         }
         let failed = |error| self.error(&error);
-        // A block that the ranking knows and the table does not comes as an empty row: an error.
+        // The outer join returns an empty row for a missing block, which is an error.
         let mut statement = self
             .connection
             .prepare_cached(
@@ -101,7 +101,7 @@ impl SqliteTables {
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
         if found != Some((last as i64, 1_i64, last as i64)) {
-            return Err(self.odd(&format!("the {last} blocks of output are not all there")));
+            return Err(self.damaged(&format!("some of the {last} blocks of output are missing")));
         }
         self.connection
             .execute_batch(&format!(

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use rusqlite::Row;
 
-use super::seal::{seal_beside, unseal_beside};
-use crate::ledger::{Block, JobKey, OutputBlock, TableResult};
+use super::seal::{number_of, seal_numbered, unseal_numbered};
+use crate::ledger::{Block, JobKey, OutputBlock, TableError, TableResult};
 
-/// Bytes of the newest blocks that are kept.
+/// Most bytes of new blocks that stay in memory.
 const RECENT_BYTES: usize = 256 << 10;
 
-/// The newest blocks, for appenders that keep up: to read them back costs as much as to store them.
+/// The newest blocks, for appenders that keep up: reading a block back costs as much as storing it.
 #[derive(Debug, Default)]
 pub(crate) struct NewestOutput {
     blocks: VecDeque<OutputBlock>,
@@ -28,7 +28,7 @@ impl NewestOutput {
         }
     }
 
-    /// Blocks of an appender after a position, if all that follow it are here.
+    /// Blocks of an appender after a position, if all blocks after it are in memory.
     pub(crate) fn after(
         &self,
         appender: u32,
@@ -48,21 +48,21 @@ impl NewestOutput {
     }
 }
 
-/// About the bytes of memory that a block takes.
+/// The approximate memory of a block in bytes.
 fn weight(output: &OutputBlock) -> usize {
     size_of::<OutputBlock>() + output.group.len() + output.name.len() + output.block.bytes.len()
 }
 
-/// The bytes of a block behind a mark that covers its whole row.
+/// The bytes of a block behind a checksum that covers the whole row.
 pub(crate) fn seal_output(output: &OutputBlock) -> Vec<u8> {
-    beside(output, |beside| seal_beside(beside, &output.block.bytes))
+    seal_numbered(row_number(output), &output.block.bytes)
 }
 
-fn beside<R>(output: &OutputBlock, with: impl FnOnce(&[&[u8]]) -> R) -> R {
+fn row_number(output: &OutputBlock) -> i64 {
     let block = &output.block;
     let numbers = [output.seq, block.appender.into(), block.ordinal.into(), block.rows.into()];
     let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    with(&[
+    number_of(&[
         &numbers,
         output.group.as_bytes(),
         output.name.as_bytes(),
@@ -71,7 +71,7 @@ fn beside<R>(output: &OutputBlock, with: impl FnOnce(&[&[u8]]) -> R) -> R {
     ])
 }
 
-/// A row of `seq, appender, grp, name, key, ordinal, data_def, count, bytes`; the bytes are sealed.
+/// Reads a row with the columns of [`ALL_OUTPUT`]. The bytes stay sealed.
 pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
     let block = Block {
         appender: row.get(1)?,
@@ -89,16 +89,17 @@ pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<OutputBlock> {
     })
 }
 
-/// All rows, as [`read_row`] wants them.
+/// Reads all rows of the output.
 pub(crate) const ALL_OUTPUT: &str =
     "SELECT seq, appender, grp, name, key, ordinal, data_def, count, bytes FROM output";
 
-/// The block with its bytes unsealed, if its row in the file `name` is what was written.
+/// Unseals the bytes of a block from the file `name`, if the checksum of its row matches.
 pub(crate) fn unseal_output(mut output: OutputBlock, name: &str) -> TableResult<OutputBlock> {
-    let what = || format!("output block {} of `{name}`", output.seq);
-    let bytes = beside(&output, |beside| {
-        unseal_beside(&output.block.bytes, beside, what).map(<[u8]>::to_vec)
-    })?;
-    output.block.bytes = bytes;
+    let bytes = unseal_numbered(row_number(&output), &output.block.bytes);
+    output.block.bytes = bytes
+        .ok_or_else(|| {
+            TableError::new(format!("output block {} of `{name}` is damaged", output.seq))
+        })?
+        .to_vec();
     Ok(output)
 }

@@ -1,5 +1,5 @@
-//! Records that know whether they are whole: a value, encoded, behind a sum of its bytes. It is against
-//! accidents: whoever can write these files can write another sum.
+//! Sealed records: bytes behind a checksum. It detects accidental damage. It is no protection
+//! against an attacker with write access.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,97 +7,57 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::ledger::{TableError, TableResult};
 
-/// Bytes of a mark.
-pub(crate) const MARK: usize = 8;
+/// Size of a checksum.
+pub(crate) const CHECKSUM_BYTES: usize = 8;
 
-fn mark(bytes: &[u8]) -> [u8; MARK] {
-    mark_numbered(0, bytes)
-}
-
-/// Bytes behind a mark that vouches for what stands beside them, too.
-pub(crate) fn seal_beside(beside: &[&[u8]], bytes: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(MARK + bytes.len());
-    sealed.extend_from_slice(&mark_beside(beside, bytes));
-    sealed.extend_from_slice(bytes);
-    sealed
-}
-
-fn mark_beside(beside: &[&[u8]], bytes: &[u8]) -> [u8; MARK] {
-    let seed = beside.iter().fold(0, |seed, part| xxh3_64_with_seed(part, seed));
-    xxh3_64_with_seed(bytes, seed).to_le_bytes()
-}
-
-/// The bytes behind the mark, if they and what stands beside them are what was sealed.
-pub(crate) fn unseal_beside<'a>(
-    sealed: &'a [u8],
-    beside: &[&[u8]],
-    what: impl FnOnce() -> String,
-) -> TableResult<&'a [u8]> {
-    match sealed.split_at_checked(MARK) {
-        Some((own, bytes)) if own == mark_beside(beside, bytes) => Ok(bytes),
-        _ => {
-            Err(TableError { message: format!("{} is not what was written", what()), full: false })
-        }
-    }
-}
-
-/// Puts a mark before bytes that vouches for the number they are kept under, too.
-pub(crate) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(MARK + bytes.len());
-    sealed.extend_from_slice(&mark_numbered(number, bytes));
-    sealed.extend_from_slice(bytes);
-    sealed
-}
-
-/// The bytes behind the mark, if they are what was sealed under that number.
-pub(crate) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
-    let (own, bytes) = sealed.split_at_checked(MARK)?;
-    (own == mark_numbered(number, bytes)).then_some(bytes)
-}
-
-pub(crate) fn mark_numbered(number: i64, bytes: &[u8]) -> [u8; MARK] {
+/// The checksum of bytes that are stored under a number, such as their row id. It detects bytes that
+/// have been moved to another number.
+pub(crate) fn checksum(number: i64, bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     xxh3_64_with_seed(bytes, number as u64).to_le_bytes()
 }
 
-/// Puts a mark before bytes.
-pub(crate) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(MARK + bytes.len());
-    sealed.extend_from_slice(&mark(bytes));
+/// A number derived from values that are stored beside a record, so that its checksum covers them.
+pub(crate) fn number_of(values: &[&[u8]]) -> i64 {
+    values.iter().fold(0, |seed, value| xxh3_64_with_seed(value, seed)) as i64
+}
+
+/// Puts the checksum before bytes that are stored under a number.
+pub(crate) fn seal_numbered(number: i64, bytes: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(CHECKSUM_BYTES + bytes.len());
+    sealed.extend_from_slice(&checksum(number, bytes));
     sealed.extend_from_slice(bytes);
     sealed
 }
 
-/// Encodes a value behind its mark.
+/// The bytes behind the checksum, if it matches them and the number.
+pub(crate) fn unseal_numbered(number: i64, sealed: &[u8]) -> Option<&[u8]> {
+    let (own, bytes) = sealed.split_at_checked(CHECKSUM_BYTES)?;
+    (own == checksum(number, bytes)).then_some(bytes)
+}
+
+/// Puts the checksum before bytes without a number.
+pub(crate) fn seal_bytes(bytes: &[u8]) -> Vec<u8> {
+    seal_numbered(0, bytes)
+}
+
+/// The bytes behind the checksum. `what` names the record in the error.
+pub(crate) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
+    unseal_numbered(0, sealed).ok_or_else(|| TableError::new(format!("{what} is damaged")))
+}
+
+/// Encodes a value behind its checksum.
 pub(crate) fn seal<T: Serialize>(value: &T) -> TableResult<Vec<u8>> {
-    let mut sealed = vec![0; MARK];
-    sealed = postcard::to_extend(value, sealed).map_err(|error| TableError {
-        message: format!("record could not be encoded: {error}"),
-        full: false,
-    })?;
-    let mark = mark(&sealed[MARK..]);
-    sealed[..MARK].copy_from_slice(&mark);
+    let mut sealed = postcard::to_extend(value, vec![0; CHECKSUM_BYTES])
+        .map_err(|error| TableError::new(format!("cannot encode a record: {error}")))?;
+    let own = checksum(0, &sealed[CHECKSUM_BYTES..]);
+    sealed[..CHECKSUM_BYTES].copy_from_slice(&own);
     Ok(sealed)
 }
 
-/// The bytes behind the mark, if they are the ones that were sealed.
-pub(crate) fn unseal_bytes<'a>(sealed: &'a [u8], what: &str) -> TableResult<&'a [u8]> {
-    let damaged = || TableError { message: format!("{what} is not what was written"), full: false };
-    unsealed(sealed).ok_or_else(damaged)
-}
-
-/// The same without words, for who has its own.
-pub(crate) fn unsealed(sealed: &[u8]) -> Option<&[u8]> {
-    let (own, bytes) = sealed.split_at_checked(MARK)?;
-    (own == mark(bytes)).then_some(bytes)
-}
-
-/// Decodes a sealed value.
+/// Decodes a sealed value. `what` names the record in the error.
 pub(crate) fn unseal<T: DeserializeOwned>(sealed: &[u8], what: &str) -> TableResult<T> {
-    let bytes = unseal_bytes(sealed, what)?;
-    postcard::from_bytes(bytes).map_err(|error| TableError {
-        message: format!("{what} could not be decoded: {error}"),
-        full: false,
-    })
+    postcard::from_bytes(unseal_bytes(sealed, what)?)
+        .map_err(|error| TableError::new(format!("cannot decode {what}: {error}")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The ledger's tables in an SQLite file, written by one thread in large transactions.
+//! The tables of the ledger in an SQLite file. One thread writes them in large transactions.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::ledger::{
     TableResult, Tables,
 };
 
-/// Format of the file; any other is refused.
+/// Format of the file. Files with another format are refused.
 pub(crate) const FORMAT: i64 = 9;
 
 const SCHEMA: &str = "
@@ -31,55 +31,55 @@ CREATE TABLE blobs (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE replica (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 ";
 
-/// Tables in an SQLite database; inside a transaction whenever something was changed.
+/// Tables in an SQLite database. A transaction is open whenever there are changes.
 #[derive(Debug)]
 pub(crate) struct SqliteTables {
     pub(crate) connection: Connection,
-    /// The file, as long as what this process or the one before made of it may not be on the disk.
+    /// Path of the file until its creation is synced.
     unsynced: Option<PathBuf>,
     pub(crate) name: String,
     in_transaction: bool,
     pub(crate) recent: NewestOutput,
-    /// Up to which block output is ranked in canonical order.
+    /// Number of the last block in the table `ranking`, if that exists.
     pub(crate) ranked: Option<u64>,
     pub(crate) sums: TableSums,
     seen: SeenKeys,
     seen_memory: u64,
     changes: ChangeLog,
-    /// Where records are put together.
+    /// Buffer for encoding.
     room: Vec<u8>,
     commits: u64,
-    /// Whose journal goes on from here.
+    /// Id of the journal that continues after the last commit.
     pub(crate) journal: u64,
 }
 
-/// What is stored beside the core: sums and sizes of what lies in other tables.
+/// Facts stored beside the core with each commit: checksums and sizes of other tables.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct CommitRecord {
     pub(crate) sums: TableSums,
     pub(crate) index: SeenIndex,
     pub(crate) log_rows: u64,
-    /// The number of the last commit that the file has; not each had one of its own.
+    /// Number of the last commit in the file. One transaction may contain several commits.
     pub(crate) commits: u64,
-    /// The journal that goes on from there; 0 for none.
+    /// Id of the journal that continues after it; 0 if there is none.
     pub(crate) journal: u64,
 }
 
-/// What a commit has to outlive, and who else reads the file.
+/// The store that uses the file. This decides its durability and locking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableOwner {
-    /// A power cut; nobody.
+    /// One machine: a commit survives a power failure, and the file is locked exclusively.
     Solo,
-    /// The process: what a power cut takes is applied again from raft's log. Copies are made while
-    /// the file is in use.
+    /// A node of a cluster: after a power failure, lost commits are applied again from raft's log. Other
+    /// connections copy the file while it is in use.
     Replica,
 }
 
-/// Everything a ledger is restored from.
+/// The small state and the lanes, from which a ledger is restored.
 pub(crate) type StoredLedger = (Core, Vec<(LaneId, Lane)>);
 
 impl SqliteTables {
-    /// Opens or makes the file; `None` keeps everything in memory. The set of known keys keeps to
+    /// Opens or creates the file; `None` keeps everything in memory. The set of known keys uses at most
     /// `seen_memory` bytes.
     pub(crate) fn open(
         path: Option<&Path>,
@@ -94,15 +94,15 @@ impl SqliteTables {
         }
         .map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(64);
-        // The log is durable as it is; moving it into the file at the end costs two more syncs.
+        // The WAL is durable. A checkpoint at the end would cost two more syncs.
         connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .map_err(failed)?;
-        // Otherwise a statement may be compiled anew each time its values change.
+        // Without this, SQLite may compile a statement again when its values change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
         let pragmas = match owner {
             TableOwner::Solo => {
-                // What is made here is synced with the first commit.
+                // The first commit syncs the created file.
                 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"
             }
             TableOwner::Replica => "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
@@ -141,7 +141,7 @@ impl SqliteTables {
         })
     }
 
-    /// Reads what a ledger needs to go on.
+    /// Reads the state of the last commit.
     pub(crate) fn restore(&mut self) -> TableResult<StoredLedger> {
         let record: Option<Vec<u8>> =
             self.one("SELECT record FROM core WHERE id = 1", [], |row| row.get(0))?;
@@ -164,20 +164,21 @@ impl SqliteTables {
         for (id, record) in rows {
             let bytes = unseal_bytes(&record, &format!("lane {id} of `{}`", self.name))?;
             let lane = postcard::from_bytes(bytes)
-                .map_err(|error| self.odd(&format!("lane {id}: {error}")))?;
+                .map_err(|error| self.damaged(&format!("lane {id}: {error}")))?;
             lanes.push((LaneId(id), lane));
         }
         self.verify(&core, &lanes, known)?;
         Ok((core, lanes))
     }
 
-    /// Makes everything since the last commit durable, with the core, under the number of the last
-    /// change.
+    /// Commits the core and all changes of the tables. `commits` is the number of this commit.
     pub(crate) fn commit(&mut self, core: &Core, commits: u64) -> TableResult<()> {
         self.begin()?;
         if let Some(path) = self.unsynced.take() {
             let synced = File::open(&path).and_then(|file| file.sync_all());
-            synced.and_then(|()| sync_name(&path)).map_err(|error| self.odd(&error.to_string()))?;
+            synced
+                .and_then(|()| sync_name(&path))
+                .map_err(|error| self.damaged(&error.to_string()))?;
         }
         let saved =
             self.seen.save(&self.connection).and_then(|()| self.changes.save(&self.connection));
@@ -194,13 +195,13 @@ impl SqliteTables {
         Ok(())
     }
 
-    /// The number of the last commit that the file has.
+    /// Number of the last commit in the file.
     pub(crate) fn commits(&self) -> u64 {
         self.commits
     }
 
-    /// A copy of everything, to be looked at; of known keys only their number. Nothing of it must be
-    /// committed.
+    /// A copy of all tables in memory, for checks. Known keys are replaced by as many other keys. The
+    /// caller must not commit afterwards.
     pub(crate) fn in_memory(&mut self) -> TableResult<MemoryTables> {
         self.begin()?;
         let filed = self.seen.save(&self.connection);
@@ -234,7 +235,7 @@ impl SqliteTables {
         Ok(memory)
     }
 
-    /// Empties the log into the database file.
+    /// Moves the content of the WAL into the database file.
     pub(crate) fn checkpoint(&mut self) -> TableResult<()> {
         if self.in_transaction {
             return Ok(());
@@ -242,34 +243,33 @@ impl SqliteTables {
         let busy: Option<bool> =
             self.one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         match busy {
-            Some(true) => Err(self.odd("another program reads it, and its log cannot be emptied")),
+            Some(true) => {
+                Err(self
+                    .damaged("its WAL cannot be emptied, because another program reads the file"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Has everything that is committed outlive a power cut. What is in the database file was synced
-    /// when it came there; the rest is in its log, which nobody holds a lock on: to open and close the
-    /// file itself would give up those of SQLite.
+    /// Makes all commits survive a power failure. SQLite syncs the database file at each checkpoint, so
+    /// only the WAL needs a sync. This opens the WAL and not the database file, because closing that would
+    /// release the locks of SQLite.
     pub(crate) fn sync(&self) -> TableResult<()> {
         let Some(path) = self.connection.path().filter(|path| !path.is_empty()) else {
             return Ok(());
         };
         let log = PathBuf::from(format!("{path}-wal"));
         let synced = File::open(&log).and_then(|file| file.sync_all());
-        synced.and_then(|()| sync_name(&log)).map_err(|error| self.odd(&error.to_string()))
+        synced.and_then(|()| sync_name(&log)).map_err(|error| self.damaged(&error.to_string()))
     }
 
-    /// Something that belongs to the replica, not to the ledger.
+    /// A record of the replica, which is not part of the ledger.
     pub(crate) fn replica(&self, name: &str) -> TableResult<Option<Vec<u8>>> {
-        let sealed: Option<Vec<u8>> =
-            self.one("SELECT record FROM replica WHERE name = ?1", params![name], |row| {
-                row.get(0)
-            })?;
-        let what = format!("`{name}` in `{}`", self.name);
-        sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
+        let sql = "SELECT record FROM replica WHERE name = ?1";
+        self.unsealed(sql, params![name], &format!("record `{name}`"))
     }
 
-    /// Keeps it with the next commit.
+    /// Stores a record of the replica with the next commit.
     pub(crate) fn put_replica(&mut self, name: &str, bytes: &[u8]) -> TableResult<()> {
         self.run(
             "INSERT OR REPLACE INTO replica (name, record) VALUES (?1, ?2)",
@@ -278,7 +278,7 @@ impl SqliteTables {
         Ok(())
     }
 
-    /// Forgets it with the next commit.
+    /// Removes a record of the replica with the next commit.
     pub(crate) fn drop_replica(&mut self, name: &str) -> TableResult<()> {
         self.run("DELETE FROM replica WHERE name = ?1", params![name])?;
         Ok(())
@@ -286,9 +286,18 @@ impl SqliteTables {
 
     /// A published blob.
     pub(crate) fn blob(&mut self, hash: [u8; 32]) -> TableResult<Option<Vec<u8>>> {
-        let sealed: Option<Vec<u8>> =
-            self.one("SELECT bytes FROM blobs WHERE hash = ?1", params![hash], |row| row.get(0))?;
-        let what = format!("a published blob of `{}`", self.name);
+        self.unsealed("SELECT bytes FROM blobs WHERE hash = ?1", params![hash], "a published blob")
+    }
+
+    /// Reads one sealed value.
+    fn unsealed(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        what: &str,
+    ) -> TableResult<Option<Vec<u8>>> {
+        let sealed: Option<Vec<u8>> = self.one(sql, values, |row| row.get(0))?;
+        let what = format!("{what} of `{}`", self.name);
         sealed.map(|sealed| unseal_bytes(&sealed, &what).map(<[u8]>::to_vec)).transpose()
     }
 
@@ -300,7 +309,7 @@ impl SqliteTables {
         Ok(())
     }
 
-    /// Brings changes to their tables when many have gathered.
+    /// Writes the changes to their tables if there are many.
     fn make_room(&mut self) -> TableResult<()> {
         if self.changes.is_full() {
             self.begin()?;
@@ -350,12 +359,8 @@ impl SqliteTables {
     fn fault(&self, fault: &TableFault) -> TableError {
         match fault {
             TableFault::Sql(error) => self.error(error),
-            TableFault::Damaged(words) => self.odd(words),
+            TableFault::Damaged(problem) => self.damaged(problem),
         }
-    }
-
-    pub(crate) fn odd(&self, message: &str) -> TableError {
-        TableError { message: format!("`{}`: {message}", self.name), full: false }
     }
 }
 
@@ -374,7 +379,7 @@ impl Tables for SqliteTables {
         self.make_room()?;
         let room = std::mem::take(&mut self.room);
         self.room = postcard::to_extend(job, room)
-            .map_err(|error| self.odd(&format!("job {} could not be encoded: {error}", id.0)))?;
+            .map_err(|error| self.damaged(&format!("cannot encode job {}: {error}", id.0)))?;
         self.changes.put(id, self.room.as_slice().to_vec());
         self.room.clear();
         Ok(())
@@ -386,7 +391,7 @@ impl Tables for SqliteTables {
             Ok(None) => Ok(None),
             Ok(Some(record)) => postcard::from_bytes(record)
                 .map(Some)
-                .map_err(|error| self.odd(&format!("job {} could not be decoded: {error}", id.0))),
+                .map_err(|error| self.damaged(&format!("cannot decode job {}: {error}", id.0))),
             Err(fault) => Err(self.fault(&fault)),
         }
     }
@@ -511,6 +516,6 @@ impl Tables for SqliteTables {
     }
 
     fn damaged(&self, message: &str) -> TableError {
-        self.odd(message)
+        TableError::new(format!("`{}`: {message}", self.name))
     }
 }

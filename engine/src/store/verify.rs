@@ -2,14 +2,14 @@
 
 use super::sqlite::SqliteTables;
 use super::sums::TableSums;
-use crate::ledger::{Core, Lane, LaneId, TableResult};
+use crate::ledger::{Core, Lane, LaneId, TableResult, Tables};
 
-/// Rows up to which a table is verified when the file is opened. Beyond, it would delay the start:
-/// what is wrong is found when a job is taken, or by `spoonbill fsck`.
+/// Largest table that is verified when the file is opened. Reading a larger one would delay the start.
+/// Its damage is found when a job is taken, or by `spoonbill fsck`.
 const VERIFIED_MAX: u64 = 1_000_000;
 
 impl SqliteTables {
-    /// Sees that the tables hold what the core says; of keys, `known` are there.
+    /// Checks the tables against the core; `known` is the number of stored keys.
     pub(crate) fn verify(
         &mut self,
         core: &Core,
@@ -31,7 +31,7 @@ impl SqliteTables {
         if pending <= VERIFIED_MAX
             && TableSums::of(&self.connection).map_err(|error| self.error(&error))? != self.sums
         {
-            return Err(self.odd("a row of `queue` has changed"));
+            return Err(self.damaged("a row of `queue` has changed"));
         }
         Ok(())
     }
@@ -45,6 +45,8 @@ impl SqliteTables {
         if found == wanted {
             return Ok(());
         }
-        Err(self.odd(&format!("table `{table}` holds {found}, not {wanted}, entries")))
+        Err(self.damaged(&format!(
+            "table `{table}` has {found} entries, but the core record says {wanted}"
+        )))
     }
 }

@@ -1,4 +1,4 @@
-//! The changes against maps in memory: any order of steps, filed at any time, lost at any time.
+//! Compares the changes and tables with maps in memory, over random steps, commits and crashes.
 
 use super::*;
 
@@ -14,7 +14,7 @@ struct Pair {
     changes: ChangeLog,
     sums: TableSums,
     model: Model,
-    /// Both as of the last commit.
+    /// Model, log rows and sums as of the last commit.
     committed: (Model, u64, TableSums),
     dice: u64,
 }
@@ -46,7 +46,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What was not committed is gone, as after a kill.
+    /// Loses uncommitted changes, as a kill does.
     fn crash(&mut self) {
         self.connection.execute_batch("ROLLBACK; BEGIN").unwrap();
         (self.model, _, self.sums) = self.committed.clone();
@@ -92,11 +92,11 @@ impl Pair {
         assert_eq!(self.changes.first(&self.connection, lane).unwrap(), first);
     }
 
-    /// The tables, once everything is filed.
+    /// The tables after all changes were written to them.
     fn filed(&mut self) -> Model {
         self.changes.file(&self.connection, &mut self.sums).unwrap();
         let mut model = Model::default();
-        let open = |sealed: Vec<u8>| unsealed(&sealed).unwrap().to_vec();
+        let open = |sealed: Vec<u8>| unseal_numbered(0, &sealed).unwrap().to_vec();
         let number = |row: &rusqlite::Row<'_>, at| row.get::<_, i64>(at).unwrap() as u64;
         let mut jobs = self.connection.prepare("SELECT id, record FROM jobs").unwrap();
         let mut rows = jobs.query([]).unwrap();
@@ -119,7 +119,7 @@ impl Pair {
 }
 
 #[test]
-fn tables_and_changes_together_are_what_was_done() {
+fn tables_and_changes_together_equal_the_model() {
     for seed in 0..20 {
         let mut pair = Pair::new(seed);
         for _ in 0..3000 {
@@ -131,7 +131,7 @@ fn tables_and_changes_together_are_what_was_done() {
 }
 
 #[test]
-fn damage_of_the_log_or_of_what_it_speaks_of_is_found() {
+fn damage_of_the_log_or_of_the_rows_it_changes_is_found() {
     let mut pair = Pair::new(1);
     let place = (LaneId(1), 0, JobId(1));
     pair.changes.put(JobId(1), vec![7; 40]);

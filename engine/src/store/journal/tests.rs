@@ -1,4 +1,4 @@
-//! Journals written, cut, damaged, begun anew and read again.
+//! Journals that are written, cut, damaged, started over and read again.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn body(number: u64) -> Vec<u8> {
     vec![number as u8; 3 + number as usize * 700 % 5000]
 }
 
-/// A journal of such records, each synced by itself.
+/// A journal with these records, each with its own sync.
 fn written(path: &Path, numbers: std::ops::RangeInclusive<u64>) -> Journal {
     let mut journal = Journal::of(path).unwrap();
     journal.begin_at(*numbers.start());
@@ -31,11 +31,11 @@ fn written(path: &Path, numbers: std::ops::RangeInclusive<u64>) -> Journal {
 }
 
 #[test]
-fn what_was_added_is_read_again_and_gone_on_with() {
+fn records_are_read_again_and_followed_by_new_ones() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j");
     assert_eq!(records(&path), vec![]);
-    assert!(!path.exists(), "looking makes no file");
+    assert!(!path.exists(), "opening creates no file");
     written(&path, 1..=99);
     assert_eq!(records(&path), (1..=99).map(|n| (n, body(n))).collect::<Vec<_>>());
     let mut journal = Journal::of(&path).unwrap();
@@ -51,7 +51,7 @@ fn what_was_added_is_read_again_and_gone_on_with() {
 }
 
 #[test]
-fn begun_anew_the_records_of_before_do_not_count() {
+fn old_records_are_ignored_after_the_journal_starts_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j");
     let mut journal = written(&path, 1..=20);
@@ -68,7 +68,7 @@ fn begun_anew_the_records_of_before_do_not_count() {
             assert_eq!(found, (from..from + round).map(|n| (n, body(n))).collect::<Vec<_>>());
         }
     }
-    assert_eq!(std::fs::metadata(&path).unwrap().len(), size, "the same place serves again");
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), size, "the file keeps its size");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_journal_cut_anywhere_ends_before_the_cut() {
                 found.push((record.number, record.bytes.to_vec()));
                 Ok(())
             });
-            // Less than the head is no journal, unless nothing is there.
+            // A file shorter than its head is an error, unless it is empty.
             assert!(read.is_ok() || (1..HEAD).contains(&at), "cut at {at}: {read:?}");
             assert!(all.starts_with(&found) && found.len() < all.len(), "cut at {at}");
         }
@@ -114,13 +114,13 @@ fn a_flipped_bit_ends_the_journal() {
                 Ok(())
             })
         });
-        if (WORD.len()..HEAD).contains(&at) {
-            continue; // Another's journal, as far as it knows.
+        if (MAGIC.len()..HEAD).contains(&at) {
+            continue; // The flipped id names another journal.
         }
-        assert!(read.is_ok() || at < WORD.len(), "bit at {at}: {read:?}");
+        assert!(read.is_ok() || at < MAGIC.len(), "bit at {at}: {read:?}");
         assert!(all.starts_with(&found) && found.len() < all.len(), "bit at {at}");
     }
-    // Whoever goes on from there never meets what was written behind the damage.
+    // A journal continued from there never returns records behind the damage.
     let mut journal = Journal::of(&path).unwrap();
     journal.read(|_| Ok(())).unwrap();
     let number = journal.next();
@@ -130,7 +130,7 @@ fn a_flipped_bit_ends_the_journal() {
 }
 
 #[test]
-fn another_format_and_another_file_are_refused_by_name() {
+fn another_format_and_another_kind_of_file_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j");
     std::fs::write(&path, b"journal\x09and more and more").unwrap();
@@ -138,14 +138,14 @@ fn another_format_and_another_file_are_refused_by_name() {
     assert!(matches!(error, StoreError::Newer { .. }), "{error}");
     std::fs::write(&path, b"something else altogether").unwrap();
     let error = Journal::of(&path).unwrap_err().to_string();
-    assert!(error.contains("/j`: it does not begin"), "{error}");
+    assert!(error.contains("/j`: it is no journal"), "{error}");
 }
 
 #[test]
-fn a_length_that_lies_claims_nothing() {
+fn a_wrong_length_reserves_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("j");
-    let mut bytes = [WORD, [7; 8]].concat();
+    let mut bytes = [MAGIC, [7; 8]].concat();
     bytes.extend_from_slice(&u32::MAX.to_le_bytes());
     bytes.extend_from_slice(&1_u64.to_le_bytes());
     bytes.resize(200, 7);
@@ -154,7 +154,7 @@ fn a_length_that_lies_claims_nothing() {
 }
 
 #[test]
-fn a_journal_knows_whose_it_is() {
+fn a_journal_of_another_data_directory_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
     let owner = written(&one, 1..=3).id();
@@ -164,7 +164,7 @@ fn a_journal_knows_whose_it_is() {
     journal.belong_to(owner, "state.db").unwrap();
     let error = Journal::of(&other).unwrap().belong_to(owner, "state.db").unwrap_err().to_string();
     assert!(error.contains("/other`: it belongs to another data directory"), "{error}");
-    // One that was never written, or whose first bytes never came to the disk, is anybody's.
+    // A journal without an id accepts any data directory.
     std::fs::write(&other, [0; 4096]).unwrap();
     let mut journal = Journal::of(&other).unwrap();
     journal.belong_to(owner, "state.db").unwrap();
