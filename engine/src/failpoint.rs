@@ -1,9 +1,9 @@
-//! Named points at the steps that make work durable, where a test may have the process killed:
-//! `FAILPOINT=store.commit.before:3` kills it when it comes there for the third time.
+//! Named points at the steps that make work durable, where a test can kill the process.
+//! `FAILPOINT=store.commit.before:3` kills it at the third pass of that point.
 //!
-//! Only debug builds look at the environment; in a release nothing is left of this.
+//! Only debug builds read the environment. In a release build these functions are empty.
 
-/// Every point, in the order in which a run first comes to it.
+/// All points, in the order of their first pass in a run.
 pub const POINTS: [&str; 38] = [
     "store.lock.after",
     "store.open.after",
@@ -45,7 +45,7 @@ pub const POINTS: [&str; 38] = [
     "run.close.after",
 ];
 
-/// The points that only a node of a cluster comes to.
+/// The points that only a node of a cluster passes.
 pub const CLUSTER_POINTS: [&str; 26] = [
     "replica.open.after",
     "raft.vote.before",
@@ -80,33 +80,33 @@ pub const CLUSTER_POINTS: [&str; 26] = [
 #[inline]
 pub(crate) const fn pass(_point: &str) {}
 
-/// Passes a point, unless this is where the process is to be killed.
+/// Passes a point, or kills the process there if a test asks for it.
 #[cfg(debug_assertions)]
 pub(crate) fn pass(point: &str) {
     armed::pass(point);
 }
 
-/// Whether a test wants this node's ledger to be another than the cluster's from here on.
+/// Whether a test wants this node's ledger to differ from the cluster's from now on.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub(crate) const fn goes_astray() -> bool {
     false
 }
 
-/// Whether a test wants this node's ledger to be another than the cluster's from here on:
-/// `FAILPOINT_ASTRAY=20` at the twentieth entry.
+/// Whether a test wants this node's ledger to differ from the cluster's from now on.
+/// `FAILPOINT_ASTRAY=20` does that at the twentieth entry.
 #[cfg(debug_assertions)]
 pub(crate) fn goes_astray() -> bool {
     armed::goes_astray()
 }
 
-/// Reads a page before its tasks do.
+/// Called with each page before its tasks.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub(crate) const fn read(_body: &[u8]) {}
 
-/// Reads a page before its tasks do; one with the mark of a test kills the process, as a page might
-/// that no parser survives: `FAILPOINT_PAGE=mark`.
+/// Called with each page before its tasks. `FAILPOINT_PAGE=text` kills the process at a page with that
+/// text, like a page that crashes a parser.
 #[cfg(debug_assertions)]
 pub(crate) fn read(body: &[u8]) {
     armed::read(body);
@@ -118,33 +118,33 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicI64, Ordering};
 
-    /// What the environment asks for.
+    /// The failpoints set in the environment.
     #[derive(Default)]
-    struct Orders {
-        /// Where to be killed, and passes left until then.
+    struct ArmedFailpoints {
+        /// Point at which to kill the process, and remaining passes.
         kill: Option<(String, AtomicI64)>,
-        /// The ledger's file, and where it is copied to whenever all of it is on disk: a test can
-        /// then tell what a power cut may have taken.
+        /// File of the ledger, and the folder to which its files are copied after each sync. A test uses
+        /// the copies as the state after a power failure.
         image: Option<(PathBuf, PathBuf)>,
-        /// Entries left until the ledger is another than it should be.
+        /// Remaining entries until the ledger differs.
         astray: Option<AtomicI64>,
-        /// What no page may hold.
+        /// Text of a page that kills the process.
         deadly: Option<String>,
     }
 
-    static ORDERS: OnceLock<Orders> = OnceLock::new();
+    static ORDERS: OnceLock<ArmedFailpoints> = OnceLock::new();
 
     pub(super) fn pass(point: &str) {
         let known = super::POINTS.contains(&point) || super::CLUSTER_POINTS.contains(&point);
-        debug_assert!(known, "`{point}` is in a list");
+        debug_assert!(known, "`{point}` is missing in the lists");
         let orders = ORDERS.get_or_init(orders);
         if let Some((wanted, left)) = &orders.kill
             && wanted == point
             && left.fetch_sub(1, Ordering::SeqCst) == 1
         {
-            // As from outside: nothing is flushed, nothing unwinds.
+            // Like a kill from outside: nothing is flushed or unwound.
             let died = signal_hook::low_level::raise(signal_hook::consts::SIGKILL);
-            debug_assert!(died.is_err(), "nobody survives");
+            debug_assert!(died.is_err(), "the process survived SIGKILL");
         }
         let synced = synced_at(point);
         if let Some((from, to)) = orders.image.as_ref().filter(|_| !synced.is_empty()) {
@@ -153,14 +153,14 @@ mod armed {
         }
     }
 
-    /// The files that are on the disk as they are when a point is passed; `raft-` begins the names of
-    /// several.
+    /// The files that are completely on disk at a point. `raft-` stands for all files whose name begins
+    /// with it.
     fn synced_at(point: &str) -> &'static [&'static str] {
         match point {
-            // A commit brings the journal to the disk, and now and then the tables.
+            // A commit syncs the journal, and sometimes the tables.
             "store.commit.after" => &["state.journal"],
             "store.settle.after" => &["state.journal", "state.db", "state.db-wal"],
-            // Tables that have just been made: SQLite syncs their file, not their log.
+            // SQLite syncs the file of new tables, but not their WAL.
             "replica.open.after" => &["state.db"],
             "raft.sync.after" => &["raft-"],
             "replica.sync.after" | "snapshot.install.after" => &["state.db", "state.db-wal"],
@@ -181,7 +181,7 @@ mod armed {
         }
     }
 
-    fn orders() -> Orders {
+    fn orders() -> ArmedFailpoints {
         let kill = std::env::var("FAILPOINT").ok().map(|text| {
             let (point, count) = text.split_once(':').unwrap_or((&text, "1"));
             (point.to_owned(), AtomicI64::new(count.parse().unwrap_or(1)))
@@ -192,11 +192,10 @@ mod armed {
         });
         let astray = std::env::var("FAILPOINT_ASTRAY").ok().and_then(|text| text.parse().ok());
         let deadly = std::env::var("FAILPOINT_PAGE").ok();
-        Orders { kill, image, astray: astray.map(AtomicI64::new), deadly }
+        ArmedFailpoints { kill, image, astray: astray.map(AtomicI64::new), deadly }
     }
 
-    /// Copies what was synced; meanwhile a file `copying-` with the first name stands beside the
-    /// copies.
+    /// Copies the synced files. During the copy, a file `copying-` with the first name exists beside them.
     fn image(from: &Path, to: &Path, synced: &[&str]) -> std::io::Result<()> {
         let dir = from.parent().unwrap_or(Path::new("."));
         let mark = to.join(format!("copying-{}", synced.first().unwrap_or(&"")));
@@ -204,7 +203,7 @@ mod armed {
         for wanted in synced {
             let several = wanted.ends_with('-');
             let is_meant = |name: &str| name == *wanted || several && name.starts_with(wanted);
-            // What is gone by now is gone for good.
+            // Files that were removed must disappear from the copies, too.
             for name in names(to)?.iter().filter(|name| is_meant(name)) {
                 std::fs::remove_file(to.join(name))?;
             }

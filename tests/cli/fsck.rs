@@ -34,7 +34,7 @@ fn every_damaged_record_and_wrong_count_is_named() {
     insta::assert_snapshot!(work.spoonbill(&["fsck"]).shown(&work), @r#"
     exit 1
     --- stdout
-    output block 1 of `data/state.db` is not what was written
+    output block 1 of `data/state.db` is damaged
     `data/state.db`: failed jobs: 1 by the ledger, 0 by count
     "#);
 }

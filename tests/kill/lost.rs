@@ -69,11 +69,11 @@ fn a_missing_ledger_is_refused() {
     for ending in ["", "-wal"] {
         fs::remove_file(work.path(&format!("data/state.db{ending}"))).unwrap();
     }
-    refused_by_all(&work, "is gone, but `state.mark` beside it tells of a run");
+    refused_by_all(&work, "is missing, but `state.mark` beside it belongs to a run");
     fs::remove_file(work.path("data/state.mark")).unwrap();
-    refused_by_all(&work, "is gone, but `state.journal` beside it tells of a run");
+    refused_by_all(&work, "is missing, but `state.journal` beside it belongs to a run");
     fs::remove_file(work.path("data/state.journal")).unwrap();
-    refused_by_all(&work, "is gone, but `pages.db` beside it tells of a run");
+    refused_by_all(&work, "is missing, but `pages.db` beside it belongs to a run");
     assert_eq!(site.log().len(), asked, "a page was asked for");
     // The advice in the message works.
     fs::remove_dir_all(work.path("data")).unwrap();
@@ -85,7 +85,7 @@ fn a_missing_ledger_is_refused() {
 fn an_emptied_ledger_is_refused() {
     let (_site, work) = settled();
     fs::write(work.path("data/state.db"), "").unwrap();
-    refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
+    refused_by_all(&work, "is empty, but `state.mark` beside it belongs to a run");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_missing_journal_or_log_is_refused() {
     refused_by_all(&work, "ends at commit 0, but ");
     let (_site, work) = settled();
     fs::remove_file(work.path("data/state.db-wal")).unwrap();
-    refused_by_all(&work, "is empty, but `state.mark` beside it tells of a run");
+    refused_by_all(&work, "is empty, but `state.mark` beside it belongs to a run");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_journal_that_ends_early_is_refused_until_the_user_accepts_the_loss() {
         fs::write(work.path("data/state.journal"), bad).unwrap();
         let ending = work.run(&[]);
         assert_eq!(ending.code, 1, "{ending:?}");
-        let words = ["ends at commit ", "state.journal", "remove `data/state.mark` to go on"];
+        let words = ["ends at commit ", "state.journal", "remove `data/state.mark` to continue"];
         assert!(words.iter().all(|word| ending.stderr.contains(word)), "{}", ending.stderr);
         let ending = work.spoonbill(&["fsck"]);
         assert!(ending.code == 1 && ending.stdout.contains("ends at commit "), "{ending:?}");

@@ -1,10 +1,10 @@
-//! What can be read of a ledger in SQLite tables, whoever keeps it.
+//! Answers questions about a ledger in SQLite tables, for the store of one machine and of a cluster.
 
 use super::sqlite::SqliteTables;
 use super::{Answer, Question};
 use crate::ledger::{Ledger, TableResult, Tables};
 
-/// Reads what has been applied.
+/// Answers a question from the applied state.
 pub(crate) fn answer(
     ledger: &mut Ledger<SqliteTables>,
     question: &Question,

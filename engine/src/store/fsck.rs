@@ -1,4 +1,4 @@
-//! Looks a data directory over, record by record, and tells everything that is wrong with it.
+//! Checks a data directory record by record and lists all damage.
 
 use std::path::Path;
 
@@ -16,22 +16,22 @@ use super::sums::TableSums;
 use super::{StoreError, TableFault};
 use crate::ledger::{Core, FailedJob, Job, Lane, Ledger, Run, TableResult, violations};
 
-/// Jobs and blocks of output of a ledger that is looked at as a whole.
+/// Most jobs and output blocks of a ledger whose invariants are checked in memory.
 const IN_MEMORY_MAX: u64 = 1_000_000;
-/// Memory for the set of known keys while the journal is looked at.
+/// Memory for the set of known keys during the check, in bytes.
 const SEEN_MEMORY: u64 = 1 << 20;
 
-/// How to check the log of a cluster's node, which the tables lag behind.
+/// Functions that check the log of a cluster node. The tables may lack the last entries of that log.
 pub(crate) struct LogCheck {
-    /// Whether the directory has such a log.
+    /// Whether the directory has a log.
     pub exists: fn(&Path) -> bool,
-    /// Everything that is wrong with the log.
+    /// Lists all damage of the log.
     pub examine: fn(&Path) -> Result<Vec<String>, StoreError>,
-    /// The tables with the log applied, in a memory of at most so many bytes for known addresses.
+    /// The tables with the log applied. The number limits the memory for known keys, in bytes.
     pub replay: fn(&Path, u64) -> Result<Ledger<SqliteTables>, StoreError>,
 }
 
-/// Everything that is wrong with the ledger in `dir`; empty when all is well.
+/// All damage of the ledger in `dir`; empty if there is none.
 pub(crate) fn examine(dir: &Path, log: &LogCheck) -> Result<Vec<String>, StoreError> {
     let _lock = DirLock::take(dir)?;
     let mut found = (log.examine)(dir)?;
@@ -40,8 +40,8 @@ pub(crate) fn examine(dir: &Path, log: &LogCheck) -> Result<Vec<String>, StoreEr
     Ok(found)
 }
 
-/// What is wrong with the tables, and with what they are once the log is applied, unless that is bad
-/// and was named for it.
+/// All damage of the tables, and of the state after the log or journal was applied. The second part is
+/// skipped if the log or the tables are damaged.
 fn examine_ledger(
     dir: &Path,
     has_bad_log: bool,
@@ -69,8 +69,8 @@ fn examine_ledger(
     }
 }
 
-/// What of a ledger, its journal applied, is not as it must be after every command. One too large for
-/// memory is vouched for by its records and counts alone.
+/// The invariants that a ledger with its journal applied violates. A ledger too large for memory is
+/// checked by its records and counts alone.
 fn broken(ledger: &mut Ledger<SqliteTables>) -> TableResult<Vec<String>> {
     let sizes = ledger.core().run.as_ref().map_or(0, |run| run.known + run.output_seq);
     if sizes > IN_MEMORY_MAX {
@@ -81,10 +81,10 @@ fn broken(ledger: &mut Ledger<SqliteTables>) -> TableResult<Vec<String>> {
     let (core, name, memory) = (core.clone(), tables.name.clone(), tables.in_memory()?);
     let lanes: Vec<_> = ledger.lanes().map(|(id, lane)| (id, lane.clone())).collect();
     let broken = violations(&Ledger::new(core, lanes, memory));
-    Ok(broken.into_iter().map(|words| format!("`{name}`: it does not hold that {words}")).collect())
+    Ok(broken.into_iter().map(|words| format!("`{name}`: violated: {words}")).collect())
 }
 
-/// What is wrong with the tables as they were last brought to the disk; nothing if there are none.
+/// All damage of the tables in the database; `None` if there are no tables.
 fn examine_tables(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
     if !path.exists() {
         return Ok(None);
@@ -102,7 +102,7 @@ fn examine_tables(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
         let mut found = damage(&connection, &name)?;
         if found.is_empty() {
             let mut examiner = Examiner { connection: &connection, name: &name, found: Vec::new() };
-            // What is still in the log goes to the tables for the time of the look.
+            // Changes in the log are written to the tables for the check, then rolled back.
             connection.execute_batch("BEGIN")?;
             examiner.records()?;
             found = examiner.found;
@@ -113,14 +113,14 @@ fn examine_tables(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
     match look() {
         Ok(found) => found,
         Err(error) => match store_error(&name, &error) {
-            // Damage so deep that it cannot be walked through is a finding too.
+            // A database that cannot be read at all is damaged, too.
             StoreError::Damaged(words) => Ok(Some(vec![words])),
             other => Err(other),
         },
     }
 }
 
-/// What SQLite itself finds wrong with a file.
+/// The damage that SQLite finds in a file.
 pub(crate) fn damage(connection: &Connection, name: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
     let lines: Vec<String> =
@@ -136,7 +136,7 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Opens every sealed record, then compares the run's counts with what is there.
+    /// Verifies every sealed record, then the counts of the run.
     fn records(&mut self) -> rusqlite::Result<()> {
         let name = self.name;
         let what = |table: &str, id: i64| format!("record {id} of table `{table}` in `{name}`");
@@ -168,7 +168,7 @@ impl Examiner<'_> {
         Ok(())
     }
 
-    /// All counts, and the known keys.
+    /// Verifies counts, checksums and known keys.
     fn tables(&mut self, core: &Core, stored: CommitRecord) -> rusqlite::Result<()> {
         if let Some(run) = &core.run {
             self.counts(core, run, stored.index.keys())?;
@@ -176,7 +176,7 @@ impl Examiner<'_> {
         if TableSums::of(self.connection)? != stored.sums {
             self.found.push(format!("`{}`: a row of `queue` has changed", self.name));
         }
-        // Without memory for filters: this reads every key, and looks none up.
+        // No memory for filters: this reads every key and looks up none.
         let seen = SeenKeys::load(self.connection, stored.index, 0);
         self.note(seen.map(drop))
     }
@@ -263,14 +263,14 @@ mod tests {
     use crate::ledger::{JobId, LaneId, Tables};
 
     #[test]
-    fn what_must_always_hold_is_looked_at() {
+    fn violated_invariants_are_listed() {
         let mut tables = SqliteTables::open(None, SEEN_MEMORY, TableOwner::Solo).unwrap();
         let (core, lanes) = tables.restore().unwrap();
         let mut ledger = Ledger::new(core, lanes, tables);
         assert_eq!(broken(&mut ledger).unwrap(), Vec::<String>::new());
         ledger.tables_mut().enqueue(LaneId(1), 0, JobId(1)).unwrap();
         let found = broken(&mut ledger).unwrap().join("\n");
-        assert!(found.contains("a job that has not ended is queued or taken"), "{found}");
-        assert!(found.contains("every lane in use is there"), "{found}");
+        assert!(found.contains("a job that has not ended is queued or in flight"), "{found}");
+        assert!(found.contains("every lane in use exists"), "{found}");
     }
 }

@@ -1,4 +1,4 @@
-//! The lock on a data directory: one process at a time.
+//! The lock on a data directory, so that only one process uses it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::StoreError;
 
-/// A locked data directory; free again when this is dropped.
+/// A locked data directory. Dropping this releases the lock.
 #[derive(Debug)]
 pub(crate) struct DirLock {
     file: File,
 }
 
 impl DirLock {
-    /// Makes the directory if it is not there, and locks it.
+    /// Creates the directory if necessary, and locks it.
     pub(crate) fn take(dir: &Path) -> Result<Self, StoreError> {
         let failed = |error: &io::Error| match error.kind() {
             io::ErrorKind::StorageFull => StoreError::Full(format!("`{}`: {error}", dir.display())),
@@ -36,13 +36,13 @@ impl DirLock {
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Closing the file would not do: a child that some thread is just starting has a copy of
-        // it until its program is loaded, and the lock belongs to all copies.
+        // Closing the file is not enough: a child process that another thread is just starting has a
+        // copy of it, and the lock lasts until all copies are closed.
         drop(self.file.unlock());
     }
 }
 
-/// A directory that is made here is there after a power cut too.
+/// Creates a directory that survives a power failure.
 fn make(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -59,11 +59,11 @@ mod tests {
 
     use super::*;
 
-    /// Programs started meanwhile.
+    /// Number of programs that the second thread starts.
     const STARTS: usize = 60;
 
     #[test]
-    fn the_lock_is_free_at_once_even_while_other_threads_start_programs() {
+    fn a_dropped_lock_is_free_at_once_while_other_threads_start_programs() {
         let dir = tempfile::tempdir().unwrap();
         let over = AtomicBool::new(false);
         let held = std::thread::scope(|scope| {

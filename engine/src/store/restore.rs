@@ -1,4 +1,4 @@
-//! A ledger as its files have it: the tables of `state.db`, and what `state.journal` has beyond them.
+//! Restores a ledger from its files: the tables in `state.db`, and the newer commits in `state.journal`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::mark::{CommitMark, JOURNAL, LEDGER, TABLES};
 use super::sqlite::{SqliteTables, StoredLedger, TableOwner};
 use crate::ledger::{Command, Ledger, Stamp};
 
-/// A ledger that can go on where the last process ended.
+/// A ledger that continues where the last process ended.
 #[derive(Debug)]
 pub(crate) struct RestoredLedger {
     pub(crate) ledger: Ledger<SqliteTables>,
@@ -16,7 +16,7 @@ pub(crate) struct RestoredLedger {
     pub(crate) mark: CommitMark,
 }
 
-/// Puts a command behind others of the same record.
+/// Appends a command to a record of the journal.
 pub(crate) fn encode_command(
     record: &mut Vec<u8>,
     stamp: Stamp,
@@ -24,13 +24,13 @@ pub(crate) fn encode_command(
 ) -> Result<(), StoreError> {
     let bytes = std::mem::take(record);
     *record = postcard::to_extend(&(stamp, command), bytes)
-        .map_err(|error| StoreError::Failed(format!("a command could not be encoded: {error}")))?;
+        .map_err(|error| StoreError::Failed(format!("cannot encode a command: {error}")))?;
     Ok(())
 }
 
 impl RestoredLedger {
-    /// Opens the files in a directory that is locked, or makes them. A journal from the first commit
-    /// on needs no tables: they were perhaps never synced, and are made anew if they are not whole.
+    /// Opens or creates the files in a locked directory. If the journal begins with the first commit, the
+    /// tables may never have been synced: damaged ones are then rebuilt from the journal.
     pub(crate) fn open(dir: &Path, seen_memory: u64) -> Result<Self, StoreError> {
         let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, CommitMark::of(dir));
         let is_whole = journal.first()? == Some(1);
@@ -45,7 +45,7 @@ impl RestoredLedger {
         };
         let (tables, stored) = match open() {
             Err(StoreError::Damaged(words)) if is_whole => {
-                tracing::info!("made anew from `{JOURNAL}`: {words}");
+                tracing::info!("rebuilt from `{JOURNAL}`: {words}");
                 for name in TABLES {
                     remove(&dir.join(name))?;
                 }
@@ -56,7 +56,7 @@ impl RestoredLedger {
         Self::apply(tables, stored, journal, mark)
     }
 
-    /// The same without changing anything, to look at; tables that are not there are made in memory.
+    /// Opens the files for reading only. Missing tables are created in memory.
     pub(crate) fn look(dir: &Path, has_tables: bool, seen_memory: u64) -> Result<Self, StoreError> {
         let (journal, mark) = (Journal::of(&dir.join(JOURNAL))?, CommitMark::of(dir));
         let file = dir.join(LEDGER);
@@ -66,7 +66,7 @@ impl RestoredLedger {
         Self::apply(tables, stored, journal, mark)
     }
 
-    /// Applies what the journal has beyond the tables.
+    /// Applies the commits of the journal that the tables do not have.
     fn apply(
         mut tables: SqliteTables,
         (core, lanes): StoredLedger,
@@ -86,8 +86,8 @@ impl RestoredLedger {
             if record.number != held + 1 {
                 return Err(StoreError::Damaged(format!(
                     "`{name}` ends at commit {held}, but its journal `{JOURNAL}` begins with commit \
-                     {}: an older copy, or its log `{name}-wal` is cut or gone; put it back, or \
-                     remove the data directory to begin anew",
+                     {}: the file is an old copy, or `{name}-wal` is truncated or missing; restore it, \
+                     or remove the data directory to start over",
                     record.number
                 )));
             }

@@ -1,7 +1,8 @@
-//! The ledger of one process: a thread that owns the tables, applies commands in the order they
-//! come and makes many of them durable with one record of a journal. The tables themselves are
-//! brought to the disk when the journal is full; a process that comes later applies what it has
-//! beyond them.
+//! The store of one machine. A thread owns the ledger and applies commands in the order of arrival. A
+//! commit writes many commands as one record of the journal.
+//!
+//! When the journal is full, the thread writes the tables to disk and starts the journal over. A later
+//! process applies the commits of the journal that the tables do not have.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,33 +32,33 @@ use crate::threads::queue::{self, Sender, queue};
 /// How a solo store is opened.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenOptions {
-    /// Data directory; made when it is not there.
+    /// Data directory, which is created if necessary.
     pub dir: PathBuf,
-    /// Keep everything in memory: for measuring.
+    /// Keep everything in memory, for benchmarks.
     pub in_memory: bool,
     /// Longest time between a change and its commit.
     pub commit_interval: Duration,
-    /// Commands in one commit at most.
+    /// Most commands in one commit.
     pub commit_max: usize,
-    /// Commands waiting at most.
+    /// Most commands in the queue.
     pub queue_max: usize,
     /// Memory for the set of known keys, in bytes.
     pub seen_memory: u64,
-    /// Bytes of the journal, beyond which its commands are brought to the tables' file.
+    /// Size of the journal in bytes beyond which the tables are written to disk.
     pub journal_max: u64,
 }
 
-/// Commits after which tables in memory are told of them.
+/// Number of commits after which tables in memory apply their buffered changes.
 const UNSETTLED_MAX: u64 = 4096;
-/// Memory that is kept for the next record.
+/// Most bytes of the buffer that are kept for the next record.
 const RECORD_ROOM: usize = 1 << 20;
 
-/// How long the end of a job waits for others to share its commit: less than a sync takes on
-/// many disks, and enough for pages that were loaded together.
+/// How long a finished job waits for more jobs to share its commit. A sync takes longer on many disks,
+/// and pages that were loaded together arrive within this time.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
 type SoloResponder<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
-/// Who asks: a task of a runtime, or a thread that can do nothing else meanwhile.
+/// The runtime of the task that waits for the reply; `None` for a blocked thread.
 type CallerRuntime = Option<Handle>;
 
 #[expect(
@@ -144,46 +145,50 @@ impl SoloHandle {
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || worker.run())
-            .map_err(|error| StoreError::Failed(format!("no thread for the store: {error}")))?;
+            .map_err(|error| {
+                StoreError::Failed(format!("cannot start the thread of the store: {error}"))
+            })?;
         Ok((handle.clone(), SoloThread { handle, thread }))
     }
 
     fn send(&self, request: SoloRequest) {
-        // A closed store drops the request, and with it the responder: the caller sees `Closed`.
+        // A closed store drops the request with its responder, and the caller gets `Closed`.
         ignore_closed(self.requests.send(request));
     }
 }
 
 impl SoloThread {
-    /// Has the process end, with this exit code, in the moment its run is closed.
+    /// Makes the process exit with this code at the moment its run is closed.
     pub(crate) fn end_process_with(&self, code: u8) {
         self.handle.ending.get_or_init(|| code);
     }
 
-    /// Ends the thread after everything before is durable.
+    /// Ends the thread after all earlier commands are durable.
     pub(crate) fn close(self) {
         self.handle.send(SoloRequest::Close);
         drop(self.thread.join());
     }
 }
 
-/// Ends the process now: killed later, it would seem to have been asked for another run.
-#[expect(clippy::exit, reason = "all is stored and told; what is left would only take time")]
+/// Exits at once. If the process were killed later, it would look like the start of another run.
+#[expect(
+    clippy::exit,
+    reason = "everything is stored and reported; a shutdown would only take time"
+)]
 pub(crate) fn leave(code: u8) -> ! {
     std::process::exit(code.into())
 }
 
-/// A number no earlier process used for the same data directory, so that ledger time never adds
-/// the clock of one process to that of another.
+/// A number that no earlier process has used for the same data directory, so that ledger time never
+/// mixes the clocks of two processes.
 fn leadership() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_nanos() as u64) ^ (u64::from(std::process::id()) << 48)
 }
 
-/// Whether something outside the store follows from the answer, which must not be undone by a
-/// crash: rows are counted on, files are made for a run, and after a crash the next process must
-/// know that one was at work, and on what.
-fn is_relied_on(command: &Command) -> bool {
+/// Whether the reply must wait for the commit, because the caller acts on it outside the store: it writes
+/// files, or starts a job that the next process must know about after a crash.
+fn needs_commit(command: &Command) -> bool {
     matches!(
         command,
         Command::Join(_)
@@ -195,7 +200,7 @@ fn is_relied_on(command: &Command) -> bool {
     )
 }
 
-/// The thread's own state.
+/// The state of the thread.
 struct SoloWorker {
     ledger: Ledger<SqliteTables>,
     inbox: queue::Receiver<SoloRequest>,
@@ -205,24 +210,24 @@ struct SoloWorker {
     commit_max: usize,
     began: Instant,
     stamp: Stamp,
-    /// Answers that wait for the disk.
+    /// Replies that wait for the commit.
     held: Vec<(CallerRuntime, SoloResponder<()>)>,
     /// Whether anything was applied since the last commit.
     changed: bool,
-    /// Whether the next commit is the last act of a run that is durable already.
+    /// Whether the next commit is the leave after the close of a run.
     last: bool,
-    /// The exit code with which the process is to end then.
+    /// The exit code of the process for that case.
     ending: Arc<OnceLock<u8>>,
-    /// Where commits go, unless everything is kept in memory.
+    /// Journal and mark, unless everything is in memory.
     files: Option<(Journal, CommitMark)>,
     /// The commands since the last commit.
     record: Vec<u8>,
-    /// Whether anything was written since the last sync.
+    /// Whether there are records since the last sync.
     unsynced: bool,
-    /// Commits that the tables' file does not have yet.
+    /// Number of commits that the tables on disk do not have.
     unsettled: u64,
     journal_max: u64,
-    /// SoloResponder<()> as long as the thread lives.
+    /// Locked until the thread ends.
     _lock: Option<DirLock>,
 }
 
@@ -237,7 +242,7 @@ impl SoloWorker {
         }
     }
 
-    /// Serves requests until there is a pause, or a bound is reached, then commits.
+    /// Serves requests until the queue is empty or a limit is reached, then commits.
     fn batch(&mut self, first: SoloRequest) -> Result<bool, StoreError> {
         let deadline = Instant::now() + self.interval;
         let (mut next, mut count, mut open) = (Some(first), 0, true);
@@ -247,13 +252,13 @@ impl SoloWorker {
             if !open || count >= self.commit_max || Instant::now() >= deadline {
                 break;
             }
-            // An answer that somebody waits for is kept back for company only while jobs are out
-            // that may end any moment, and not for long.
-            let (wanted, patience) = match self.ledger.core().taken_count() as usize {
+            // While a reply waits for the commit, more requests are awaited only if jobs are in flight
+            // that may end soon, and for a short time.
+            let (wanted, limit) = match self.ledger.core().taken_count() as usize {
                 _ if self.held.is_empty() => (1, self.interval),
-                out => (out, GATHER_TIME.min(self.interval)),
+                in_flight => (in_flight, GATHER_TIME.min(self.interval)),
             };
-            let wait = || self.inbox.recv_batched(wanted, Instant::now() + patience);
+            let wait = || self.inbox.recv_batched(wanted, Instant::now() + limit);
             next = self.inbox.try_recv().or_else(wait);
         }
         self.commit()?;
@@ -266,16 +271,16 @@ impl SoloWorker {
     fn serve(&mut self, request: SoloRequest) -> Result<bool, StoreError> {
         match request {
             SoloRequest::Submit(command, caller, respond) => {
-                let wait = is_relied_on(&command);
+                let wait = needs_commit(&command);
                 let released = matches!(command, Command::Release { .. });
-                // Whoever leaves a closed run has told its end: nothing is left to do.
+                // A process that leaves a closed run has reported the end and is finished.
                 let ends =
                     matches!(command, Command::Leave { .. }) && self.ledger.standing().closed;
                 if ends && let Err(error) = self.commit() {
                     respond(Err(error.clone()));
                     return Err(error);
                 }
-                // With others in its company it is a commit like any other.
+                // A later command in the same batch makes it an ordinary commit.
                 self.last = ends;
                 self.changed = true;
                 self.stamp.ms = self.began.elapsed().as_millis() as u64;
@@ -292,7 +297,7 @@ impl SoloWorker {
                         self.held.push((caller, held));
                     }
                     (reply, respond) => {
-                        // The next barricade is waited for until this one is seen to be free.
+                        // The caller waits for the next barricade until the release is published.
                         if released {
                             self.commit()?;
                         }
@@ -336,17 +341,17 @@ impl SoloWorker {
         self.publish.send_if_modified(|known| std::mem::replace(known, standing) != standing);
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
-                // A full bell has rung already.
+                // A full channel already holds a wake-up.
                 ignore_closed(bell.try_send(()));
             }
         }
-        // Who waits for a commit finds it published.
+        // The figures are published before the replies.
         self.answer_held();
         failpoint::pass("store.answer.after");
         Ok(())
     }
 
-    /// Tells everybody who waits for the commit.
+    /// Sends the replies that wait for the commit.
     fn answer_held(&mut self) {
         let (tasks, threads): (Vec<_>, Vec<_>) =
             self.held.drain(..).partition(|(caller, _)| caller.is_some());
@@ -361,11 +366,12 @@ impl SoloWorker {
         });
     }
 
-    /// Writes what has changed: it outlives the process. The leave after the close of a run is the one
-    /// thing that nobody may wait for: from the moment it is written a kill would have the next
-    /// process begin another run. So there is no sync, and no other thread is told: the process ends
-    /// here. If the power goes before it is on the disk, the next process finds the run closed, and
-    /// tells its end.
+    /// Writes a record that survives the death of the process.
+    ///
+    /// After the leave that follows the close of a run, the process exits here, without a sync and without
+    /// a reply. Once that record is written, a killed process would look like one that was asked for
+    /// another run. If a power failure loses the record, the next process finds the run closed and reports
+    /// its end.
     fn write(&mut self) -> Result<(), StoreError> {
         let last = std::mem::take(&mut self.last);
         self.unsettled += 1;
@@ -389,8 +395,7 @@ impl SoloWorker {
         self.settle()
     }
 
-    /// Waits until what was written is on the disk; where nobody relies on it, it goes there with what
-    /// comes later.
+    /// Syncs the journal if there are new records. Commits that no caller waits for are synced later.
     fn sync(&mut self) -> Result<(), StoreError> {
         if let Some((journal, mark)) = &mut self.files
             && self.unsynced
@@ -403,7 +408,7 @@ impl SoloWorker {
         Ok(())
     }
 
-    /// Brings the tables to the disk, so that the journal can begin anew.
+    /// Writes the tables to disk, so that the journal can start over.
     fn settle(&mut self) -> Result<(), StoreError> {
         failpoint::pass("store.settle.before");
         self.ledger.save_lanes()?;
@@ -422,9 +427,8 @@ impl SoloWorker {
         Ok(())
     }
 
-    /// Nothing after a failed write is certain: everybody is told, those too who ask later. A
-    /// channel keeps what is sent to it while its receiver goes, and who sent that would wait for
-    /// ever.
+    /// After a failed write the state is undefined: every caller gets the error, now and later. The thread
+    /// keeps receiving until the store is closed, because requests left in the queue would wait forever.
     fn fail_all(mut self, error: &StoreError) {
         for (_, respond) in self.held.drain(..) {
             respond(Err(error.clone()));
@@ -440,7 +444,7 @@ impl SoloWorker {
     }
 }
 
-/// Passes a result on with its responder, or tells the caller why there is none.
+/// Returns a value with its responder, or sends the error to the caller.
 fn or_respond<T>(
     result: Result<T, StoreError>,
     respond: SoloResponder<T>,
@@ -460,7 +464,7 @@ impl SoloHandle {
         request: impl FnOnce(CallerRuntime, SoloResponder<T>) -> SoloRequest,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let (answer, question) = oneshot::channel();
-        // A caller that no longer waits needs no answer.
+        // The caller may have stopped waiting.
         let respond = Box::new(move |result| ignore_closed(answer.send(result)));
         self.send(request(Handle::try_current().ok(), respond));
         question.map(|result| result.unwrap_or(Err(StoreError::Closed))).boxed()
@@ -494,7 +498,7 @@ impl Store for SoloStore {
     }
 
     fn renew(&self, _session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {
-        // Nobody but this process could end its session.
+        // Only this process can end its session.
         futures_util::future::ready(Ok(true)).boxed()
     }
 

@@ -1,5 +1,5 @@
-//! The contract of every store: random commands get the answers that the ledger in memory gives,
-//! with the store closed and opened again between, and what is read back is the same.
+//! The contract of every store: random commands get the same replies as from a ledger in memory, and the
+//! same state can be read back. The store is closed and reopened at random.
 
 mod cluster;
 mod histories;
@@ -31,10 +31,10 @@ impl Dice {
 
 /// A store under test.
 trait Subject {
-    /// A new one.
+    /// Opens a new store.
     fn open() -> Self;
     fn store(&self) -> Arc<dyn Store>;
-    /// Closes it, or a part of it, and opens it again.
+    /// Closes the store, or one of its nodes, and opens it again.
     fn reopen(&mut self, dice: &mut Dice);
 }
 
@@ -73,7 +73,7 @@ struct Pair<S> {
     ms: u64,
 }
 
-/// The files of a ledger, as a kill would leave them.
+/// Copies the files of a ledger, as a kill would leave them.
 fn copy_files(from: &std::path::Path, to: &std::path::Path) {
     for name in ["state.db", "state.db-wal", "state.journal"] {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
@@ -92,10 +92,10 @@ fn options(dir: &std::path::Path) -> OpenOptions {
     }
 }
 
-/// So little that a run of eight keys is made again and again, and merged.
+/// Memory for eight keys, so that runs are written and merged often.
 const SEEN_MEMORY: u64 = 8 * 160;
 
-/// A process of its own, on one of a few seats.
+/// The join of a new process on one of a few seats.
 fn join(nonce: u64, alone: bool) -> Command {
     let seat = Seat(1 + (nonce % 4) as u32);
     Command::Join(JoinRequest { nonce, life: nonce, seat, votes: true, alone })
@@ -108,7 +108,7 @@ fn key(number: u64) -> JobKey {
 }
 
 impl Pair<Solo> {
-    /// A copy of the files while the store lives, as a kill would leave them, is whole and opens.
+    /// Checks that a copy of the files of the open store has no damage and can be opened.
     fn image(&mut self) {
         self.store().ask_blocking(Question::Flush).unwrap();
         let copy = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ impl<S: Subject> Pair<S> {
         self.subject.reopen(&mut self.dice);
     }
 
-    /// A start that leads somewhere; after it anything goes.
+    /// Opens a run, so that random commands have an effect.
     fn begin(&mut self) {
         self.both(join(1000, true));
         let session = SessionId(1);
@@ -152,10 +152,9 @@ impl<S: Subject> Pair<S> {
         self.both(open);
     }
 
-    /// Sends a command to both and compares. The store's clock is the wall's, the model's counts,
-    /// so no policy here has a pause in it, and what sets a job's place by the clock gets its own
-    /// tick on both.
-    #[expect(clippy::needless_pass_by_value, reason = "a command sent is gone")]
+    /// Sends a command to both and compares the replies. The store uses real time and the model counts,
+    /// so no policy here has a delay. Commands that set a time get their own tick on both.
+    #[expect(clippy::needless_pass_by_value, reason = "a sent command is consumed")]
     fn both(&mut self, command: Command) -> Reply {
         let dated = match &command {
             Command::Join(_)
@@ -206,7 +205,7 @@ impl<S: Subject> Pair<S> {
                 let blocks = (0..3).map(|ordinal| Block {
                     appender: ordinal % 2,
                     data_def: format!("data {ordinal}"),
-                    // A job that is retried gives other tasks than the first time.
+                    // A retried job runs other tasks than the first time.
                     ordinal: ordinal + 10 * u32::from(!grant.tasks.is_empty()),
                     rows: ordinal,
                     bytes: format!("{:?} {ordinal}\n", grant.job.key).into_bytes(),
@@ -230,7 +229,7 @@ impl<S: Subject> Pair<S> {
         self.grants.get(place).cloned()
     }
 
-    /// One random command, sensible or not, and now and then the same once more.
+    /// Sends one random command, valid or not, and sometimes the same again.
     fn step(&mut self) {
         let session = self.session();
         let epoch = self.epochs.last().copied().unwrap_or(Epoch(0));
@@ -308,7 +307,7 @@ impl<S: Subject> Pair<S> {
         Command::OpenRun { session, epoch, plan, publish, mode }
     }
 
-    /// Everything that can be read is what the model has.
+    /// Checks that every question gets the answer of the model.
     fn compare(&mut self) {
         let Answer::Run(run) = self.store().ask_blocking(Question::Run).unwrap() else { panic!() };
         assert_eq!(run.map(|run| *run), self.model.core().run);
@@ -343,7 +342,7 @@ impl<S: Subject> Pair<S> {
         }
     }
 
-    /// Output as it came, or up to a block in canonical order.
+    /// Reads the output in order of arrival, or up to a block in canonical order.
     fn read(&mut self, appender: u32, canonical: Option<u64>) -> Vec<OutputBlock> {
         let (mut all, mut after) = (Vec::new(), 0);
         loop {
@@ -391,12 +390,12 @@ fn the_store_answers_like_the_ledger_in_memory() {
         blocks += pair.model.tables().output.len();
     }
     println!("{seeds} seeds: {jobs} jobs done, {blocks} blocks at the end");
-    assert!(jobs > seeds && blocks > seeds as usize, "nothing was exercised");
+    assert!(jobs > seeds && blocks > seeds as usize, "too few commands had an effect");
 }
 
 #[test]
-fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
-    // A copy taken while the store lives is what a power cut would leave of synced files.
+fn commands_reported_as_durable_are_in_a_copy_of_the_files() {
+    // A copy of the files of an open store has what a power failure would leave.
     let mut pair = Pair::<Solo>::new(3);
     pair.both(join(1, true));
     let session = SessionId(1);
@@ -430,8 +429,8 @@ fn what_was_answered_as_durable_survives_a_copy_of_the_files() {
 }
 
 #[test]
-fn who_has_left_a_barricade_finds_it_free() {
-    // Else the way to the next one is a wait for the commit, with each run.
+fn a_released_barricade_is_published_before_the_reply() {
+    // Otherwise each run would wait for a commit before its next barricade.
     let mut pair = Pair::<Solo>::new(5);
     pair.both(join(1, true));
     let session = SessionId(1);

@@ -1,12 +1,12 @@
-//! TableSums over the tables whose rows carry no mark of their own: a row lost, added or changed on disk
-//! changes the sum. Kept with the core, looked at when the file is opened.
+//! Checksums of tables whose rows have none: a row that is lost, added or changed on disk changes the
+//! sum. The sums are stored with the core and verified when the file is opened.
 
 use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{JobId, LaneId};
 
-/// The sum of a set of rows, in any order.
+/// The checksum of a set of rows, independent of their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RowSum(u64);
 
@@ -20,7 +20,7 @@ impl RowSum {
     }
 }
 
-/// FNV-1a with a last mix: against accidents, not against malice.
+/// FNV-1a with a final mix. It detects accidental damage only.
 fn hash(row: &[u8]) -> u64 {
     let hash = row.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -29,14 +29,14 @@ fn hash(row: &[u8]) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-/// The sums of one file.
+/// The checksums of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableSums {
     pub(crate) queue: RowSum,
 }
 
 impl TableSums {
-    /// The sums of the tables as they are.
+    /// Computes the checksums of the tables.
     pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let mut sums = Self::default();
         each(connection, "SELECT lane, ready_at, id FROM queue", |row| {
@@ -61,7 +61,7 @@ fn each(
     Ok(())
 }
 
-/// A row of the queue.
+/// The bytes of a row of the queue.
 pub(crate) fn place(lane: LaneId, ready_at: u64, id: JobId) -> [u8; 20] {
     let mut place = [0; 20];
     place[..4].copy_from_slice(&lane.0.to_le_bytes());
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_knows_its_rows_in_any_order() {
+    fn a_sum_depends_on_its_rows_but_not_on_their_order() {
         let (mut one, mut other) = (RowSum::default(), RowSum::default());
         (0_u8..9).for_each(|row| one.add(&[row; 16]));
         (0_u8..10).rev().for_each(|row| other.add(&[row; 16]));

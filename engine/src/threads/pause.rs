@@ -1,14 +1,13 @@
-//! Waiting for a duration. Waiting for a fact is better where there is one: these are the only two
-//! ways in which the engine waits for time to pass.
+//! The only two functions that wait for time to pass. Code that can wait for an event does that instead.
 
 use std::time::Duration;
 
-/// Waits for `duration`, because no event announces what the caller waits for.
+/// Waits for `duration`. Use it only where no event announces the change.
 pub(crate) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Waits for `fact`, but not longer than `limit`; the caller goes on either way.
-pub(crate) async fn wait_at_most(limit: Duration, fact: impl Future) {
-    drop(tokio::time::timeout(limit, fact).await);
+/// Waits for `event`, but not longer than `limit`. The caller continues in both cases.
+pub(crate) async fn wait_at_most(limit: Duration, event: impl Future) {
+    drop(tokio::time::timeout(limit, event).await);
 }

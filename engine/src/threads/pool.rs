@@ -1,4 +1,4 @@
-//! CPU threads fed by a bounded channel: the only bridge between async code and threads.
+//! CPU threads behind a bounded queue, for work that would block async tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,16 +10,16 @@ use crate::threads::queue::{Sender, queue};
 
 type Work<W> = Box<dyn FnOnce(&mut W) + Send>;
 
-/// A fixed set of threads, each with a worker of its own (caches, script engines).
+/// A fixed number of threads. Each has its own worker, with caches and script engines.
 #[derive(Debug)]
 pub(crate) struct Pool<W> {
     work: Sender<Work<W>>,
 }
 
-/// Why a piece of work gave no answer.
+/// Why a job of the pool gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PoolError {
-    /// The work panicked; the thread goes on with a new worker.
+    /// The job panicked. Its thread continues with a new worker.
     #[error("internal error while working on the page: {0}")]
     Panicked(String),
     /// The pool has ended.
@@ -28,7 +28,7 @@ pub(crate) enum PoolError {
 }
 
 impl<W: 'static> Pool<W> {
-    /// Starts `threads` threads; at most `waiting` pieces of work wait for them.
+    /// Starts `threads` threads. At most `waiting` jobs wait for them.
     pub(crate) fn start<F>(threads: usize, waiting: usize, worker: F) -> std::io::Result<Self>
     where
         F: Fn() -> W + Send + Clone + 'static,
@@ -40,7 +40,7 @@ impl<W: 'static> Pool<W> {
                 let mut own = worker();
                 while let Some(work) = inbox.recv() {
                     if catch_unwind(AssertUnwindSafe(|| work(&mut own))).is_err() {
-                        // Whatever state it was in, nobody builds on it.
+                        // The panic may have left the worker in an invalid state.
                         own = worker();
                     }
                 }
@@ -49,9 +49,9 @@ impl<W: 'static> Pool<W> {
         Ok(Self { work })
     }
 
-    /// Runs `job` on a thread and waits for its answer. The caller bounds how many are under way,
-    /// so that the channel never makes an async thread wait. The work is sent at once: a future
-    /// that held it would be moved about with all of it.
+    /// Runs `job` on a thread and waits for its result. The caller limits the number of jobs, so that the
+    /// queue never blocks an async thread. The job is sent before the future is polled, because a future
+    /// that contained it would be large and expensive to move.
     pub(crate) fn run<R, F>(
         &self,
         job: F,
@@ -64,22 +64,24 @@ impl<W: 'static> Pool<W> {
         let work: Work<W> = Box::new(move |worker| {
             let outcome = catch_unwind(AssertUnwindSafe(|| job(worker)));
             match outcome {
-                // A caller that no longer waits needs no answer.
+                // The caller may have stopped waiting.
                 Ok(value) => ignore_closed(answer.send(Ok(value))),
                 Err(panic) => {
-                    ignore_closed(answer.send(Err(PoolError::Panicked(words(panic.as_ref())))));
+                    ignore_closed(
+                        answer.send(Err(PoolError::Panicked(panic_message(panic.as_ref())))),
+                    );
                     std::panic::resume_unwind(panic);
                 }
             }
         });
-        // Threads that are gone drop the work, and with it the sender of the answer.
+        // If the threads have ended, the job is dropped with its sender, and the caller gets `Closed`.
         ignore_closed(self.work.send(work));
         async { result.await.unwrap_or(Err(PoolError::Closed)) }
     }
 }
 
-/// Gives answers to tasks of a runtime: there, so that one wake serves all of them and they go on
-/// together.
+/// Sends replies from inside a task of the runtime, so that one wake-up of the runtime serves all of the
+/// tasks that wait.
 pub(crate) fn answer_in_one_task(
     runtime: Option<&Handle>,
     answers: impl FnOnce() + Send + 'static,
@@ -90,10 +92,10 @@ pub(crate) fn answer_in_one_task(
     }
 }
 
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no words".to_owned())
+        .unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_fails_its_work_alone() {
+    async fn a_panic_fails_only_its_own_job() {
         let pool = Pool::start(1, 4, || 0_u32).unwrap();
         assert_eq!(pool.run(|count| *count + 1).await, Ok(1));
         let bad = pool.run(|_| -> u32 { panic!("odd page") }).await;

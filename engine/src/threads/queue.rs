@@ -1,25 +1,36 @@
-//! A bounded queue to threads that sleep until there is something for them. It wakes nobody without
-//! need: who waits for company is woken once for many items, and nobody spins.
+//! A bounded queue to threads. Its wake-ups are expensive, so it avoids needless ones:
+//!
+//! | event | wakes |
+//! | --- | --- |
+//! | an item is sent and a receiver sleeps in [`Receiver::recv`] | that receiver |
+//! | an item is sent and a receiver sleeps in [`Receiver::recv_batched`] | it, once enough items wait |
+//! | the last [`SendAnnouncement`] is dropped | a receiver that waits for a batch |
+//! | an item is taken and a sender waits for room | that sender |
+//! | the last sender is dropped | all receivers |
+//! | the last receiver is dropped | all senders |
+//!
+//! A receiver counts as *notified* from the wake-up until it runs. It gets no second wake-up in that
+//! time. All wake-ups for items happen after the lock is released, so the receiver can take it at once.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The end that gives. The queue ends with the last of them.
+/// The sending end. The queue ends with the last sender.
 pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
-/// Somebody who will send something soon, or knows by now that there is nothing to send.
+/// Announces that an item may be sent soon. Dropping it means that the item was sent or will not come.
 pub(crate) struct SendAnnouncement<T>(Arc<Shared<T>>);
 
-/// An end that takes.
+/// A receiving end.
 pub(crate) struct Receiver<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     state: Mutex<State<T>>,
-    /// There is something to take, or never will be.
+    /// An item can be taken, or the queue has ended.
     filled: Condvar,
-    /// There is room, or nobody who takes.
+    /// There is room, or no receiver is left.
     drained: Condvar,
     bound: usize,
 }
@@ -28,14 +39,14 @@ struct State<T> {
     items: VecDeque<T>,
     senders: usize,
     receivers: usize,
-    /// Receivers asleep whom nobody has notified yet, and how many items one of them wants to find.
+    /// Sleeping receivers that are not notified, and the number of items for which the last one waits.
     asleep: usize,
     wanted: usize,
-    /// Receivers notified that are not awake yet: to call them again would cost as much and do nothing.
+    /// Notified receivers that do not run yet.
     notified: usize,
-    /// Those who will send soon, if anybody ever said so.
+    /// Number of open announcements; `None` before the first one.
     announced: Option<usize>,
-    /// Senders asleep.
+    /// Senders that wait for room.
     blocked_senders: usize,
 }
 
@@ -61,7 +72,7 @@ pub(crate) fn queue<T>(bound: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> State<T> {
-    /// Whether a receiver is to be notified now; it counts as notified from here on.
+    /// Whether to wake a receiver now. If so, it counts as notified.
     fn notifies(&mut self, due: bool) -> bool {
         let notifies = due && self.asleep > 0;
         if notifies {
@@ -70,12 +81,12 @@ impl<T> State<T> {
         notifies
     }
 
-    /// A receiver goes to sleep until there are so many items.
+    /// Counts a receiver that goes to sleep until there are `wanted` items.
     fn sleep(&mut self, wanted: usize) {
         (self.asleep, self.wanted) = (self.asleep + 1, wanted);
     }
 
-    /// A receiver is awake again, notified or not.
+    /// Counts a receiver that is awake again, notified or not.
     fn wake(&mut self) {
         match self.notified.checked_sub(1) {
             Some(left) => self.notified = left,
@@ -86,7 +97,7 @@ impl<T> State<T> {
 
 impl<T> Shared<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that can panic happens under the lock.
+        // No code that holds the lock can panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +111,7 @@ impl<T> Shared<T> {
 }
 
 impl<T> Sender<T> {
-    /// Gives an item, after waiting for room; hands it back if nobody takes any more.
+    /// Sends an item after waiting for room. Returns it if no receiver is left.
     pub(crate) fn send(&self, item: T) -> Result<(), T> {
         let mut state = self.0.state();
         while state.items.len() >= self.0.bound && state.receivers > 0 {
@@ -114,7 +125,7 @@ impl<T> Sender<T> {
         state.items.push_back(item);
         let due = state.items.len() >= state.wanted.min(self.0.bound);
         let notifies = state.notifies(due);
-        // Who is notified finds the lock free.
+        // Unlock first, so that the receiver can take the lock at once.
         drop(state);
         if notifies {
             self.0.filled.notify_one();
@@ -122,7 +133,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Announces an item: who waits for company waits for it until the guest is dropped.
+    /// Announces an item. A receiver of a batch waits for it until the announcement is dropped.
     pub(crate) fn announce(&self) -> SendAnnouncement<T> {
         *self.0.state().announced.get_or_insert(0) += 1;
         SendAnnouncement(Arc::clone(&self.0))
@@ -130,7 +141,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// The next item, once there is one; none when the queue has ended.
+    /// Waits for the next item; `None` once the queue has ended.
     pub(crate) fn recv(&self) -> Option<T> {
         let mut state = self.0.state();
         loop {
@@ -151,14 +162,14 @@ impl<T> Receiver<T> {
         self.0.take(&mut self.0.state())
     }
 
-    /// Whether nothing will ever come again.
+    /// Whether the queue is empty and has no sender.
     pub(crate) fn has_ended(&self) -> bool {
         let state = self.0.state();
         state.senders == 0 && state.items.is_empty()
     }
 
-    /// The next item, if there is one once so many have gathered, no guest is awaited any more, or
-    /// the time has come. For a queue with one receiver.
+    /// Waits until there are `wanted` items, no announcement is open, or the time `until` has come. Then
+    /// returns the next item, if there is one. The queue must have only one receiver.
     pub(crate) fn recv_batched(&self, wanted: usize, until: Instant) -> Option<T> {
         let mut state = self.0.state();
         let is_awaited = |state: &State<T>| state.senders > 0 && state.announced != Some(0);
@@ -225,7 +236,7 @@ impl<T> Drop for Receiver<T> {
         let mut state = self.0.state();
         state.receivers -= 1;
         if state.receivers == 0 {
-            // Whoever waits for an answer to one of them learns that there is none.
+            // Dropping the items tells their senders that no reply will come.
             let unheard = std::mem::take(&mut state.items);
             self.0.drained.notify_all();
             drop(state);
@@ -253,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_receiver_that_is_gone() {
+    fn senders_do_not_wait_after_the_last_receiver_is_dropped() {
         let (sender, receiver) = queue(1);
         sender.send(1).unwrap();
         let other = sender.clone();
@@ -264,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn company_is_waited_for_until_the_time_has_come() {
+    fn a_batch_is_awaited_until_its_deadline() {
         let (sender, receiver) = queue(8);
         sender.send(1).unwrap();
         let now = Instant::now();
@@ -279,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_is_called_once() {
+    fn a_sleeping_receiver_is_notified_once() {
         let (sender, _receiver) = queue::<i32>(8);
         let mut state = sender.0.state();
         state.sleep(1);
@@ -289,14 +300,14 @@ mod tests {
         state.wake();
         assert!(!state.notifies(true));
         state.wake();
-        // One that wakes by itself is not notified any more.
+        // A receiver that wakes after its deadline is not notified any more.
         state.sleep(5);
         state.wake();
         assert!(!state.notifies(true));
     }
 
     #[test]
-    fn who_is_announced_is_waited_for_and_nobody_else() {
+    fn a_batch_waits_for_announced_items_only() {
         let (sender, receiver) = queue(8);
         let much_later = Instant::now() + Duration::from_hours(1);
         let (first, second) = (sender.announce(), sender.announce());

@@ -1,19 +1,19 @@
-//! A filter before a run: a "no" is certain and spares a look at the disk, a "maybe" is looked up.
+//! A blocked Bloom filter for a run: "no" is certain and spares a lookup on disk.
 
-/// Bits of one line, which lies in one line of the processor's cache.
+/// Bits of a line, which is one cache line of the processor.
 const LINE_BITS: u64 = 512;
-/// Bits set for each key.
+/// Bits that are set per key.
 const PROBES: u32 = 6;
 
-/// Which keys a run may hold. Keys are hashes, so their own bits serve as places; lines follow
-/// their order, so a run written in order fills its filter in order.
+/// The keys that a run may hold. Keys are hashes, so their own bits select the bits of the filter. Lines
+/// are in the order of the keys, so a sorted run fills its filter sequentially.
 #[derive(Debug, Default)]
 pub(super) struct BloomFilter {
     lines: Vec<[u64; 8]>,
 }
 
 impl BloomFilter {
-    /// An empty filter with so many bits; with none it says "maybe" to everything.
+    /// An empty filter of this size. A filter without bits answers "maybe" to every key.
     pub(super) fn new(bits: u64) -> Self {
         Self { lines: vec![[0; 8]; (bits / LINE_BITS) as usize] }
     }

@@ -1,7 +1,9 @@
-//! The set of known keys: exact, and larger than memory. New keys are kept in memory and written
-//! with the commit they belong to; many of them become a *run*, sorted and never changed, and runs
-//! are merged bit by bit. All of it lies in tables of the one database, so a crash between two
-//! commits takes the set back to the earlier one together with everything else.
+//! The set of known keys: exact, and larger than memory. It is a log-structured merge tree.
+//!
+//! New keys are kept in memory, and each commit writes those that are new to the table `seen_recent`.
+//! When memory is full they become a *run*: sorted blocks in the table `seen_runs` that never change.
+//! Runs of the same tier are merged in small steps, some with each commit. All of this is in the
+//! database of the ledger, so a crash takes the set back to the last commit together with it.
 
 mod bloom;
 mod run;
@@ -17,15 +19,15 @@ use super::TableFault;
 use super::seal::{seal_numbered, unseal_numbered};
 use run::{BLOCK, KeyCursor, KeyRun, KeyRunRecord, KeyRunWriter, drop_blocks};
 
-/// Bytes of a key.
+/// Size of a key in bytes.
 const KEY: usize = 16;
-/// Runs of one tier that are merged into one of the next.
+/// Number of runs of one tier that are merged into one of the next.
 const RUNS_PER_MERGE: usize = 8;
-/// Bits of filter for a key, while there is memory: one lookup in eighty finds nothing.
+/// Bits of filter per key while memory lasts: one lookup in eighty finds nothing.
 const FILTER_BITS: u64 = 10;
-/// Keys recent_hits found in a run, so that what every page links to is not looked up on disk each time.
+/// Most keys recently found in a run. They spare lookups on disk for pages that every page links to.
 const HITS_MAX: usize = 1 << 14;
-/// Blocks that are merged, or dropped, with a commit at least.
+/// Fewest blocks that a commit merges or deletes.
 const BLOCKS_PER_COMMIT_MIN: usize = 64;
 
 pub(super) const SCHEMA: &str = "
@@ -33,28 +35,28 @@ CREATE TABLE seen_recent (id INTEGER PRIMARY KEY, keys BLOB NOT NULL);
 CREATE TABLE seen_runs (id INTEGER PRIMARY KEY, keys BLOB NOT NULL);
 ";
 
-/// What is stored of the set beside its keys.
+/// The facts about the set that are stored with each commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SeenIndex {
-    /// Rows of recent keys, numbered from 0.
+    /// Number of rows in `seen_recent`.
     recent_rows: u64,
     /// Keys in them.
     recent_keys: u64,
     /// Runs, oldest first.
     runs: Vec<KeyRunRecord>,
     next_run: u32,
-    /// Runs that are being written or dropped: no key is looked for there.
+    /// Runs that are being written or deleted. Lookups skip them.
     inactive: Vec<u32>,
 }
 
 impl SeenIndex {
-    /// Keys in the set.
+    /// Number of keys in the set.
     pub(super) fn keys(&self) -> u64 {
         self.recent_keys + self.runs.iter().map(|run| run.keys).sum::<u64>()
     }
 }
 
-/// How much memory the set may take.
+/// The memory limits of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SeenMemory {
     recent_keys: usize,
@@ -62,14 +64,14 @@ struct SeenMemory {
 }
 
 impl SeenMemory {
-    /// A quarter for recent keys, at most; half for filters, of which a merge keeps two at a time.
+    /// At most a quarter is for recent keys, and half for filters. A merge keeps two filters at a time.
     fn within(memory_bytes: u64) -> Self {
         let recent_keys = (memory_bytes / 160).max(1) as usize;
         Self { recent_keys, filter_bits: memory_bytes / 2 * 8 }
     }
 }
 
-/// The set.
+/// The set of known keys.
 #[derive(Debug)]
 pub(super) struct SeenKeys {
     bounds: SeenMemory,
@@ -80,7 +82,7 @@ pub(super) struct SeenKeys {
     recent_hits: Vec<u128>,
     runs: Vec<KeyRun>,
     merge: Option<RunMerge>,
-    /// Keys added since the last step of merging.
+    /// Number of keys added since the last step of a merge.
     added: usize,
 }
 
@@ -93,7 +95,7 @@ struct RunMerge {
 }
 
 impl SeenKeys {
-    /// An empty set that keeps to so much memory.
+    /// An empty set.
     pub(super) fn new(memory_bytes: u64) -> Self {
         Self {
             bounds: SeenMemory::within(memory_bytes),
@@ -107,7 +109,7 @@ impl SeenKeys {
         }
     }
 
-    /// Reads the set and sees that every key of it is there.
+    /// Loads the set and verifies all of its blocks.
     pub(super) fn load(
         connection: &Connection,
         index: SeenIndex,
@@ -134,26 +136,26 @@ impl SeenKeys {
         let mut count = 0_u64;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
-            let odd = || {
-                TableFault::Damaged(format!("row {id} of `seen_recent` is not what was written"))
-            };
-            let sealed = row.get_ref(1)?.as_blob().map_err(|_| odd())?;
-            self.recent.extend(keys_in(unseal_numbered(id, sealed).ok_or_else(odd)?));
+            let damaged = || TableFault::Damaged(format!("row {id} of `seen_recent` is damaged"));
+            let sealed = row.get_ref(1)?.as_blob().map_err(|_| damaged())?;
+            self.recent.extend(keys_in(unseal_numbered(id, sealed).ok_or_else(damaged)?));
             count += 1;
         }
         if (count, self.recent.len() as u64) != (index.recent_rows, index.recent_keys) {
-            let words = format!("holds {}, not {}, keys", self.recent.len(), index.recent_keys);
-            return Err(TableFault::Damaged(format!("table `seen_recent` {words}")));
+            let (found, wanted) = (self.recent.len(), index.recent_keys);
+            return Err(TableFault::Damaged(format!(
+                "table `seen_recent` has {found} keys instead of {wanted}"
+            )));
         }
         Ok(())
     }
 
-    /// What is to be stored of it, once [`SeenKeys::save`] has written the keys.
+    /// The facts to store, after [`SeenKeys::save`] has written the keys.
     pub(super) fn index(&self) -> &SeenIndex {
         &self.index
     }
 
-    /// Whether the next new key makes a run, for which a transaction must be open.
+    /// Whether the next new key makes a run.
     pub(super) fn is_full(&self) -> bool {
         self.recent.len() >= self.bounds.recent_keys
     }
@@ -197,11 +199,11 @@ impl SeenKeys {
     }
 
     fn is_recent_hit(&self, key: u128) -> bool {
-        // An empty place holds 0, which is nobody's key before it was found.
+        // An empty slot is 0, which is the key of no page.
         key != 0 && self.recent_hits.get(place(key)) == Some(&key)
     }
 
-    /// Writes what has come since the last commit, and merges for as long as that took.
+    /// Writes the keys since the last commit, and takes a step of the merge.
     pub(super) fn save(&mut self, connection: &Connection) -> Result<(), TableFault> {
         if !self.unsaved.is_empty() {
             let id = self.index.recent_rows as i64;
@@ -212,14 +214,14 @@ impl SeenKeys {
             self.index.recent_keys = self.recent.len() as u64;
             self.unsaved.clear();
         }
-        // Each key moves once a tier: four times as fast as they come is fast enough for ever.
+        // Each key is moved once per tier, so four moves per new key keep up.
         let blocks = BLOCKS_PER_COMMIT_MIN.max(4 * self.added / BLOCK);
         self.added = 0;
         self.sweep(connection, blocks)?;
         self.advance_merge(connection, blocks * BLOCK)
     }
 
-    /// All recent keys become a run.
+    /// Turns all recent keys into a run.
     fn make_run(&mut self, connection: &Connection) -> Result<(), TableFault> {
         let mut keys: Vec<u128> = self.recent.drain().collect();
         keys.sort_unstable();
@@ -237,7 +239,7 @@ impl SeenKeys {
         Ok(())
     }
 
-    /// A writer for a run of so many keys; nothing is looked up there until it is done.
+    /// A writer for a run of `keys` keys. Lookups skip the run until it is finished.
     fn writer(&mut self, tier: u32, keys: u64) -> KeyRunWriter {
         let id = self.index.next_run;
         self.index.next_run += 1;
@@ -245,13 +247,13 @@ impl SeenKeys {
         KeyRunWriter::new(id, tier, self.filter_bits(keys, self.index.keys().max(keys)))
     }
 
-    /// Bits of filter for so many keys of so many in all.
+    /// Bits of filter for `keys` keys out of `of` keys.
     fn filter_bits(&self, keys: u64, of: u64) -> u64 {
         let share = self.bounds.filter_bits / of.max(1);
         keys * share.min(FILTER_BITS)
     }
 
-    /// Drops some blocks of runs that are no longer needed.
+    /// Deletes some blocks of merged runs.
     fn sweep(&mut self, connection: &Connection, mut blocks: usize) -> Result<(), TableFault> {
         let building = self.merge.as_ref().map(|merge| merge.to.id());
         while let Some(place) = self.index.inactive.iter().position(|id| Some(*id) != building) {
@@ -289,7 +291,7 @@ impl SeenKeys {
         Some(RunMerge { from: from.into_iter().map(KeyCursor::new).collect(), ids, to })
     }
 
-    /// The merged run takes the place of those it was made from.
+    /// Replaces the merged runs by the new one.
     fn end_merge(&mut self, connection: &Connection, merge: RunMerge) -> Result<(), TableFault> {
         let RunMerge { ids, to, .. } = merge;
         let run = to.finish(connection)?;
@@ -304,7 +306,7 @@ impl SeenKeys {
 }
 
 impl RunMerge {
-    /// Moves the least key; `false` when there is none left.
+    /// Moves the smallest key; `false` if none is left.
     fn step(&mut self, connection: &Connection) -> Result<bool, TableFault> {
         let mut least: Option<(u128, usize)> = None;
         for (place, cursor) in self.from.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! A run: keys in order, cut into sealed blocks, never changed once written.
+//! A run: sorted keys in sealed blocks that never change.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use super::bloom::BloomFilter;
 use super::{KEY, keys_in};
 use crate::store::TableFault;
-use crate::store::seal::{MARK, seal_numbered, unseal_numbered};
+use crate::store::seal::{CHECKSUM_BYTES, seal_numbered, unseal_numbered};
 
-/// Keys of a block; sealed it just fits on a page of the database.
+/// Keys per block. A sealed block just fits on a page of the database.
 pub(super) const BLOCK: usize = 250;
 
-/// What is stored of a run beside its blocks.
+/// The facts about a run that are stored beside its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeyRunRecord {
     /// Its number.
     pub id: u32,
-    /// How often its keys have been merged.
+    /// Number of merges that its keys have gone through.
     pub tier: u32,
-    /// Keys in it.
+    /// Number of keys.
     pub keys: u64,
-    /// Blocks they fill.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
-/// A run and what is kept of it in memory.
+/// A run, with the part that is kept in memory.
 #[derive(Debug)]
 pub(super) struct KeyRun {
     pub(super) record: KeyRunRecord,
@@ -34,7 +34,7 @@ pub(super) struct KeyRun {
 }
 
 impl KeyRun {
-    /// Reads a run whole: every block is there, sealed and in order.
+    /// Reads a run and verifies that every block exists, has its checksum and is sorted.
     pub(super) fn load(
         connection: &Connection,
         record: KeyRunRecord,
@@ -66,7 +66,7 @@ impl KeyRun {
         }
         if (count, run.fences.len()) != (record.keys, record.blocks as usize) {
             return Err(TableFault::Damaged(format!(
-                "run {} of `seen` holds {count}, not {}, keys",
+                "run {} of `seen` has {count} keys instead of {}",
                 record.id, record.keys
             )));
         }
@@ -82,8 +82,8 @@ impl KeyRun {
         };
         let fence = self.fences[number].to_be_bytes();
         block(connection, self.record.id, number as u32, |sealed| {
-            // The seal was looked at when the run was written or loaded, and will be when it is
-            // merged; for each of millions of looks the first key has to do.
+            // The checksum is verified when the run is loaded or merged. Millions of lookups compare the
+            // first key only.
             match sealed_keys(sealed) {
                 Some(keys) if keys.first() == Some(&fence) => {
                     Ok(keys.binary_search(&key.to_be_bytes()).is_ok())
@@ -94,7 +94,7 @@ impl KeyRun {
     }
 }
 
-/// Writes a run, key by key in order.
+/// Writes a run from sorted keys.
 #[derive(Debug)]
 pub(super) struct KeyRunWriter {
     run: KeyRun,
@@ -140,7 +140,7 @@ impl KeyRunWriter {
     }
 }
 
-/// The keys of a run, read block by block.
+/// Reads the keys of a run, block by block.
 #[derive(Debug)]
 pub(super) struct KeyCursor {
     record: KeyRunRecord,
@@ -154,7 +154,7 @@ impl KeyCursor {
         Self { record, next: 0, keys: Vec::new(), at: 0 }
     }
 
-    /// The key it stands at, if the run has more.
+    /// The current key; `None` at the end.
     pub(super) fn key(&mut self, connection: &Connection) -> Result<Option<u128>, TableFault> {
         if self.at == self.keys.len() && self.next < self.record.blocks {
             let (id, number) = (self.record.id, self.next);
@@ -174,7 +174,7 @@ impl KeyCursor {
     }
 }
 
-/// Drops up to so many blocks of a run; how many there were.
+/// Deletes up to `count` blocks of a run. Returns how many there were.
 pub(super) fn drop_blocks(
     connection: &Connection,
     run: u32,
@@ -213,11 +213,11 @@ fn open(sealed: &[u8], run: u32, number: u32) -> Result<impl Iterator<Item = u12
     bytes.map(keys_in)
 }
 
-/// The keys behind a seal that is not looked at.
+/// The keys behind a checksum that is not verified here.
 fn sealed_keys(sealed: &[u8]) -> Option<&[[u8; KEY]]> {
-    sealed.get(MARK..).map(|bytes| bytes.as_chunks::<KEY>().0)
+    sealed.get(CHECKSUM_BYTES..).map(|bytes| bytes.as_chunks::<KEY>().0)
 }
 
 fn damaged(run: u32, number: u32) -> TableFault {
-    TableFault::Damaged(format!("block {number} of run {run} of `seen` is not what was written"))
+    TableFault::Damaged(format!("block {number} of run {run} of `seen` is damaged"))
 }

@@ -1,4 +1,4 @@
-//! The set against a set in memory: any keys, any commits, any loss of what was not committed.
+//! Compares the set with a set in memory, over random keys, commits and crashes.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Dice {
     }
 }
 
-/// The set, the model, and both as they were at the last commit.
+/// The set and the model, now and as of the last commit.
 struct Pair {
     connection: Connection,
     memory: u64,
@@ -57,7 +57,7 @@ impl Pair {
         assert_eq!(self.index.keys(), self.model.len() as u64);
     }
 
-    /// What was not committed is gone, as after a kill.
+    /// Loses uncommitted keys, as a kill does.
     fn crash(&mut self) {
         self.connection.execute_batch("ROLLBACK; BEGIN").unwrap();
         self.model = self.committed.clone();
@@ -74,7 +74,7 @@ impl Pair {
     }
 }
 
-/// Some keys near each other and some far apart, both small and large, so that some come again.
+/// Small and large keys, close together and far apart, so that some repeat.
 fn key(dice: &mut Dice) -> u128 {
     let number = dice.below(6000);
     match number % 3 {
@@ -85,11 +85,11 @@ fn key(dice: &mut Dice) -> u128 {
 }
 
 #[test]
-fn the_set_knows_what_it_was_told_whatever_happens() {
+fn the_set_equals_the_model_after_commits_and_crashes() {
     let mut tiers = 0;
     for seed in 0..12 {
         let mut dice = Dice(seed);
-        // From one key in memory and no filter to a hundred and filters.
+        // Memory from one key without a filter to a hundred keys with filters.
         let mut pair = Pair::new(160 * (1 + dice.below(100)));
         for _ in 0..6000 {
             match dice.below(100) {
@@ -108,7 +108,7 @@ fn the_set_knows_what_it_was_told_whatever_happens() {
 }
 
 #[test]
-fn runs_are_few_and_what_was_merged_is_swept_away() {
+fn runs_stay_few_and_merged_runs_are_deleted() {
     let mut pair = Pair::new(160 * 50);
     for number in 0..40_000_u64 {
         pair.mark(u128::from(Dice(number).next()) << 64 | u128::from(number));
@@ -116,7 +116,7 @@ fn runs_are_few_and_what_was_merged_is_swept_away() {
             pair.commit();
         }
     }
-    // Half a dozen commits without a new key end what was begun.
+    // Six commits without a new key finish the merge.
     (0..200).for_each(|_| pair.commit());
     assert!(pair.index.runs.len() < RUNS_PER_MERGE * 4, "{} runs", pair.index.runs.len());
     assert!(pair.index.inactive.is_empty());
@@ -126,20 +126,20 @@ fn runs_are_few_and_what_was_merged_is_swept_away() {
 }
 
 #[test]
-fn a_filter_spares_most_looks_and_denies_no_key() {
+fn a_filter_spares_most_lookups_and_denies_no_key() {
     let key = |number: u64| {
         u128::from(Dice(number).next()) << 64 | u128::from(Dice(number ^ 0x5555).next())
     };
     let mut filter = bloom::BloomFilter::new(10_000 * FILTER_BITS);
     (0..10_000).for_each(|number| filter.add(key(number)));
     assert!((0..10_000).all(|number| filter.may_hold(key(number))));
-    let vain = (10_000..20_000).filter(|number| filter.may_hold(key(*number))).count();
-    assert!(vain < 300, "{vain} of 10000 lookups found nothing");
-    assert!(bloom::BloomFilter::new(0).may_hold(7), "no filter denies nothing");
+    let useless = (10_000..20_000).filter(|number| filter.may_hold(key(*number))).count();
+    assert!(useless < 300, "{useless} of 10000 lookups found nothing");
+    assert!(bloom::BloomFilter::new(0).may_hold(7), "a filter without bits denies no key");
 }
 
 #[test]
-fn damage_anywhere_is_found_when_the_set_is_read() {
+fn damage_is_found_when_the_set_is_loaded() {
     let mut pair = Pair::new(160 * 300);
     for number in 0..1000_u64 {
         pair.mark(u128::from(Dice(number).next()));
@@ -160,7 +160,7 @@ fn damage_anywhere_is_found_when_the_set_is_read() {
         assert!(matches!(pair.reload(), Err(TableFault::Damaged(_))), "{tamper}");
         pair.connection.execute_batch("ROLLBACK TO whole").unwrap();
     }
-    // Damage that comes while the set is open is found by whoever looks there.
+    // Damage that happens while the set is open is found by a lookup.
     pair.reload().unwrap();
     pair.connection.execute("UPDATE seen_runs SET keys = zeroblob(4008)", []).unwrap();
     let known = pair.seen.runs[0].record;
