@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{JobId, JobKey, NewJob, OutputBlock, Token};
 
-/// Number of a lane; 0 is [`ISOLATION`].
+/// Number of a lane; 0 is the isolation lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LaneId(pub u32);
 
