@@ -12,11 +12,11 @@ use crate::options::OptionProblem;
 /// The filters of a data definition, by the name of their item.
 #[derive(Debug, Default)]
 pub struct Filters {
-    by_item: HashMap<String, Vec<Rule>>,
+    by_item: HashMap<String, Vec<FilterRule>>,
 }
 
 #[derive(Debug)]
-struct Rule {
+struct FilterRule {
     on: FilterSubject,
     pattern: String,
     /// None when the pattern is blank space, which is no expression but a question.
@@ -29,12 +29,12 @@ const BLANK: &str = " ";
 impl Filters {
     /// Compiles all filters of a definition, or tells every pattern that is no expression.
     pub fn compile(def: &DataDef) -> Result<Self, Vec<OptionProblem>> {
-        let mut by_item: HashMap<String, Vec<Rule>> = HashMap::new();
+        let mut by_item: HashMap<String, Vec<FilterRule>> = HashMap::new();
         let mut problems = Vec::new();
         for item in def.items.iter().chain(&def.dims).chain(&def.facts) {
             let mut rules = Vec::with_capacity(item.filters.len());
             for filter in &item.filters {
-                match Rule::compile(filter) {
+                match FilterRule::compile(filter) {
                     Ok(rule) => rules.push(rule),
                     Err(problem) => problems.push(problem),
                 }
@@ -60,7 +60,7 @@ impl Filters {
     }
 }
 
-impl Rule {
+impl FilterRule {
     fn compile(filter: &ItemFilter) -> Result<Self, OptionProblem> {
         let pattern = &filter.pattern.text;
         let regex = if pattern == BLANK {

@@ -12,12 +12,12 @@ macro_rules! appender_suite {
 
             const HEADER: &[u8] = b"a,b\n";
 
-            struct Trial {
+            struct OpenedTarget {
                 dir: tempfile::TempDir,
                 target: Box<dyn OutputTarget>,
             }
 
-            impl Trial {
+            impl OpenedTarget {
                 fn new() -> Self {
                     let dir = tempfile::tempdir().unwrap();
                     let make: fn(&Path) -> Box<dyn OutputTarget> = $make;
@@ -44,82 +44,82 @@ macro_rules! appender_suite {
 
             #[test]
             fn blocks_follow_the_header_in_order() {
-                let trial = Trial::new();
-                let (mut appender, at) = trial.open(None);
+                let case = OpenedTarget::new();
+                let (mut appender, at) = case.open(None);
                 assert_eq!(at, OpenedAt::Start);
                 appender.append(b"1,2\n").unwrap();
                 appender.append(b"3,4\n").unwrap();
                 appender.sync().unwrap();
                 appender.finish().unwrap();
-                assert_eq!(trial.content(), b"a,b\n1,2\n3,4\n");
+                assert_eq!(case.content(), b"a,b\n1,2\n3,4\n");
             }
 
             #[test]
             fn a_crash_after_a_mark_keeps_the_rows_before_it_and_repeats_none() {
                 for unsynced in [&b""[..], b"3", b"3,4\n"] {
-                    let trial = Trial::new();
-                    let (mut appender, _) = trial.open(None);
+                    let case = OpenedTarget::new();
+                    let (mut appender, _) = case.open(None);
                     appender.append(b"1,2\n").unwrap();
                     let mark = appender.sync().unwrap();
                     appender.append(unsynced).unwrap();
                     appender.flush().unwrap();
                     drop(appender);
-                    let (mut appender, at) = trial.open(Some(&mark));
+                    let (mut appender, at) = case.open(Some(&mark));
                     assert_eq!(at, OpenedAt::Mark);
                     appender.append(b"3,4\n").unwrap();
                     appender.sync().unwrap();
                     appender.finish().unwrap();
-                    assert_eq!(trial.content(), b"a,b\n1,2\n3,4\n");
+                    assert_eq!(case.content(), b"a,b\n1,2\n3,4\n");
                 }
             }
 
             #[test]
             fn an_older_mark_goes_back_to_its_rows() {
-                let trial = Trial::new();
-                let (mut appender, _) = trial.open(None);
+                let case = OpenedTarget::new();
+                let (mut appender, _) = case.open(None);
                 let empty = appender.sync().unwrap();
                 appender.append(b"1,2\n").unwrap();
                 appender.sync().unwrap();
                 drop(appender);
-                let (mut appender, at) = trial.open(Some(&empty));
+                let (mut appender, at) = case.open(Some(&empty));
                 assert_eq!(at, OpenedAt::Mark);
                 appender.sync().unwrap();
-                assert_eq!(trial.content(), HEADER);
+                assert_eq!(case.content(), HEADER);
             }
 
             #[test]
             fn a_lost_target_starts_without_rows() {
-                let trial = Trial::new();
-                let (mut appender, _) = trial.open(None);
+                let case = OpenedTarget::new();
+                let (mut appender, _) = case.open(None);
                 appender.append(b"1,2\n").unwrap();
                 let mark = appender.sync().unwrap();
                 assert!(appender.is_intact());
-                std::fs::remove_file(trial.target.name_in(trial.run())).unwrap();
+                std::fs::remove_file(case.target.name_in(case.run())).unwrap();
                 assert!(!appender.is_intact());
-                let (mut appender, at) = trial.open(Some(&mark));
+                let (mut appender, at) = case.open(Some(&mark));
                 assert_eq!(at, OpenedAt::Start);
                 appender.sync().unwrap();
-                assert_eq!(trial.content(), HEADER);
+                assert_eq!(case.content(), HEADER);
             }
 
             #[test]
             fn a_mark_of_another_kind_starts_without_rows() {
-                let trial = Trial::new();
+                let case = OpenedTarget::new();
                 for mark in [&b""[..], b"x", &[255; 64]] {
-                    let (_, at) = trial.open(Some(&AppenderMark(mark.to_vec())));
+                    let (_, at) = case.open(Some(&AppenderMark(mark.to_vec())));
                     assert_eq!(at, OpenedAt::Start);
                 }
             }
 
             #[test]
             fn an_abandoned_target_holds_whole_blocks_up_to_the_mark() {
-                let trial = Trial::new();
-                let (mut appender, _) = trial.open(None);
+                let case = OpenedTarget::new();
+                let (mut appender, _) = case.open(None);
                 appender.append(b"1,2\n").unwrap();
                 let mark = appender.sync().unwrap();
                 appender.append(b"3").unwrap();
                 appender.abandon(Some(&mark)).unwrap();
-                assert_eq!(trial.content(), b"a,b\n1,2\n");
+                assert_eq!(case.content(), b"a,b\n1,2\n");
             }
         }
     };

@@ -12,7 +12,7 @@ use spoonbill_defs::Text;
 /// text is taken. Rolls apply in the order they are written.
 #[derive(Debug, Clone)]
 pub struct DateRoller {
-    input: Alternatives,
+    input: DatePatterns,
     output: DatePattern,
     rolls: Vec<Roll>,
 }
@@ -20,7 +20,7 @@ pub struct DateRoller {
 /// Reads a date and writes it in the zone that the text names, else in that of the setup.
 #[derive(Debug, Clone)]
 pub struct DateFormatter {
-    input: Alternatives,
+    input: DatePatterns,
     output: DatePattern,
 }
 
@@ -29,7 +29,7 @@ impl DateRoller {
     pub const OPTIONS: &'static [&'static str] = &["item", "inPattern", "outPattern", "roll"];
 
     pub(super) fn read(options: &mut Options, setup: &DateSetup) -> Option<Self> {
-        let input = Alternatives::read(options, DateDialect::Calendar, setup);
+        let input = DatePatterns::read(options, DateDialect::Calendar, setup);
         let output = output(options, DateDialect::Calendar);
         let rolls = match options.required("roll").map(Roll::read_all) {
             Some(Ok(rolls)) => Some(rolls),
@@ -64,7 +64,7 @@ impl DateFormatter {
     pub const OPTIONS: &'static [&'static str] = &["item", "inPattern", "outPattern"];
 
     pub(super) fn read(options: &mut Options, setup: &DateSetup) -> Option<Self> {
-        let input = Alternatives::read(options, DateDialect::Time, setup);
+        let input = DatePatterns::read(options, DateDialect::Time, setup);
         let output = output(options, DateDialect::Time);
         Some(Self { input: input?, output: output? })
     }
@@ -78,13 +78,13 @@ impl Converter for DateFormatter {
 
 /// Patterns of which the first that fits is taken.
 #[derive(Debug, Clone)]
-struct Alternatives {
+struct DatePatterns {
     source: String,
     patterns: Vec<DatePattern>,
     setup: DateSetup,
 }
 
-impl Alternatives {
+impl DatePatterns {
     fn read(options: &mut Options, dialect: DateDialect, setup: &DateSetup) -> Option<Self> {
         let text = options.required("inPattern")?;
         let patterns: Vec<Option<DatePattern>> =

@@ -73,13 +73,13 @@ pub enum ConvertError {
     },
 }
 
-type Read = fn(&mut Options, &DateSetup) -> Option<Box<dyn Converter>>;
+type ReadConverter = fn(&mut Options, &DateSetup) -> Option<Box<dyn Converter>>;
 
 /// A kind of converter: its names in definitions, its properties, and its reader.
 struct ConverterKind {
     names: &'static [&'static str],
     options: &'static [&'static str],
-    read: Read,
+    read: ReadConverter,
 }
 
 const KINDS: [ConverterKind; 2] = [

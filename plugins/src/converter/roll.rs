@@ -10,7 +10,7 @@ use crate::options::{OptionProblem, advice};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Roll {
     field: CalendarField,
-    how: How,
+    to: RollTarget,
 }
 
 /// A constant of Java's calendar.
@@ -53,7 +53,7 @@ const NAMES: &[(&str, CalendarField)] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum RollTarget {
     Ceil,
     Floor,
     Round,
@@ -87,19 +87,19 @@ impl Roll {
             return Err((format!("roll knows no field `{name}`"), advice(name, &names)));
         };
         let how = match how {
-            "ceil" => How::Ceil,
-            "floor" => How::Floor,
-            "round" => How::Round,
-            number => How::Set(number.parse().map_err(|_| {
+            "ceil" => RollTarget::Ceil,
+            "floor" => RollTarget::Floor,
+            "round" => RollTarget::Round,
+            number => RollTarget::Set(number.parse().map_err(|_| {
                 let help = "how is `ceil`, `floor`, `round` or a whole number".to_owned();
                 (format!("roll `{name}` cannot be `{number}`"), help)
             })?),
         };
-        if *field == CalendarField::Year && !matches!(how, How::Set(_)) {
+        if *field == CalendarField::Year && !matches!(how, RollTarget::Set(_)) {
             let help = "give the year as a number".to_owned();
             return Err((format!("roll `{word}`: years have no last or first"), help));
         }
-        Ok(Self { field: *field, how })
+        Ok(Self { field: *field, to: how })
     }
 }
 
@@ -110,11 +110,11 @@ impl Roll {
 pub(super) fn apply(rolls: &[Roll], at: DateTime) -> Option<DateTime> {
     let mut pending = LenientDateTime::of(at);
     for roll in rolls {
-        let value = match roll.how {
-            How::Set(value) => i64::from(value),
-            How::Floor => roll.field.minimum(),
-            How::Ceil => roll.field.maximum(pending)?,
-            How::Round => {
+        let value = match roll.to {
+            RollTarget::Set(value) => i64::from(value),
+            RollTarget::Floor => roll.field.minimum(),
+            RollTarget::Ceil => roll.field.maximum(pending)?,
+            RollTarget::Round => {
                 let maximum = roll.field.maximum(pending)?;
                 if roll.field.value(pending)? <= maximum / 2 {
                     roll.field.minimum()

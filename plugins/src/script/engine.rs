@@ -48,18 +48,18 @@ impl Default for Limits {
 }
 
 /// Why a call gave no value: thrown in JavaScript, or found wrong on our side.
-pub(super) enum Fault {
+pub(super) enum CallError {
     Js(Error),
     Ours(ScriptError),
 }
 
-impl From<Error> for Fault {
+impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         Self::Js(error)
     }
 }
 
-impl From<ScriptError> for Fault {
+impl From<ScriptError> for CallError {
     fn from(error: ScriptError) -> Self {
         Self::Ours(error)
     }
@@ -67,12 +67,12 @@ impl From<ScriptError> for Fault {
 
 /// The clock of the running call, shared with the interrupt handler.
 #[derive(Default)]
-struct Watch {
+struct CallClock {
     deadline: Cell<Option<Instant>>,
     fired: Cell<bool>,
 }
 
-impl Watch {
+impl CallClock {
     fn is_over(&self) -> bool {
         let over = self.deadline.get().is_some_and(|at| Instant::now() >= at);
         if over {
@@ -83,18 +83,18 @@ impl Watch {
 }
 
 /// A runtime with its limits. Contexts and kept values must be dropped before it.
-pub(super) struct Engine {
+pub(super) struct ScriptEngine {
     /// Never runs a script. The binding keeps the first context with a Rust function alive; that
     /// must be ours, or one could not tell its objects from lost ones.
     host: Context,
     host_objects: i64,
     runtime: Runtime,
     limits: Limits,
-    watch: Rc<Watch>,
+    watch: Rc<CallClock>,
     spoiled: Cell<bool>,
 }
 
-impl Engine {
+impl ScriptEngine {
     /// Starts a runtime; the memory limit begins with [`Engine::seal`].
     pub(super) fn new(limits: Limits) -> Result<Self, ScriptError> {
         let limits = Limits {
@@ -108,7 +108,7 @@ impl Engine {
         host.with(|ctx| Function::new(ctx, || {}).map(drop))
             .map_err(|error| engine_failed(&error))?;
         let host_objects = runtime.memory_usage().obj_count;
-        let watch = Rc::new(Watch::default());
+        let watch = Rc::new(CallClock::default());
         let clock = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || clock.is_over())));
         Ok(Self { host, host_objects, runtime, limits, watch, spoiled: Cell::new(false) })
@@ -135,15 +135,15 @@ impl Engine {
         &self,
         context: &Context,
         script: &str,
-        work: impl for<'js> FnOnce(&Ctx<'js>) -> Result<T, Fault>,
+        work: impl for<'js> FnOnce(&Ctx<'js>) -> Result<T, CallError>,
     ) -> Result<T, ScriptError> {
         self.watch.fired.set(false);
         self.watch.deadline.set(Instant::now().checked_add(self.limits.time));
         let entered = catch_unwind(AssertUnwindSafe(|| {
             context.with(|ctx| {
                 let result = work(&ctx).map_err(|fault| match fault {
-                    Fault::Ours(error) => error,
-                    Fault::Js(error) => self.explain(&ctx, script, &error),
+                    CallError::Ours(error) => error,
+                    CallError::Js(error) => self.explain(&ctx, script, &error),
                 });
                 // A promise that nobody waits for belongs to this call, not to the next.
                 while !self.watch.is_over() && ctx.execute_pending_job() {}
@@ -238,7 +238,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for ScriptEngine {
     /// Frees the runtime if that is safe, and leaks it if not.
     ///
     /// The engine may lose objects when an allocation fails half way, even if the script caught the

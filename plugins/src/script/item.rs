@@ -6,10 +6,10 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Object, TypedArray, Value};
 
 use super::configs;
-use super::engine::{Engine, Fault, Limits};
+use super::engine::{CallError, Limits, ScriptEngine};
 use super::error::ScriptError;
 use super::facts::ScriptFacts;
-use super::log::Log;
+use super::log::ScriptLog;
 use super::values::{date_object, getter, lazy_global, text_of, text_of_date};
 
 /// Name of an item's script in errors.
@@ -22,20 +22,25 @@ pub(super) const ITEM_SCRIPT: &str = "script";
 pub struct ItemScripts {
     facts: Rc<ScriptFacts>,
     limits: Limits,
-    log: Log,
-    stage: Option<Stage>,
+    log: ScriptLog,
+    engine_state: Option<ItemEngine>,
 }
 
 /// A started engine. The fields drop in this order: no context may outlive its runtime.
-struct Stage {
+struct ItemEngine {
     context: Context,
-    engine: Engine,
+    engine: ScriptEngine,
 }
 
 impl ItemScripts {
     /// Gets ready for the scripts of a page.
     pub fn new(facts: &ScriptFacts, limits: Limits) -> Self {
-        Self { facts: Rc::new(facts.clone()), limits, log: Log::default(), stage: None }
+        Self {
+            facts: Rc::new(facts.clone()),
+            limits,
+            log: ScriptLog::default(),
+            engine_state: None,
+        }
     }
 
     /// Evaluates an expression. Null and undefined give nothing, a date-time its text by the
@@ -58,12 +63,12 @@ impl ItemScripts {
         expression: &str,
         value: Option<&str>,
     ) -> Result<Option<String>, ScriptError> {
-        let stage = match self.stage.take() {
-            Some(stage) => stage,
+        let engine_state = match self.engine_state.take() {
+            Some(engine_state) => engine_state,
             None => self.start()?,
         };
         let facts = &self.facts;
-        let result = stage.engine.call(&stage.context, ITEM_SCRIPT, |ctx| {
+        let result = engine_state.engine.call(&engine_state.context, ITEM_SCRIPT, |ctx| {
             if let Some(value) = value {
                 ctx.globals().set("value", value)?;
             }
@@ -77,8 +82,8 @@ impl ItemScripts {
             };
             Ok(Some(text))
         });
-        if !stage.engine.is_spoiled() {
-            self.stage = Some(stage);
+        if !engine_state.engine.is_spoiled() {
+            self.engine_state = Some(engine_state);
         }
         result
     }
@@ -88,17 +93,17 @@ impl ItemScripts {
         self.log.take()
     }
 
-    fn start(&self) -> Result<Stage, ScriptError> {
-        let engine = Engine::new(self.limits)?;
+    fn start(&self) -> Result<ItemEngine, ScriptError> {
+        let engine = ScriptEngine::new(self.limits)?;
         let context = engine.context()?;
         engine.call(&context, ITEM_SCRIPT, |ctx| {
             configs::install(ctx, &self.facts.run)?;
             self.log.install(ctx)?;
             let facts = Rc::clone(&self.facts);
-            lazy_global(ctx, "document", move |ctx| document(ctx, &facts)).map_err(Fault::from)
+            lazy_global(ctx, "document", move |ctx| document(ctx, &facts)).map_err(CallError::from)
         })?;
         engine.seal();
-        Ok(Stage { context, engine })
+        Ok(ItemEngine { context, engine })
     }
 }
 

@@ -13,9 +13,9 @@ const LINES_MAX: usize = 200;
 
 /// Lines logged and not yet taken.
 #[derive(Clone, Default)]
-pub(super) struct Log(Rc<RefCell<Vec<String>>>);
+pub(super) struct ScriptLog(Rc<RefCell<Vec<String>>>);
 
-impl Log {
+impl ScriptLog {
     /// Gives scripts `log(...)`, and `print(...)` as Nashorn called it.
     pub(super) fn install(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
         let log = self.clone();

@@ -15,7 +15,7 @@ use crate::data::{Axis, AxisKind, Data, Row};
 const SOURCE: &str = include_str!("model.js");
 
 /// What a script gave back.
-pub(super) enum Unpacked {
+pub(super) enum ScriptResult {
     /// The data.
     Data(Data),
     /// Something else, described.
@@ -46,12 +46,12 @@ pub(super) fn pack<'js>(
     pack: &Function<'js>,
     data: &Data,
 ) -> rquickjs::Result<Value<'js>> {
-    let mut tags = Cells::new(ctx)?;
+    let mut tags = CellWriter::new(ctx)?;
     for (key, value) in &data.tags {
         tags.push(key.as_str())?;
         tags.push(value.as_str())?;
     }
-    let mut cells = Cells::new(ctx)?;
+    let mut cells = CellWriter::new(ctx)?;
     for row in &data.rows {
         cells.push_name(&row.name)?;
         cells.push_name(&row.group)?;
@@ -69,14 +69,14 @@ pub(super) fn pack<'js>(
 }
 
 /// An array being filled. Names repeat on every row, so each becomes a JavaScript string once.
-struct Cells<'js> {
+struct CellWriter<'js> {
     ctx: Ctx<'js>,
     array: Array<'js>,
     length: usize,
     names: HashMap<*const u8, Value<'js>>,
 }
 
-impl<'js> Cells<'js> {
+impl<'js> CellWriter<'js> {
     fn new(ctx: &Ctx<'js>) -> rquickjs::Result<Self> {
         Ok(Self {
             ctx: ctx.clone(),
@@ -112,18 +112,21 @@ impl<'js> Cells<'js> {
 }
 
 /// Reads what the last script gave.
-pub(super) fn unpack<'js>(unpack: &Function<'js>, value: Value<'js>) -> rquickjs::Result<Unpacked> {
+pub(super) fn unpack<'js>(
+    unpack: &Function<'js>,
+    value: Value<'js>,
+) -> rquickjs::Result<ScriptResult> {
     let parts: Value<'js> = unpack.call((value,))?;
     let Some(parts) = parts.as_array() else {
-        return Ok(Unpacked::Other(parts.get()?));
+        return Ok(ScriptResult::Other(parts.get()?));
     };
     let tags: Vec<String> = parts.get(2)?;
-    let mut cells = Reader { cells: parts.get(3)?, at: 0, names: HashMap::new() };
+    let mut cells = CellReader { cells: parts.get(3)?, at: 0, names: HashMap::new() };
     let mut rows = Vec::new();
     while cells.at < cells.cells.len() {
         rows.push(cells.row()?);
     }
-    Ok(Unpacked::Data(Data {
+    Ok(ScriptResult::Data(Data {
         name: parts.get(0)?,
         data_def: parts.get(1)?,
         named: rows.first().is_some_and(Row::is_named),
@@ -133,13 +136,13 @@ pub(super) fn unpack<'js>(unpack: &Function<'js>, value: Value<'js>) -> rquickjs
 }
 
 /// The cells of the rows, read from the left; equal names share one text, as in parsed data.
-struct Reader<'js> {
+struct CellReader<'js> {
     cells: Array<'js>,
     at: usize,
     names: HashMap<String, Arc<str>>,
 }
 
-impl<'js> Reader<'js> {
+impl<'js> CellReader<'js> {
     fn row(&mut self) -> rquickjs::Result<Row> {
         let name = self.name()?;
         let group = self.name()?;

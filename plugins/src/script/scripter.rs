@@ -6,12 +6,12 @@ use rquickjs::{Context, Ctx, Function, Persistent, Value};
 
 use super::chain::{ScriptChain, ScriptLink};
 use super::configs;
-use super::engine::{Engine, Fault, Limits, OWN_SOURCE};
+use super::engine::{CallError, Limits, OWN_SOURCE, ScriptEngine};
 use super::error::ScriptError;
 use super::facts::RunFacts;
 use super::item::sloppy;
-use super::log::Log;
-use super::model::{self, Unpacked};
+use super::log::ScriptLog;
+use super::model::{self, ScriptResult};
 use crate::data::Data;
 
 /// Runs a chain of scripts on one thread.
@@ -22,20 +22,20 @@ pub struct Scripter {
     chain: ScriptChain,
     run: Arc<RunFacts>,
     limits: Limits,
-    log: Log,
-    stage: Option<Stage>,
+    log: ScriptLog,
+    engine_state: Option<ChainEngine>,
 }
 
 /// A started engine. The fields drop in this order: what is kept, contexts, and the runtime last.
-struct Stage {
+struct ChainEngine {
     pack: Persistent<Function<'static>>,
     unpack: Persistent<Function<'static>>,
-    links: Vec<Started>,
-    engine: Engine,
+    links: Vec<StartedPlugin>,
+    engine: ScriptEngine,
 }
 
 /// One plugin with its own global object, so that two plugins may both define `execute`.
-struct Started {
+struct StartedPlugin {
     entry: Persistent<Function<'static>>,
     context: Context,
 }
@@ -47,21 +47,21 @@ impl Scripter {
             chain: chain.clone(),
             run: Arc::clone(run),
             limits,
-            log: Log::default(),
-            stage: None,
+            log: ScriptLog::default(),
+            engine_state: None,
         }
     }
 
     /// Hands the data to the first script, its result to the next, and gives back the data that the
     /// last one returns.
     pub fn run(&mut self, data: Data) -> Result<Data, ScriptError> {
-        let stage = match self.stage.take() {
-            Some(stage) => stage,
+        let engine_state = match self.engine_state.take() {
+            Some(engine_state) => engine_state,
             None => self.start()?,
         };
-        let result = stage.run(&self.chain.links, data);
-        if !stage.engine.is_spoiled() {
-            self.stage = Some(stage);
+        let result = engine_state.run(&self.chain.links, data);
+        if !engine_state.engine.is_spoiled() {
+            self.engine_state = Some(engine_state);
         }
         result
     }
@@ -71,14 +71,14 @@ impl Scripter {
         self.log.take()
     }
 
-    fn start(&self) -> Result<Stage, ScriptError> {
-        let engine = Engine::new(self.limits)?;
+    fn start(&self) -> Result<ChainEngine, ScriptError> {
+        let engine = ScriptEngine::new(self.limits)?;
         let mut contexts = Vec::new();
         for link in self.chain.links.iter() {
             let context = engine.context()?;
             engine.call(&context, link.name(), |ctx| {
                 configs::install(ctx, &self.run)?;
-                self.log.install(ctx).map_err(Fault::from)
+                self.log.install(ctx).map_err(CallError::from)
             })?;
             contexts.push(context);
         }
@@ -97,15 +97,15 @@ impl Scripter {
         let mut links = Vec::new();
         for (link, context) in self.chain.links.iter().zip(contexts) {
             let entry = start_link(&engine, &context, link)?;
-            links.push(Started { entry, context });
+            links.push(StartedPlugin { entry, context });
         }
-        Ok(Stage { pack, unpack, links, engine })
+        Ok(ChainEngine { pack, unpack, links, engine })
     }
 }
 
 /// Evaluates the files of a plugin and finds its entry function.
 fn start_link(
-    engine: &Engine,
+    engine: &ScriptEngine,
     context: &Context,
     link: &ScriptLink,
 ) -> Result<Persistent<Function<'static>>, ScriptError> {
@@ -121,7 +121,7 @@ fn start_link(
         // Asked by name in code: `const execute = ...` is no property of the global object.
         let kind: Value<'_> = own(format!("typeof {entry}"))?;
         if kind.get::<String>()? != "function" {
-            return Err(Fault::Ours(ScriptError::NoEntryPoint {
+            return Err(CallError::Ours(ScriptError::NoEntryPoint {
                 script: link.name().to_owned(),
                 entry_point: entry.clone(),
             }));
@@ -131,7 +131,7 @@ fn start_link(
     })
 }
 
-impl Stage {
+impl ChainEngine {
     fn run(&self, chain: &[ScriptLink], data: Data) -> Result<Data, ScriptError> {
         let (Some(first), Some(last)) = (self.links.first(), chain.last()) else {
             return Ok(data);
@@ -148,10 +148,11 @@ impl Stage {
         self.engine.call(&first.context, last.name(), |ctx| {
             let unpack = self.unpack.clone().restore(ctx)?;
             match model::unpack(&unpack, value.restore(ctx)?)? {
-                Unpacked::Data(data) => Ok(data),
-                Unpacked::Other(got) => {
-                    Err(Fault::Ours(ScriptError::NotData { script: last.name().to_owned(), got }))
-                }
+                ScriptResult::Data(data) => Ok(data),
+                ScriptResult::Other(got) => Err(CallError::Ours(ScriptError::NotData {
+                    script: last.name().to_owned(),
+                    got,
+                })),
             }
         })
     }
@@ -159,14 +160,14 @@ impl Stage {
 
 fn call_entry(
     ctx: &Ctx<'_>,
-    started: &Started,
+    started: &StartedPlugin,
     link: &ScriptLink,
     input: Persistent<Value<'static>>,
-) -> Result<Persistent<Value<'static>>, Fault> {
+) -> Result<Persistent<Value<'static>>, CallError> {
     let entry = started.entry.clone().restore(ctx)?;
     let output: Value<'_> = entry.call((input.restore(ctx)?,))?;
     if output.is_null() || output.is_undefined() {
-        return Err(Fault::Ours(ScriptError::Nothing {
+        return Err(CallError::Ours(ScriptError::Nothing {
             script: link.name().to_owned(),
             entry_point: link.entry_point.clone(),
         }));

@@ -2,7 +2,7 @@
 
 use rquickjs::Value;
 
-use super::engine::{Engine, Limits};
+use super::engine::{Limits, ScriptEngine};
 use super::error::ScriptError;
 use super::item::{ITEM_SCRIPT, sloppy};
 
@@ -21,7 +21,7 @@ pub fn check_expression(source: &str) -> Result<(), ScriptError> {
 
 /// Checks a script file by its name and text; runs nothing.
 pub(super) fn check_source(name: &str, source: &str) -> Result<(), ScriptError> {
-    let engine = Engine::new(Limits::default())?;
+    let engine = ScriptEngine::new(Limits::default())?;
     let context = engine.context()?;
     engine.seal();
     // The engine reads a script to its end before it runs the first line. That line throws, so

@@ -4,7 +4,7 @@ use rquickjs::Value;
 
 use super::super::testing::page_facts;
 use super::super::{ItemScripts, Limits, ScriptError};
-use super::Engine;
+use super::ScriptEngine;
 
 fn limits() -> Limits {
     Limits { time: Duration::from_millis(200), memory: 8 << 20, ..Limits::default() }
@@ -99,7 +99,7 @@ fn a_sound_engine_is_freed_and_not_leaked() {
         "(async function () { for (;;) { await 0 } })()",
         "(function next() { Promise.resolve().then(next) })()",
     ] {
-        let engine = Engine::new(limits()).unwrap();
+        let engine = ScriptEngine::new(limits()).unwrap();
         let context = engine.context().unwrap();
         let ran = engine.call(&context, "x", |ctx| {
             let _: Value<'_> = ctx.eval(source.replace("kept =", "var kept ="))?;

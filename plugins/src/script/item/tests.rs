@@ -18,7 +18,7 @@ fn fail(expression: &str) -> String {
 #[test]
 fn a_page_without_scripts_starts_no_engine() {
     let scripts = ItemScripts::new(&page_facts(), Limits::default());
-    assert!(scripts.stage.is_none());
+    assert!(scripts.engine_state.is_none());
 }
 
 #[test]
