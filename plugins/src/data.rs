@@ -1,10 +1,10 @@
-//! What parsing gives: rows of axes.
+//! The result of parsing: rows of axes.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The rows one task took from one page.
+/// The rows that one task extracted from one page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Data {
     /// Label `locator:task:dataDef`.
@@ -15,7 +15,7 @@ pub struct Data {
     pub rows: Vec<Row>,
     /// Further facts about the data, by name.
     pub tags: Vec<(String, String)>,
-    /// Whether the rows are a record's: named columns, and nothing else is printed.
+    /// Whether the rows belong to a record. Then encoders write the named columns only.
     pub named: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether its columns are a record's.
+    /// Whether its columns belong to a record.
     pub fn is_named(&self) -> bool {
         self.axes.first().is_some_and(|axis| axis.kind == AxisKind::Field)
     }
@@ -51,7 +51,7 @@ pub enum AxisKind {
 }
 
 impl AxisKind {
-    /// The word for it in variables and scripts.
+    /// Its name in variables and scripts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Item => "item",
@@ -62,7 +62,7 @@ impl AxisKind {
     }
 }
 
-/// How the cells of a column are best written where types count.
+/// The type of a column's cells, for formats that have types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellType {
     /// As text.
@@ -80,7 +80,7 @@ pub struct Axis {
     pub kind: AxisKind,
     /// Name of the item that defines the axis, or of the column.
     pub item_name: Arc<str>,
-    /// The value; absent when nothing was found.
+    /// The value; `None` if nothing was found.
     pub value: Option<String>,
     /// The item's `match`.
     pub match_text: Option<Arc<str>>,

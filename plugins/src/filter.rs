@@ -1,4 +1,4 @@
-//! Filters of items: rows that nobody wants are dropped.
+//! Filters drop rows by the value or the `match` of an axis.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::data::{Axis, Row};
 use crate::java_regex;
 use crate::options::OptionProblem;
 
-/// The filters of a data definition, by the name of their item.
+/// The filters of a data definition, by item name.
 #[derive(Debug, Default)]
 pub struct Filters {
     by_item: HashMap<String, Vec<FilterRule>>,
@@ -19,15 +19,15 @@ pub struct Filters {
 struct FilterRule {
     on: FilterSubject,
     pattern: String,
-    /// None when the pattern is blank space, which is no expression but a question.
+    /// `None` for the pattern [`BLANK`], which is not a regular expression.
     regex: Option<Regex>,
 }
 
-/// The pattern that asks for "blank or absent".
+/// The pattern that matches blank and absent values.
 const BLANK: &str = " ";
 
 impl Filters {
-    /// Compiles all filters of a definition, or tells every pattern that is no expression.
+    /// Compiles all filters of a definition, or reports every invalid pattern.
     pub fn compile(def: &DataDef) -> Result<Self, Vec<OptionProblem>> {
         let mut by_item: HashMap<String, Vec<FilterRule>> = HashMap::new();
         let mut problems = Vec::new();
@@ -46,12 +46,12 @@ impl Filters {
         if problems.is_empty() { Ok(Self { by_item }) } else { Err(problems) }
     }
 
-    /// Whether there is nothing to ask of a row.
+    /// Whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.by_item.is_empty()
     }
 
-    /// Whether a row stays: no filter of any of its axes matches.
+    /// Whether a row is kept: no filter of its axes matches.
     pub fn keep(&self, row: &Row) -> bool {
         !row.axes.iter().any(|axis| {
             let rules = self.by_item.get(&*axis.item_name);
@@ -67,9 +67,9 @@ impl FilterRule {
             None
         } else {
             let regex = java_regex::compile_whole(pattern).map_err(|error| {
-                let message = format!("filter `{pattern}` is no regular expression: {error}");
+                let message = format!("filter `{pattern}` is not a regular expression: {error}");
                 OptionProblem::new(filter.pattern.at, message)
-                    .with_help(r"put text that is meant as it stands between `\Q` and `\E`")
+                    .with_help(r"put literal text between `\Q` and `\E`")
             })?;
             Some(regex)
         };
@@ -86,13 +86,13 @@ impl FilterRule {
         };
         match &self.regex {
             None => is_blank(subject),
-            // A match given up for its cost keeps the row: too much is seen, too little is not.
+            // Keep the row if the match exceeds its limits: users notice extra rows, not missing ones.
             Some(regex) => subject == self.pattern || regex.is_match(subject).unwrap_or(false),
         }
     }
 }
 
-/// Blank to Java: its white space has no spaces that forbid a line break, but has separators.
+/// Whether Java calls a text blank. Java excludes non-breaking spaces and includes separators.
 fn is_blank(text: &str) -> bool {
     text.chars().all(|c| match c {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' => false,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_hit_needs_no_expression() {
+    fn a_pattern_equal_to_the_value_matches() {
         let pattern = "Per share data (annualised)";
         check(pattern, &[Some(pattern), Some("Per share data annualised")], &[Some("Per share")]);
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn type_match_looks_at_the_match() {
+    fn a_filter_of_type_match_reads_the_match() {
         let filters = Filters::compile(&def(&[(FilterSubject::Match, "Net.*")])).unwrap();
         assert!(!filters.keep(&row(Some("x"), Some("Net Profit"))));
         assert!(filters.keep(&row(Some("Net Profit"), Some("x"))));
@@ -178,18 +178,18 @@ mod tests {
     }
 
     #[test]
-    fn any_of_several_filters_drops_and_others_axes_do_not() {
+    fn one_of_several_filters_drops_a_row_but_not_by_another_axis() {
         let several = def(&[(FilterSubject::Value, "a"), (FilterSubject::Value, "b")]);
         let filters = Filters::compile(&several).unwrap();
         assert!(!filters.keep(&row(Some("b"), None)));
         assert!(filters.keep(&row(Some("c"), None)));
         let dash = Filters::compile(&def(&[(FilterSubject::Value, "-")])).unwrap();
-        assert!(dash.keep(&row(Some("c"), None)), "the dash is another axis's value");
+        assert!(dash.keep(&row(Some("c"), None)), "the dash is the value of another axis");
         assert!(Filters::compile(&def(&[])).unwrap().is_empty());
     }
 
     #[test]
-    fn every_bad_pattern_is_told() {
+    fn every_invalid_pattern_is_reported() {
         let bad = def(&[
             (FilterSubject::Value, "a("),
             (FilterSubject::Value, "ok"),
@@ -197,7 +197,7 @@ mod tests {
         ]);
         let problems = Filters::compile(&bad).unwrap_err();
         assert_eq!(problems.len(), 2);
-        assert!(problems[0].message.starts_with("filter `a(` is no regular expression"));
+        assert!(problems[0].message.starts_with("filter `a(` is not a regular expression"));
         assert!(problems[0].help.is_some());
     }
 }

@@ -1,17 +1,17 @@
-//! Reading a plugin's properties so that everything wrong with them is told at once.
+//! Reads the properties of a plugin and reports all problems at once.
 
 use spoonbill_defs::{PluginDef, PluginValue, Span, Text, suggest};
 
 /// Something wrong with a property of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionProblem {
-    /// Where it stands.
+    /// Its position in the definitions.
     pub at: Span,
-    /// What is wrong: lower case, no full stop, names in backticks.
+    /// The problem: lower case, no full stop, names in backticks.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// The character of the text at `at` that is meant, counted from 0, where that is known.
+    /// Offset of the wrong character in the text at `at`, from 0, if known.
     pub inside: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ impl OptionProblem {
         self
     }
 
-    /// The same problem, with the character of the text that is meant.
+    /// The same problem, with the offset of the wrong character.
     #[must_use]
     pub fn inside(mut self, offset: usize) -> Self {
         self.inside = Some(offset);
@@ -36,29 +36,28 @@ impl OptionProblem {
     }
 }
 
-/// The advice for a misspelt word: the closest of `known`, or all of them.
+/// The advice for a misspelt word: the most similar one of `known`, or all of them.
 pub(crate) fn advice(wanted: &str, known: &[&str]) -> String {
     match suggest(wanted, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
-        None if known.is_empty() => "it has none".to_owned(),
-        None => format!("known are `{}`", known.join("`, `")),
+        None if known.is_empty() => "remove it: there are no properties".to_owned(),
+        None => format!("use one of `{}`", known.join("`, `")),
     }
 }
 
-/// A plugin's properties and the problems found in them so far.
+/// The properties of a plugin, and the problems found in them.
 pub(crate) struct Options<'d> {
     def: &'d PluginDef,
     pub(crate) problems: Vec<OptionProblem>,
 }
 
 impl<'d> Options<'d> {
-    /// Reports properties that are not `known`, lists where one value is due, and nested plugins.
+    /// Reports properties that are not `known`, lists instead of single values, and nested plugins.
     pub(crate) fn new(def: &'d PluginDef, known: &[&str]) -> Self {
         let mut problems = Vec::new();
         for (key, value) in &def.options {
             if !known.contains(&key.as_str()) {
-                let message =
-                    format!("plugin `{}` knows no property `{}`", def.name.text, key.text);
+                let message = format!("plugin `{}` has no property `{}`", def.name.text, key.text);
                 problems
                     .push(OptionProblem::new(key.at, message).with_help(advice(&key.text, known)));
             } else if matches!(value, PluginValue::Many(_)) {
@@ -67,18 +66,18 @@ impl<'d> Options<'d> {
             }
         }
         for nested in &def.plugins {
-            let message = format!("plugin `{}` takes no plugins of its own", def.name.text);
+            let message = format!("plugin `{}` takes no nested plugins", def.name.text);
             problems.push(OptionProblem::new(nested.name.at, message));
         }
         Self { def, problems }
     }
 
-    /// The value of a property that may be absent.
+    /// The value of an optional property.
     pub(crate) fn optional(&self, key: &str) -> Option<&'d Text> {
         self.def.option(key)
     }
 
-    /// The value of a property that must be there and say something.
+    /// The value of a required property. Reports a problem if it is missing or blank.
     pub(crate) fn required(&mut self, key: &str) -> Option<&'d Text> {
         match self.def.option(key) {
             Some(text) if !text.text.trim().is_empty() => Some(text),
@@ -87,7 +86,7 @@ impl<'d> Options<'d> {
                 None
             }
             None => {
-                // A list in its place has been reported already.
+                // `new` has reported a list already.
                 if !self.def.options.iter().any(|(name, _)| name.text == key) {
                     let message = format!("plugin `{}` lacks property `{key}`", self.def.name.text);
                     self.problems.push(OptionProblem::new(self.def.name.at, message));

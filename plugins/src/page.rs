@@ -12,14 +12,14 @@ pub struct Page {
     pub name: Arc<str>,
     /// Group of the locator.
     pub group: Arc<str>,
-    /// Address as asked for.
+    /// Requested address.
     pub url: Arc<str>,
-    /// Address after redirects: links are resolved against it.
+    /// Address after redirects. Links are resolved against it.
     pub base: Arc<str>,
     /// Date-time of the run that fetched it, to the second.
     pub from_date: Zoned,
     /// The body, decompressed.
     pub body: Bytes,
-    /// `Content-Type` as sent, if there was one.
+    /// `Content-Type` as the server sent it.
     pub content_type: Option<String>,
 }

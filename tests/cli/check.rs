@@ -170,11 +170,11 @@ fn check_reports_all_problems_of_two_files() {
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
        |                                     ^^^^^^^^^^^^^^ the middle part must be a name from `dims`
-    error: filter `(` is no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
+    error: filter `(` is not a regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
       --> defs/second.yml:16:97
        |
     16 |       - item: { name: d, selector: "%{dim.e.index}", filters: [ filter: { type: value, pattern: "(" } ] }
-       |                                                                                                 ^^^ put text that is meant as it stands between `\Q` and `\E`
+       |                                                                                                 ^^^ put literal text between `\Q` and `\E`
     16 errors
     "#);
 }
@@ -253,11 +253,11 @@ fn check_compiles_queries_scripts_patterns_and_plugins() {
        |
     17 |               - plugin: { name: b, class: date_roller, item: day, inPattern: "yyyy'", outPattern: "bbb", roll: "MOON=full" }
        |                                                                                                   ^^^^^
-    error: roll knows no field `MOON`
+    error: roll has no field `MOON`
       --> defs/job.yml:17:112
        |
     17 |               - plugin: { name: b, class: date_roller, item: day, inPattern: "yyyy'", outPattern: "bbb", roll: "MOON=full" }
-       |                                                                                                                ^^^^^^^^^^^ known are `ERA`, `YEAR`, `MONTH`, `DATE`, `DAY_OF_MONTH`, `DAY_OF_YEAR`, `DAY_OF_WEEK`, `DAY_OF_WEEK_IN_MONTH`, `WEEK_OF_YEAR`, `WEEK_OF_MONTH`, `AM_PM`, `HOUR`, `HOUR_OF_DAY`, `MINUTE`, `SECOND`, `MILLISECOND`
+       |                                                                                                                ^^^^^^^^^^^ use one of `ERA`, `YEAR`, `MONTH`, `DATE`, `DAY_OF_MONTH`, `DAY_OF_YEAR`, `DAY_OF_WEEK`, `DAY_OF_WEEK_IN_MONTH`, `WEEK_OF_YEAR`, `WEEK_OF_MONTH`, `AM_PM`, `HOUR`, `HOUR_OF_DAY`, `MINUTE`, `SECOND`, `MILLISECOND`
     error: plugin `c` lacks property `outPattern`
       --> defs/job.yml:18:33
        |
@@ -283,7 +283,7 @@ fn check_compiles_queries_scripts_patterns_and_plugins() {
        |
     39 |               - plugin: { name: f, class: file }
        |                                 ^ add `plugins: [ plugin: { name: csv, class: csv } ]` to it
-    error: plugin `c` knows no property `includeTag`
+    error: plugin `c` has no property `includeTag`
       --> defs/job.yml:40:121
        |
     40 |               - plugin: { name: g, class: file, file: g.txt, plugins: [ plugin: { name: c, class: csv, delimiter: "||", includeTag: true } ] }
@@ -308,11 +308,11 @@ fn check_compiles_queries_scripts_patterns_and_plugins() {
        |
     45 |     dims: [ item: { name: day, selector: "p[", filters: [ filter: { type: value, pattern: "(" } ] } ]
        |                                            ^
-    error: filter `(` is no regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
+    error: filter `(` is not a regular expression: Parsing error at position 1: Opening parenthesis without closing parenthesis
       --> defs/job.yml:45:91
        |
     45 |     dims: [ item: { name: day, selector: "p[", filters: [ filter: { type: value, pattern: "(" } ] } ]
-       |                                                                                           ^^^ put text that is meant as it stands between `\Q` and `\E`
+       |                                                                                           ^^^ put literal text between `\Q` and `\E`
     error: bad XPath: expected a name, `*` or `text()`, found the end
       --> defs/job.yml:47:28
        |

@@ -31,16 +31,16 @@ pub enum OpenedAt {
 
 /// Writes blocks of encoded rows to one target.
 pub trait Appender: Send {
-    /// Opens the target and removes what was written after `mark`. Without a mark it starts anew.
+    /// Opens the target and removes what was written after `mark`. Without a mark it starts from the beginning.
     fn open(&mut self, mark: Option<&AppenderMark>) -> io::Result<OpenedAt>;
 
     /// Appends a block.
     fn append(&mut self, block: &[u8]) -> io::Result<()>;
 
-    /// Makes everything appended so far durable, and returns the position.
+    /// Makes all appended blocks durable and returns the position.
     fn sync(&mut self) -> io::Result<AppenderMark>;
 
-    /// Makes appended blocks visible to readers of the target, as far as the kind can.
+    /// Makes appended blocks visible to readers of the target, if the kind supports it.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -61,7 +61,7 @@ pub trait Appender: Send {
     }
 }
 
-/// What a run tells its appenders.
+/// The settings of a run for its appenders.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOutput<'a> {
     /// The base directory of local targets.

@@ -17,7 +17,7 @@ pub struct DateRoller {
     rolls: Vec<Roll>,
 }
 
-/// Reads a date and writes it in the zone that the text names, else in that of the setup.
+/// Reads a date and writes it in the zone that the text names, or else in the zone of the setup.
 #[derive(Debug, Clone)]
 pub struct DateFormatter {
     input: DatePatterns,
@@ -49,7 +49,7 @@ impl Converter for DateRoller {
         let date = self.input.parse(text)?.in_zone(zone);
         let rolled = roll::apply(&self.rolls, date.at)
             .ok_or_else(|| ConvertError::OutOfRange { value: text.to_owned() })?;
-        // Kept as it is when nothing moved: an hour that the clocks show twice would jump.
+        // Keep an unchanged moment: local time is ambiguous in the hour that clocks repeat.
         let moment = if rolled == date.at {
             date
         } else {
@@ -76,7 +76,7 @@ impl Converter for DateFormatter {
     }
 }
 
-/// Patterns of which the first that fits is taken.
+/// Alternative patterns. The first one that fits applies.
 #[derive(Debug, Clone)]
 struct DatePatterns {
     source: String,

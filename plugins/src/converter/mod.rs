@@ -27,11 +27,11 @@ pub trait Converter: Send + Sync + std::fmt::Debug {
 pub struct ItemConverter {
     /// Name of the item.
     pub item: String,
-    /// What to do with its value.
+    /// Converts its value.
     pub converter: Box<dyn Converter>,
 }
 
-/// Why a value could not be converted.
+/// Why a conversion failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
@@ -43,7 +43,7 @@ pub enum ConvertError {
         /// All alternatives, as written.
         pattern: String,
     },
-    /// The rolled date lies outside the years that can be written.
+    /// The rolled date lies after the last year that can be written.
     #[error("`{value}` rolls to a date beyond the year 9999")]
     OutOfRange {
         /// The text.
@@ -57,7 +57,7 @@ pub enum ConvertError {
         /// Name of the item.
         item: String,
     },
-    /// A row has the axis, but nothing was found for it.
+    /// A row has the axis, but without a value.
     #[error("item `{item}` has no value to convert")]
     NoValue {
         /// Name of the item.
@@ -68,7 +68,7 @@ pub enum ConvertError {
     Item {
         /// Name of the item.
         item: String,
-        /// What the converter said.
+        /// The error of the converter.
         error: Box<ConvertError>,
     },
 }

@@ -1,4 +1,4 @@
-//! The `roll` of a date roller: calendar fields set to an end of their range or to a number.
+//! The `roll` of a date roller sets calendar fields to an end of their range or to a number.
 
 use jiff::civil::DateTime;
 use spoonbill_defs::Text;
@@ -6,14 +6,14 @@ use spoonbill_defs::Text;
 use crate::dates::{DayRule, LenientDateTime, week_of_month, week_of_year, weekday};
 use crate::options::{OptionProblem, advice};
 
-/// One `FIELD=how`.
+/// One `FIELD=value`, such as `DAY_OF_MONTH=ceil`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Roll {
     field: CalendarField,
     to: RollTarget,
 }
 
-/// A constant of Java's calendar.
+/// A field of Java's `Calendar`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CalendarField {
     Era,
@@ -61,7 +61,7 @@ enum RollTarget {
 }
 
 impl Roll {
-    /// Reads `FIELD=how FIELD=how ...`, in the order in which they will be applied.
+    /// Reads `FIELD=value FIELD=value ...`. They apply in this order.
     pub(super) fn read_all(text: &Text) -> Result<Vec<Self>, Vec<OptionProblem>> {
         let mut rolls = Vec::new();
         let mut problems = Vec::new();
@@ -76,36 +76,36 @@ impl Roll {
         if problems.is_empty() { Ok(rolls) } else { Err(problems) }
     }
 
-    /// One `FIELD=how`, or what is wrong with it and what to do.
+    /// Reads one `FIELD=value`. The error holds a message and an advice.
     fn read(word: &str) -> Result<Self, (String, String)> {
         let Some((name, how)) = word.split_once('=') else {
-            let help = "write `FIELD=how`, such as `DAY_OF_MONTH=ceil`".to_owned();
+            let help = "write `FIELD=value`, such as `DAY_OF_MONTH=ceil`".to_owned();
             return Err((format!("roll `{word}` has no `=`"), help));
         };
         let Some((_, field)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
-            return Err((format!("roll knows no field `{name}`"), advice(name, &names)));
+            return Err((format!("roll has no field `{name}`"), advice(name, &names)));
         };
         let how = match how {
             "ceil" => RollTarget::Ceil,
             "floor" => RollTarget::Floor,
             "round" => RollTarget::Round,
             number => RollTarget::Set(number.parse().map_err(|_| {
-                let help = "how is `ceil`, `floor`, `round` or a whole number".to_owned();
+                let help = "use `ceil`, `floor`, `round` or a whole number".to_owned();
                 (format!("roll `{name}` cannot be `{number}`"), help)
             })?),
         };
         if *field == CalendarField::Year && !matches!(how, RollTarget::Set(_)) {
             let help = "give the year as a number".to_owned();
-            return Err((format!("roll `{word}`: years have no last or first"), help));
+            return Err((format!("roll `{word}`: years have no first or last value"), help));
         }
         Ok(Self { field: *field, to: how })
     }
 }
 
-/// Applies the rolls one after the other; nothing when the date leaves the years that exist here.
+/// Applies the rolls in order. `None` if the result is after the year 9999.
 ///
-/// Year, month and day are carried over only in the end. So `MONTH=1 DAY_OF_MONTH=ceil` gives the
+/// Year, month and day are normalized only at the end. So `MONTH=1 DAY_OF_MONTH=ceil` gives the
 /// last day of February from any date, the 31st of January included.
 pub(super) fn apply(rolls: &[Roll], at: DateTime) -> Option<DateTime> {
     let mut pending = LenientDateTime::of(at);
@@ -139,7 +139,7 @@ impl CalendarField {
             | Self::Minute
             | Self::Second
             | Self::Millisecond
-            // Java says 0: in other countries a month may begin before its first week.
+            // 0 as in Java: in some locales a month begins before its first week.
             | Self::WeekOfMonth => 0,
             Self::Year
             | Self::DayOfMonth
@@ -150,7 +150,7 @@ impl CalendarField {
         }
     }
 
-    /// The largest value in the year and month at hand.
+    /// The largest value in the current year and month.
     fn maximum(self, at: LenientDateTime) -> Option<i64> {
         let month = DayRule::OfMonth(1).find(at.year, at.month)?;
         Some(match self {
@@ -229,7 +229,7 @@ impl CalendarField {
     }
 }
 
-/// 52 or 53; the last week of December that belongs to the next year does not count.
+/// 52 or 53. A week in December that belongs to the next year does not count.
 fn weeks_in_year(at: DateTime) -> Option<i64> {
     let last = at.date().last_of_year();
     let (year, week) = week_of_year(last)?;

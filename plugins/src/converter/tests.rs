@@ -72,14 +72,14 @@ fn values(data: &Data) -> Vec<&str> {
 }
 
 #[test]
-fn the_last_day_of_a_month_as_in_the_examples() {
+fn ceil_gives_the_last_day_of_a_month() {
     let converter = roller("MMM ''YY", "yyyy-MM-dd", "DAY_OF_MONTH=ceil").converter;
     assert_eq!(converter.convert("Dec '16").unwrap(), "2016-12-31");
     assert_eq!(converter.convert("Feb '16").unwrap(), "2016-02-29");
 }
 
 #[test]
-fn every_kind_of_roll() {
+fn each_field_rolls_to_its_value() {
     rolls("DAY_OF_MONTH=floor", "2016-05-17 10:00", "2016-05-01 10:00");
     rolls("DAY_OF_MONTH=round", "2016-05-15 10:00", "2016-05-01 10:00");
     rolls("DAY_OF_MONTH=round", "2016-05-16 10:00", "2016-05-31 10:00");
@@ -107,7 +107,7 @@ fn rolls_apply_in_the_order_written() {
 }
 
 #[test]
-fn the_last_date_of_all_can_be_rolled() {
+fn the_last_possible_date_can_be_rolled() {
     let converter = roller("dd-MM-yyyy", "yyyy/MM/dd Z", "DAY_OF_MONTH=ceil").converter;
     assert_eq!(converter.convert("01-12-9999").unwrap(), "9999/12/31 +0530");
     let beyond = roller("dd-MM-yyyy", "yyyy", "DAY_OF_MONTH=32").converter;
@@ -134,7 +134,7 @@ fn a_formatter_keeps_the_zone_of_the_text_and_a_roller_does_not() {
 }
 
 #[test]
-fn every_row_goes_through_all_converters_in_order() {
+fn all_converters_convert_every_row_in_order() {
     let mut data = data(&[Some("Dec '16"), Some("Jan '17")]);
     let chain =
         [roller("MMM ''YY", "yyyy-MM-dd", "DAY_OF_MONTH=ceil"), formatter("yyyy-MM-dd", "d/M/yy")];
@@ -143,7 +143,7 @@ fn every_row_goes_through_all_converters_in_order() {
 }
 
 #[test]
-fn what_cannot_be_converted_is_named() {
+fn errors_name_the_value_and_the_item() {
     let chain = [formatter("yyyy-MM-dd|dd.MM.yy", "yyyy")];
     let error = |values: &[Option<&str>]| apply(&chain, &mut data(values)).unwrap_err().to_string();
     assert_eq!(
@@ -160,7 +160,7 @@ fn what_cannot_be_converted_is_named() {
 }
 
 #[test]
-fn all_problems_of_a_plugin_are_told() {
+fn all_problems_of_a_plugin_are_reported() {
     assert_eq!(
         problems(
             "date_roller",
@@ -171,14 +171,14 @@ fn all_problems_of_a_plugin_are_told() {
             ]
         ),
         [
-            "plugin `dates` knows no property `inPatern` (did you mean `inPattern`?)",
+            "plugin `dates` has no property `inPatern` (did you mean `inPattern`?)",
             "plugin `dates` lacks property `item`",
             "plugin `dates` lacks property `inPattern`",
             "date pattern `yyyy-bb`: `b` at offset 5 is not a pattern letter; put plain text in '...'",
-            "roll knows no field `DAY_OF_MONT` (did you mean `DAY_OF_MONTH`?)",
-            "roll `MONTH` cannot be `top` (how is `ceil`, `floor`, `round` or a whole number)",
-            "roll `HOUR` has no `=` (write `FIELD=how`, such as `DAY_OF_MONTH=ceil`)",
-            "roll `YEAR=ceil`: years have no last or first (give the year as a number)",
+            "roll has no field `DAY_OF_MONT` (did you mean `DAY_OF_MONTH`?)",
+            "roll `MONTH` cannot be `top` (use `ceil`, `floor`, `round` or a whole number)",
+            "roll `HOUR` has no `=` (write `FIELD=value`, such as `DAY_OF_MONTH=ceil`)",
+            "roll `YEAR=ceil`: years have no first or last value (give the year as a number)",
         ]
     );
 }
@@ -200,7 +200,7 @@ fn empty_alternatives_lists_and_nested_plugins_are_problems() {
         messages,
         [
             "property `inPattern` takes one value, not a list",
-            "plugin `dates` takes no plugins of its own",
+            "plugin `dates` takes no nested plugins",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Lines of columns: locator, group, item, dims, fact; or the named columns of a record.
+//! Delimited text: locator, group, item, dims and fact, or the named columns of a record.
 
 use ::csv::{QuoteStyle, Terminator, WriterBuilder};
 use spoonbill_defs::{PluginDef, Text};
@@ -12,12 +12,11 @@ pub(super) const CLASSES: [&str; 2] = ["org.codetab.scoopi.plugin.encoder.CsvEnc
 
 /// Encodes rows as delimited text.
 ///
-/// A value is quoted only when it holds the delimiter, a quote or a line end. An absent value is
-/// the word `null`, as users of the classic form expect; in a record, which has a header, it is
-/// empty.
+/// A value is quoted only if it contains the delimiter, a quote or a line end. An absent value is
+/// the word `null` in rows of the classic form, and empty in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csv {
-    /// One byte in nearly all cases.
+    /// Usually one byte; longer delimiters take a slower path.
     delimiter: String,
     include_tags: bool,
     header: bool,
@@ -63,7 +62,7 @@ fn delimiter(text: &Text) -> Result<String, String> {
         r"\t" => Ok("\t".to_owned()),
         "" => Err("the delimiter is empty".to_owned()),
         words if words.contains(['"', '\n', '\r']) => {
-            Err("a quote or a line end cannot be in the delimiter".to_owned())
+            Err("the delimiter must not contain a quote or a line end".to_owned())
         }
         words => Ok(words.to_owned()),
     }
@@ -122,14 +121,14 @@ impl Csv {
             }
         }
         if out.len() == start {
-            // A line with nothing on it would be passed over by readers.
+            // Programs that read CSV skip empty lines.
             out.extend_from_slice(b"\"\"");
         }
         out.push(b'\n');
     }
 }
 
-/// The cells of a record; an absent one is empty.
+/// The cells of a record. An absent value is empty.
 fn cells(row: &Row) -> impl Iterator<Item = &str> {
     row.axes.iter().map(|axis| axis.value.as_deref().unwrap_or_default())
 }
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_would_break_a_line_is_quoted() {
+    fn only_values_that_would_break_a_line_are_quoted() {
         let values =
             [Some("1,5"), Some("6\" pipe"), Some("two\nlines"), Some(" padded "), Some("")];
         let line = "acme,quote,\"1,5\",\"6\"\" pipe\",\"two\nlines\", padded ,\n";
@@ -221,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn tags_stand_behind_the_group() {
+    fn tags_follow_the_group() {
         let line = "acme|quote|3|1|1|a|b\n";
         check(&[("includeTags", "true"), ("delimiter", "|")], &[Some("a"), Some("b")], line);
         check(&[("includeTags", "false")], &[Some("a")], "acme,quote,a\n");
     }
 
     #[test]
-    fn a_record_prints_its_cells_below_a_header() {
+    fn a_record_is_written_below_a_header() {
         let check = |options: &[(&str, &str)], values: &[Option<&str>], expect: &str| {
             let csv = Csv::from_def(&plugin(options)).unwrap();
             let mut out = csv.header(&["a", "b,c"]);
@@ -247,21 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_are_no_bytes() {
+    fn no_rows_give_no_bytes() {
         let mut out = Vec::new();
         let rows = Csv::default().encode(&Data::default(), PageTags { page: 1 }, &mut out);
         assert_eq!((rows, out.len()), (0, 0));
     }
 
     #[test]
-    fn every_bad_property_is_told() {
+    fn every_wrong_property_is_reported() {
         let bad = plugin(&[("delimeter", "|"), ("delimiter", ""), ("includeTags", "maybe")]);
         let problems = Csv::from_def(&bad).unwrap_err();
         let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(
             messages,
             [
-                "plugin `encoder` knows no property `delimeter`",
+                "plugin `encoder` has no property `delimeter`",
                 "the delimiter is empty",
                 "`includeTags` is true or false, not `maybe`",
             ]

@@ -75,7 +75,7 @@ fn write_pair(name: &str, value: Option<&str>, kind: CellType, out: &mut Vec<u8>
     }
 }
 
-/// Whether a value can stand without quotes; a default may be any text.
+/// Whether a value can be written without quotes. A default value may be any text.
 fn is_bare(value: &str, kind: CellType) -> bool {
     match kind {
         CellType::Text => false,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn its_class_is_known_and_it_has_no_properties() {
+    fn it_is_found_by_its_class_and_has_no_properties() {
         let plugin = |class: &str, key: &str| PluginDef {
             name: Text::new("encoder"),
             class: Text::new(class),
@@ -172,7 +172,7 @@ mod tests {
             plugins: Vec::new(),
         };
         let problems = super::super::from_def(&plugin("jsonl", "header")).unwrap_err();
-        assert_eq!(problems[0].message, "plugin `encoder` knows no property `header`");
+        assert_eq!(problems[0].message, "plugin `encoder` has no property `header`");
         let problems = super::super::from_def(&plugin("jsonll", "a")).unwrap_err();
         assert_eq!(problems[0].help.as_deref(), Some("did you mean `jsonl`?"));
     }

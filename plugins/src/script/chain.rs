@@ -1,4 +1,4 @@
-//! The plugins of a script step: their properties, read and checked, and their files.
+//! Reads and checks the plugins of a script step and their files.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const CLASSES: [&str; 4] = [
 ];
 const PROPERTIES: [&str; 3] = ["script", "scripts", "entryPoint"];
 
-/// The scripts of one step: sources only, so that every thread may build its engine from it.
+/// The scripts of one step. It holds sources only, so that every thread can build its own engine.
 #[derive(Debug, Clone)]
 pub struct ScriptChain {
     pub(super) links: Arc<[ScriptLink]>,
@@ -44,7 +44,7 @@ pub(super) struct ScriptFile {
 }
 
 impl ScriptChain {
-    /// Reads the plugins of a step and their files; gives all problems at once.
+    /// Reads the plugins of a step and their files, or returns all problems.
     pub fn from_def(
         plugins: &[PluginDef],
         read_file: &dyn Fn(&str) -> Result<String, String>,
@@ -54,7 +54,7 @@ impl ScriptChain {
             plugins.iter().map(|plugin| read_link(plugin, read_file, &mut problems)).collect();
         if plugins.is_empty() {
             let help = "add a plugin with class `script`".to_owned();
-            let message = "a script step without plugins does nothing".to_owned();
+            let message = "a script step needs a plugin".to_owned();
             problems.push(problem(Span::default(), message, Some(help)));
         }
         if problems.is_empty() { Ok(Self { links }) } else { Err(problems) }
@@ -88,7 +88,7 @@ fn read_link(
 fn check_class(plugin: &PluginDef, problems: &mut Vec<OptionProblem>) {
     let class = plugin.class.as_str();
     if !CLASSES.contains(&class) {
-        let message = format!("`{class}` is no script plugin");
+        let message = format!("`{class}` is not a script plugin");
         let help = suggest(class, CLASSES).map(|known| format!("did you mean `{known}`?"));
         problems.push(problem(plugin.class.at, message, help));
     }
@@ -100,7 +100,7 @@ fn check_properties(plugin: &PluginDef, problems: &mut Vec<OptionProblem>) {
         if !PROPERTIES.contains(&name) {
             let message = format!("script plugins have no property `{name}`");
             let help = suggest(name, PROPERTIES).map_or_else(
-                || format!("they have `{}`", PROPERTIES.join("`, `")),
+                || format!("use one of `{}`", PROPERTIES.join("`, `")),
                 |known| format!("did you mean `{known}`?"),
             );
             problems.push(problem(key.at, message, Some(help)));
@@ -114,7 +114,7 @@ fn check_properties(plugin: &PluginDef, problems: &mut Vec<OptionProblem>) {
         && !is_path(entry.text.trim())
     {
         let message = format!("`{}` is not the name of a function", entry.text);
-        let help = "write the name alone, without brackets".to_owned();
+        let help = "write the name only, without parentheses".to_owned();
         problems.push(problem(entry.at, message, Some(help)));
     }
     if let Some(nested) = plugin.plugins.first() {
@@ -149,7 +149,7 @@ fn has(plugin: &PluginDef, key: &str) -> bool {
     plugin.options.iter().any(|(name, _)| name.text == key)
 }
 
-/// Whether a text is a name, or names joined by dots. It is put into code as it stands.
+/// Whether a text is a name, or names joined by dots. It becomes part of generated code.
 fn is_path(text: &str) -> bool {
     text.split('.').all(|name| {
         let mut letters = name.chars();

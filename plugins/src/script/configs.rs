@@ -53,7 +53,7 @@ fn install_dates<'js>(configs: &Object<'js>, run: &Arc<RunFacts>) -> rquickjs::R
     Ok(())
 }
 
-/// The run's date-time cut to the day.
+/// The date of the run, at the start of the day.
 pub(super) fn run_date(run: &RunFacts) -> Zoned {
     run.run_date_time.start_of_day().unwrap_or_else(|_| run.run_date_time.clone())
 }
@@ -80,7 +80,7 @@ fn install_lookups(configs: &Object<'_>, run: &Arc<RunFacts>) -> rquickjs::Resul
     })
 }
 
-/// Adds `method(key[, default])`. The default stands in for a setting that is missing or unusable.
+/// Adds `method(key[, default])`. The default replaces a setting that is missing or unreadable.
 fn add_lookup<'js>(
     configs: &Object<'js>,
     run: &Arc<RunFacts>,

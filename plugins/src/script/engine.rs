@@ -1,8 +1,8 @@
 //! One JavaScript runtime with its limits.
 //!
 //! Every entry into JavaScript goes through [`Engine::call`], which arms the clock, catches panics
-//! and turns what was thrown into a [`ScriptError`]. An engine that hit a limit is spoiled: its
-//! owner drops it and builds another.
+//! and turns thrown values into a [`ScriptError`]. An engine that exceeded a limit is spoiled. Its
+//! owner must drop it and build another.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,17 +20,17 @@ pub(super) const OWN_SOURCE: &str = "<spoonbill>";
 /// Longest message or log line that is kept, in bytes.
 const MESSAGE_MAX: usize = 1000;
 
-/// With less, the engine cannot even build its own objects; 0 would mean no limit to it.
+/// Below 1 MiB the engine cannot build its own objects, and 0 would mean no limit.
 const MEMORY_MIN: usize = 1 << 20;
 
-/// Bounds of the stack limit: worker threads have 2 MiB, and 0 would mean no limit.
+/// Bounds of the stack limit in bytes. Worker threads have 2 MiB, and 0 would mean no limit.
 const STACK_MIN: usize = 64 << 10;
 const STACK_MAX: usize = 1 << 20;
 
-/// Promise jobs that are ended one by one when an engine is dropped.
+/// Most pending promise jobs that are run to their end when an engine is dropped.
 const JOBS_DROPPED_MAX: usize = 10_000;
 
-/// What one call of a script may use.
+/// The limits of one call of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Time for one call; setting `script.time.max`.
@@ -47,7 +47,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a call gave no value: thrown in JavaScript, or found wrong on our side.
+/// Why a call failed: thrown in JavaScript, or reported by our own code.
 pub(super) enum CallError {
     Js(Error),
     Ours(ScriptError),
@@ -84,8 +84,8 @@ impl CallClock {
 
 /// A runtime with its limits. Contexts and kept values must be dropped before it.
 pub(super) struct ScriptEngine {
-    /// Never runs a script. The binding keeps the first context with a Rust function alive; that
-    /// must be ours, or one could not tell its objects from lost ones.
+    /// Never runs a script. `rquickjs` keeps the first context with a Rust function alive. That must
+    /// be this one, because its objects would otherwise look like leaked ones.
     host: Context,
     host_objects: i64,
     runtime: Runtime,
@@ -95,7 +95,7 @@ pub(super) struct ScriptEngine {
 }
 
 impl ScriptEngine {
-    /// Starts a runtime; the memory limit begins with [`Engine::seal`].
+    /// Starts a runtime. The memory limit begins with [`Engine::seal`].
     pub(super) fn new(limits: Limits) -> Result<Self, ScriptError> {
         let limits = Limits {
             time: limits.time,
@@ -119,18 +119,18 @@ impl ScriptEngine {
         Context::full(&self.runtime).map_err(|error| engine_failed(&error))
     }
 
-    /// Turns the memory limit on. Not before: the engine aborts the process when its own set-up
-    /// runs out of memory.
+    /// Turns the memory limit on. Call it after set-up, because QuickJS aborts the process if its own
+    /// set-up runs out of memory.
     pub(super) fn seal(&self) {
         self.runtime.set_memory_limit(self.limits.memory);
     }
 
-    /// Whether a limit was hit, after which the engine must be replaced.
+    /// Whether a call exceeded a limit. Then the engine must be replaced.
     pub(super) fn is_spoiled(&self) -> bool {
         self.spoiled.get()
     }
 
-    /// Enters JavaScript under the limits; `script` is the name that errors carry.
+    /// Calls `work` in JavaScript under the limits. `script` is the name in errors.
     pub(super) fn call<T>(
         &self,
         context: &Context,
@@ -145,9 +145,9 @@ impl ScriptEngine {
                     CallError::Ours(error) => error,
                     CallError::Js(error) => self.explain(&ctx, script, &error),
                 });
-                // A promise that nobody waits for belongs to this call, not to the next.
+                // Pending promises belong to this call, so they run under its limits.
                 while !self.watch.is_over() && ctx.execute_pending_job() {}
-                // So does an error that came up while another was explained.
+                // `explain` may have thrown again; the next call must not see that error.
                 drop(ctx.catch());
                 result
             })
@@ -160,7 +160,7 @@ impl ScriptEngine {
             Ok(result) => result,
             Err(_) => Err(ScriptError::Engine {
                 script: script.to_owned(),
-                message: "it panicked".to_owned(),
+                message: "the call panicked".to_owned(),
             }),
         };
         if let Err(
@@ -190,7 +190,7 @@ impl ScriptEngine {
             };
         }
         let thrown = ctx.catch();
-        // The engine throws null when there is no memory left even for the error.
+        // QuickJS throws null if there is no memory for the error object.
         if thrown.is_null() {
             return self.out_of_memory(script);
         }
@@ -206,7 +206,7 @@ impl ScriptEngine {
         let message = exception.message().unwrap_or_default();
         let (place, at) = first_place(&exception.stack().unwrap_or_default())
             .map_or((script.to_owned(), None), |(place, at)| (place, Some(at)));
-        // Where there is memory for the error, there may be none for its words.
+        // There may be memory for the error object but not for its message.
         if name == "InternalError" && (message.is_empty() || message.starts_with("out of memory")) {
             return self.out_of_memory(script);
         }
@@ -216,16 +216,16 @@ impl ScriptEngine {
         ScriptError::Thrown { script: place, at, message: shorten(&format!("{name}: {message}")) }
     }
 
-    /// Counts the objects that are left when all contexts are gone; the engine is then done for.
+    /// Counts the objects that remain after all contexts are dropped. The engine is unusable then.
     fn objects_left(&self) -> i64 {
-        // Promises that nobody waits for hold objects too. Their jobs must end, not run.
+        // Pending promises hold objects. With an expired clock and no stack their jobs fail at once.
         self.watch.deadline.set(Some(Instant::now()));
         self.runtime.set_max_stack_size(1);
         for _ in 0..JOBS_DROPPED_MAX {
             if let Ok(false) = self.runtime.execute_pending_job() {
                 break;
             }
-            // What a job threw would hold its context alive.
+            // An error of a job would keep its context alive.
             self.host.with(|ctx| drop(ctx.catch()));
         }
         self.host.with(|ctx| drop(ctx.catch()));
@@ -241,8 +241,8 @@ impl ScriptEngine {
 impl Drop for ScriptEngine {
     /// Frees the runtime if that is safe, and leaks it if not.
     ///
-    /// The engine may lose objects when an allocation fails half way, even if the script caught the
-    /// error, and freeing a runtime that still has objects aborts the process.
+    /// QuickJS may leak objects if an allocation fails, even if the script caught the error. Freeing a
+    /// runtime that still has objects aborts the process.
     fn drop(&mut self) {
         if self.objects_left() > 0 {
             std::mem::forget(self.runtime.clone());
@@ -250,7 +250,7 @@ impl Drop for ScriptEngine {
     }
 }
 
-/// Cuts a text at the longest length that is kept.
+/// Cuts a text at `MESSAGE_MAX` bytes.
 pub(super) fn shorten(text: &str) -> String {
     if text.len() <= MESSAGE_MAX {
         return text.to_owned();
@@ -262,7 +262,7 @@ fn engine_failed(error: &Error) -> ScriptError {
     ScriptError::Engine { script: "script".to_owned(), message: error.to_string() }
 }
 
-/// The first frame of a stack trace that is the user's own: file, line and column.
+/// File, line and column of the first stack frame in a script of the user.
 fn first_place(stack: &str) -> Option<(String, (u32, u32))> {
     stack.lines().find_map(|frame| {
         let frame = frame.trim().strip_prefix("at ")?;

@@ -1,8 +1,8 @@
-//! What can go wrong in a script, in words for its author.
+//! The errors of scripts, worded for their authors.
 
 use std::time::Duration;
 
-/// A script that did not give a value.
+/// Why a script gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -15,15 +15,15 @@ pub enum ScriptError {
         line: u32,
         /// Column, from 1.
         column: u32,
-        /// What the engine says.
+        /// The message of the engine.
         message: String,
     },
-    /// The script threw and did not catch.
+    /// The script threw an error and did not catch it.
     #[error("{}: {message}", place(.script, *.at))]
     Thrown {
         /// Name of the script.
         script: String,
-        /// Line and column, from 1, where they are known.
+        /// Line and column, from 1, if known.
         at: Option<(u32, u32)>,
         /// The error's name and message.
         message: String,
@@ -36,7 +36,7 @@ pub enum ScriptError {
         /// The limit that was hit.
         limit: Duration,
     },
-    /// The script wanted too much memory.
+    /// The script used too much memory.
     #[error("`{script}` used more than {limit} bytes of memory (setting `script.memory.max`)")]
     MemoryLimit {
         /// Name of the script.
@@ -44,12 +44,12 @@ pub enum ScriptError {
         /// The limit that was hit.
         limit: usize,
     },
-    /// The script called itself too deeply.
-    #[error("{}: calls nest too deeply, {limit} bytes of stack are used up", place(.script, *.at))]
+    /// The calls of the script nest too deeply.
+    #[error("{}: calls nest too deeply and used all {limit} bytes of the stack", place(.script, *.at))]
     StackLimit {
         /// Name of the script.
         script: String,
-        /// Line and column, from 1, where they are known.
+        /// Line and column, from 1, if known.
         at: Option<(u32, u32)>,
         /// The limit that was hit.
         limit: usize,
@@ -59,10 +59,10 @@ pub enum ScriptError {
     NoEntryPoint {
         /// Name of the script.
         script: String,
-        /// The function looked for.
+        /// The name of the function.
         entry_point: String,
     },
-    /// The entry function gave null or undefined.
+    /// The entry function returned null or undefined.
     #[error("`{script}`: script returned nothing, `{entry_point}` must return the data")]
     Nothing {
         /// Name of the script.
@@ -70,20 +70,20 @@ pub enum ScriptError {
         /// The function called.
         entry_point: String,
     },
-    /// The last entry function gave something else than data.
+    /// The last entry function returned a value that is not data.
     #[error("`{script}`: script returned {got}, the last script must return the data")]
     NotData {
         /// Name of the script.
         script: String,
-        /// What it gave.
+        /// A description of the value.
         got: String,
     },
-    /// The engine itself failed; it is replaced before the next call.
+    /// The engine failed. A new one is started before the next call.
     #[error("`{script}`: the script engine failed: {message}")]
     Engine {
         /// Name of the script.
         script: String,
-        /// What is known of it.
+        /// The message of the engine.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What the engine tells scripts about the run and the page.
+//! Facts about the run and the page that scripts may read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub type DateText = Arc<dyn Fn(&Zoned) -> String + Send + Sync>;
 /// Finds a setting by its key.
 pub type ConfigLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What stays the same for a whole run: the object `configs` of scripts.
+/// Facts about the run, which scripts read through the object `configs`.
 #[derive(Clone)]
 pub struct RunFacts {
     /// Date-time of the run, to the second.
@@ -25,30 +25,30 @@ pub struct RunFacts {
     pub is_cluster: bool,
     /// Stage of the run, such as `prod`.
     pub stage: String,
-    /// `User-Agent` the loader sends.
+    /// The `User-Agent` that the loader sends.
     pub user_agent: String,
-    /// How long the loader waits for a page.
+    /// Timeout of the loader for one page.
     pub timeout: Duration,
-    /// How a date-time turns to text.
+    /// Writes a date-time as text.
     pub date_text: DateText,
 }
 
-/// What item scripts may ask about their page: the object `document`.
+/// Facts about a page, which item scripts read through the object `document`.
 #[derive(Clone)]
 pub struct ScriptFacts {
     /// Name of the locator.
     pub name: Arc<str>,
     /// Group of the locator.
     pub group: Arc<str>,
-    /// Address as asked for.
+    /// Requested address.
     pub url: Arc<str>,
     /// Date-time of the run that fetched the page.
     pub from_date: Zoned,
     /// Id of the locator, as text.
     pub locator_id: Arc<str>,
-    /// The page itself; copied into the engine only when a script asks for it.
+    /// The page. It is copied into the engine only if a script reads it.
     pub body: Bytes,
-    /// What holds for every page of the run.
+    /// Facts about the run.
     pub run: Arc<RunFacts>,
 }
 

@@ -15,10 +15,9 @@ use super::values::{date_object, getter, lazy_global, text_of, text_of_date};
 /// Name of an item's script in errors.
 pub(super) const ITEM_SCRIPT: &str = "script";
 
-/// The scripts of one page. Globals last as long as this value and never reach another page.
+/// Runs the scripts of one page. Globals live until this value is dropped, so they never reach another page.
 ///
-/// Nothing is started before the first [`ItemScripts::eval`], so that a page without scripts pays
-/// only for a few counted pointers.
+/// The engine starts with the first [`ItemScripts::eval`], so a page without scripts costs nothing.
 pub struct ItemScripts {
     facts: Rc<ScriptFacts>,
     limits: Limits,
@@ -26,14 +25,14 @@ pub struct ItemScripts {
     engine_state: Option<ItemEngine>,
 }
 
-/// A started engine. The fields drop in this order: no context may outlive its runtime.
+/// A started engine. The fields drop in this order, because no context may outlive its runtime.
 struct ItemEngine {
     context: Context,
     engine: ScriptEngine,
 }
 
 impl ItemScripts {
-    /// Gets ready for the scripts of a page.
+    /// Prepares for the scripts of a page without starting an engine.
     pub fn new(facts: &ScriptFacts, limits: Limits) -> Self {
         Self {
             facts: Rc::new(facts.clone()),
@@ -43,13 +42,13 @@ impl ItemScripts {
         }
     }
 
-    /// Evaluates an expression. Null and undefined give nothing, a date-time its text by the
-    /// setting `dateTimePattern`, anything else its text.
+    /// Evaluates an expression and returns its text. Null and undefined give `None`; a date is written
+    /// by the setting `dateTimePattern`.
     pub fn eval(&mut self, expression: &str) -> Result<Option<String>, ScriptError> {
         self.run(expression, None)
     }
 
-    /// Like [`ItemScripts::eval`], with the global `value` set to a text before.
+    /// Sets the global `value` to a text, then works like [`ItemScripts::eval`].
     pub fn eval_value(
         &mut self,
         expression: &str,
@@ -88,7 +87,7 @@ impl ItemScripts {
         result
     }
 
-    /// What the scripts logged since the last call.
+    /// Returns the lines that scripts have logged since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
         self.log.take()
     }
@@ -107,7 +106,7 @@ impl ItemScripts {
     }
 }
 
-/// Options for the code of users: assigning to an undeclared name makes a global.
+/// Options for the code of users. Not strict, so assigning to an undeclared name creates a global.
 pub(super) fn sloppy(file: &str) -> EvalOptions {
     let mut options = EvalOptions::default();
     options.strict = false;

@@ -8,15 +8,15 @@ use rquickjs::{Coerced, Ctx, Function};
 
 use super::engine::shorten;
 
-/// More lines than these are dropped: a log in a loop must not eat the node's memory.
+/// Most lines that are kept. Further lines are dropped, so a log in a loop cannot fill the memory.
 const LINES_MAX: usize = 200;
 
-/// Lines logged and not yet taken.
+/// Logged lines that the caller has not taken yet.
 #[derive(Clone, Default)]
 pub(super) struct ScriptLog(Rc<RefCell<Vec<String>>>);
 
 impl ScriptLog {
-    /// Gives scripts `log(...)`, and `print(...)` as Nashorn called it.
+    /// Adds the globals `log(...)` and, as in Nashorn, `print(...)`.
     pub(super) fn install(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
         let log = self.clone();
         let write = Function::new(ctx.clone(), move |words: Rest<Coerced<String>>| {
@@ -26,7 +26,7 @@ impl ScriptLog {
         ctx.globals().set("log", write)
     }
 
-    /// The lines so far; the log is empty afterwards.
+    /// Returns all lines and empties the log.
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.borrow_mut())
     }

@@ -1,9 +1,9 @@
-//! Scripts: JavaScript in a sandbox, for single items and for whole data.
+//! Runs JavaScript in a sandbox, for single items and for whole data.
 //!
-//! [`ItemScripts`] evaluates the `script` of an item, [`Scripter`] runs the files of a script step.
+//! [`ItemScripts`] evaluates the `script` of an item. [`Scripter`] runs the files of a script step.
 //! A script sees only the objects given to it: no files, no network, no timers, no modules.
-//! The time limit is soft: a few built-in functions of the engine look at the clock only at their
-//! end, so a caller who cannot wait must watch the thread.
+//! The time limit is soft: a few built-in functions of the engine check the clock only when they
+//! return. A caller with a hard deadline must supervise the thread.
 
 mod chain;
 mod configs;

@@ -1,5 +1,5 @@
-// The data as scripts see it: objects with Java's getters over plain fields.
-// Private fields keep the shape whole; a list is an array that also answers Java's methods.
+// The data as scripts use it: objects with the getters of Java over private fields, so that scripts
+// cannot break them. A list is an array that also has the methods of a Java list.
 (function (dateText, runDate) {
     'use strict';
 
@@ -8,12 +8,12 @@
     function kindOf(kind) {
         const name = String(kind).toLowerCase();
         if (!KINDS.includes(name)) {
-            throw new TypeError('no axis is called `' + kind + '`: item, dim or fact');
+            throw new TypeError('there is no axis `' + kind + '`: use item, dim or fact');
         }
         return name;
     }
 
-    // Not by `instanceof`: the date may come from the global object of another plugin.
+    // `instanceof` would fail for a date from the global object of another plugin.
     const getTime = Date.prototype.getTime;
 
     function millisOf(value) {
@@ -66,7 +66,7 @@
         addAll(values) { this.push(...values); return true; }
         contains(value) { return this.includes(value); }
         clear() { this.length = 0; }
-        // As in Java, a number means a place and anything else the thing itself.
+        // As in Java, a number is an index and any other value is an element.
         remove(what) {
             if (typeof what === 'number') {
                 const old = this.get(what);
@@ -177,14 +177,14 @@
                 cells.push(row.#name, row.#group, row.#axes.length);
                 for (const axis of row.#axes) {
                     if (!Axis.isAxis(axis)) {
-                        throw new TypeError('the list of axes holds something else than an axis');
+                        throw new TypeError('the list of axes contains a value that is not an axis');
                     }
                     writeAxis(axis, cells);
                 }
             };
             rowList = (rows, parent) => List.from(rows, row => {
                 if (!Row.isRow(row)) {
-                    throw new TypeError('the list of items holds something else than a row');
+                    throw new TypeError('the list of items contains a value that is not a row');
                 }
                 if (parent) {
                     row.#parent = parent;
@@ -227,7 +227,7 @@
         static isData(thing) { return Object(thing) === thing && #dataDef in thing; }
     }
 
-    // Scripts made for Nashorn also write `axis.value` where Java has getValue and setValue.
+    // Scripts written for Nashorn also use `axis.value` for getValue and setValue.
     for (const { prototype } of [Axis, Row, Data]) {
         for (const method of Object.getOwnPropertyNames(prototype)) {
             if (!method.startsWith('get') || prototype[method].length > 0) {

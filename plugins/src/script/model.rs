@@ -1,4 +1,4 @@
-//! Data to JavaScript and back: one flat array of cells each way, objects made by `model.js`.
+//! Converts data to JavaScript and back, as one flat array of cells. `model.js` makes the objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::data::{Axis, AxisKind, Data, Row};
 
 const SOURCE: &str = include_str!("model.js");
 
-/// What a script gave back.
+/// The value that a script returned.
 pub(super) enum ScriptResult {
     /// The data.
     Data(Data),
-    /// Something else, described.
+    /// A description of any other value.
     Other(String),
 }
 
-/// Loads the model into a context; gives the functions to pack and unpack data.
+/// Loads the model into a context. Returns its functions to pack and unpack data.
 pub(super) fn load<'js>(
     ctx: &Ctx<'js>,
     run: &Arc<RunFacts>,
@@ -40,7 +40,7 @@ pub(super) fn load<'js>(
     Ok((model.get("pack")?, model.get("unpack")?))
 }
 
-/// Turns data to the object that scripts see.
+/// Turns data into the object that scripts use.
 pub(super) fn pack<'js>(
     ctx: &Ctx<'js>,
     pack: &Function<'js>,
@@ -68,7 +68,7 @@ pub(super) fn pack<'js>(
     pack.call((data.name.as_str(), data.data_def.as_str(), tags.array, cells.array))
 }
 
-/// An array being filled. Names repeat on every row, so each becomes a JavaScript string once.
+/// Fills an array. Names repeat in every row, so each becomes a JavaScript string once.
 struct CellWriter<'js> {
     ctx: Ctx<'js>,
     array: Array<'js>,
@@ -111,7 +111,7 @@ impl<'js> CellWriter<'js> {
     }
 }
 
-/// Reads what the last script gave.
+/// Reads the value that the last script returned.
 pub(super) fn unpack<'js>(
     unpack: &Function<'js>,
     value: Value<'js>,
@@ -135,7 +135,7 @@ pub(super) fn unpack<'js>(
     }))
 }
 
-/// The cells of the rows, read from the left; equal names share one text, as in parsed data.
+/// Reads the cells of the rows in order. Equal names share one text, as in parsed data.
 struct CellReader<'js> {
     cells: Array<'js>,
     at: usize,

@@ -1,4 +1,4 @@
-//! The script step: whole data through the functions of a chain.
+//! The script step: passes data through the functions of a chain.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::data::Data;
 
 /// Runs a chain of scripts on one thread.
 ///
-/// Files are evaluated once, at the first [`Scripter::run`]; what scripts keep in globals lasts from
-/// call to call. After a limit was hit the next call starts again with fresh globals.
+/// The first [`Scripter::run`] evaluates the files. Globals live from call to call. After a call that
+/// exceeded a limit, the next call starts with fresh globals.
 pub struct Scripter {
     chain: ScriptChain,
     run: Arc<RunFacts>,
@@ -26,7 +26,7 @@ pub struct Scripter {
     engine_state: Option<ChainEngine>,
 }
 
-/// A started engine. The fields drop in this order: what is kept, contexts, and the runtime last.
+/// A started engine. The fields drop in this order: saved functions, contexts, then the runtime.
 struct ChainEngine {
     pack: Persistent<Function<'static>>,
     unpack: Persistent<Function<'static>>,
@@ -41,7 +41,7 @@ struct StartedPlugin {
 }
 
 impl Scripter {
-    /// Gets ready to run a chain; nothing is started before the first run.
+    /// Prepares to run a chain. The engine starts with the first run.
     pub fn new(chain: &ScriptChain, run: &Arc<RunFacts>, limits: Limits) -> Self {
         Self {
             chain: chain.clone(),
@@ -52,8 +52,8 @@ impl Scripter {
         }
     }
 
-    /// Hands the data to the first script, its result to the next, and gives back the data that the
-    /// last one returns.
+    /// Passes the data to the first script and each result to the next script. Returns the data of the
+    /// last one.
     pub fn run(&mut self, data: Data) -> Result<Data, ScriptError> {
         let engine_state = match self.engine_state.take() {
             Some(engine_state) => engine_state,
@@ -66,7 +66,7 @@ impl Scripter {
         result
     }
 
-    /// What the scripts logged since the last call.
+    /// Returns the lines that scripts have logged since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
         self.log.take()
     }
@@ -82,7 +82,7 @@ impl Scripter {
             })?;
             contexts.push(context);
         }
-        // Data objects belong to the first context; the later ones only hand them on.
+        // Data objects belong to the first context. Later contexts only pass them on.
         let Some(first) = contexts.first() else {
             return Err(ScriptError::Engine {
                 script: "script".to_owned(),
@@ -118,7 +118,7 @@ fn start_link(
     engine.call(context, link.name(), |ctx| {
         let entry = &link.entry_point;
         let own = |source: String| ctx.eval_with_options(source, sloppy(OWN_SOURCE));
-        // Asked by name in code: `const execute = ...` is no property of the global object.
+        // Evaluate the name, because `const execute = ...` is not a property of the global object.
         let kind: Value<'_> = own(format!("typeof {entry}"))?;
         if kind.get::<String>()? != "function" {
             return Err(CallError::Ours(ScriptError::NoEntryPoint {

@@ -1,4 +1,4 @@
-//! Syntax of scripts, checked without running them.
+//! Checks the syntax of scripts without running them.
 
 use rquickjs::Value;
 
@@ -6,7 +6,7 @@ use super::engine::{Limits, ScriptEngine};
 use super::error::ScriptError;
 use super::item::{ITEM_SCRIPT, sloppy};
 
-/// Checks that an item's script is JavaScript; runs nothing.
+/// Checks that the script of an item is valid JavaScript. It does not run the script.
 ///
 /// ```
 /// use spoonbill_plugins::script::{ScriptError, check_expression};
@@ -19,13 +19,13 @@ pub fn check_expression(source: &str) -> Result<(), ScriptError> {
     check_source(ITEM_SCRIPT, source)
 }
 
-/// Checks a script file by its name and text; runs nothing.
+/// Checks the text of a script file. It does not run the script.
 pub(super) fn check_source(name: &str, source: &str) -> Result<(), ScriptError> {
     let engine = ScriptEngine::new(Limits::default())?;
     let context = engine.context()?;
     engine.seal();
-    // The engine reads a script to its end before it runs the first line. That line throws, so
-    // what comes after it is read and never run.
+    // The engine parses the whole script before it runs the first line. That line throws, so the
+    // rest is parsed but never run.
     let guarded = format!("throw 0;\n{source}");
     let mut options = sloppy(name);
     options.strict = is_strict(source);
@@ -56,7 +56,7 @@ pub(super) fn check_source(name: &str, source: &str) -> Result<(), ScriptError> 
     }
 }
 
-/// The guard takes the place of a `use strict`, so it must be seen here.
+/// Whether a script begins with `use strict`. The guard line hides that from the engine.
 fn is_strict(source: &str) -> bool {
     let start = source.trim_start();
     start.starts_with("'use strict'") || start.starts_with("\"use strict\"")
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn good_expressions_pass_and_are_not_run() {
+    fn valid_expressions_pass_and_do_not_run() {
         for source in [
             "document.getFromDate()",
             "missing.thing()",
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_place() {
+    fn errors_have_line_and_column() {
         assert_eq!(place("1 +"), (1, 4));
         assert_eq!(place("a b"), (1, 3));
         assert_eq!(place("a;\n  b c"), (2, 5));

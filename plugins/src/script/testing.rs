@@ -1,4 +1,4 @@
-//! Facts for the tests of this room.
+//! Facts for the tests of this module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values between Rust and JavaScript: texts, dates and getters.
+//! Converts values between Rust and JavaScript: texts, dates and getters.
 
 use jiff::{Timestamp, Zoned};
 use rquickjs::function::{Constructor, This};
@@ -7,11 +7,11 @@ use rquickjs::{Coerced, Ctx, Error, Function, IntoJs, Object, Value};
 
 use super::facts::DateText;
 
-/// The text JavaScript gives a value.
+/// The text of a value, as JavaScript converts it.
 pub(super) fn text_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
     let text: Coerced<rquickjs::String<'js>> = value.get()?;
     match text.0.to_string() {
-        // Half a surrogate pair, which no Rust string can hold.
+        // The text holds half a surrogate pair, which a Rust string cannot.
         Err(Error::Utf8(_)) => {
             let mend: Function<'js> =
                 ctx.eval("(function (text) { return text.toWellFormed() })")?;
@@ -21,7 +21,7 @@ pub(super) fn text_of<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Resu
     }
 }
 
-/// A date-time that scripts can compute with: a JavaScript `Date` which prints as the run does.
+/// A JavaScript `Date` whose text has the date pattern of the run.
 pub(super) fn date_object<'js>(
     ctx: &Ctx<'js>,
     date: &Zoned,
@@ -39,7 +39,7 @@ pub(super) fn date_object<'js>(
     Ok(object)
 }
 
-/// The text of a `Date`, or nothing for any other value.
+/// The text of a `Date`. `None` for any other value.
 pub(super) fn text_of_date<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,
@@ -56,7 +56,7 @@ pub(super) fn text_of_date<'js>(
     Ok(date_from_millis(millis).map(|date| date_text(&date)))
 }
 
-/// The date-time in the zone of the system; nothing for an invalid date.
+/// The date-time in the zone of the system. `None` for an invalid date.
 pub(super) fn date_from_millis(millis: f64) -> Option<Zoned> {
     if !millis.is_finite() {
         return None;
@@ -65,7 +65,7 @@ pub(super) fn date_from_millis(millis: f64) -> Option<Zoned> {
     Some(moment.to_zoned(crate::dates::system_zone()))
 }
 
-/// Adds a getter in both forms that Java objects have in scripts: `getName()` and `name`.
+/// Adds a getter in both forms that Nashorn gives to Java objects: `getName()` and `name`.
 pub(super) fn getter<'js, V, F>(
     object: &Object<'js>,
     method: &str,
@@ -84,7 +84,7 @@ where
     object.set(method, Function::new(object.ctx().clone(), value)?)
 }
 
-/// Adds a global that is made when a script first names it: most scripts name one or none.
+/// Adds a global that is created at its first use, because most scripts use one or none.
 pub(super) fn lazy_global<'js, F>(
     ctx: &Ctx<'js>,
     name: &'static str,

@@ -60,7 +60,7 @@ fn the_four_classes_are_known() {
     check(
         &plugin("scrip", &[("script", &["main.js"])]),
         2,
-        "`scrip` is no script plugin",
+        "`scrip` is not a script plugin",
         "`script`",
     );
 }
@@ -91,7 +91,7 @@ fn properties_are_checked() {
         &plugin("script", &[main, ("entryPoint", &["run()"])]),
         4,
         "not the name of a function",
-        "brackets",
+        "parentheses",
     );
     check(
         &plugin("script", &[("script", &["gone.js"])]),
@@ -114,7 +114,7 @@ fn files_are_checked_for_syntax() {
 }
 
 #[test]
-fn all_problems_come_at_once() {
+fn all_problems_are_reported_at_once() {
     let plugin = plugin(
         "basic",
         &[("script", &["broken.js"]), ("scripts", &["gone.js", "module.js"]), ("x", &["y"])],

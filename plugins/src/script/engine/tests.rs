@@ -10,12 +10,12 @@ fn limits() -> Limits {
     Limits { time: Duration::from_millis(200), memory: 8 << 20, ..Limits::default() }
 }
 
-/// For tests of the other limits: a busy machine must not make them hit this one.
-fn patient() -> Limits {
+/// For tests of other limits: a busy machine must not exceed the time limit first.
+fn without_time_limit() -> Limits {
     Limits { time: Duration::from_secs(20), ..limits() }
 }
 
-/// Runs a script that must fail, then one that must work: the engine has to recover by itself.
+/// Runs a script that must fail, then one that must succeed on a new engine.
 fn fail(expression: &str, limits: Limits) -> ScriptError {
     let mut scripts = ItemScripts::new(&page_facts(), limits);
     let error = scripts.eval(expression).unwrap_err();
@@ -44,7 +44,7 @@ fn an_endless_loop_ends_at_the_time_limit() {
 }
 
 #[test]
-fn a_memory_bomb_ends_at_the_memory_limit() {
+fn unbounded_allocation_ends_at_the_memory_limit() {
     for expression in [
         "var a = []; for (;;) a.push(new Array(100).fill(1))",
         "var s = 'x'; for (;;) s = s.concat(s) + Math.random().toString(36) + s.split('')",
@@ -60,14 +60,14 @@ fn a_memory_bomb_ends_at_the_memory_limit() {
         "eval('[' + 'x=>{},'.repeat(1e5) + ']')",
         "JSON.stringify(Array(1e6).fill('xxxxxxxxxxx'))",
     ] {
-        let error = fail(expression, patient());
+        let error = fail(expression, without_time_limit());
         assert!(matches!(error, ScriptError::MemoryLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("`script.memory.max`"));
     }
 }
 
 #[test]
-fn a_caught_memory_error_leaves_no_engine_that_cannot_be_freed() {
+fn after_a_caught_memory_error_the_engine_can_be_dropped() {
     for expression in [
         "var a = []; try { for (;;) a.push({ a: [1], f: function () { return a } }) } catch (e) {} 1",
         "for (var i = 0; i < 20; i++) { try { 'x'.repeat(4e6 + i).split('') } catch (e) {} } 1",
@@ -75,22 +75,22 @@ fn a_caught_memory_error_leaves_no_engine_that_cannot_be_freed() {
         "function* g() { for (;;) yield {} } try { [...g()] } catch (e) {} 1",
         "try { for (var a = [];; a.push(new Proxy({}, {}), Symbol(), new Map([[1, a]]))); } catch (e) {} 1",
     ] {
-        let mut scripts = ItemScripts::new(&page_facts(), patient());
+        let mut scripts = ItemScripts::new(&page_facts(), without_time_limit());
         let result = scripts.eval(expression);
         assert_eq!(result, Ok(Some("1".to_owned())), "{expression}");
     }
 }
 
 #[test]
-fn a_string_that_only_claims_to_be_huge_is_refused() {
-    let error = fail("var s = 'x'; for (;;) s += s + s", patient());
+fn a_string_with_a_huge_length_is_an_error() {
+    let error = fail("var s = 'x'; for (;;) s += s + s", without_time_limit());
     assert!(error.to_string().contains("string too long"), "{error}");
-    let error = fail("var s = 'x'; for (var i = 0; i < 26; i++) s += s; s", patient());
+    let error = fail("var s = 'x'; for (var i = 0; i < 26; i++) s += s; s", without_time_limit());
     assert!(matches!(error, ScriptError::MemoryLimit { .. }), "{error}");
 }
 
 #[test]
-fn a_sound_engine_is_freed_and_not_leaked() {
+fn an_engine_without_errors_is_freed_and_not_leaked() {
     for source in [
         "kept = { a: [function () { return kept }] }; kept.kept = kept",
         "class A { #a = this } kept = new A(); function* g() { yield kept } it = g(); it.next()",
@@ -120,14 +120,14 @@ fn deep_recursion_ends_at_the_stack_limit() {
         "JSON.parse('['.repeat(1e5))",
         "eval('('.repeat(1e5))",
     ] {
-        let error = fail(expression, patient());
+        let error = fail(expression, without_time_limit());
         assert!(matches!(error, ScriptError::StackLimit { .. }), "{expression}: {error}");
         assert!(error.to_string().contains("nest too deeply"));
     }
 }
 
 #[test]
-fn limits_of_nothing_are_raised_to_what_the_engine_needs() {
+fn limits_of_zero_are_raised_to_the_minimum() {
     let nothing = Limits { time: Duration::from_secs(2), memory: 0, stack: 0 };
     let mut scripts = ItemScripts::new(&page_facts(), nothing);
     assert_eq!(scripts.eval("[1, 2].join('-')"), Ok(Some("1-2".to_owned())));
@@ -153,7 +153,7 @@ fn a_panic_in_a_host_function_stays_inside() {
 }
 
 #[test]
-fn the_host_is_out_of_reach() {
+fn scripts_cannot_reach_the_host() {
     let mut scripts = ItemScripts::new(&page_facts(), limits());
     for name in [
         "require",

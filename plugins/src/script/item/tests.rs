@@ -22,7 +22,7 @@ fn a_page_without_scripts_starts_no_engine() {
 }
 
 #[test]
-fn document_tells_about_the_page() {
+fn document_has_the_facts_of_the_page() {
     check("document.getName()", "acme");
     check("document.getGroup()", "snapshot");
     check("document.getUrl()", "http://example.org/acme");
@@ -36,7 +36,7 @@ fn document_tells_about_the_page() {
 }
 
 #[test]
-fn configs_tells_about_the_run() {
+fn configs_has_the_facts_of_the_run() {
     check("configs.getRunDateTime()", "2020-05-06T07:08:09");
     check("configs.getRunDateTimeText()", "2020-05-06T07:08:09");
     check("configs.getRunDate()", "2020-05-06T00:00:00");
@@ -81,7 +81,7 @@ fn values_become_text_as_java_would_print_them() {
 }
 
 #[test]
-fn dates_print_by_the_pattern_and_can_be_reckoned_with() {
+fn dates_have_the_pattern_of_the_run_and_support_arithmetic() {
     check("'on ' + document.getFromDate()", "on 2019-01-02T03:04:05");
     check("`${document.getFromDate()}`", "2019-01-02T03:04:05");
     check("document.getFromDate().toString()", "2019-01-02T03:04:05");
@@ -111,7 +111,7 @@ fn sloppy_code_is_legal_and_globals_stay_with_the_page() {
 }
 
 #[test]
-fn errors_name_the_place_and_leave_the_engine_usable() {
+fn errors_name_line_and_column_and_keep_the_engine_usable() {
     let mut scripts = ItemScripts::new(&page_facts(), Limits::default());
     scripts.eval("kept = 1").unwrap();
     let error = scripts.eval("1 +\n  missing.value").unwrap_err();

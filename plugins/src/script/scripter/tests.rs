@@ -98,7 +98,7 @@ fn data_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn data_has_the_methods_of_the_table() {
+fn data_has_its_documented_methods() {
     check("data.getName()", "acme:bsTask:bs");
     check("data.getDataDef()", "bs");
     check("data.getRunDate()", "2020-05-06T00:00:00");
@@ -126,7 +126,7 @@ fn data_has_the_methods_of_the_table() {
 }
 
 #[test]
-fn rows_have_the_methods_of_the_table() {
+fn rows_have_their_documented_methods() {
     check("row.getName() + row.getGroup()", "acmebs");
     check("row.getAxes().size()", "3");
     check("row.getAxis('fact').getValue()", "0.50");
@@ -151,7 +151,7 @@ fn rows_have_the_methods_of_the_table() {
 }
 
 #[test]
-fn axes_have_the_methods_of_the_table() {
+fn axes_have_their_documented_methods() {
     check("axis.getAxisName() + ' ' + axis.getItemName()", "dim year");
     check("axis.getValue()", "Dec '16");
     check("axis.getIndex() + 1", "2");
@@ -168,7 +168,7 @@ fn axes_have_the_methods_of_the_table() {
 }
 
 #[test]
-fn values_are_turned_to_text() {
+fn values_become_text() {
     check("new Date(2021, 0, 31)", "2021-01-31T00:00:00");
     check("configs.getRunDateTime()", "2020-05-06T07:08:09");
     check("'a\\ud800'", "a\u{fffd}");
@@ -179,7 +179,7 @@ fn values_are_turned_to_text() {
 }
 
 #[test]
-fn lists_answer_as_java_and_as_javascript() {
+fn lists_have_the_methods_of_java_and_javascript() {
     check(
         "(function () { var n = ''; for (var r of data.getItems()) n += r.getValue('item'); return n })()",
         "Item 0Item 1",
@@ -240,7 +240,7 @@ fn a_library_attaches_itself_to_the_global_object() {
 }
 
 #[test]
-fn plugins_hand_on_what_they_return_and_keep_their_globals_apart() {
+fn plugins_pass_on_their_results_and_have_separate_globals() {
     let first = "var mine = 1; function execute(data) { return [data, 'from first'] }";
     let second = "const execute = function (pair) {
         pair[0].getItems().get(0).setValue('item', pair[1] + typeof mine); return pair[0] }";
@@ -269,7 +269,7 @@ fn a_date_of_a_later_plugin_prints_by_the_pattern_too() {
 }
 
 #[test]
-fn another_entry_point_may_be_named() {
+fn the_entry_point_can_be_changed() {
     let mut plugin = plugin(&["main.js"]);
     let entry = PluginValue::One(Text::new("app.start"));
     plugin.options.push((Text::new("entryPoint"), entry));
@@ -284,7 +284,7 @@ fn fail(source: &str) -> String {
 }
 
 #[test]
-fn what_is_no_data_is_refused() {
+fn a_result_that_is_not_data_is_an_error() {
     assert_eq!(
         fail("function execute(d) {}"),
         "`main.js`: script returned nothing, `execute` must return the data"
@@ -313,17 +313,17 @@ fn what_is_no_data_is_refused() {
     );
     assert!(
         fail("function execute(d) { d.items.push(1); return d }")
-            .contains("something else than a row")
+            .contains("a value that is not a row")
     );
     assert!(
         fail("function execute(d) { d.items[0].axes.push(1); return d }")
-            .contains("something else than an axis")
+            .contains("a value that is not an axis")
     );
-    assert!(fail("function execute(d) { d.addItem({}) }").contains("something else than a row"));
+    assert!(fail("function execute(d) { d.addItem({}) }").contains("a value that is not a row"));
     assert!(fail("function execute(d) { d.items[0].addAxis({}) }").contains("takes an axis"));
     assert!(
         fail("function execute(d) { d.items[0].getAxis('row') }")
-            .contains("no axis is called `row`")
+            .contains("there is no axis `row`")
     );
     assert!(
         fail("function execute(d) { d.items[0].axes[0].setIndex(-1) }")
@@ -342,7 +342,7 @@ fn errors_name_file_and_line() {
 }
 
 #[test]
-fn after_a_limit_the_next_call_starts_afresh() {
+fn after_a_limit_the_next_call_starts_with_fresh_globals() {
     let source = "calls = 0; bomb = [];
         function execute(data) {
             calls++;
