@@ -236,7 +236,7 @@ fn progress_is_printed_during_a_run() {
     running.signal("INT");
     let ending = running.end();
     assert_eq!(ending.code, 130, "{ending:?}");
-    assert!(ending.stderr.contains("waiting"), "{}", ending.stderr);
+    assert!(ending.stderr.contains("23 pending, 0 rows"), "{}", ending.stderr);
 }
 
 #[test]
