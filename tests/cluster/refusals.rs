@@ -168,7 +168,7 @@ fn a_second_process_with_an_empty_disk_does_not_take_the_seat_of_a_living_one() 
     words.extend(["--set", "cluster.quorum.timeout=3s"].map(str::to_owned));
     let ending = cluster.work.start(&words.iter().map(String::as_str).collect::<Vec<_>>()).end();
     assert_eq!(ending.code, 10, "{ending:?}");
-    assert!(ending.stderr.contains("in use by a living process"), "{}", ending.stderr);
+    assert!(ending.stderr.contains("another process runs as node"), "{}", ending.stderr);
     gate.open();
     cluster.all_end_with(0);
     same_everywhere(&cluster);

@@ -290,7 +290,10 @@ fn nodes_without_a_quorum_give_up_after_the_loss_exit() {
     gate.open();
     let ending = cluster.end(3);
     assert_eq!(ending.code, 75, "{ending:?}");
-    assert!(ending.stderr.contains("too few nodes are there to agree on anything"), "{ending:?}");
+    assert!(
+        ending.stderr.contains("too few nodes are connected to agree on anything"),
+        "{ending:?}"
+    );
     let ending = cluster.end(9);
     assert_eq!(ending.code, 75, "the worker: {ending:?}");
     cluster.start_all();

@@ -1,218 +1,242 @@
-//! Brings commands to whoever leads, and their answers back: again and again until there is one.
-//! Every command may be sent twice, so an unknown outcome is no reason to stop.
+//! Sends commands to the leader and returns its replies. Every command may be applied twice without
+//! harm, so the client retries whenever it does not know the outcome.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::timeout;
 
-use crate::cluster::leader::placement::put_forward;
-use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
-use crate::cluster::node::{Hub, Refusal, random_between};
-use crate::ledger::{Reply, Seat, SessionId};
+use crate::cluster::election::Leadership;
+use crate::cluster::leader::batch::{Proposed, Refusal};
+use crate::cluster::leader::beat::LocalLeader;
+use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse, encode};
+use crate::cluster::peers::PeerClients;
+use crate::cluster::{Failure, random_between};
+use crate::ledger::{Command, Reply, Seat, SessionId};
 use crate::store::StoreError;
+use crate::threads::ignore::ignore_closed;
+use crate::threads::pause::pause;
 
-/// Deliveries under way at a time: what comes meanwhile goes together with the next.
-const DELIVERIES_MAX: usize = 2;
-/// Things in one delivery.
+/// Requests in flight. What arrives in the meantime goes into the next request.
+const REQUESTS_MAX: usize = 2;
+/// Items of one request.
 const ITEMS_MAX: usize = 256;
+/// Bytes of one request, unless a single submission is larger.
 const BYTES_MAX: usize = 512 << 10;
-/// Patience with one try.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Patience with one sign of life: a leader that beats answers within a quarter of a second, and one
-/// that is about to go may never do.
-const RENEWAL: Duration = Duration::from_millis(400);
-/// Pause between two tries, drawn anew each time.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
+/// How long one request to the leader may take.
+const LEADER_SUBMIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one renewal may take. A leader that beats answers within 250 ms.
+const RENEWAL_TIMEOUT: Duration = Duration::from_millis(400);
+/// Pause between two tries, drawn at random.
+const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(80));
 
-/// One thing to be done, and who waits for its answer.
+/// One item for the leader, and the caller that waits for its reply.
 pub(crate) struct Submission {
     pub item: BatchItem,
     pub respond: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
-/// Serves errands until their senders are gone.
-pub(crate) async fn carry(hub: Arc<Hub>, mut inbox: mpsc::Receiver<Vec<Submission>>) {
-    let places = Arc::new(Semaphore::new(DELIVERIES_MAX));
-    let size = |errands: &[Submission]| errands.iter().map(|one| one.item.size()).sum::<usize>();
-    while let Some(mut errands) = inbox.recv().await {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let mut bytes = size(&errands);
-        while bytes < BYTES_MAX && errands.len() < ITEMS_MAX {
-            let Ok(next) = inbox.try_recv() else { break };
-            bytes += size(&next);
-            errands.extend(next);
-        }
-        let hub = Arc::clone(&hub);
-        tokio::spawn(async move {
-            deliver(&hub, errands).await;
-            drop(place);
-        });
-    }
+/// Finds the leader and talks to it; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ClusterClient {
+    peers: Arc<PeerClients>,
+    leadership: Arc<Leadership>,
+    /// `None` for a node without a vote.
+    local: Option<LocalLeader>,
+    failure: Failure,
+    /// Index of the newest entry that a reply came from. Later questions read nothing older.
+    index: Arc<AtomicU64>,
 }
 
-async fn deliver(hub: &Arc<Hub>, errands: Vec<Submission>) {
-    let (items, responders): (Vec<_>, Vec<_>) =
-        errands.into_iter().map(|errand| (errand.item, errand.respond)).unzip();
-    let result = submit(hub, &items, || responders.iter().all(oneshot::Sender::is_closed)).await;
-    match result {
-        Ok(replies) => {
-            // Whoever waits for several waits for the first of them: the last to be given, so that it is
-            // woken once. NodeDescription no longer waits needs no answer.
-            for (respond, reply) in responders.into_iter().zip(replies).rev() {
-                drop(respond.send(Ok(reply)));
-            }
-        }
-        Err(error) => {
-            for respond in responders {
-                drop(respond.send(Err(error.clone())));
-            }
-        }
+impl ClusterClient {
+    pub(crate) fn new(
+        peers: Arc<PeerClients>,
+        leadership: Arc<Leadership>,
+        local: Option<LocalLeader>,
+        failure: Failure,
+    ) -> Self {
+        Self { peers, leadership, local, failure, index: Arc::default() }
     }
-}
 
-/// LeaderSearch until the leader has answered, the node has failed, or nobody waits any more.
-pub(crate) async fn submit(
-    hub: &Arc<Hub>,
-    items: &[BatchItem],
-    in_vain: impl Fn() -> bool,
-) -> Result<Vec<Reply>, StoreError> {
-    let mut tries = LeaderSearch::default();
-    loop {
-        if let Some(error) = hub.failure() {
-            return Err(error);
-        }
-        if in_vain() {
-            return Err(StoreError::Closed);
-        }
-        match attempt(hub, items, &mut tries).await {
-            Ok((replies, index)) => {
-                hub.saw(index);
-                return Ok(replies);
+    pub(crate) fn last_index(&self) -> u64 {
+        self.index.load(Ordering::Acquire)
+    }
+
+    /// From now on questions are answered from what the replica holds.
+    pub(crate) fn forget_index(&self) {
+        self.index.store(0, Ordering::Release);
+    }
+
+    /// Delivers submissions until their senders are gone.
+    pub(crate) async fn run(self, mut inbox: mpsc::Receiver<Vec<Submission>>) {
+        let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
+        let size = |batch: &[Submission]| batch.iter().map(|one| one.item.size()).sum::<usize>();
+        while let Some(mut batch) = inbox.recv().await {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+            let mut bytes = size(&batch);
+            while bytes < BYTES_MAX && batch.len() < ITEMS_MAX {
+                let Ok(next) = inbox.try_recv() else { break };
+                bytes += size(&next);
+                batch.extend(next);
             }
-            Err(leader) => tries.pause(hub, leader).await,
+            let client = self.clone();
+            tokio::spawn(async move {
+                client.deliver(batch).await;
+                drop(permit);
+            });
         }
     }
-}
 
-/// Whom to ask next when nobody knows.
-#[derive(Debug, Default)]
-struct LeaderSearch {
-    next: usize,
-}
+    async fn deliver(&self, batch: Vec<Submission>) {
+        let (items, responders): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|one| (one.item, one.respond)).unzip();
+        let is_abandoned = || responders.iter().all(oneshot::Sender::is_closed);
+        match self.submit(&items, is_abandoned).await {
+            Ok(replies) => {
+                // A caller of several commands awaits the first reply. It is sent last, so that the
+                // caller is woken once.
+                for (respond, reply) in responders.into_iter().zip(replies).rev() {
+                    ignore_closed(respond.send(Ok(reply)));
+                }
+            }
+            Err(error) => {
+                for respond in responders {
+                    ignore_closed(respond.send(Err(error.clone())));
+                }
+            }
+        }
+    }
 
-impl LeaderSearch {
-    /// The leader if it is known, else one after the other.
-    fn whom(&mut self, hub: &Hub) -> Option<Seat> {
-        hub.leader().filter(|seat| hub.link(*seat).is_some()).or_else(|| {
-            let others: Vec<Seat> = hub.others().map(|(seat, _)| seat).collect();
-            self.next += 1;
-            others.get(self.next % others.len().max(1)).copied()
+    /// Retries until the leader has answered, the node has failed, or all callers have given up.
+    async fn submit(
+        &self,
+        items: &[BatchItem],
+        is_abandoned: impl Fn() -> bool,
+    ) -> Result<Vec<Reply>, StoreError> {
+        let mut search = LeaderSearch::default();
+        loop {
+            if let Some(error) = self.failure.get() {
+                return Err(error);
+            }
+            if is_abandoned() {
+                return Err(StoreError::Closed);
+            }
+            match self.try_submit(items, &mut search).await {
+                Ok((replies, index)) => {
+                    self.index.fetch_max(index, Ordering::AcqRel);
+                    return Ok(replies);
+                }
+                Err(leader) => self.wait_before_retry(leader).await,
+            }
+        }
+    }
+
+    /// Submits a command of the cluster itself.
+    pub(crate) async fn submit_command(&self, command: &Command) -> Result<Reply, StoreError> {
+        let items = [BatchItem::Command(encode(command).into())];
+        let mut replies = self.submit(&items, || false).await?;
+        replies.pop().ok_or_else(|| StoreError::Failed("the leader sent no reply".to_owned()))
+    }
+
+    /// One try; the error is the leader, if the other node knew it.
+    async fn try_submit(
+        &self,
+        items: &[BatchItem],
+        search: &mut LeaderSearch,
+    ) -> Result<(Vec<Reply>, u64), Option<Seat>> {
+        if self.leadership.leads().is_some() {
+            return match timeout(LEADER_SUBMIT_TIMEOUT, self.propose_here(items.to_vec())).await {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(Refusal::NotLeader(leader))) => Err(leader),
+                Ok(Err(Refusal::Closing)) | Err(_) => Err(None),
+            };
+        }
+        let Some(seat) = self.next_candidate(search) else { return Err(None) };
+        let request = PeerRequest::Submit(items.to_vec());
+        match self.peers.ask(seat, &request, LEADER_SUBMIT_TIMEOUT).await {
+            Some(PeerResponse::Submitted { replies, index }) => {
+                self.leadership.set_hint(Some(seat));
+                Ok((replies, index))
+            }
+            Some(PeerResponse::NotLeader(leader)) => Err(other_than(seat, leader)),
+            _ => Err(None),
+        }
+    }
+
+    /// Proposes items on this node, which leads.
+    pub(crate) async fn propose_here(&self, items: Vec<BatchItem>) -> Proposed {
+        match &self.local {
+            Some(local) => local.queue.propose(items).await,
+            None => Err(Refusal::Closing),
+        }
+    }
+
+    /// Renews a session; `None` if this one try had no answer.
+    pub(crate) async fn renew(&self, session: SessionId) -> Option<bool> {
+        if self.leadership.leads().is_some() {
+            return timeout(RENEWAL_TIMEOUT, self.renew_here(session)).await.ok().flatten();
+        }
+        let seat = self.next_candidate(&mut LeaderSearch::default())?;
+        let (leader, lives) =
+            match self.peers.ask(seat, &PeerRequest::Renew(session), RENEWAL_TIMEOUT).await {
+                Some(PeerResponse::Renewed(lives)) => (Some(seat), Some(lives)),
+                Some(PeerResponse::NotLeader(leader)) => (other_than(seat, leader), None),
+                _ => (None, None),
+            };
+        self.leadership.set_hint(leader);
+        lives
+    }
+
+    /// Renews a session on this node, which leads.
+    pub(crate) async fn renew_here(&self, session: SessionId) -> Option<bool> {
+        self.local.as_ref()?.renewals.add(session).await.ok()
+    }
+
+    /// Asks the nodes with a vote in turn until one answers.
+    pub(crate) async fn ask_any_voter(
+        &self,
+        request: &PeerRequest,
+    ) -> Result<PeerResponse, StoreError> {
+        let mut search = LeaderSearch::default();
+        loop {
+            if let Some(error) = self.failure.get() {
+                return Err(error);
+            }
+            if let Some(seat) = self.next_candidate(&mut search) {
+                match self.peers.ask(seat, request, LEADER_SUBMIT_TIMEOUT).await {
+                    Some(PeerResponse::Busy(_) | PeerResponse::NotLeader(_)) | None => {}
+                    Some(response) => return Ok(response),
+                }
+            }
+            self.wait_before_retry(None).await;
+        }
+    }
+
+    /// The leader if it is known and is another node, else the other nodes in turn.
+    fn next_candidate(&self, search: &mut LeaderSearch) -> Option<Seat> {
+        let known = self.leadership.leader().filter(|seat| self.peers.client(*seat).is_some());
+        known.or_else(|| {
+            let others: Vec<Seat> = self.peers.others().map(|(seat, _)| seat).collect();
+            search.asked += 1;
+            others.get(search.asked % others.len().max(1)).copied()
         })
     }
 
-    async fn pause(&mut self, hub: &Hub, leader: Option<Seat>) {
-        hub.believe(leader);
-        let until = Instant::now() + random_between(PAUSE.0, PAUSE.1);
-        sleep_until(until).await;
+    async fn wait_before_retry(&self, leader: Option<Seat>) {
+        self.leadership.set_hint(leader);
+        pause(random_between(RETRY_PAUSE)).await;
     }
 }
 
-/// One try; an error names the leader if the other node knew it.
-async fn attempt(
-    hub: &Arc<Hub>,
-    items: &[BatchItem],
-    tries: &mut LeaderSearch,
-) -> Result<(Vec<Reply>, u64), Option<Seat>> {
-    if hub.leads().is_some() {
-        return match tokio::time::timeout(PATIENCE, put_forward(hub, items.to_vec())).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Refusal::NotLeader(leader))) => Err(leader),
-            Ok(Err(Refusal::Closing)) | Err(_) => Err(None),
-        };
-    }
-    let Some(seat) = tries.whom(hub) else { return Err(None) };
-    match ask(hub, seat, &PeerRequest::Submit(items.to_vec()), PATIENCE).await {
-        Some(PeerResponse::Submitted { replies, index }) => {
-            hub.believe(Some(seat));
-            Ok((replies, index))
-        }
-        Some(PeerResponse::NotLeader(leader)) => {
-            Err(leader.map(Seat).filter(|other| *other != seat))
-        }
-        _ => Err(None),
-    }
+/// How many nodes were asked because the leader was unknown.
+#[derive(Debug, Default)]
+struct LeaderSearch {
+    asked: usize,
 }
 
-/// One exchange with another node.
-pub(crate) async fn ask(
-    hub: &Hub,
-    seat: Seat,
-    call: &PeerRequest,
-    patience: Duration,
-) -> Option<PeerResponse> {
-    let link = hub.link(seat)?;
-    match link.call(call.encode(), patience).await {
-        Ok(bytes) => {
-            hub.note(seat, None);
-            postcard::from_bytes(&bytes).ok()
-        }
-        Err(error) => {
-            hub.note(seat, Some(&error));
-            tracing::debug!(seat = seat.0, %error, "no answer");
-            None
-        }
-    }
-}
-
-/// Tells the leader that a session lives; answers once that is agreed on. One try.
-pub(crate) async fn renew(hub: &Arc<Hub>, session: SessionId) -> Option<bool> {
-    if hub.leads().is_some() {
-        return tokio::time::timeout(RENEWAL, renew_here(hub, session)).await.ok().flatten();
-    }
-    let mut tries = LeaderSearch::default();
-    let seat = tries.whom(hub)?;
-    match ask(hub, seat, &PeerRequest::Renew(session), RENEWAL).await {
-        Some(PeerResponse::Renewed(lives)) => {
-            hub.believe(Some(seat));
-            Some(lives)
-        }
-        Some(PeerResponse::NotLeader(leader)) => {
-            hub.believe(leader.map(Seat).filter(|other| *other != seat));
-            None
-        }
-        _ => {
-            hub.believe(None);
-            None
-        }
-    }
-}
-
-/// The same on the node that leads.
-pub(crate) async fn renew_here(hub: &Hub, session: SessionId) -> Option<bool> {
-    let voter = hub.voter.as_ref()?;
-    let (respond, answer) = oneshot::channel();
-    crate::cluster::node::locked(&voter.renewals).entry(session).or_default().push(respond);
-    answer.await.ok()
-}
-
-/// Asks nodes with a vote, one after the other, until one answers.
-pub(crate) async fn ask_anyone(
-    hub: &Arc<Hub>,
-    call: &PeerRequest,
-) -> Result<PeerResponse, StoreError> {
-    let mut tries = LeaderSearch::default();
-    loop {
-        if let Some(error) = hub.failure() {
-            return Err(error);
-        }
-        if let Some(seat) = tries.whom(hub) {
-            match ask(hub, seat, call, PATIENCE).await {
-                Some(PeerResponse::Busy(_) | PeerResponse::NotLeader(_)) | None => {}
-                Some(response) => return Ok(response),
-            }
-        }
-        tries.pause(hub, None).await;
-    }
+/// The leader that a node named, unless it named itself while it refused to lead.
+fn other_than(asked: Seat, leader: Option<u32>) -> Option<Seat> {
+    leader.map(Seat).filter(|leader| *leader != asked)
 }

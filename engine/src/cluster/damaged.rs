@@ -1,21 +1,20 @@
-//! Damaged files are kept aside, and the node begins with a new disk, so to say: but only once the
-//! others have agreed on a number for it. Alone, it touches nothing.
+//! Keeps damaged files aside, so that the node can begin with a new disk. This happens only after the
+//! cluster has agreed on a number for the new disk. Without a cluster, the files stay where they are.
 
 use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
 use crate::store::journal::sync_name;
 
-/// What the names of a node's own files begin with; saved pages are none of them, for no row is lost
-/// by those.
+/// Prefixes of the files that are kept aside. Saved pages stay: the other nodes do not have them.
 const OWN: [&str; 4] = ["raft-", "raft.", "snapshot.", "state."];
 
-/// Moves the files of a node to a folder of their own, and tells which. A crash on the way leaves a log
-/// that is known to be short, or none: its mark goes after its parts, and the oldest part first.
+/// Moves the files of a node to a new folder and returns it. After a crash in between, the log is either
+/// recognized as incomplete or gone: its oldest file is moved first, and its mark last.
 pub(crate) fn put_aside(dir: &Path) -> Result<PathBuf, StoreError> {
     let failed = |error: std::io::Error| {
         StoreError::Failed(format!(
-            "`{}`: damaged files stay where they are: {error}",
+            "`{}`: the damaged files could not be moved and stay where they are: {error}",
             dir.display()
         ))
     };
@@ -35,7 +34,7 @@ pub(crate) fn put_aside(dir: &Path) -> Result<PathBuf, StoreError> {
     for name in names {
         let to = aside.join(&name);
         std::fs::rename(dir.join(&name), &to).map_err(failed)?;
-        // One after the other, after a power cut too.
+        // Synced one by one, so that the order also holds after a power cut.
         sync_name(&to).and_then(|()| sync_name(&aside)).map_err(failed)?;
     }
     Ok(aside)
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_the_node_go_and_all_else_stays() {
+    fn only_files_that_hold_the_ledger_are_moved() {
         let dir = tempfile::tempdir().unwrap();
         let own = ["raft-000001.journal", "raft.mark", "snapshot.db", "state.db", "state.db-wal"];
         let others = ["lock", "pages.db", "pages-000001.pack"];

@@ -1,4 +1,4 @@
-//! What nodes say to each other and what stands in the log.
+//! The messages between nodes, and the entries of the log.
 
 use bytes::Bytes;
 use openraft::error::{InstallSnapshotError, RaftError};
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::{Reply, Seat, SessionId, Stamp, Standing};
 use crate::store::{Answer, Question};
 
-/// Version of requests, answers and log entries.
+/// Version of the requests, the answers and the log entries.
 pub(crate) const VERSION: u16 = 5;
 
 openraft::declare_raft_types!(
-    /// The types of our log.
+    /// The types of the log.
     pub(crate) Types:
         D = EncodedBatch,
         R = Replies,
@@ -32,43 +32,43 @@ pub(crate) type Membership = openraft::StoredMembership<u64, BasicNode>;
 pub(crate) type SnapshotMeta = openraft::SnapshotMeta<u64, BasicNode>;
 pub(crate) type StorageError = openraft::StorageError<u64>;
 
-/// A [`Batch`] as bytes: encoded once by the leader, decoded once by each node that applies it.
+/// A [`Batch`] as bytes. The leader encodes it once, and each node decodes it when it applies it.
 #[derive(PartialEq, Eq, Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct EncodedBatch(pub Bytes);
 
-/// What one entry of the log holds.
+/// The content of one entry of the log.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Batch {
-    /// When the leader took it on.
+    /// When the leader received it.
     pub stamp: Stamp,
-    /// What the leader's state was at an earlier entry: whoever had another one there is wrong.
+    /// The digest of the leader's ledger at an earlier entry. A node with another digest stops.
     pub check: Option<DigestCheck>,
-    /// What is to be done.
+    /// The commands, in this order.
     pub items: Vec<BatchItem>,
 }
 
-/// A sum over everything applied up to an entry.
+/// A digest of everything applied up to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DigestCheck {
     pub index: u64,
     pub digest: u64,
 }
 
-/// One thing to be done. Commands are bytes until they are applied; those that are too large for an
-/// entry travel in parts.
+/// One item of a batch. Commands stay encoded until they are applied. A command that is too large for one
+/// entry is sent in chunks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum BatchItem {
     /// An encoded command.
     Command(Bytes),
-    /// A session asks for jobs: not encoded, since the leader decides who comes first.
+    /// A session asks for jobs. Not encoded, because the leader orders these requests.
     Take { session: SessionId, number: u64, limit: u32, ahead: u32 },
-    /// A session has written everything, or leaves: not encoded, since others are about to say the
-    /// same, and the leader lets them go together.
+    /// A session has written all its files, or leaves. Not encoded, because the leader waits a moment to write
+    /// several of these in one entry.
     SessionEnd { session: SessionId, leaves: bool },
-    /// A part of a large one.
-    Chunk { parcel: u64, number: u32, bytes: Bytes },
-    /// All parts of a large one have been sent; it acts for that session, if for any.
-    AllChunks { parcel: u64, parts: u32, by: Option<SessionId> },
+    /// A chunk of a large command.
+    Chunk { command: u64, number: u32, bytes: Bytes },
+    /// All chunks of a large command were sent. `by` is the session that it acts for.
+    AllChunks { command: u64, chunks: u32, by: Option<SessionId> },
 }
 
 impl BatchItem {
@@ -80,37 +80,37 @@ impl BatchItem {
     }
 }
 
-/// The answers to the items of an entry, in their order.
+/// The replies to the items of an entry, in their order.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Replies(pub Vec<Reply>);
 
 /// A request to a node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum PeerRequest {
-    /// NodeDescription are you, and does your cluster exist?
+    /// To any node with a vote: describe yourself and your cluster.
     Describe,
-    /// From one disk's raft to another's.
+    /// A message of raft, from one disk to another.
     Raft {
         from: u64,
         to: u64,
         message: RaftMessage,
     },
-    /// To the leader: do these.
+    /// To the leader: write these items.
     Submit(Vec<BatchItem>),
-    /// To the leader: this session lives. Answered once that is agreed on.
+    /// To the leader: renew this session. Answered once the renewal is committed.
     Renew(SessionId),
-    /// To any node with a vote: read this, once that entry has been applied.
+    /// To any node with a vote: answer this once that entry is applied.
     Ask {
         question: Question,
         index: u64,
     },
-    /// To any node with a vote: the few numbers, once they differ from these or some time has passed.
+    /// To any node with a vote: send the progress of the run when it differs from this, or after a timeout.
     Watch(Standing),
-    /// To any node with a vote: would you vote for a node whose log ends there?
+    /// To any node with a vote: would you vote for a node whose log ends with this entry?
     MayLead(Option<LogId>),
-    /// From the leader to a node whose log goes as far: stand for election now, for I am about to go.
+    /// From a leader that is about to end to a node whose log is complete: stand for election now.
     Stand,
-    /// From an operator.
+    /// From an operator: the status of the node and its cluster.
     Status,
     Order(OperatorOrder),
 }
@@ -162,48 +162,48 @@ pub(crate) enum PeerResponse {
         replies: Vec<Reply>,
         index: u64,
     },
-    /// Whether the session still lives.
+    /// Whether the session still exists.
     Renewed(bool),
     Answer(Answer),
     Standing(Standing),
     Status(Box<crate::cluster::status::ClusterStatus>),
-    /// The disk that would, or does; none if it would not.
+    /// The disk that would vote, or that stands for election; `None` if it refuses.
     MayLead(Option<u64>),
-    /// The order is carried out; or it makes no sense, in words.
+    /// The order was carried out, or the reason why it was not.
     Ordered(Result<(), String>),
-    /// The disk that is meant is not here any more.
+    /// The node has another disk now.
     Gone,
-    /// Ask that seat instead, if one is known.
+    /// This node does not lead; the leader, if it is known.
     NotLeader(Option<u32>),
-    /// Not now: the node is starting, stopping or overloaded.
+    /// Try again: the node is starting, ending or behind.
     Busy(String),
-    /// Never: whoever asks may not ask for this.
+    /// The caller has no permission for this.
     Refused(String),
 }
 
-/// What a node knows of itself before it has joined anything.
+/// How a node describes itself before it has joined a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeDescription {
-    /// Its disk is new: it has never voted.
+    /// Its disk is new and has never voted.
     pub fresh: bool,
-    /// It takes part in a cluster that exists.
+    /// It is part of a cluster.
     pub established: bool,
-    /// The raft number of its disk, if it has one.
+    /// The raft number of its disk; 0 if it has none.
     pub raft_id: u64,
-    /// What this disk alone has drawn when it was new.
+    /// The random number that its disk drew when it was new; 0 before.
     pub disk: u64,
-    /// The new disks that this one founded the cluster with, itself included.
+    /// The new disks that created the cluster with this one, itself included.
     pub founders: Vec<(Seat, u64)>,
-    /// The last entry of the log that it knows to be agreed on.
+    /// The last entry that it has applied.
     pub agreed: u64,
 }
 
-/// The raft number of a seat's disk. A disk that was emptied is another voter than before.
+/// The raft number of a node's disk. An emptied disk is another voter than before.
 pub(crate) fn raft_id(seat: Seat, incarnation: u32) -> u64 {
     u64::from(incarnation) << 16 | u64::from(seat.0)
 }
 
-/// The seat that a raft number belongs to.
+/// The node that a raft number belongs to.
 pub(crate) fn seat_of(raft_id: u64) -> Seat {
     Seat((raft_id & 0xffff) as u32)
 }
@@ -212,8 +212,8 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     encode_with_room(value, 128)
 }
 
-/// The same where the size is known about: a text that grows while it is written is copied each time.
+/// Encodes with room for `bytes`: a buffer that grows is copied.
 pub(crate) fn encode_with_room<T: Serialize>(value: &T, bytes: usize) -> Vec<u8> {
-    // Plain data: encoding cannot fail but by a mistake of ours, and an empty text decodes to nothing.
+    // Plain data always encodes. If it did not, the empty bytes would not decode.
     postcard::to_extend(value, Vec::with_capacity(bytes)).unwrap_or_default()
 }

@@ -1,5 +1,13 @@
-//! The ledger of several nodes: replicated by raft, so that any of them may die. Whoever uses it
-//! sees a [`Store`] like any other.
+//! The ledger of several nodes, replicated by raft, so that any minority of them may fail. Callers see
+//! a [`Store`](crate::store::Store) like any other.
+//!
+//! A command travels like this:
+//!
+//! 1. [`node`] puts it into the queue of [`client`].
+//! 2. [`client`] sends it to the leader, in one request with others, until there is an answer.
+//! 3. On the leader, [`server`] checks the sender's permissions, and [`leader`] puts it into a batch.
+//! 4. Raft writes the batch as one entry to [`raft_log`] on a majority of the nodes.
+//! 5. Each node applies the entry to its [`replica`]. The leader returns the replies.
 
 mod client;
 mod damaged;
@@ -18,32 +26,23 @@ mod server;
 mod start;
 mod status;
 mod stop;
+mod watchdogs;
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use shaku::Component;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::watch;
 
 use crate::config::Placement;
-use crate::ledger::{Command, Reply, Seat, SessionId, Standing};
-use crate::store::{Answer, LogCheck, Question, Store, StoreError};
+use crate::ledger::Seat;
+use crate::store::{LogCheck, StoreError};
 use crate::wire;
-use client::Submission;
-use messages::{BatchItem, PeerRequest, PeerResponse, encode};
-use node::Hub;
 use peers::Peers;
-use replica::chunks;
-use replica::thread::ReplicaRequest;
 
+pub(crate) use node::{ClusterHandle, ClusterStore, ClusterStoreParameters};
 pub(crate) use operator::{
     NodeAddress, OperatorTarget, SoloControl, serve as serve_control, withdraw as withdraw_control,
 };
@@ -56,45 +55,37 @@ pub(crate) use stop::ClusterThread;
 pub(crate) const LOG_CHECK: LogCheck =
     LogCheck { exists: has_log, examine: raft_log::examine, replay: replica::apply::look };
 
-/// Bytes of a command that travels whole.
-const WHOLE_MAX: usize = 192 << 10;
+/// Largest command in bytes that is sent in one piece. A larger one is sent in chunks of this size.
+const COMMAND_BYTES_MAX: usize = 192 << 10;
 
-/// Errands that may wait to be carried, those that were handed over together counted as one.
-const ERRANDS_MAX: usize = 1024;
-/// How often a thread that waits looks whether this node has failed.
-const LOOK: Duration = Duration::from_millis(500);
-
-/// An answer on its way.
-type Answered = BoxFuture<'static, Result<Reply, StoreError>>;
-
-/// How a node takes part in a cluster.
+/// The settings of a node in a cluster.
 #[derive(Clone)]
 pub(crate) struct ClusterOptions {
-    /// Data directory; made when it is not there.
+    /// Data directory; created if missing.
     pub dir: PathBuf,
-    /// This node's place.
+    /// This node's number.
     pub seat: Seat,
     /// Whether it keeps the ledger and votes.
     pub votes: bool,
-    /// Where it listens; a node without a vote need not.
+    /// Address it listens on; empty for a worker.
     pub listen: String,
-    /// Addresses of the seats with a vote, the same on all nodes.
+    /// Addresses of the nodes with a vote, the same on all nodes.
     pub peers: Peers,
-    /// The name that all nodes of a cluster have in common.
+    /// `cluster.name`, the same on all nodes.
     pub name: String,
-    /// What they prove to each other.
+    /// The secret that the nodes prove to each other; `None` on loopback or with `cluster.insecure`.
     pub secret: Option<Vec<u8>>,
-    /// How long to wait for enough nodes.
+    /// How long to wait for a majority at the start.
     pub quorum_timeout: Duration,
-    /// How long a node goes on trying when too few are left.
+    /// How long a running node waits for a majority before it gives up.
     pub loss_exit: Duration,
-    /// How long the end of a run waits for nodes that are away.
+    /// How long the end of a run waits for nodes that are disconnected.
     pub end_wait: Duration,
-    /// Bytes of the log after which a copy of the ledger replaces it.
+    /// Bytes of the log after which a snapshot replaces it.
     pub snapshot_bytes: u64,
     /// Memory for the set of known keys, in bytes.
     pub seen_memory: u64,
-    /// NodeDescription gets jobs first.
+    /// Which node gets jobs first.
     pub placement: Placement,
     /// Time between two beats of the leader.
     pub beat: Duration,
@@ -105,7 +96,7 @@ impl ClusterOptions {
         wire::Credentials::new(self.secret.as_deref(), self.name.as_bytes())
     }
 
-    /// How many seats have to agree.
+    /// Votes that are needed to agree.
     fn majority(&self) -> usize {
         self.peers.len() / 2 + 1
     }
@@ -117,318 +108,56 @@ impl fmt::Debug for ClusterOptions {
     }
 }
 
-/// A node's way to the ledger; cheap to clone.
+/// The error that ends this node; the first one counts.
 #[derive(Clone)]
-pub(crate) struct ClusterHandle {
-    hub: Arc<Hub>,
-    errands: mpsc::Sender<Vec<Submission>>,
-    standing: watch::Receiver<Standing>,
-    runtime: tokio::runtime::Handle,
-    /// Places for commands on their way in parts.
-    parcels: Arc<Semaphore>,
-}
+struct Failure(Arc<watch::Sender<Option<StoreError>>>);
 
-impl fmt::Debug for ClusterHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClusterHandle")
-    }
-}
-
-/// The component that `ClusterModule` binds to [`Store`].
-#[derive(Debug, Component)]
-#[shaku(interface = Store)]
-pub(crate) struct ClusterStore {
-    pub(crate) handle: ClusterHandle,
-}
-
-impl ClusterHandle {
-    /// Commands are on their way, in this order and together, before anybody awaits their answers.
-    fn submit_all(&self, commands: Vec<Command>) -> Vec<Answered> {
-        let mut errands = Vec::with_capacity(commands.len());
-        let answers = commands.into_iter().map(|command| self.prepare(command, &mut errands));
-        let answers = answers.collect();
-        self.hand_over(errands);
-        answers
+impl Failure {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
     }
 
-    fn prepare(&self, command: Command, errands: &mut Vec<Submission>) -> Answered {
-        let item = match command {
-            Command::Ack { appender, position } => {
-                let handle = self.clone();
-                return async move { handle.ack(appender, position).await }.boxed();
+    fn set(&self, error: StoreError) {
+        self.0.send_if_modified(|known| {
+            let is_first = known.is_none();
+            if is_first {
+                *known = Some(error);
             }
-            Command::Take { session, number, limit, ahead } => {
-                BatchItem::Take { session, number, limit, ahead }
-            }
-            Command::Close { session } => BatchItem::SessionEnd { session, leaves: false },
-            Command::Leave { session } => BatchItem::SessionEnd { session, leaves: true },
-            command => {
-                let (bytes, by) = (Bytes::from(encode(&command)), command.session());
-                if bytes.len() > WHOLE_MAX {
-                    let handle = self.clone();
-                    return async move { handle.send_in_parts(bytes, by).await }.boxed();
-                }
-                BatchItem::Command(bytes)
-            }
-        };
-        let (errand, answer) = self.errand(item);
-        errands.push(errand);
-        answer
+            is_first
+        });
     }
 
-    fn errand(&self, item: BatchItem) -> (Submission, Answered) {
-        let (respond, answer) = oneshot::channel();
-        let handle = self.clone();
-        let answer = async move { answer.await.unwrap_or_else(|_| Err(handle.closed())) };
-        (Submission { item, respond }, answer.boxed())
+    fn get(&self) -> Option<StoreError> {
+        self.0.borrow().clone()
     }
 
-    /// A courier that is gone drops them, and whoever waits for an answer is told. With too many
-    /// before them they wait outside: no order is lost that anything but speed rests on.
-    fn hand_over(&self, errands: Vec<Submission>) {
-        if errands.is_empty() {
-            return;
+    /// The error for a caller whose request was dropped.
+    fn or_closed(&self) -> StoreError {
+        self.get().unwrap_or(StoreError::Closed)
+    }
+
+    async fn happened(&self) {
+        let mut changes = self.0.subscribe();
+        if changes.wait_for(Option::is_some).await.is_err() {
+            std::future::pending::<()>().await;
         }
-        if let Err(TrySendError::Full(errands)) = self.errands.try_send(errands) {
-            let courier = self.errands.clone();
-            self.runtime.spawn(async move { drop(courier.send(errands).await) });
-        }
-    }
-
-    async fn send(&self, item: BatchItem) -> Result<Reply, StoreError> {
-        let (errand, answer) = self.errand(item);
-        self.hand_over(vec![errand]);
-        answer.await
-    }
-
-    fn submit(&self, command: Command) -> Answered {
-        let mut errands = Vec::with_capacity(1);
-        let answer = self.prepare(command, &mut errands);
-        self.hand_over(errands);
-        answer
-    }
-
-    async fn send_in_parts(
-        &self,
-        bytes: Bytes,
-        by: Option<SessionId>,
-    ) -> Result<Reply, StoreError> {
-        let place = self.parcels.acquire().await.map_err(|_| self.closed())?;
-        let reply = chunks::send_in_parts(bytes, by, |item| self.send(item)).await;
-        drop(place);
-        reply
-    }
-
-    fn closed(&self) -> StoreError {
-        self.hub.failure().unwrap_or(StoreError::Closed)
-    }
-
-    /// How far this node's own files are is nobody else's affair.
-    async fn ack(
-        &self,
-        appender: u32,
-        position: crate::ledger::Position,
-    ) -> Result<Reply, StoreError> {
-        let Some(voter) = &self.hub.voter else { return Ok(Reply::Stale) };
-        let (tell, told) = oneshot::channel();
-        let respond = Box::new(move |reply| drop(tell.send(reply)));
-        drop(voter.machine.requests.send(ReplicaRequest::Ack { appender, position, respond }));
-        told.await.unwrap_or_else(|_| Err(self.closed()))
-    }
-
-    async fn ask(self, question: Question) -> Result<Answer, StoreError> {
-        let index = self.hub.index.load(Ordering::Acquire);
-        let Some(voter) = &self.hub.voter else {
-            let call = PeerRequest::Ask { question, index };
-            return match client::ask_anyone(&self.hub, &call).await? {
-                PeerResponse::Answer(answer) => Ok(answer),
-                other => Err(StoreError::Failed(format!("a question was answered with {other:?}"))),
-            };
-        };
-        let (tell, told) = oneshot::channel();
-        let respond = Box::new(move |answer| drop(tell.send(answer)));
-        drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
-        let mut fatal = self.hub.fatal.subscribe();
-        tokio::select! {
-            answer = told => answer.unwrap_or_else(|_| Err(self.closed())),
-            _ = fatal.wait_for(Option::is_some) => Err(self.closed()),
-        }
-    }
-
-    /// Gives a sign of life; tries until it is agreed on.
-    async fn renew(self, session: SessionId) -> Result<bool, StoreError> {
-        loop {
-            if let Some(error) = self.hub.failure() {
-                return Err(error);
-            }
-            if let Some(lives) = client::renew(&self.hub, session).await {
-                return Ok(lives);
-            }
-            let pause = node::random_between(Duration::from_millis(30), Duration::from_millis(120));
-            tokio::time::sleep_until(tokio::time::Instant::now() + pause).await;
-        }
-    }
-
-    /// Which other nodes with a vote do not answer, in words.
-    pub(crate) fn absent(&self) -> String {
-        let silent = self.hub.others().filter(|(_, link)| link.peer().borrow().is_none());
-        identity::absent(&self.hub, silent.map(|(seat, _)| seat))
-    }
-
-    /// Whether another node with a vote is there.
-    pub(crate) fn hears_others(&self) -> bool {
-        self.hub.others().any(|(_, link)| link.peer().borrow().is_some())
-    }
-
-    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
-    pub(crate) fn is_led(&self) -> bool {
-        if self.hub.voter.is_some() { self.hub.is_led() } else { self.hears_others() }
-    }
-
-    /// Whether this node leads.
-    #[cfg(test)]
-    pub(crate) fn leads(&self) -> bool {
-        self.hub.leads().is_some()
-    }
-
-    /// The life of this process, as the others know it.
-    pub(crate) fn life(&self) -> u64 {
-        self.hub.life
-    }
-
-    /// Runs on the threads of raft, whoever waits for it: connections live there.
-    fn there<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> BoxFuture<'static, Result<T, StoreError>> {
-        let task = self.runtime.spawn(work);
-        async move { task.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
-    }
-
-    /// Has a thread ask the machine of this node and wait for its answer, past the threads of raft.
-    fn wait_for<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
-    ) -> Result<T, StoreError> {
-        let (tell, told) = bounded(1);
-        ask(Box::new(move |answer| drop(tell.send(answer))));
-        loop {
-            match told.recv_timeout(LOOK) {
-                Ok(answer) => return answer,
-                Err(RecvTimeoutError::Disconnected) => return Err(self.closed()),
-                // What it waits for may never be agreed on.
-                Err(RecvTimeoutError::Timeout) => self.hub.failure().map_or(Ok(()), Err)?,
-            }
-        }
-    }
-
-    fn block<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (tell, told) = bounded(1);
-        self.runtime.spawn(async move { drop(tell.send(work.await)) });
-        told.recv().unwrap_or_else(|_| Err(self.closed()))
     }
 }
 
-/// What operators on a node's machine ask it.
-struct Reception {
-    hub: Arc<Hub>,
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl OperatorTarget for Reception {
-    fn status(&self) -> BoxFuture<'static, ClusterStatus> {
-        let hub = Arc::clone(&self.hub);
-        async move { status::of(&hub).await }.boxed()
-    }
-
-    fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
-        let hub = Arc::clone(&self.hub);
-        async move { server::obey(&hub, messages::OperatorOrder::Cancel).await }.boxed()
-    }
+/// A number that nobody can predict.
+fn random() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u128(std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_nanos()));
+    hasher.write_u32(std::process::id());
+    hasher.finish()
 }
 
-/// Submits a command on behalf of the cluster itself.
-async fn submit_once(hub: &Arc<Hub>, command: &Command) -> Result<Reply, StoreError> {
-    let items = [BatchItem::Command(encode(command).into())];
-    client::submit(hub, &items, || false).await.and_then(|mut replies| {
-        replies.pop().ok_or_else(|| StoreError::Failed("no answer came".to_owned()))
-    })
-}
-
-impl Store for ClusterStore {
-    fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        // Only handed over to the courier, so any thread will do.
-        self.handle.submit(command)
-    }
-
-    fn submit_all(&self, commands: Vec<Command>) -> Vec<Answered> {
-        self.handle.submit_all(commands)
-    }
-
-    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
-        if self.handle.hub.voter.is_some() {
-            return self.handle.clone().ask(question).boxed();
-        }
-        self.handle.there(self.handle.clone().ask(question))
-    }
-
-    fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
-        if let (Command::Ack { appender, position }, Some(voter)) =
-            (&command, &self.handle.hub.voter)
-        {
-            let (appender, position) = (*appender, position.clone());
-            return self.handle.wait_for(|respond| {
-                drop(voter.machine.requests.send(ReplicaRequest::Ack {
-                    appender,
-                    position,
-                    respond,
-                }));
-            });
-        }
-        self.handle.block(self.handle.submit(command))
-    }
-
-    fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
-        if let Some(voter) = &self.handle.hub.voter {
-            let index = self.handle.hub.index.load(Ordering::Acquire);
-            return self.handle.wait_for(|respond| {
-                drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
-            });
-        }
-        self.handle.block(self.handle.clone().ask(question))
-    }
-
-    fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {
-        self.handle.there(self.handle.clone().renew(session))
-    }
-
-    fn make_do(&self) {
-        // One without a vote asks whoever answers, who may have just come and know nothing yet.
-        if let Some(voter) = &self.handle.hub.voter {
-            self.handle.hub.index.store(0, Ordering::Release);
-            drop(voter.machine.requests.send(ReplicaRequest::MakeDo));
-        }
-    }
-
-    fn step_aside(&self) {
-        let hub = Arc::clone(&self.handle.hub);
-        hub.leaving.store(true, Ordering::Release);
-        self.handle.runtime.spawn(async move { election::step_aside(&hub).await });
-    }
-
-    fn standing(&self) -> watch::Receiver<Standing> {
-        self.handle.standing.clone()
-    }
-
-    fn output_bell(&self) -> Receiver<()> {
-        let (ring, bell) = bounded(1);
-        if let Some(voter) = &self.handle.hub.voter
-            && let Ok(mut bells) = voter.machine.bells.lock()
-        {
-            bells.push(ring);
-        }
-        bell
-    }
+/// A random duration within a range.
+fn random_between((least, most): (Duration, Duration)) -> Duration {
+    let span = most.saturating_sub(least).as_micros().max(1) as u64;
+    least + Duration::from_micros(random() % span)
 }

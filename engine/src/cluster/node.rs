@@ -1,280 +1,326 @@
-//! What all parts of a node share: who it is, its links, its raft, its machine.
+//! The replicated ledger as the rest of the engine sees it: commands go to the client, questions to
+//! the replica on this node. A node without a vote has no replica and asks another node.
 
-use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
-use openraft::{RaftMetrics, ServerState};
-use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot, watch};
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use shaku::Component;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::cluster::ClusterOptions;
-use crate::cluster::leader::connections::Connections;
-use crate::cluster::messages::{BatchItem, Raft, VERSION, seat_of};
-use crate::cluster::peers::{self, Peers};
-use crate::cluster::raft_log::RaftLog;
-use crate::cluster::replica::thread::ReplicaHandle;
-use crate::ledger::{Reply, Seat, SessionId};
-use crate::store::StoreError;
-use crate::wire::{CallError, Hello, HelloSource, PeerRole, WireClient, WireLimits};
+use crate::cluster::client::{ClusterClient, Submission};
+use crate::cluster::election::{self, Leadership};
+use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse, encode};
+use crate::cluster::peers::PeerClients;
+use crate::cluster::replica::chunks;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
+use crate::cluster::{COMMAND_BYTES_MAX, Failure, random_between};
+use crate::ledger::{Command, Position, Reply, SessionId, Standing};
+use crate::store::{Answer, Question, Store, StoreError};
+use crate::threads::ignore::ignore_closed;
+use crate::threads::pause::pause;
 
-/// Name of the identity among this node's records.
-pub(crate) const IDENTITY: &str = "identity";
-/// What a disk drew when it was new: it tells the disk from another in the same place.
-pub(crate) const DISK: &str = "disk";
-/// Name of the disks that this one founded its cluster with.
-pub(crate) const FOUNDERS: &str = "founders";
-/// Name of the mark that this disk has asked for a number of its own.
-pub(crate) const MINTING: &str = "minting";
+/// How often a thread that waits for an answer checks whether this node has failed.
+const FAILURE_POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Pause between two tries to renew a session, drawn at random.
+const RENEWAL_PAUSE: (Duration, Duration) = (Duration::from_millis(30), Duration::from_millis(120));
 
-/// What was longer ago may not be any more.
-const MOMENT: Duration = Duration::from_secs(5);
+/// An answer that is not known yet.
+type PendingReply = BoxFuture<'static, Result<Reply, StoreError>>;
 
-/// NodeDescription a node's disk is; kept from its first start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
-    pub seat: Seat,
-    pub raft_id: u64,
+/// A node's access to the ledger; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ClusterHandle {
+    pub(super) client: ClusterClient,
+    pub(super) submissions: mpsc::Sender<Vec<Submission>>,
+    pub(super) peers: Arc<PeerClients>,
+    pub(super) leadership: Arc<Leadership>,
+    /// `None` for a node without a vote.
+    pub(super) replica: Option<ReplicaHandle>,
+    pub(super) standing: watch::Receiver<Standing>,
+    pub(super) failure: Failure,
+    pub(super) runtime: Handle,
+    /// Permits for commands that are sent in chunks.
+    pub(super) chunk_permits: Arc<Semaphore>,
+    /// Drawn anew at every start of the process.
+    pub(super) life: u64,
 }
 
-/// Why something was not proposed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Another seat leads, if one does.
-    NotLeader(Option<Seat>),
-    /// The node is ending.
-    Closing,
-}
-
-/// Answers and the entry they came with.
-pub(crate) type Proposed = Result<(Vec<Reply>, u64), Refusal>;
-
-/// Something the leader is to put before the others.
-pub(crate) struct Proposal {
-    pub items: Vec<BatchItem>,
-    pub respond: oneshot::Sender<Proposed>,
-}
-
-/// The parts of a node that has a vote.
-pub(crate) struct Voter {
-    pub log: RaftLog,
-    pub machine: ReplicaHandle,
-    pub proposals: mpsc::Sender<Proposal>,
-    /// Those who ask for jobs, where there is an order among them.
-    pub asking: mpsc::Sender<Proposal>,
-    pub raft: OnceLock<Raft>,
-    /// Sessions that have given a sign of life since the last beat, and who waits for the next.
-    pub renewals: Mutex<BTreeMap<SessionId, Vec<oneshot::Sender<bool>>>>,
-    /// Whose connections are there, and whose are gone.
-    pub guests: Connections,
-    /// When the leader was last heard, or a vote given: patience counts from there.
-    pub heard: watch::Sender<Instant>,
-    /// Since when this node was seen to lead, if it does.
-    pub led_since: Mutex<Option<Instant>>,
-    /// When a leader last spoke to this node, if one did.
-    pub spoke: Mutex<Option<Instant>>,
-}
-
-impl Voter {
-    /// A leader speaks.
-    pub(crate) fn hear_leader(&self) {
-        let now = Instant::now();
-        *locked(&self.spoke) = Some(now);
-        self.heard.send_replace(now);
+impl fmt::Debug for ClusterHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClusterHandle")
     }
 }
 
-/// What all parts of a node share.
-pub(crate) struct Hub {
-    pub options: ClusterOptions,
-    /// Drawn anew at every start.
-    pub life: u64,
-    pub identity: Mutex<Option<Identity>>,
-    links: BTreeMap<Seat, WireClient>,
-    /// Set for a node with a vote.
-    pub voter: Option<Voter>,
-    /// The newest entry that an answer came with: nothing older is read afterwards.
-    pub index: AtomicU64,
-    /// The process was asked to stop.
-    pub leaving: AtomicBool,
-    /// The node has left the ledger for good and ends as soon as nobody needs it.
-    pub ending: AtomicBool,
-    /// Another node is about to lead in the place of this one, which proposes nothing meanwhile.
-    pub aside: AtomicBool,
-    /// Why this node cannot go on.
-    pub fatal: watch::Sender<Option<StoreError>>,
-    /// NodeDescription led last, as far as this node was told.
-    hint: Mutex<Option<Seat>>,
-    /// NodeDescription refuses this node, and with which words.
-    refusals: Mutex<BTreeMap<Seat, CallError>>,
+/// The component that `ClusterModule` binds to [`Store`].
+#[derive(Debug, Component)]
+#[shaku(interface = Store)]
+pub(crate) struct ClusterStore {
+    pub(crate) handle: ClusterHandle,
 }
 
-impl Hub {
-    pub(crate) fn new(options: ClusterOptions, voter: Option<Voter>) -> Arc<Self> {
-        let identity = voter.as_ref().and_then(|voter| voter.log.local(IDENTITY));
-        let fatal = watch::Sender::new(None);
-        Arc::new_cyclic(|hub: &std::sync::Weak<Self>| {
-            let hub = hub.clone();
-            let life = random();
-            let role = if options.votes { PeerRole::Voter } else { PeerRole::Worker };
-            let seat = options.seat;
-            let introduce: HelloSource = Arc::new(move || match hub.upgrade() {
-                Some(hub) => hub.hello(),
-                None => nobody(role, seat, life, String::new()),
-            });
-            let credentials = Arc::new(options.credentials());
-            let links = options.peers.iter().filter(|(peer, _)| voter.is_none() || **peer != seat);
-            let links = links.map(|(peer, address)| {
-                let (credentials, introduce) = (Arc::clone(&credentials), Arc::clone(&introduce));
-                (
-                    *peer,
-                    WireClient::new(address.clone(), credentials, introduce, WireLimits::default()),
-                )
-            });
-            Self {
-                life,
-                identity: Mutex::new(identity),
-                links: links.collect(),
-                voter,
-                index: AtomicU64::new(0),
-                leaving: AtomicBool::new(false),
-                ending: AtomicBool::new(false),
-                aside: AtomicBool::new(false),
-                fatal,
-                hint: Mutex::new(None),
-                refusals: Mutex::default(),
-                options,
+impl ClusterHandle {
+    /// Queues the commands in this order, before anybody awaits their answers.
+    fn submit_all(&self, commands: Vec<Command>) -> Vec<PendingReply> {
+        let mut submissions = Vec::with_capacity(commands.len());
+        let answers = commands.into_iter().map(|command| self.prepare(command, &mut submissions));
+        let answers = answers.collect();
+        self.queue(submissions);
+        answers
+    }
+
+    fn submit(&self, command: Command) -> PendingReply {
+        let mut submissions = Vec::with_capacity(1);
+        let answer = self.prepare(command, &mut submissions);
+        self.queue(submissions);
+        answer
+    }
+
+    fn prepare(&self, command: Command, submissions: &mut Vec<Submission>) -> PendingReply {
+        let item = match command {
+            Command::Ack { appender, position } => {
+                let handle = self.clone();
+                return async move { handle.ack(appender, position).await }.boxed();
             }
-        })
-    }
-
-    /// How this node introduces itself.
-    pub(crate) fn hello(&self) -> Hello {
-        let role = if self.options.votes { PeerRole::Voter } else { PeerRole::Worker };
-        Hello {
-            raft_id: self.raft_id(),
-            cluster_id: self.voter.as_ref().and_then(|voter| *voter.machine.cluster.borrow()),
-            ..nobody(role, self.options.seat, self.life, peers::written(self.peers()))
-        }
-    }
-
-    /// The raft number of this node's disk, if it has one.
-    pub(crate) fn raft_id(&self) -> u64 {
-        locked(&self.identity).map_or(0, |identity| identity.raft_id)
-    }
-
-    pub(crate) fn link(&self, seat: Seat) -> Option<WireClient> {
-        self.links.get(&seat).cloned()
-    }
-
-    pub(crate) fn peers(&self) -> &Peers {
-        &self.options.peers
-    }
-
-    /// The other seats with a vote.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (Seat, &WireClient)> {
-        self.links.iter().map(|(seat, link)| (*seat, link))
-    }
-
-    pub(crate) fn raft(&self) -> Option<&Raft> {
-        self.voter.as_ref().and_then(|voter| voter.raft.get())
-    }
-
-    pub(crate) fn metrics(&self) -> Option<RaftMetrics<u64, openraft::BasicNode>> {
-        self.raft().map(|raft| raft.metrics().borrow().clone())
-    }
-
-    /// The term this node leads, if it leads and goes on to.
-    pub(crate) fn leads(&self) -> Option<u64> {
-        if self.aside.load(Ordering::Acquire) {
-            return None;
-        }
-        let metrics = self.raft()?.metrics();
-        let metrics = metrics.borrow();
-        (metrics.state == ServerState::Leader).then_some(metrics.current_term)
-    }
-
-    /// NodeDescription leads, as far as this node knows.
-    pub(crate) fn leader(&self) -> Option<Seat> {
-        let known = self.raft().and_then(|raft| raft.metrics().borrow().current_leader);
-        let known = known.map(seat_of);
-        known.or(*locked(&self.hint))
-    }
-
-    /// Whether a leader was heard a moment ago, or this node leads and was confirmed.
-    pub(crate) fn is_led(&self) -> bool {
-        let (Some(voter), Some(metrics)) = (&self.voter, self.metrics()) else { return false };
-        let confirmed =
-            metrics.millis_since_quorum_ack.is_some_and(|ms| u128::from(ms) < MOMENT.as_millis());
-        let leads = metrics.state == ServerState::Leader;
-        confirmed || !leads && voter.heard.borrow().elapsed() < MOMENT
-    }
-
-    pub(crate) fn believe(&self, leader: Option<Seat>) {
-        *locked(&self.hint) = leader;
-    }
-
-    /// What came of the last word to a node; whoever refuses this one is named once, at once.
-    pub(crate) fn note(&self, seat: Seat, error: Option<&CallError>) {
-        let mut refusals = locked(&self.refusals);
-        match error {
-            Some(error @ CallError::Refused { .. }) => {
-                if refusals.insert(seat, error.clone()).as_ref() != Some(error) {
-                    tracing::warn!("node {} at {error}", seat.0);
+            Command::Take { session, number, limit, ahead } => {
+                BatchItem::Take { session, number, limit, ahead }
+            }
+            Command::Close { session } => BatchItem::SessionEnd { session, leaves: false },
+            Command::Leave { session } => BatchItem::SessionEnd { session, leaves: true },
+            command => {
+                let (bytes, by) = (Bytes::from(encode(&command)), command.session());
+                if bytes.len() > COMMAND_BYTES_MAX {
+                    let handle = self.clone();
+                    return async move { handle.send_in_chunks(bytes, by).await }.boxed();
                 }
+                BatchItem::Command(bytes)
             }
-            // Whether it still would, nobody knows.
-            Some(_) => {}
-            None => drop(refusals.remove(&seat)),
+        };
+        let (submission, answer) = self.submission(item);
+        submissions.push(submission);
+        answer
+    }
+
+    fn submission(&self, item: BatchItem) -> (Submission, PendingReply) {
+        let (respond, answer) = oneshot::channel();
+        let failure = self.failure.clone();
+        let answer = async move { answer.await.unwrap_or_else(|_| Err(failure.or_closed())) };
+        (Submission { item, respond }, answer.boxed())
+    }
+
+    /// A client that has ended drops the submissions, and their callers get an error. When the queue is
+    /// full they wait outside of it. That may change their order, on which only speed depends.
+    fn queue(&self, submissions: Vec<Submission>) {
+        if submissions.is_empty() {
+            return;
+        }
+        if let Err(TrySendError::Full(submissions)) = self.submissions.try_send(submissions) {
+            let queue = self.submissions.clone();
+            self.runtime.spawn(async move { ignore_closed(queue.send(submissions).await) });
         }
     }
 
-    /// Why a node does not speak with this one, if it refuses to.
-    pub(crate) fn refusal(&self, seat: Seat) -> Option<CallError> {
-        locked(&self.refusals).get(&seat).cloned()
+    async fn send(&self, item: BatchItem) -> Result<Reply, StoreError> {
+        let (submission, answer) = self.submission(item);
+        self.queue(vec![submission]);
+        answer.await
     }
 
-    /// Whatever is read from now on is at least as new as that entry.
-    pub(crate) fn saw(&self, index: u64) {
-        self.index.fetch_max(index, Ordering::AcqRel);
+    async fn send_in_chunks(
+        &self,
+        bytes: Bytes,
+        by: Option<SessionId>,
+    ) -> Result<Reply, StoreError> {
+        let permit = self.chunk_permits.acquire().await.map_err(|_| self.failure.or_closed())?;
+        let reply = chunks::send_in_chunks(bytes, by, |item| self.send(item)).await;
+        drop(permit);
+        reply
     }
 
-    /// Ends this node for a reason; the first one counts.
-    pub(crate) fn fail(&self, error: StoreError) {
-        self.fatal.send_if_modified(|known| {
-            let news = known.is_none();
-            if news {
-                *known = Some(error);
+    /// Records how much this node has written of its own files. Other nodes do not need to know.
+    async fn ack(&self, appender: u32, position: Position) -> Result<Reply, StoreError> {
+        let Some(replica) = &self.replica else { return Ok(Reply::Stale) };
+        let (sender, answer) = oneshot::channel();
+        let respond = Box::new(move |reply| ignore_closed(sender.send(reply)));
+        ignore_closed(replica.requests.send(ReplicaRequest::Ack { appender, position, respond }));
+        answer.await.unwrap_or_else(|_| Err(self.failure.or_closed()))
+    }
+
+    async fn ask(self, question: Question) -> Result<Answer, StoreError> {
+        let index = self.client.last_index();
+        let Some(replica) = &self.replica else {
+            let request = PeerRequest::Ask { question, index };
+            return match self.client.ask_any_voter(&request).await? {
+                PeerResponse::Answer(answer) => Ok(answer),
+                other => Err(StoreError::Failed(format!("a question was answered with {other:?}"))),
+            };
+        };
+        let (sender, answer) = oneshot::channel();
+        let respond = Box::new(move |answer| ignore_closed(sender.send(answer)));
+        ignore_closed(replica.requests.send(ReplicaRequest::Ask { question, index, respond }));
+        tokio::select! {
+            answer = answer => answer.unwrap_or_else(|_| Err(self.failure.or_closed())),
+            () = self.failure.happened() => Err(self.failure.or_closed()),
+        }
+    }
+
+    /// Renews a session; retries until the cluster has agreed or this node fails.
+    async fn renew(self, session: SessionId) -> Result<bool, StoreError> {
+        loop {
+            if let Some(error) = self.failure.get() {
+                return Err(error);
             }
-            news
-        });
+            if let Some(lives) = self.client.renew(session).await {
+                return Ok(lives);
+            }
+            pause(random_between(RENEWAL_PAUSE)).await;
+        }
     }
 
-    pub(crate) fn failure(&self) -> Option<StoreError> {
-        self.fatal.borrow().clone()
+    /// Names the other nodes with a vote that do not answer.
+    pub(crate) fn absent(&self) -> String {
+        self.peers.describe_absent(self.peers.disconnected())
+    }
+
+    /// Whether another node with a vote is connected.
+    pub(crate) fn hears_others(&self) -> bool {
+        self.peers.others().any(|(seat, _)| self.peers.is_connected(seat))
+    }
+
+    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
+    pub(crate) fn is_led(&self) -> bool {
+        if self.replica.is_some() { self.leadership.is_led() } else { self.hears_others() }
+    }
+
+    /// Whether this node leads.
+    #[cfg(test)]
+    pub(crate) fn leads(&self) -> bool {
+        self.leadership.leads().is_some()
+    }
+
+    /// Tells this process from others that ran on the same node.
+    pub(crate) fn life(&self) -> u64 {
+        self.life
+    }
+
+    /// Runs a future on the runtime of the cluster, where the connections live.
+    fn on_runtime<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let task = self.runtime.spawn(work);
+        async move { task.await.unwrap_or(Err(StoreError::Closed)) }.boxed()
+    }
+
+    /// Blocks a thread until the replica on this node has answered; wakes no thread of the runtime.
+    fn wait_for_replica<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+    ) -> Result<T, StoreError> {
+        let (sender, answer) = bounded(1);
+        ask(Box::new(move |reply| ignore_closed(sender.send(reply))));
+        loop {
+            match answer.recv_timeout(FAILURE_POLL_INTERVAL) {
+                Ok(reply) => return reply,
+                Err(RecvTimeoutError::Disconnected) => return Err(self.failure.or_closed()),
+                // The entry that the question waits for may never be committed.
+                Err(RecvTimeoutError::Timeout) => self.failure.get().map_or(Ok(()), Err)?,
+            }
+        }
+    }
+
+    fn block_on_runtime<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, answer) = bounded(1);
+        self.runtime.spawn(async move { ignore_closed(sender.send(work.await)) });
+        answer.recv().unwrap_or_else(|_| Err(self.failure.or_closed()))
     }
 }
 
-fn nobody(role: PeerRole, seat: Seat, life: u64, peers: String) -> Hello {
-    Hello { version: VERSION, role, seat: seat.0, raft_id: 0, cluster_id: None, life, peers }
-}
+impl Store for ClusterStore {
+    fn submit(&self, command: Command) -> BoxFuture<'static, Result<Reply, StoreError>> {
+        self.handle.submit(command)
+    }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+    fn submit_all(&self, commands: Vec<Command>) -> Vec<PendingReply> {
+        self.handle.submit_all(commands)
+    }
 
-/// A number that nobody can foresee.
-pub(crate) fn random() -> u64 {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u128(std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_nanos()));
-    hasher.write_u32(std::process::id());
-    hasher.finish()
-}
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer, StoreError>> {
+        if self.handle.replica.is_some() {
+            return self.handle.clone().ask(question).boxed();
+        }
+        self.handle.on_runtime(self.handle.clone().ask(question))
+    }
 
-/// A duration between two others, drawn anew each time.
-pub(crate) fn random_between(least: Duration, most: Duration) -> Duration {
-    let span = most.saturating_sub(least).as_micros().max(1) as u64;
-    least + Duration::from_micros(random() % span)
+    fn submit_blocking(&self, command: Command) -> Result<Reply, StoreError> {
+        if let (Command::Ack { appender, position }, Some(replica)) =
+            (&command, &self.handle.replica)
+        {
+            let (appender, position) = (*appender, position.clone());
+            return self.handle.wait_for_replica(|respond| {
+                ignore_closed(replica.requests.send(ReplicaRequest::Ack {
+                    appender,
+                    position,
+                    respond,
+                }));
+            });
+        }
+        self.handle.block_on_runtime(self.handle.submit(command))
+    }
+
+    fn ask_blocking(&self, question: Question) -> Result<Answer, StoreError> {
+        if let Some(replica) = &self.handle.replica {
+            let index = self.handle.client.last_index();
+            return self.handle.wait_for_replica(|respond| {
+                ignore_closed(replica.requests.send(ReplicaRequest::Ask {
+                    question,
+                    index,
+                    respond,
+                }));
+            });
+        }
+        self.handle.block_on_runtime(self.handle.clone().ask(question))
+    }
+
+    fn renew(&self, session: SessionId) -> BoxFuture<'static, Result<bool, StoreError>> {
+        self.handle.on_runtime(self.handle.clone().renew(session))
+    }
+
+    fn make_do(&self) {
+        // A node without a vote keeps its index: the next node that answers may have just started.
+        if let Some(replica) = &self.handle.replica {
+            self.handle.client.forget_index();
+            ignore_closed(replica.requests.send(ReplicaRequest::AnswerAtOnce));
+        }
+    }
+
+    fn step_aside(&self) {
+        self.handle.leadership.set_stopping();
+        let (leadership, peers) =
+            (Arc::clone(&self.handle.leadership), Arc::clone(&self.handle.peers));
+        self.handle.runtime.spawn(async move { election::step_aside(&leadership, &peers).await });
+    }
+
+    fn standing(&self) -> watch::Receiver<Standing> {
+        self.handle.standing.clone()
+    }
+
+    fn output_bell(&self) -> Receiver<()> {
+        let (ring, bell) = bounded(1);
+        if let Some(replica) = &self.handle.replica
+            && let Ok(mut bells) = replica.bells.lock()
+        {
+            bells.push(ring);
+        }
+        bell
+    }
 }

@@ -1,5 +1,8 @@
-//! What an operator can ask of a running node: at its address, with the cluster's secret, or, on the
-//! same machine, at an address that lies with a secret of its own in the data directory.
+//! What an operator can ask of a running node. There are two ways to reach it:
+//!
+//! - at its address in the cluster, with the secret of the cluster;
+//! - on the same machine, at the address in the file `control` of its data directory. The file also holds
+//!   a secret of its own and can be read only by the user of the process.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,31 +15,37 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::cluster::client::ClusterClient;
 use crate::cluster::messages::{OperatorOrder, PeerRequest, PeerResponse, VERSION, encode};
+use crate::cluster::random;
+use crate::cluster::status::reader::StatusReader;
 use crate::cluster::status::{ClusterStatus, NodeState, NodeStatus, RunStatus};
-use crate::ledger::{Seat, Standing};
+use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::threads::ignore::ignore_leftover;
 use crate::wire::{
     CallError, Credentials, Hello, PeerRole, RequestHandler, WireClient, WireLimits, WireListener,
 };
 
-/// The file in a data directory that tells where its node listens, to its own user alone.
+/// The file in the data directory that holds the address and the secret.
 const FILE: &str = "control";
-/// What nodes on one machine call each other.
+/// The name that stands for `cluster.name` on these connections.
 const NAME: &[u8] = b"control";
-/// Patience with an answer.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// How long a node may take to answer. Longer than [`ORDER_TIMEOUT`].
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
+/// How long the cluster may take to agree on an order.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a running node is.
+/// How to reach a running node.
 #[derive(Debug, Clone)]
 pub(crate) enum NodeAddress {
-    /// Its data directory, on this machine.
+    /// By its data directory on this machine.
     Data(PathBuf),
-    /// Its address in the cluster, with what the cluster's nodes prove to each other.
+    /// By its address in the cluster.
     Node { address: String, secret: Option<Vec<u8>>, name: String },
 }
 
 impl NodeAddress {
-    fn link(&self) -> Option<WireClient> {
+    fn client(&self) -> Option<WireClient> {
         let (address, credentials) = match self {
             Self::Data(dir) => {
                 let text = std::fs::read_to_string(dir.join(FILE)).ok()?;
@@ -47,7 +56,7 @@ impl NodeAddress {
                 (address.clone(), Credentials::new(secret.as_deref(), name.as_bytes()))
             }
         };
-        let life = crate::cluster::node::random();
+        let life = random();
         let hello = move || Hello {
             version: VERSION,
             role: PeerRole::Operator,
@@ -70,11 +79,12 @@ impl NodeAddress {
             Self::Data(dir) => format!("no node is running in `{}`", dir.display()),
             Self::Node { address, .. } => format!("no node answers at `{address}`"),
         };
-        let Some(link) = self.link() else { return Err(nobody) };
-        match link.call(call.encode(), PATIENCE).await {
-            Ok(bytes) => postcard::from_bytes(&bytes)
-                .map_err(|_| "the node's answer cannot be read: is it of another version?".into()),
-            // What is left of a process that was killed may be the address of another by now.
+        let Some(client) = self.client() else { return Err(nobody) };
+        match client.call(call.encode(), ANSWER_TIMEOUT).await {
+            Ok(bytes) => postcard::from_bytes(&bytes).map_err(|_| {
+                "the answer of the node cannot be read; it may be another version".into()
+            }),
+            // A killed process leaves its file behind, and another process may use the address now.
             Err(CallError::Unreachable { .. } | CallError::Refused { .. })
                 if matches!(self, Self::Data(_)) =>
             {
@@ -84,7 +94,7 @@ impl NodeAddress {
         }
     }
 
-    /// How the node and its cluster are.
+    /// The status of the node and its cluster.
     pub(crate) async fn status(&self) -> Result<ClusterStatus, String> {
         match self.call(&PeerRequest::Status).await? {
             PeerResponse::Status(status) => Ok(*status),
@@ -93,17 +103,17 @@ impl NodeAddress {
         }
     }
 
-    /// Ends the run.
+    /// Cancels the run on all nodes.
     pub(crate) async fn cancel(&self) -> Result<(), String> {
         self.order(OperatorOrder::Cancel).await
     }
 
-    /// Keeps a node out.
+    /// Ends the sessions of a node and keeps it from joining.
     pub(crate) async fn fence(&self, seat: Seat) -> Result<(), String> {
         self.order(OperatorOrder::Fence(seat)).await
     }
 
-    /// Lets a node in again.
+    /// Lets a fenced node join again.
     pub(crate) async fn admit(&self, seat: Seat) -> Result<(), String> {
         self.order(OperatorOrder::Admit(seat)).await
     }
@@ -117,17 +127,17 @@ impl NodeAddress {
     }
 }
 
-/// What a node answers operators on its machine with.
+/// What a node offers to operators on its machine.
 pub(crate) trait OperatorTarget: Send + Sync + 'static {
-    /// How the node is.
+    /// The status of the node.
     fn status(&self) -> BoxFuture<'static, ClusterStatus>;
-    /// Ends the run.
+    /// Cancels the run.
     fn cancel(&self) -> BoxFuture<'static, Result<(), String>>;
 }
 
-/// A node that is alone.
+/// A node that runs alone.
 pub(crate) struct SoloControl {
-    /// Its few numbers.
+    /// The progress of its run.
     pub standing: watch::Receiver<Standing>,
     /// Asks it to stop, as Ctrl-C does.
     pub stop: Box<dyn Fn() + Send + Sync>,
@@ -166,6 +176,44 @@ impl OperatorTarget for SoloControl {
     }
 }
 
+/// A node of a cluster.
+pub(crate) struct ClusterControl {
+    pub status: Arc<StatusReader>,
+    pub client: ClusterClient,
+}
+
+impl OperatorTarget for ClusterControl {
+    fn status(&self) -> BoxFuture<'static, ClusterStatus> {
+        let status = Arc::clone(&self.status);
+        async move { status.read().await }.boxed()
+    }
+
+    fn cancel(&self) -> BoxFuture<'static, Result<(), String>> {
+        let client = self.client.clone();
+        async move { carry_out(&client, OperatorOrder::Cancel).await }.boxed()
+    }
+}
+
+/// Has the cluster agree on an order; the error says why it did not.
+pub(crate) async fn carry_out(client: &ClusterClient, order: OperatorOrder) -> Result<(), String> {
+    let command = match order {
+        OperatorOrder::Cancel => Command::Cancel,
+        OperatorOrder::Fence(seat) => Command::Fence { seat },
+        OperatorOrder::Admit(seat) => Command::Admit { seat },
+    };
+    match tokio::time::timeout(ORDER_TIMEOUT, client.submit_command(&command)).await {
+        Ok(Ok(Reply::Ok)) => Ok(()),
+        Ok(Ok(_)) => Err(match order {
+            OperatorOrder::Cancel => "there is no run to cancel".to_owned(),
+            OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) => {
+                format!("there is no node {}", seat.0)
+            }
+        }),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("too few nodes are connected to agree on it".to_owned()),
+    }
+}
+
 struct OperatorHandler {
     node: Arc<dyn OperatorTarget>,
 }
@@ -180,7 +228,8 @@ impl RequestHandler for OperatorHandler {
                     PeerResponse::Ordered(node.cancel().await)
                 }
                 _ => PeerResponse::Busy(
-                    "only a node's address in its cluster can do that".to_owned(),
+                    "this needs the address of a node in the cluster (`--node HOST:PORT`)"
+                        .to_owned(),
                 ),
             };
             encode(&response)
@@ -195,10 +244,10 @@ impl RequestHandler for OperatorHandler {
     fn gone(&self, _hello: &Hello) {}
 }
 
-/// Listens for operators on this machine until `stop` says so; where it cannot, nobody can ask.
+/// Listens for operators on this machine until `stop`. If it cannot, the node runs without.
 pub(crate) async fn serve(dir: &Path, node: Arc<dyn OperatorTarget>, stop: watch::Receiver<bool>) {
     let path = dir.join(FILE);
-    let (door, secret) = match open(&path).await {
+    let (listener, secret) = match listen(&path).await {
         Ok(opened) => opened,
         Err(error) => {
             tracing::debug!(%error, path = %path.display(), "`status` will not find this node");
@@ -216,25 +265,25 @@ pub(crate) async fn serve(dir: &Path, node: Arc<dyn OperatorTarget>, stop: watch
     };
     let credentials = Arc::new(Credentials::new(Some(secret.as_bytes()), NAME));
     let limits = WireLimits { connections_max: 16, ..WireLimits::default() };
-    door.serve(credentials, Arc::new(hello), limits, Arc::new(OperatorHandler { node }), stop)
+    listener
+        .serve(credentials, Arc::new(hello), limits, Arc::new(OperatorHandler { node }), stop)
         .await;
     withdraw(dir);
 }
 
-/// Takes back where the node of a data directory listens: its process is about to end.
+/// Removes the file with the address, because the process is about to end.
 pub(crate) fn withdraw(dir: &Path) {
-    drop(std::fs::remove_file(dir.join(FILE)));
+    ignore_leftover(std::fs::remove_file(dir.join(FILE)));
 }
 
-/// A door on this machine, and a secret that only its own user can read.
-async fn open(path: &Path) -> std::io::Result<(WireListener, String)> {
-    let door = WireListener::bind("127.0.0.1:0").await?;
-    let secret =
-        format!("{:016x}{:016x}", crate::cluster::node::random(), crate::cluster::node::random());
-    let text = format!("{}\n{secret}\n", door.local_addr()?);
-    // A file that is left from before may be readable to others.
-    drop(std::fs::remove_file(path));
+/// Listens on this machine, and writes the file with the address and a new secret.
+async fn listen(path: &Path) -> std::io::Result<(WireListener, String)> {
+    let listener = WireListener::bind("127.0.0.1:0").await?;
+    let secret = format!("{:016x}{:016x}", random(), random());
+    let text = format!("{}\n{secret}\n", listener.local_addr()?);
+    // A file that was left behind may be readable by other users.
+    ignore_leftover(std::fs::remove_file(path));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
-    Ok((door, secret))
+    Ok((listener, secret))
 }

@@ -1,14 +1,117 @@
-//! The nodes with a vote: all of them have the same list, else two could count two majorities.
+//! The nodes with a vote: their addresses, and one connection to each of the others.
+//!
+//! All nodes have the same list, or two of them could count two different majorities. Each hello
+//! carries the list, and a node refuses a peer whose list differs.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use crate::cluster::messages::{PeerRequest, PeerResponse};
+use crate::cluster::{ClusterOptions, locked};
 use crate::ledger::Seat;
-use crate::wire::{Hello, PeerRole};
+use crate::wire::{CallError, Hello, HelloSource, PeerRole, WireClient, WireLimits};
 
-/// Addresses of the seats with a vote.
+/// Addresses of the nodes with a vote.
 pub(crate) type Peers = BTreeMap<Seat, String>;
 
-/// The list as nodes tell each other.
+/// The connections to the other nodes with a vote.
+pub(crate) struct PeerClients {
+    pub peers: Peers,
+    clients: BTreeMap<Seat, WireClient>,
+    /// Nodes that refuse this one, and why.
+    refusals: Mutex<BTreeMap<Seat, CallError>>,
+}
+
+impl PeerClients {
+    /// Connects nothing yet; `hello` introduces this node on each new connection.
+    pub(crate) fn new(options: &ClusterOptions, hello: &HelloSource) -> Arc<Self> {
+        let credentials = Arc::new(options.credentials());
+        let others = options.peers.iter();
+        let others = others.filter(|(seat, _)| !options.votes || **seat != options.seat);
+        let clients = others.map(|(seat, address)| {
+            let (credentials, hello) = (Arc::clone(&credentials), Arc::clone(hello));
+            (*seat, WireClient::new(address.clone(), credentials, hello, WireLimits::default()))
+        });
+        let (peers, clients) = (options.peers.clone(), clients.collect());
+        Arc::new(Self { peers, clients, refusals: Mutex::default() })
+    }
+
+    /// The connection to a node; `None` for this node and for workers.
+    pub(crate) fn client(&self, seat: Seat) -> Option<&WireClient> {
+        self.clients.get(&seat)
+    }
+
+    /// The other nodes with a vote.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (Seat, &WireClient)> {
+        self.clients.iter().map(|(seat, client)| (*seat, client))
+    }
+
+    pub(crate) fn is_connected(&self, seat: Seat) -> bool {
+        self.client(seat).is_some_and(|client| client.peer().borrow().is_some())
+    }
+
+    /// The other nodes that this one has no connection to.
+    pub(crate) fn disconnected(&self) -> impl Iterator<Item = Seat> {
+        self.others().map(|(seat, _)| seat).filter(|seat| !self.is_connected(*seat))
+    }
+
+    /// Sends one request; `None` if it was not answered in time.
+    pub(crate) async fn ask(
+        &self,
+        seat: Seat,
+        request: &PeerRequest,
+        timeout: Duration,
+    ) -> Option<PeerResponse> {
+        match self.client(seat)?.call(request.encode(), timeout).await {
+            Ok(bytes) => {
+                locked(&self.refusals).remove(&seat);
+                postcard::from_bytes(&bytes).ok()
+            }
+            Err(error) => {
+                self.note_refusal(seat, &error);
+                tracing::debug!(seat = seat.0, %error, "no answer");
+                None
+            }
+        }
+    }
+
+    /// Warns once about a node that refuses this one. Other errors say nothing about a refusal.
+    fn note_refusal(&self, seat: Seat, error: &CallError) {
+        if matches!(error, CallError::Refused { .. }) {
+            let before = locked(&self.refusals).insert(seat, error.clone());
+            if before.as_ref() != Some(error) {
+                tracing::warn!("node {} at {error}", seat.0);
+            }
+        }
+    }
+
+    /// Whether a node refuses to talk to this one.
+    pub(crate) fn refuses(&self, seat: Seat) -> bool {
+        locked(&self.refusals).contains_key(&seat)
+    }
+
+    /// Names nodes that do not answer, and those that refuse to.
+    pub(crate) fn describe_absent(&self, silent: impl Iterator<Item = Seat>) -> String {
+        let refusals = locked(&self.refusals);
+        let (mut named, mut refused) = (Vec::new(), Vec::new());
+        for seat in silent {
+            match (refusals.get(&seat), self.peers.get(&seat)) {
+                (Some(error), _) => refused.push(format!("node {} at {error}", seat.0)),
+                (None, Some(address)) => named.push(format!("node {} at {address}", seat.0)),
+                (None, None) => named.push(format!("node {}", seat.0)),
+            }
+        }
+        let silent = (!named.is_empty()).then(|| format!("no answer from {}", named.join(", ")));
+        let words: Vec<String> = silent.into_iter().chain(refused).collect();
+        if words.is_empty() {
+            return "all nodes answer, but they do not agree".to_owned();
+        }
+        words.join("; ")
+    }
+}
+
+/// The list as it is sent in a hello.
 pub(crate) fn written(peers: &Peers) -> String {
     let peers = peers.iter().map(|(seat, address)| format!("{}={address}", seat.0));
     peers.collect::<Vec<_>>().join(",")
@@ -20,13 +123,13 @@ fn read(text: &str) -> Peers {
     parts.collect()
 }
 
-/// Whether a seat is on a node's list.
+/// Whether a node is on the list of another one.
 pub(crate) fn knows(hello: &Hello, seat: Seat) -> bool {
     read(&hello.peers).contains_key(&seat)
 }
 
-/// In what the list of a node differs from this one's, in words. A node without a vote may know fewer
-/// of them, and call them by other names: it counts no votes.
+/// How the list of another node differs from this one's. A worker counts no votes, so it may know fewer
+/// nodes, and know them by other addresses.
 pub(crate) fn compare(hello: &Hello, own: &Peers) -> Result<(), String> {
     let theirs = read(&hello.peers);
     let differences: Vec<String> = match hello.role {
@@ -43,7 +146,7 @@ pub(crate) fn compare(hello: &Hello, own: &Peers) -> Result<(), String> {
     if differences.is_empty() {
         return Ok(());
     }
-    Err(format!("its list of peers differs from the cluster\'s: {}", differences.join("; ")))
+    Err(format!("its list of peers differs from the cluster's: {}", differences.join("; ")))
 }
 
 fn beyond(seat: Seat, address: &str) -> String {
@@ -67,7 +170,7 @@ fn differ(seat: Seat, theirs: &Peers, own: &Peers) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(role: PeerRole, peers: &str) -> String {
+    fn difference(role: PeerRole, peers: &str) -> String {
         let own = read("1=a:1,2=b:1,3=c:1");
         let peers = peers.to_owned();
         let hello =
@@ -76,18 +179,18 @@ mod tests {
     }
 
     #[test]
-    fn voters_have_one_list_and_workers_know_some_of_it() {
+    fn voters_need_the_same_list_and_workers_a_part_of_it() {
         let same = "1=a:1,2=b:1,3=c:1";
         assert_eq!(written(&read(same)), same);
-        assert_eq!(told(PeerRole::Voter, same), "");
+        assert_eq!(difference(PeerRole::Voter, same), "");
         assert_eq!(
-            told(PeerRole::Voter, "1=a:1,2=d:1"),
-            "its list of peers differs from the cluster\'s: it has `2=d:1`, the cluster `2=b:1`; \
+            difference(PeerRole::Voter, "1=a:1,2=d:1"),
+            "its list of peers differs from the cluster's: it has `2=d:1`, the cluster `2=b:1`; \
              it has no node 3, the cluster `3=c:1`"
         );
-        assert!(told(PeerRole::Voter, "1=a:1,2=b:1,3=c:1,4=d:1").contains("it has `4=d:1`"));
-        assert_eq!(told(PeerRole::Worker, "2=by-another-name:1"), "");
-        assert!(told(PeerRole::Worker, "1=a:1,4=d:1").contains("the cluster has no node 4"));
-        assert_eq!(told(PeerRole::Operator, ""), "");
+        assert!(difference(PeerRole::Voter, "1=a:1,2=b:1,3=c:1,4=d:1").contains("it has `4=d:1`"));
+        assert_eq!(difference(PeerRole::Worker, "2=by-another-name:1"), "");
+        assert!(difference(PeerRole::Worker, "1=a:1,4=d:1").contains("the cluster has no node 4"));
+        assert_eq!(difference(PeerRole::Operator, ""), "");
     }
 }

@@ -1,27 +1,32 @@
-//! What a connection may ask for: nodes with a vote everything, those without it what concerns their
-//! own sessions, an operator how things are and orders. What a process is, it has said in its hello.
+//! What a connection may ask for. A process says in its hello which role it has:
+//!
+//! | role | may ask for |
+//! | --- | --- |
+//! | voter | everything but orders |
+//! | worker | questions, and what concerns its own sessions |
+//! | operator | the status, and orders |
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::cluster::leader::connections::Process;
+use crate::cluster::locked;
 use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
-use crate::cluster::node::{Hub, locked};
-use crate::cluster::replica::thread::ReplicaRequest;
-use crate::ledger::{Command, JoinRequest, Seat, SessionId};
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
+use crate::ledger::{Arrival, Command, Seat, SessionId};
 use crate::wire::{Hello, PeerRole};
 
 /// Sessions whose process is remembered.
 const KNOWN_MAX: usize = 1024;
 
-/// Whose sessions are whose.
+/// Checks requests, and remembers which process has which session.
 #[derive(Debug, Default)]
 pub(crate) struct Permissions {
-    /// A session is never another process's, so what was found out once holds.
+    /// A session never changes its process.
     known: Mutex<BTreeMap<SessionId, Process>>,
 }
 
-/// NodeDescription asks, as it has said in its hello.
+/// The caller of a request, according to its hello.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub role: PeerRole,
@@ -35,41 +40,41 @@ impl Caller {
     }
 }
 
-/// NodeDescription a session is acted for by, as far as this node has heard.
+/// The process that has a session, as far as this node knows.
 enum SessionOwner {
     Own,
     Other,
-    /// It has ended, or never was: whatever is done in its name changes nothing but by a token.
+    /// The session has ended. What is done in its name has no effect, except for a job with a valid token.
     Nobody,
-    /// It may be one that this node has not heard of yet.
+    /// The session may be newer than the ledger on this node.
     Unknown,
 }
 
 impl Permissions {
-    /// Nothing, or the answer to one who may not ask for this.
+    /// The answer to a caller that may not ask for this; `None` if it may.
     pub(crate) async fn refuse(
         &self,
-        hub: &Hub,
+        replica: &ReplicaHandle,
         from: Caller,
         call: &PeerRequest,
     ) -> Option<PeerResponse> {
-        let told = |words: &str| Some(PeerResponse::Refused(words.to_owned()));
+        let refused = |words: &str| Some(PeerResponse::Refused(words.to_owned()));
         match from.role {
             PeerRole::Operator if matches!(call, PeerRequest::Status | PeerRequest::Order(_)) => {
                 None
             }
-            PeerRole::Operator => told("an operator may ask for the status and give orders"),
+            PeerRole::Operator => refused("an operator may ask for the status and give orders"),
             PeerRole::Voter | PeerRole::Worker if matches!(call, PeerRequest::Order(_)) => {
-                told("only an operator gives orders")
+                refused("only an operator gives orders")
             }
             PeerRole::Voter => None,
-            PeerRole::Worker => self.refuse_worker(hub, from, call).await,
+            PeerRole::Worker => self.refuse_worker(replica, from, call).await,
         }
     }
 
     async fn refuse_worker(
         &self,
-        hub: &Hub,
+        replica: &ReplicaHandle,
         from: Caller,
         call: &PeerRequest,
     ) -> Option<PeerResponse> {
@@ -78,11 +83,11 @@ impl Permissions {
             | PeerRequest::Ask { .. }
             | PeerRequest::Watch(_)
             | PeerRequest::Status => None,
-            PeerRequest::Renew(session) => self.refuse_session(hub, from, *session).await,
+            PeerRequest::Renew(session) => self.refuse_session(replica, from, *session).await,
             PeerRequest::Submit(items) => {
                 for item in items {
                     let refused = match session_of(from, item) {
-                        Ok(Some(session)) => self.refuse_session(hub, from, session).await,
+                        Ok(Some(session)) => self.refuse_session(replica, from, session).await,
                         Ok(None) => None,
                         Err(words) => Some(PeerResponse::Refused(words)),
                     };
@@ -101,26 +106,33 @@ impl Permissions {
 
     async fn refuse_session(
         &self,
-        hub: &Hub,
+        replica: &ReplicaHandle,
         from: Caller,
         session: SessionId,
     ) -> Option<PeerResponse> {
-        match self.owner(hub, (from.seat, from.life), session).await {
+        match self.owner(replica, (from.seat, from.life), session).await {
             SessionOwner::Own | SessionOwner::Nobody => None,
             SessionOwner::Other => {
-                let words = format!("session {} is not node {}'s", session.0, from.seat.0);
+                let words =
+                    format!("session {} does not belong to node {}", session.0, from.seat.0);
                 Some(PeerResponse::Refused(words))
             }
-            SessionOwner::Unknown => Some(PeerResponse::Busy("not known yet".to_owned())),
+            SessionOwner::Unknown => {
+                Some(PeerResponse::Busy("this node does not know the session yet".to_owned()))
+            }
         }
     }
 
-    async fn owner(&self, hub: &Hub, process: Process, session: SessionId) -> SessionOwner {
+    async fn owner(
+        &self,
+        replica: &ReplicaHandle,
+        process: Process,
+        session: SessionId,
+    ) -> SessionOwner {
         if let Some(known) = locked(&self.known).get(&session) {
             return if *known == process { SessionOwner::Own } else { SessionOwner::Other };
         }
-        let Some(voter) = &hub.voter else { return SessionOwner::Unknown };
-        let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else {
+        let Ok(roster) = replica.ask(ReplicaRequest::Roster).await else {
             return SessionOwner::Unknown;
         };
         let Some(seat) = roster.sessions.get(&session).map(|session| session.seat) else {
@@ -137,10 +149,10 @@ impl Permissions {
     }
 }
 
-/// The session that a worker's item acts for, or why a worker may not ask for it.
+/// The session that an item of a worker acts for, or why a worker may not submit the item.
 fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, String> {
     let bytes = match item {
-        // Its parts are nothing before they are put together, and then they are this session's.
+        // A chunk has no effect before all are there, and then the command names its session.
         BatchItem::Chunk { .. } => return Ok(None),
         BatchItem::Take { session, .. }
         | BatchItem::SessionEnd { session, leaves: true }
@@ -150,15 +162,16 @@ fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, Strin
         }
         BatchItem::Command(bytes) => bytes,
     };
-    let command = postcard::from_bytes(bytes).map_err(|_| "this is no command".to_owned())?;
+    let command =
+        postcard::from_bytes(bytes).map_err(|_| "the command cannot be read".to_owned())?;
     match command {
         Command::Join(JoinRequest { life, seat, votes: false, alone: false, .. })
             if (seat, life) == (from.seat, from.life) =>
         {
             Ok(None)
         }
-        Command::Join(_) => Err(format!("node {} may join as itself alone", from.seat.0)),
-        // Asking at a barricade is how it hears what came of it; the ledger lets no worker cross.
+        Command::Join(_) => Err(format!("node {} may join only as itself", from.seat.0)),
+        // A worker claims a barricade to learn the result; the ledger never lets it cross.
         Command::Leave { session }
         | Command::Claim { session, .. }
         | Command::Take { session, .. }
@@ -181,7 +194,7 @@ fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, Strin
 }
 
 fn beyond(from: Caller) -> String {
-    format!("node {} has no vote, and this is for those who have one", from.seat.0)
+    format!("node {} has no vote, and only nodes with a vote may ask for this", from.seat.0)
 }
 
 #[cfg(test)]

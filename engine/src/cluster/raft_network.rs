@@ -1,4 +1,8 @@
-//! Raft's messages over the links between nodes.
+//! Sends raft's messages to the other nodes. Two kinds of messages wait a little, because each message
+//! costs as much as an entry:
+//!
+//! - *Entries up to this one are committed.* It waits for the next entries, which carry it along.
+//! - *Entries for a node that is not needed for a majority* and has no jobs of its own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,40 +18,56 @@ use openraft::raft::{
     VoteRequest, VoteResponse,
 };
 use openraft::{AnyError, BasicNode, Vote};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::cluster::identity::NodeIdentity;
+use crate::cluster::leader::connections::Connections;
+use crate::cluster::locked;
 use crate::cluster::messages::{LogId, PeerRequest, PeerResponse, RaftMessage, Types, seat_of};
-use crate::cluster::node::{Hub, locked};
+use crate::cluster::peers::PeerClients;
 use crate::ledger::Standing;
+use crate::threads::pause::pause;
 use crate::wire::{CallError, WireClient};
 
 /// Pause before a node that cannot be reached is tried again.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the word that entries are committed waits for the next entries: while jobs are out they
-/// come anyway, and nobody waits for it.
-const LATER: Duration = Duration::from_millis(10);
-/// The same at other times: nodes agree on one thing after the other then, and the next is near.
-const SOON: Duration = Duration::from_millis(3);
-/// A node that was heard within this time need not hear from us at once: less than a heartbeat, so
-/// that a silent leader is still noticed in time.
-const FRESH: Duration = Duration::from_millis(50);
+/// How long a commit waits for the next entries while jobs are in flight: they come soon, and no node
+/// waits for the commit.
+const COMMIT_DELAY_BUSY: Duration = Duration::from_millis(10);
+/// The same at other times, when nodes wait for one another.
+const COMMIT_DELAY_IDLE: Duration = Duration::from_millis(3);
+/// A node that has answered within this time counts as connected. Less than a heartbeat, so that the
+/// others still notice a silent leader in time.
+const RECENT_ANSWER: Duration = Duration::from_millis(50);
 
-/// How long entries for a node that is not needed to agree on them may wait for company.
-const COMPANY: Duration = Duration::from_millis(50);
+/// How long entries wait for more, if their node is not needed for a majority.
+const SPARE_NODE_DELAY: Duration = Duration::from_millis(50);
 
-/// Makes the ways to other nodes.
+/// Makes raft's connections to the other nodes.
+#[derive(Clone)]
 pub(crate) struct RaftPeers {
-    hub: Arc<Hub>,
+    identity: Arc<NodeIdentity>,
+    peers: Arc<PeerClients>,
+    connections: Arc<Connections>,
+    standing: watch::Receiver<Standing>,
+    majority: usize,
     answered: Answered,
 }
 
-/// When each disk has last answered with all it was sent.
+/// When each disk has last confirmed everything it was sent.
 type Answered = Arc<Mutex<BTreeMap<u64, Instant>>>;
 
 impl RaftPeers {
-    pub(crate) fn new(hub: &Arc<Hub>) -> Self {
-        Self { hub: Arc::clone(hub), answered: Answered::default() }
+    pub(crate) fn new(
+        identity: Arc<NodeIdentity>,
+        peers: Arc<PeerClients>,
+        connections: Arc<Connections>,
+        standing: watch::Receiver<Standing>,
+        majority: usize,
+    ) -> Self {
+        Self { identity, peers, connections, standing, majority, answered: Answered::default() }
     }
 }
 
@@ -55,38 +75,34 @@ impl RaftNetworkFactory<Types> for RaftPeers {
     type Network = RaftPeer;
 
     async fn new_client(&mut self, target: u64, _node: &BasicNode) -> RaftPeer {
-        let own = self.hub.raft_id();
-        let hub = Arc::clone(&self.hub);
-        let link = hub.link(seat_of(target));
-        let answered = Arc::clone(&self.answered);
-        RaftPeer { link, own, target, hub, heard: None, late: Arc::default(), answered }
+        let client = self.peers.client(seat_of(target)).cloned();
+        let (own, all) = (self.identity.raft_id(), self.clone());
+        RaftPeer { client, own, target, all, last_success: None, delayed: Arc::default() }
     }
 }
 
-/// The way to one node.
+/// The connection to the disk of one node.
 pub(crate) struct RaftPeer {
-    link: Option<WireClient>,
+    client: Option<WireClient>,
     own: u64,
     target: u64,
-    hub: Arc<Hub>,
-    heard: Option<LastSuccess>,
-    late: Arc<DelayedCommit>,
-    answered: Answered,
+    all: RaftPeers,
+    last_success: Option<LastSuccess>,
+    delayed: Arc<DelayedCommit>,
 }
 
-/// What the other node has last agreed to.
+/// What the other node has last confirmed.
 struct LastSuccess {
     vote: Vote<u64>,
     matching: Option<LogId>,
     at: Instant,
 }
 
-/// How far entries are committed, to be told along with the next ones or, if none come, a little
-/// later: each message of its own costs as much as an entry.
+/// A commit that waits for the next entries.
 #[derive(Default)]
 struct DelayedCommit {
-    word: Mutex<Option<(AppendEntriesRequest<Types>, Instant)>>,
-    under_way: AtomicBool,
+    message: Mutex<Option<(AppendEntriesRequest<Types>, Instant)>>,
+    is_waiting: AtomicBool,
 }
 
 type Failure<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
@@ -97,87 +113,84 @@ impl RaftPeer {
         message: RaftMessage,
         option: &RPCOption,
     ) -> Result<PeerResponse, Failure<E>> {
-        let away = |words: String| {
+        let unreachable = |words: String| {
             let error = AnyError::error(words);
             RPCError::Unreachable(Unreachable::new(&error))
         };
-        let Some(link) = &self.link else {
-            return Err(away(format!("node {} is not among the peers", self.target)));
+        let Some(client) = &self.client else {
+            return Err(unreachable(format!("node {} is not among the peers", self.target)));
         };
         let call = PeerRequest::Raft { from: self.own, to: self.target, message };
-        match link.call(call.encode(), option.hard_ttl()).await {
+        match client.call(call.encode(), option.hard_ttl()).await {
             Ok(bytes) => match postcard::from_bytes(&bytes) {
                 Ok(PeerResponse::Gone) => {
-                    Err(away(format!("node {} is not there any more", self.target)))
+                    Err(unreachable(format!("node {} has another disk now", self.target)))
                 }
                 Ok(response) => Ok(response),
                 Err(error) => Err(RPCError::Network(NetworkError::new(&AnyError::error(error)))),
             },
             Err(error @ (CallError::Unreachable { .. } | CallError::Refused { .. })) => {
-                Err(away(error.to_string()))
+                Err(unreachable(error.to_string()))
             }
             Err(error) => Err(RPCError::Network(NetworkError::new(&AnyError::error(error)))),
         }
     }
 
-    /// Whether a message brings no entries, and the other node has just agreed to all before it.
+    /// Whether a message holds no entries, and the other node has just confirmed all before it.
     fn can_wait(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
         rpc.entries.is_empty()
-            && self.heard.as_ref().is_some_and(|heard| {
-                heard.vote == rpc.vote
-                    && heard.matching == rpc.prev_log_id
-                    && heard.at.elapsed() < FRESH
+            && self.last_success.as_ref().is_some_and(|last| {
+                last.vote == rpc.vote
+                    && last.matching == rpc.prev_log_id
+                    && last.at.elapsed() < RECENT_ANSWER
             })
     }
 
-    /// Whether enough others agree without this node, which has no work of its own to tell, and there is
-    /// none for it: then entries reach it several at a time. Each costs it a message and a sync
-    /// otherwise.
+    /// Whether this node is not needed for a majority, has nothing to submit, and no job waits that it
+    /// could get. It then receives several entries with one message and one sync.
     fn is_spare(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
-        let Some(voter) = &self.hub.voter else { return false };
-        let Standing { taken, pending, .. } = *voter.machine.standing.borrow();
+        let Standing { taken, pending, .. } = *self.all.standing.borrow();
         if rpc.entries.is_empty() || taken == 0 || pending > 0 {
             return false;
         }
-        let talks = |disk: u64| !voter.guests.is_quiet(seat_of(disk));
-        let rank = |disk: u64| (!talks(disk), disk);
-        let answered = locked(&self.answered);
+        let works = |disk: u64| !self.all.connections.is_quiet(seat_of(disk));
+        let rank = |disk: u64| (!works(disk), disk);
+        let answered = locked(&self.all.answered);
         let before = answered
             .iter()
-            .filter(|(disk, at)| rank(**disk) < rank(self.target) && at.elapsed() < FRESH);
-        !talks(self.target) && before.count() + 1 >= self.hub.options.majority()
+            .filter(|(disk, at)| rank(**disk) < rank(self.target) && at.elapsed() < RECENT_ANSWER);
+        !works(self.target) && before.count() + 1 >= self.all.majority
     }
 
-    /// Says it after a while, unless something newer is said before.
-    fn tell_later(&self, rpc: AppendEntriesRequest<Types>) {
-        let Some(link) = self.link.clone() else { return };
-        let voter = self.hub.voter.as_ref();
-        let busy = voter.is_some_and(|voter| voter.machine.standing.borrow().taken > 0);
-        let due = Instant::now() + if busy { LATER } else { SOON };
-        *locked(&self.late.word) = Some((rpc, due));
-        if self.late.under_way.swap(true, Ordering::Relaxed) {
+    /// Sends a commit after a while, unless a newer message is sent before.
+    fn send_later(&self, rpc: AppendEntriesRequest<Types>) {
+        let Some(client) = self.client.clone() else { return };
+        let busy = self.all.standing.borrow().taken > 0;
+        let due = Instant::now() + if busy { COMMIT_DELAY_BUSY } else { COMMIT_DELAY_IDLE };
+        *locked(&self.delayed.message) = Some((rpc, due));
+        if self.delayed.is_waiting.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (late, from, to) = (Arc::clone(&self.late), self.own, self.target);
+        let (delayed, from, to) = (Arc::clone(&self.delayed), self.own, self.target);
         tokio::spawn(async move {
             loop {
-                let due = locked(&late.word).as_ref().map(|(_, due)| *due);
+                let due = locked(&delayed.message).as_ref().map(|(_, due)| *due);
                 match due {
                     Some(due) if due > Instant::now() => sleep_until(due).await,
                     _ => break,
                 }
             }
-            late.under_way.store(false, Ordering::Relaxed);
-            let word = locked(&late.word).take();
-            if let Some((rpc, _)) = word {
+            delayed.is_waiting.store(false, Ordering::Relaxed);
+            let message = locked(&delayed.message).take();
+            if let Some((rpc, _)) = message {
                 let call = PeerRequest::Raft { from, to, message: RaftMessage::Append(rpc) };
-                // Raft hears of whatever is wrong with its next heartbeat.
-                drop(link.call(call.encode(), FRESH).await);
+                // If it fails, raft learns so from its next heartbeat.
+                drop(client.call(call.encode(), RECENT_ANSWER).await);
             }
         });
     }
 
-    #[expect(clippy::result_large_err, reason = "the size of the errors is raft's")]
+    #[expect(clippy::result_large_err, reason = "raft defines the size of its errors")]
     fn unwrap<T, E: std::error::Error>(
         &self,
         answer: Option<Result<T, RaftError<u64, E>>>,
@@ -199,22 +212,22 @@ impl RaftNetwork<Types> for RaftPeer {
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
         if self.can_wait(&rpc) {
-            self.tell_later(rpc);
+            self.send_later(rpc);
             return Ok(AppendEntriesResponse::Success);
         }
         if self.is_spare(&rpc) {
-            sleep_until(Instant::now() + COMPANY).await;
+            pause(SPARE_NODE_DELAY).await;
         }
-        // What is said now is newer.
-        *locked(&self.late.word) = None;
+        // The message that is sent now is newer.
+        *locked(&self.delayed.message) = None;
         let last = rpc.entries.last().map(|entry| entry.log_id).or(rpc.prev_log_id);
-        let heard = LastSuccess { vote: rpc.vote, matching: last, at: Instant::now() };
-        self.heard = None;
+        let success = LastSuccess { vote: rpc.vote, matching: last, at: Instant::now() };
+        self.last_success = None;
         let answer = self.call(RaftMessage::Append(rpc), &option).await?;
         let answer = if let PeerResponse::Append(answer) = answer { Some(answer) } else { None };
         if matches!(answer, Some(Ok(AppendEntriesResponse::Success))) {
-            self.heard = Some(heard);
-            locked(&self.answered).insert(self.target, Instant::now());
+            self.last_success = Some(success);
+            locked(&self.all.answered).insert(self.target, Instant::now());
         }
         self.unwrap(answer)
     }

@@ -1,64 +1,82 @@
-//! What a node answers to others: raft's messages, commands for the leader, questions, orders.
+//! What a node with a vote answers to other nodes and to operators.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use openraft::raft::AppendEntriesResponse;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use crate::cluster::leader::placement::put_forward;
+use crate::cluster::client::ClusterClient;
+use crate::cluster::election::{self, Leadership};
+use crate::cluster::identity::{DISK, FOUNDERS, NodeIdentity};
+use crate::cluster::leader::batch::Refusal;
+use crate::cluster::leader::connections::Connections;
 use crate::cluster::messages::{
-    NodeDescription, OperatorOrder, PeerRequest, PeerResponse, RaftMessage, encode, raft_id,
-    seat_of,
+    BatchItem, NodeDescription, OperatorOrder, PeerRequest, PeerResponse, RaftMessage, encode,
+    raft_id, seat_of,
 };
-use crate::cluster::node::{DISK, FOUNDERS, Hub, Refusal};
+use crate::cluster::operator;
+use crate::cluster::peers::{self, PeerClients};
 use crate::cluster::permissions::{Caller, Permissions};
-use crate::cluster::replica::thread::ReplicaRequest;
-use crate::cluster::{client, election, peers, status};
-use crate::ledger::{Command, Reply, Seat, Standing};
+use crate::cluster::raft_log::RaftLog;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
+use crate::cluster::status::reader::StatusReader;
+use crate::ledger::{Seat, Standing};
 use crate::store::{Answer, Question, StoreError};
+use crate::threads::ignore::ignore_closed;
+use crate::threads::pause::wait_at_most;
 use crate::wire::{Hello, PeerRole, RequestHandler};
 
-/// How long a watcher is kept waiting for news.
-const WATCH: Duration = Duration::from_secs(2);
-/// Patience with the leader for another node.
-const RELAY: Duration = Duration::from_secs(4);
-/// Bytes of output that are read for another node.
-const OUTPUT_MAX: usize = 4 << 20;
+/// How long a question waits for its entry, and a worker for news.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the leader may take to answer what this node relays. Less than the client waits.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(4);
+/// Bytes of output that one answer holds.
+const OUTPUT_BYTES_MAX: usize = 4 << 20;
 
-/// Answers calls.
+/// Answers requests; cheap to clone.
+#[derive(Clone)]
 pub(crate) struct ClusterServer {
-    pub hub: Arc<Hub>,
-    pub rights: Arc<Permissions>,
+    pub identity: Arc<NodeIdentity>,
+    pub peers: Arc<PeerClients>,
+    pub leadership: Arc<Leadership>,
+    pub client: ClusterClient,
+    pub log: RaftLog,
+    pub replica: ReplicaHandle,
+    pub connections: Arc<Connections>,
+    pub permissions: Arc<Permissions>,
+    pub status: Arc<StatusReader>,
 }
 
 impl RequestHandler for ClusterServer {
     fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>> {
-        let relayed = unknown_leader(&self.hub, from);
-        let (hub, from) = (Arc::clone(&self.hub), Caller::of(from));
-        let rights = Arc::clone(&self.rights);
+        let relay_to = self.leader_unknown_to(from);
+        let (server, from) = (self.clone(), Caller::of(from));
         async move {
-            let response = match postcard::from_bytes::<PeerRequest>(&request) {
-                Ok(call) => match (rights.refuse(&hub, from, &call).await, relayed) {
-                    (Some(refusal), _) => refusal,
-                    (None, Some(leader))
-                        if matches!(call, PeerRequest::Submit(_) | PeerRequest::Renew(_)) =>
-                    {
-                        let told = client::ask(&hub, leader, &call, RELAY).await;
-                        told.unwrap_or_else(|| not_leader(&hub))
-                    }
-                    (None, _) => answer(&hub, from, call).await,
-                },
-                Err(_) => PeerResponse::Busy("the request cannot be read".to_owned()),
+            let Ok(request) = postcard::from_bytes::<PeerRequest>(&request) else {
+                return encode(&PeerResponse::Busy("the request cannot be read".to_owned()));
             };
-            encode(&response)
+            if let Some(refusal) = server.permissions.refuse(&server.replica, from, &request).await
+            {
+                return encode(&refusal);
+            }
+            let is_for_leader = matches!(request, PeerRequest::Submit(_) | PeerRequest::Renew(_));
+            encode(&match relay_to.filter(|_| is_for_leader) {
+                Some(leader) => {
+                    let answer = server.peers.ask(leader, &request, RELAY_TIMEOUT).await;
+                    answer.unwrap_or_else(|| server.not_leader())
+                }
+                None => server.answer(from, request).await,
+            })
         }
         .boxed()
     }
 
     fn admit(&self, hello: &Hello) -> Result<(), String> {
-        let own = self.hub.hello();
+        let own = self.identity.hello();
         if hello.version != own.version {
             return Err(format!(
                 "it speaks version {} between nodes, this cluster {}",
@@ -70,200 +88,173 @@ impl RequestHandler for ClusterServer {
         {
             return Err("its data directory belongs to another cluster".to_owned());
         }
-        if hello.role == PeerRole::Voter && !self.hub.peers().contains_key(&Seat(hello.seat)) {
+        if hello.role == PeerRole::Voter && !self.peers.peers.contains_key(&Seat(hello.seat)) {
             return Err(format!("node {} is not among the peers", hello.seat));
         }
-        peers::compare(hello, self.hub.peers())?;
-        if let Some(voter) = &self.hub.voter {
-            voter.guests.came(hello);
-        }
+        peers::compare(hello, &self.peers.peers)?;
+        self.connections.opened(hello);
         Ok(())
     }
 
     fn gone(&self, hello: &Hello) {
-        if let Some(voter) = &self.hub.voter {
-            voter.guests.went(hello);
-        }
+        self.connections.closed(hello);
     }
 }
 
-/// The leader, if another node leads that is not on the list of one without a vote: what that one has
-/// to say is said to the leader by this node.
-fn unknown_leader(hub: &Hub, hello: &Hello) -> Option<Seat> {
-    if hello.role != PeerRole::Worker || hub.leads().is_some() {
-        return None;
+impl ClusterServer {
+    /// The leader, if a worker does not have it on its list. This node then relays what the worker sends
+    /// to the leader.
+    fn leader_unknown_to(&self, worker: &Hello) -> Option<Seat> {
+        if worker.role != PeerRole::Worker || self.leadership.leads().is_some() {
+            return None;
+        }
+        self.leadership.leader().filter(|leader| !peers::knows(worker, *leader))
     }
-    hub.leader().filter(|leader| !peers::knows(hello, *leader))
-}
 
-/// Whether raft may hear this disk: the present one of its seat, and no other.
-fn is_voter(hub: &Hub, caller: Caller, from: u64) -> bool {
-    let Some(voter) = hub.voter.as_ref().filter(|_| caller.role == PeerRole::Voter) else {
-        return false;
-    };
-    let seat = caller.seat;
-    let incarnation = voter.machine.incarnations.borrow().get(&seat).copied().unwrap_or(0);
-    // A seat may have a newer number than this node has heard of, never an older one.
-    seat_of(from) == seat && from >= raft_id(seat, incarnation)
-}
-
-async fn answer(hub: &Arc<Hub>, from: Caller, call: PeerRequest) -> PeerResponse {
-    match call {
-        PeerRequest::Describe => PeerResponse::Description(who(hub)),
-        PeerRequest::Raft { to, .. } if to != hub.raft_id() => PeerResponse::Gone,
-        PeerRequest::Raft { from: disk, .. } if !is_voter(hub, from, disk) => {
-            PeerResponse::Busy("this seat has a newer disk".to_owned())
-        }
-        PeerRequest::Raft { message, .. } => raft(hub, message).await,
-        PeerRequest::MayLead(last) => {
-            PeerResponse::MayLead(election::would_vote(hub, last).then(|| hub.raft_id()))
-        }
-        PeerRequest::Stand => {
-            let stands = election::stand(hub, from.seat).await;
-            PeerResponse::MayLead(stands.then(|| hub.raft_id()))
-        }
-        PeerRequest::Submit(items) => submit(hub, from, items).await,
-        PeerRequest::Renew(session) => match client::renew_here(hub, session).await {
-            Some(lives) if hub.leads().is_some() => PeerResponse::Renewed(lives),
-            _ => not_leader(hub),
-        },
-        PeerRequest::Ask { question, index } => question_of(hub, question, index).await,
-        PeerRequest::Watch(known) => watch(hub, known).await,
-        PeerRequest::Status => PeerResponse::Status(Box::new(status::of(hub).await)),
-        PeerRequest::Order(order) => PeerResponse::Ordered(obey(hub, order).await),
+    /// Whether raft may listen to this disk: to the present disk of its node and to no other. A node
+    /// may have a newer disk than this node has heard of, but never an older one.
+    fn is_present_disk(&self, caller: Caller, disk: u64) -> bool {
+        let incarnations = self.replica.incarnations.borrow();
+        let incarnation = incarnations.get(&caller.seat).copied().unwrap_or(0);
+        caller.role == PeerRole::Voter
+            && seat_of(disk) == caller.seat
+            && disk >= raft_id(caller.seat, incarnation)
     }
-}
 
-fn not_leader(hub: &Hub) -> PeerResponse {
-    PeerResponse::NotLeader(hub.leader().map(|seat| seat.0))
-}
-
-/// A node that founds a cluster is fresh until there is a leader: till then nothing was agreed on.
-fn who(hub: &Hub) -> NodeDescription {
-    let named = hub.voter.as_ref().is_some_and(|voter| voter.machine.cluster.borrow().is_some());
-    let led = hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some());
-    let genesis = hub.raft_id() <= raft_id(hub.options.seat, 0);
-    let established = named || led;
-    let log = hub.voter.as_ref().map(|voter| &voter.log);
-    let disk = log.and_then(|log| log.local(DISK)).unwrap_or(0);
-    let founders = log.and_then(|log| log.local(FOUNDERS)).unwrap_or_default();
-    let fresh = genesis && !established && disk != 0;
-    let agreed = hub.metrics().and_then(|metrics| metrics.last_applied).map_or(0, |at| at.index);
-    NodeDescription { fresh, established, raft_id: hub.raft_id(), disk, founders, agreed }
-}
-
-async fn raft(hub: &Hub, message: RaftMessage) -> PeerResponse {
-    let (Some(raft), Some(voter)) = (hub.raft(), &hub.voter) else {
-        return PeerResponse::Busy("the node is starting".to_owned());
-    };
-    match message {
-        RaftMessage::Append(request) => {
-            // A slow disk is no silent leader.
-            if request.vote >= raft.metrics().borrow().vote {
-                voter.hear_leader();
+    async fn answer(&self, from: Caller, request: PeerRequest) -> PeerResponse {
+        let own_disk = self.identity.raft_id();
+        match request {
+            PeerRequest::Describe => PeerResponse::Description(self.describe()),
+            PeerRequest::Raft { to, .. } if to != own_disk => PeerResponse::Gone,
+            PeerRequest::Raft { from: disk, .. } if !self.is_present_disk(from, disk) => {
+                PeerResponse::Busy("this node has a newer disk".to_owned())
             }
-            let answer = raft.append_entries(request).await;
-            if !matches!(answer, Ok(openraft::raft::AppendEntriesResponse::HigherVote(_))) {
-                voter.hear_leader();
+            PeerRequest::Raft { message, .. } => self.raft(message).await,
+            PeerRequest::MayLead(last) => {
+                let votes = election::would_vote(&self.leadership, &self.log, last);
+                PeerResponse::MayLead(votes.then_some(own_disk))
             }
-            PeerResponse::Append(answer)
-        }
-        RaftMessage::Vote(request) => {
-            let answer = raft.vote(request).await;
-            if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
-                voter.heard.send_replace(Instant::now());
+            PeerRequest::Stand => {
+                let stands = election::stand(&self.leadership, from.seat).await;
+                PeerResponse::MayLead(stands.then_some(own_disk))
             }
-            PeerResponse::Vote(answer)
+            PeerRequest::Submit(items) => self.submit(from, items).await,
+            PeerRequest::Renew(session) => match self.client.renew_here(session).await {
+                Some(lives) if self.leadership.leads().is_some() => PeerResponse::Renewed(lives),
+                _ => self.not_leader(),
+            },
+            PeerRequest::Ask { question, index } => self.ask(question, index).await,
+            PeerRequest::Watch(known) => self.watch(known).await,
+            PeerRequest::Status => PeerResponse::Status(Box::new(self.status.read().await)),
+            PeerRequest::Order(order) => PeerResponse::Ordered(self.order(order).await),
         }
-        RaftMessage::Install(request) => {
-            voter.hear_leader();
-            let answer = raft.install_snapshot(request).await;
-            voter.hear_leader();
-            PeerResponse::Install(answer)
+    }
+
+    fn not_leader(&self) -> PeerResponse {
+        PeerResponse::NotLeader(self.leadership.leader().map(|seat| seat.0))
+    }
+
+    /// A disk that creates a cluster counts as new until there is a leader: before, nothing was agreed.
+    fn describe(&self) -> NodeDescription {
+        let metrics = self.leadership.metrics();
+        let has_leader = metrics.as_ref().is_some_and(|now| now.current_leader.is_some());
+        let established = has_leader || self.replica.cluster.borrow().is_some();
+        let disk = self.log.local(DISK).unwrap_or(0);
+        let own = self.identity.raft_id();
+        let is_first = own <= raft_id(self.identity.seat, 0);
+        NodeDescription {
+            fresh: is_first && !established && disk != 0,
+            established,
+            raft_id: own,
+            disk,
+            founders: self.log.local(FOUNDERS).unwrap_or_default(),
+            agreed: metrics.and_then(|now| now.last_applied).map_or(0, |at| at.index),
         }
     }
-}
 
-async fn submit(
-    hub: &Hub,
-    from: Caller,
-    items: Vec<crate::cluster::messages::BatchItem>,
-) -> PeerResponse {
-    if hub.leads().is_none() {
-        return not_leader(hub);
-    }
-    if let Some(voter) = &hub.voter {
-        voter.guests.speaks(from.seat);
-    }
-    match put_forward(hub, items).await {
-        Ok((replies, index)) => PeerResponse::Submitted { replies, index },
-        Err(Refusal::NotLeader(leader)) => PeerResponse::NotLeader(leader.map(|seat| seat.0)),
-        Err(Refusal::Closing) => PeerResponse::Busy("the node is ending".to_owned()),
-    }
-}
-
-async fn question_of(hub: &Hub, question: Question, index: u64) -> PeerResponse {
-    let Some(voter) = &hub.voter else { return not_leader(hub) };
-    let question = match question {
-        Question::Output { appender, after, bytes_max } => {
-            Question::Output { appender, after, bytes_max: bytes_max.min(OUTPUT_MAX) }
-        }
-        Question::CanonicalOutput { appender, after, last, bytes_max } => {
-            let bytes_max = bytes_max.min(OUTPUT_MAX);
-            Question::CanonicalOutput { appender, after, last, bytes_max }
-        }
-        other => other,
-    };
-    let (tell, told) = oneshot::channel::<Result<Answer, StoreError>>();
-    let respond = Box::new(move |answer| drop(tell.send(answer)));
-    drop(voter.machine.requests.send(ReplicaRequest::Ask { question, index, respond }));
-    match tokio::time::timeout(WATCH, told).await {
-        Ok(Ok(Ok(answer))) => PeerResponse::Answer(answer),
-        _ => PeerResponse::Busy("not known yet".to_owned()),
-    }
-}
-
-async fn watch(hub: &Hub, known: Standing) -> PeerResponse {
-    let Some(voter) = &hub.voter else { return not_leader(hub) };
-    let mut standing = voter.machine.standing.clone();
-    let news = standing.wait_for(|now| *now != known);
-    drop(tokio::time::timeout(WATCH, news).await);
-    let now = *voter.machine.standing.borrow();
-    PeerResponse::Standing(now)
-}
-
-/// Carries an order out; any node with a vote brings it to the leader.
-pub(crate) async fn obey(hub: &Arc<Hub>, order: OperatorOrder) -> Result<(), String> {
-    if let OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) = order
-        && !is_known(hub, seat).await
-    {
-        return Err(format!("there is no node {}", seat.0));
-    }
-    let command = match order {
-        OperatorOrder::Cancel => Command::Cancel,
-        OperatorOrder::Fence(seat) => Command::Fence { seat },
-        OperatorOrder::Admit(seat) => Command::Admit { seat },
-    };
-    let submitted = crate::cluster::submit_once(hub, &command);
-    match tokio::time::timeout(Duration::from_secs(10), submitted).await {
-        Ok(Ok(Reply::Ok)) => Ok(()),
-        Ok(Ok(_)) => Err(match order {
-            OperatorOrder::Cancel => "there is no run to be cancelled".to_owned(),
-            OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) => {
-                format!("there is no node {}", seat.0)
+    async fn raft(&self, message: RaftMessage) -> PeerResponse {
+        let leadership = &self.leadership;
+        let Some(raft) = leadership.raft() else {
+            return PeerResponse::Busy("the node is starting".to_owned());
+        };
+        match message {
+            RaftMessage::Append(request) => {
+                // Noted before and after: a leader is not silent while the disk here is slow.
+                if request.vote >= raft.metrics().borrow().vote {
+                    leadership.note_leader();
+                }
+                let answer = raft.append_entries(request).await;
+                if !matches!(answer, Ok(AppendEntriesResponse::HigherVote(_))) {
+                    leadership.note_leader();
+                }
+                PeerResponse::Append(answer)
             }
-        }),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("too few nodes are there to agree on it".to_owned()),
+            RaftMessage::Vote(request) => {
+                let answer = raft.vote(request).await;
+                if answer.as_ref().is_ok_and(|answer| answer.vote_granted) {
+                    leadership.note_contact();
+                }
+                PeerResponse::Vote(answer)
+            }
+            RaftMessage::Install(request) => {
+                leadership.note_leader();
+                let answer = raft.install_snapshot(request).await;
+                leadership.note_leader();
+                PeerResponse::Install(answer)
+            }
+        }
     }
-}
 
-/// Whether a seat is among the peers or has worked here.
-async fn is_known(hub: &Hub, seat: Seat) -> bool {
-    let Some(voter) = &hub.voter else { return false };
-    if hub.peers().contains_key(&seat) {
-        return true;
+    async fn submit(&self, from: Caller, items: Vec<BatchItem>) -> PeerResponse {
+        if self.leadership.leads().is_none() {
+            return self.not_leader();
+        }
+        self.connections.note_submission(from.seat);
+        match self.client.propose_here(items).await {
+            Ok((replies, index)) => PeerResponse::Submitted { replies, index },
+            Err(Refusal::NotLeader(leader)) => PeerResponse::NotLeader(leader.map(|seat| seat.0)),
+            Err(Refusal::Closing) => PeerResponse::Busy("the node is ending".to_owned()),
+        }
     }
-    let roster = voter.machine.ask(ReplicaRequest::Roster).await;
-    roster.is_ok_and(|roster| roster.seats.contains_key(&seat))
+
+    async fn ask(&self, mut question: Question, index: u64) -> PeerResponse {
+        if let Question::Output { bytes_max, .. } | Question::CanonicalOutput { bytes_max, .. } =
+            &mut question
+        {
+            *bytes_max = (*bytes_max).min(OUTPUT_BYTES_MAX);
+        }
+        let (sender, answer) = oneshot::channel::<Result<Answer, StoreError>>();
+        let respond = Box::new(move |answer| ignore_closed(sender.send(answer)));
+        ignore_closed(self.replica.requests.send(ReplicaRequest::Ask { question, index, respond }));
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(Ok(Ok(answer))) => PeerResponse::Answer(answer),
+            _ => PeerResponse::Busy("this node does not have the entry yet".to_owned()),
+        }
+    }
+
+    async fn watch(&self, known: Standing) -> PeerResponse {
+        let mut standing = self.replica.standing.clone();
+        wait_at_most(ANSWER_TIMEOUT, standing.wait_for(|now| *now != known)).await;
+        let now = *self.replica.standing.borrow();
+        PeerResponse::Standing(now)
+    }
+
+    /// Carries out an order; any node with a vote passes it to the leader.
+    async fn order(&self, order: OperatorOrder) -> Result<(), String> {
+        if let OperatorOrder::Fence(seat) | OperatorOrder::Admit(seat) = order
+            && !self.is_known(seat).await
+        {
+            return Err(format!("there is no node {}", seat.0));
+        }
+        operator::carry_out(&self.client, order).await
+    }
+
+    /// Whether a node is among the peers or has worked here.
+    async fn is_known(&self, seat: Seat) -> bool {
+        if self.peers.peers.contains_key(&seat) {
+            return true;
+        }
+        let roster = self.replica.ask(ReplicaRequest::Roster).await;
+        roster.is_ok_and(|roster| roster.seats.contains_key(&seat))
+    }
 }

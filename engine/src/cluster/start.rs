@@ -1,378 +1,406 @@
-//! How a node comes into its cluster: finds out whether there is one, founds it with the others or
-//! takes its seat in it, and starts everything that runs on the node's own account.
+//! How a node starts: it opens its files, listens, gets its raft number, and starts raft. The first
+//! nodes create the cluster.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use openraft::{BasicNode, Config, SnapshotPolicy};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::time::{MissedTickBehavior, interval};
 
+use crate::cluster::client::{ClusterClient, Submission};
 use crate::cluster::damaged::put_aside;
+use crate::cluster::election::{self, Leadership};
 use crate::cluster::identity::{
-    absent, founding_grace, look_round, mint_for_damaged, settle_anew, take_seat,
+    NodeIdentity, acquire, describe_others, founding_grace, mint_for_damaged,
 };
+use crate::cluster::leader::batch::Proposal;
+use crate::cluster::leader::beat::LocalLeader;
 use crate::cluster::leader::connections::Connections;
-use crate::cluster::leader::{batch, placement};
-use crate::cluster::messages::{NodeDescription, PeerRequest, PeerResponse, Raft, raft_id};
-use crate::cluster::node::{Hub, Proposal, Voter, locked};
+use crate::cluster::leader::placement::LeaderQueue;
+use crate::cluster::leader::{batch, beat, members, placement};
+use crate::cluster::messages::{Raft, raft_id};
+use crate::cluster::operator::{self, ClusterControl};
+use crate::cluster::peers::{PeerClients, Peers};
+use crate::cluster::permissions::Permissions;
 use crate::cluster::raft_log::{RaftLog, RaftLogThread};
 use crate::cluster::raft_network::RaftPeers;
 use crate::cluster::replica::chunks;
-use crate::cluster::replica::snapshot::StateMachine;
-use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest, ReplicaThread};
+use crate::cluster::replica::raft::StateMachine;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaThread};
 use crate::cluster::server::ClusterServer;
-use crate::cluster::stop::ClusterThread;
-use crate::cluster::{
-    ClusterHandle, ClusterOptions, ERRANDS_MAX, Reception, client, election, operator,
-};
-use crate::ledger::{Seat, Standing};
+use crate::cluster::status::reader::StatusReader;
+use crate::cluster::stop::{ClusterThread, Departing};
+use crate::cluster::{ClusterHandle, ClusterOptions, Failure, watchdogs};
+use crate::ledger::Seat;
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
-use crate::wire::{WireClient, WireLimits, WireListener};
+use crate::threads::pause::pause;
+use crate::wire::{HelloSource, WireLimits, WireListener};
 
-/// Proposals that may wait for the leader.
+/// Submissions that wait for the client. Those that were queued together count as one.
+const SUBMISSIONS_MAX: usize = 1024;
+/// Proposals that wait for the leader.
 const PROPOSALS_MAX: usize = 1024;
-/// Time between two heartbeats, and the time one message may take.
+/// Time between two heartbeats, and the longest time that one message may take.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(150);
-const LOOK: Duration = Duration::from_millis(50);
-/// How long a node waits at least for the others to leave a closed run, and at most for those who could
-/// not leave without it.
-pub(super) const FAREWELL: Duration = Duration::from_secs(5);
-/// A node that finds no cluster, or has lost it, says so after this time.
-const UNTOLD: Duration = Duration::from_secs(5);
-/// Patience with what runs on while the node ends.
-const LAST_MOMENTS: Duration = Duration::from_secs(1);
-/// How often the size of the log is looked at.
-const WEIGH: Duration = Duration::from_secs(1);
-/// Bytes of a file of the log, at least and at most.
-const PART_BYTES: (u64, u64) = (16 << 10, 8 << 20);
+/// Pause before a node that creates a cluster looks for the others again.
+const FOUNDING_INTERVAL: Duration = Duration::from_millis(12);
+/// How long tasks may run on while the node ends.
+const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Smallest and largest file of the log, in bytes.
+const LOG_FILE_BYTES: (u64, u64) = (16 << 10, 8 << 20);
+
+/// The files of a node with a vote, and the threads that write them.
+struct Storage {
+    log: RaftLog,
+    replica: ReplicaHandle,
+    threads: (RaftLogThread, ReplicaThread),
+}
+
+/// The receivers of what the leader is asked.
+struct LeaderInbox {
+    proposals: mpsc::Receiver<Proposal>,
+    takes: mpsc::Receiver<Proposal>,
+}
 
 impl ClusterHandle {
-    /// Opens the data directory, listens, and comes into the cluster. Blocks until the node has a
-    /// number in it, `quorum_timeout` at most.
+    /// Opens the data directory and joins or creates the cluster. Blocks until the node has a raft
+    /// number, `quorum_timeout` at most.
     pub(crate) fn open(options: ClusterOptions) -> Result<(Self, ClusterThread), StoreError> {
         let lock = DirLock::take(&options.dir)?;
-        let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
-        let (asking, asked) = mpsc::channel(PROPOSALS_MAX);
-        let (stop, stopped) = watch::channel(false);
-        let (errands, to_carry) = mpsc::channel(ERRANDS_MAX);
         let (end, ended) = oneshot::channel();
         let (runtime, thread) = start_runtime(ended)
             .map_err(|error| StoreError::Failed(format!("no runtime for the cluster: {error}")))?;
-        let (hub, threads) = furnish_or_replace(&runtime, options, (proposals, asking))?;
-        let thread = ClusterThread {
-            hub: Arc::clone(&hub),
-            runtime,
-            end,
-            thread,
-            stop,
-            voter: threads,
-            lock,
-        };
-        let started = thread.runtime.block_on(async {
-            tokio::spawn(client::carry(Arc::clone(&hub), to_carry));
-            tokio::spawn(receive(Arc::clone(&hub), stopped.clone()));
-            tokio::spawn(tell_whom_we_await(Arc::clone(&hub)));
-            let Some(voter) = &hub.voter else { return Ok(watch_from_afar(&hub)) };
-            tokio::spawn(batch::propose(Arc::clone(&hub), proposed));
-            tokio::spawn(placement::usher(Arc::clone(&hub), asked));
-            open_door(&hub, stopped).await?;
-            take_seat(&hub).await?;
-            start_raft(&hub).await?;
-            Ok(voter.machine.standing.clone())
+        let failure = Failure::new();
+        let opened = Storage::open_or_replace(&runtime, &options, &failure)?;
+        let (storage, new_disk) = opened.map_or((None, None), |(files, new)| (Some(files), new));
+        let (parts, inbox) = Parts::new(&options, storage.as_ref(), failure);
+        let (submissions, submitted) = mpsc::channel(SUBMISSIONS_MAX);
+        let (stop, stopped) = watch::channel(false);
+        let started = runtime.block_on(async {
+            parts.start_tasks(&options, submitted, &stopped);
+            let Some(Storage { log, replica, .. }) = &storage else {
+                let (client, failure) = (parts.client.clone(), parts.failure.clone());
+                return Ok(watchdogs::follow_standing(&options, client, failure));
+            };
+            let (log, replica) = (log.clone(), replica.clone());
+            let standing = replica.standing.clone();
+            let connections = Arc::default();
+            let voter = VoterStart { options: &options, parts: &parts, log, replica, connections };
+            voter.start(inbox, new_disk, stopped).await.map(|()| standing)
         });
+        let replica = storage.as_ref().map(|storage| storage.replica.clone());
+        let departing = replica.clone().map(|replica| Departing {
+            seat: options.seat,
+            end_wait: options.end_wait,
+            majority: options.majority(),
+            replica,
+            peers: Arc::clone(&parts.peers),
+            leadership: Arc::clone(&parts.leadership),
+            client: parts.client.clone(),
+        });
+        let (threads, dir) = (storage.map(|storage| storage.threads), options.dir);
+        let ended = ClusterThread { departing, runtime, end, thread, stop, threads, dir, lock };
         match started {
             Ok(standing) => {
-                let runtime = thread.runtime.clone();
-                let parcels = Arc::new(Semaphore::new(chunks::AT_ONCE));
-                Ok((Self { hub, errands, standing, runtime, parcels }, thread))
+                let handle = Self {
+                    client: parts.client,
+                    submissions,
+                    peers: parts.peers,
+                    leadership: parts.leadership,
+                    replica,
+                    standing,
+                    failure: parts.failure,
+                    runtime: ended.runtime.clone(),
+                    chunk_permits: Arc::new(Semaphore::new(chunks::COMMANDS_AT_ONCE)),
+                    life: parts.identity.life,
+                };
+                Ok((handle, ended))
             }
             Err(error) => {
-                thread.close();
+                ended.close();
                 Err(error)
             }
         }
     }
 }
 
-/// Starts the thread that carries everything of raft; it ends with its sender.
+/// What every node has, with a vote or without. Only the start sees all of it.
+struct Parts {
+    identity: Arc<NodeIdentity>,
+    peers: Arc<PeerClients>,
+    leadership: Arc<Leadership>,
+    local: LocalLeader,
+    client: ClusterClient,
+    status: Arc<StatusReader>,
+    failure: Failure,
+}
+
+impl Parts {
+    fn new(
+        options: &ClusterOptions,
+        storage: Option<&Storage>,
+        failure: Failure,
+    ) -> (Self, LeaderInbox) {
+        let identity = NodeIdentity::new(options, storage.map(|one| (&one.log, &one.replica)));
+        let peers = PeerClients::new(options, &hello_of(&identity));
+        let leadership = Leadership::new();
+        let (queue, inbox) = leader_queue(options);
+        let local = LocalLeader { queue, renewals: Arc::default() };
+        let client = ClusterClient::new(
+            Arc::clone(&peers),
+            Arc::clone(&leadership),
+            storage.map(|_| local.clone()),
+            failure.clone(),
+        );
+        let status = Arc::new(StatusReader {
+            identity: Arc::clone(&identity),
+            peers: Arc::clone(&peers),
+            leadership: Arc::clone(&leadership),
+            client: client.clone(),
+            replica: storage.map(|storage| storage.replica.clone()),
+        });
+        (Self { identity, peers, leadership, local, client, status, failure }, inbox)
+    }
+
+    /// Starts the tasks of every node. Operators are answered from the start.
+    fn start_tasks(
+        &self,
+        options: &ClusterOptions,
+        submitted: mpsc::Receiver<Vec<Submission>>,
+        stopped: &watch::Receiver<bool>,
+    ) {
+        tokio::spawn(self.client.clone().run(submitted));
+        let (status, client) = (Arc::clone(&self.status), self.client.clone());
+        let control = Arc::new(ClusterControl { status, client: client.clone() });
+        let (dir, stopped) = (options.dir.clone(), stopped.clone());
+        tokio::spawn(async move { operator::serve(&dir, control, stopped).await });
+        let (peers, leadership) = (Arc::clone(&self.peers), Arc::clone(&self.leadership));
+        let options = options.clone();
+        tokio::spawn(watchdogs::warn_while_forming(options, peers, leadership, client));
+    }
+}
+
+/// Starts the thread that runs raft and all connections. It ends when the sender is dropped.
 fn start_runtime(ended: oneshot::Receiver<()>) -> io::Result<(Handle, JoinHandle<()>)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("raft".to_owned()).spawn(move || {
-        // Whoever holds the other end says nothing, and goes.
-        let _gone = runtime.block_on(ended).is_err();
-        runtime.shutdown_timeout(LAST_MOMENTS);
+        let _dropped = runtime.block_on(ended).is_err();
+        runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     })?;
     Ok((handle, thread))
 }
 
-/// The threads of a node that has a vote.
-type Threads = (RaftLogThread, ReplicaThread);
-
-/// Where a node puts forward what it is asked, and who asks for jobs.
-type Counters = (mpsc::Sender<Proposal>, mpsc::Sender<Proposal>);
-
-/// What all parts of the node share. Damaged files are put aside, and the node is another disk, if the
-/// others have a number for it.
-fn furnish_or_replace(
-    runtime: &Handle,
-    options: ClusterOptions,
-    counters: Counters,
-) -> Result<(Arc<Hub>, Option<Threads>), StoreError> {
-    let words = match furnish(options.clone(), counters.clone()) {
-        Err(StoreError::Damaged(words)) => words,
-        other => return other,
-    };
-    let Some(incarnation) = runtime.block_on(mint_for_damaged(&options))? else {
-        return Err(StoreError::Damaged(words));
-    };
-    let aside = put_aside(&options.dir)?;
-    tracing::warn!(
-        "data directory is damaged; this node is rebuilt from the others, and what was there is \
-         kept in `{}`: {words}",
-        aside.display()
-    );
-    let (hub, threads) = furnish(options, counters)?;
-    runtime.block_on(settle_anew(&hub, incarnation))?;
-    Ok((hub, threads))
+fn hello_of(identity: &Arc<NodeIdentity>) -> HelloSource {
+    let identity = Arc::clone(identity);
+    Arc::new(move || identity.hello())
 }
 
-/// What all parts of the node share; with a vote, its log and its ledger are opened.
-fn furnish(
-    options: ClusterOptions,
-    (proposals, asking): Counters,
-) -> Result<(Arc<Hub>, Option<Threads>), StoreError> {
-    // The threads tell the hub of what they cannot mend, and the hub is made after them.
-    let told: Arc<OnceLock<Arc<Hub>>> = Arc::default();
-    let fatal = |told: &Arc<OnceLock<Arc<Hub>>>| {
-        let told = Arc::clone(told);
-        move |error: StoreError| {
-            if let Some(hub) = told.get() {
-                hub.fail(error);
-            }
-        }
-    };
-    let (mut voter, mut threads) = (None, None);
-    if options.votes {
-        // So that a snapshot makes some of them superfluous.
-        let part_bytes = (options.snapshot_bytes / 4).clamp(PART_BYTES.0, PART_BYTES.1);
-        let (log, log_thread) = RaftLog::open(&options.dir, part_bytes, fatal(&told))?;
-        let (machine, machine_thread) =
-            ReplicaHandle::open(&options.dir, options.seen_memory, log.clone(), fatal(&told))?;
-        threads = Some((log_thread, machine_thread));
-        voter = Some(Voter {
-            log,
-            machine,
-            proposals,
-            asking,
-            raft: OnceLock::new(),
-            renewals: Mutex::default(),
-            guests: Connections::default(),
-            heard: watch::Sender::new(Instant::now()),
-            led_since: Mutex::default(),
-            spoke: Mutex::default(),
-        });
+fn leader_queue(options: &ClusterOptions) -> (LeaderQueue, LeaderInbox) {
+    let (proposals, proposed) = mpsc::channel(PROPOSALS_MAX);
+    let (takes, taken) = mpsc::channel(PROPOSALS_MAX);
+    let queue = LeaderQueue { proposals, takes, placement: options.placement };
+    (queue, LeaderInbox { proposals: proposed, takes: taken })
+}
+
+impl Storage {
+    fn open(options: &ClusterOptions, failure: &Failure) -> Result<Self, StoreError> {
+        let fail = || {
+            let failure = failure.clone();
+            move |error| failure.set(error)
+        };
+        // Several files per snapshot, so that each snapshot makes some of them superfluous.
+        let file_bytes = (options.snapshot_bytes / 4).clamp(LOG_FILE_BYTES.0, LOG_FILE_BYTES.1);
+        let (log, log_thread) = RaftLog::open(&options.dir, file_bytes, fail())?;
+        let (replica, replica_thread) =
+            ReplicaHandle::open(&options.dir, options.seen_memory, log.clone(), fail())?;
+        Ok(Self { log, replica, threads: (log_thread, replica_thread) })
     }
-    let hub = Hub::new(options, voter);
-    drop(told.set(Arc::clone(&hub)));
-    Ok((hub, threads))
-}
 
-async fn open_door(hub: &Arc<Hub>, stop: watch::Receiver<bool>) -> Result<(), StoreError> {
-    let listen = &hub.options.listen;
-    let door = WireListener::bind(listen).await.map_err(|error| {
-        StoreError::Excluded(format!(
-            "node {} cannot listen on `{listen}`: {error}",
-            hub.options.seat.0
-        ))
-    })?;
-    let desk = Arc::new(ClusterServer { hub: Arc::clone(hub), rights: Arc::default() });
-    let owner = Arc::clone(hub);
-    let introduce = Arc::new(move || owner.hello());
-    let credentials = Arc::new(hub.options.credentials());
-    tokio::spawn(door.serve(credentials, introduce, WireLimits::default(), desk, stop));
-    Ok(())
-}
-
-/// Listens for operators on this machine, from the start: a node that waits can be asked for whom.
-async fn receive(hub: Arc<Hub>, stop: watch::Receiver<bool>) {
-    let dir = hub.options.dir.clone();
-    operator::serve(&dir, Arc::new(Reception { hub }), stop).await;
-}
-
-/// Says for whom a node waits that finds no cluster; who refuses it has been named.
-async fn tell_whom_we_await(hub: Arc<Hub>) {
-    tokio::time::sleep_until(tokio::time::Instant::now() + UNTOLD).await;
-    let is_silent = |seat: &Seat, link: &WireClient| {
-        link.peer().borrow().is_none() && hub.refusal(*seat).is_none()
-    };
-    let silent = hub.others().filter(|(seat, link)| is_silent(seat, link));
-    let silent: Vec<Seat> = silent.map(|(seat, _)| seat).collect();
-    // NodeDescription has had an answer from the others was in before.
-    let was_in = hub.index.load(Ordering::Acquire) > 0;
-    if hub.leader().is_none() && !was_in && !silent.is_empty() {
+    /// Opens the files of a node with a vote. Damaged files are kept aside, and the node begins with a new
+    /// disk, whose incarnation is returned. Without a cluster that could rebuild the node, the damage is
+    /// an error.
+    fn open_or_replace(
+        runtime: &Handle,
+        options: &ClusterOptions,
+        failure: &Failure,
+    ) -> Result<Option<(Self, Option<u32>)>, StoreError> {
+        if !options.votes {
+            return Ok(None);
+        }
+        let damage = match Self::open(options, failure) {
+            Err(StoreError::Damaged(damage)) => damage,
+            opened => return opened.map(|storage| Some((storage, None))),
+        };
+        let identity = NodeIdentity::new(options, None);
+        let peers = PeerClients::new(options, &hello_of(&identity));
+        let client =
+            ClusterClient::new(Arc::clone(&peers), Leadership::new(), None, Failure::new());
+        let minted = runtime.block_on(mint_for_damaged(options, &peers, &client))?;
+        let Some(incarnation) = minted else { return Err(StoreError::Damaged(damage)) };
+        let aside = put_aside(&options.dir)?;
         tracing::warn!(
-            "waiting for enough nodes, {} s at most (`cluster.quorum.timeout`): {}",
-            hub.options.quorum_timeout.as_secs(),
-            absent(&hub, silent.into_iter())
+            "the data directory is damaged; this node is rebuilt from the others, and the damaged files \
+             are kept in `{}`: {damage}",
+            aside.display()
         );
+        Ok(Some((Self::open(options, failure)?, Some(incarnation))))
     }
 }
 
-/// A node without a vote follows the few numbers from any node that has one.
-fn watch_from_afar(hub: &Arc<Hub>) -> watch::Receiver<Standing> {
-    let (publish, standing) = watch::channel(Standing::default());
-    let hub = Arc::clone(hub);
-    tokio::spawn(async move {
-        while !publish.is_closed() {
-            let known = *publish.borrow();
-            let (call, loss_exit) = (PeerRequest::Watch(known), hub.options.loss_exit);
-            // Those of a run that was about to end have ended with it.
-            let ending = hub.options.end_wait + FAREWELL;
-            let patience = if known.over { loss_exit.min(ending) } else { loss_exit };
-            match tokio::time::timeout(patience, client::ask_anyone(&hub, &call)).await {
-                Ok(Ok(PeerResponse::Standing(news))) => {
-                    publish.send_if_modified(|known| std::mem::replace(known, news) != news);
-                }
-                Ok(Ok(_)) => {}
-                Ok(Err(_)) => return,
-                Err(_) => {
-                    hub.fail(StoreError::NoQuorum(format!(
-                        "no node with a vote has answered for {} s",
-                        patience.as_secs()
-                    )));
-                    return;
-                }
-            }
-        }
-    });
-    standing
+/// Starts what only a node with a vote has.
+struct VoterStart<'a> {
+    options: &'a ClusterOptions,
+    parts: &'a Parts,
+    log: RaftLog,
+    replica: ReplicaHandle,
+    connections: Arc<Connections>,
 }
 
-async fn start_raft(hub: &Arc<Hub>) -> Result<(), StoreError> {
-    let Some(voter) = &hub.voter else { return Ok(()) };
-    let Some(identity) = *locked(&hub.identity) else { return Ok(()) };
-    let internal = |what: String| StoreError::Failed(what);
-    let config = Config {
-        cluster_name: hub.options.name.clone(),
+impl VoterStart<'_> {
+    async fn start(
+        &self,
+        inbox: LeaderInbox,
+        new_disk: Option<u32>,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<(), StoreError> {
+        let Parts { identity, peers, leadership, local, client, .. } = self.parts;
+        let replica = &self.replica;
+        tokio::spawn(batch::run(inbox.proposals, Arc::clone(leadership), replica.clone()));
+        tokio::spawn(placement::run(inbox.takes, replica.clone(), local.queue.clone()));
+        if let Some(incarnation) = new_disk {
+            identity.keep_number_of_new_disk(&self.log, incarnation).await?;
+        }
+        self.listen(stopped).await?;
+        acquire(self.options, identity, &self.log, peers, client).await?;
+        self.start_raft().await?;
+        self.start_tasks();
+        Ok(())
+    }
+
+    async fn listen(&self, stopped: watch::Receiver<bool>) -> Result<(), StoreError> {
+        let (address, node) = (&self.options.listen, self.options.seat.0);
+        let listener = WireListener::bind(address).await.map_err(|error| {
+            StoreError::Excluded(format!("node {node} cannot listen on `{address}`: {error}"))
+        })?;
+        let Parts { identity, peers, leadership, client, status, .. } = self.parts;
+        let server = ClusterServer {
+            identity: Arc::clone(identity),
+            peers: Arc::clone(peers),
+            leadership: Arc::clone(leadership),
+            client: client.clone(),
+            log: self.log.clone(),
+            replica: self.replica.clone(),
+            connections: Arc::clone(&self.connections),
+            permissions: Arc::new(Permissions::default()),
+            status: Arc::clone(status),
+        };
+        let (credentials, hello) = (Arc::new(self.options.credentials()), hello_of(identity));
+        let (limits, server) = (WireLimits::default(), Arc::new(server));
+        tokio::spawn(listener.serve(credentials, hello, limits, server, stopped));
+        Ok(())
+    }
+
+    async fn start_raft(&self) -> Result<(), StoreError> {
+        let Parts { identity, peers, leadership, failure, .. } = self.parts;
+        let own = identity.raft_id();
+        let config = raft_config(&self.options.name).validate();
+        let config = config.map_err(|error| StoreError::Failed(error.to_string()))?;
+        let network = RaftPeers::new(
+            Arc::clone(identity),
+            Arc::clone(peers),
+            Arc::clone(&self.connections),
+            self.replica.standing.clone(),
+            self.options.majority(),
+        );
+        let (replica, log) = (self.replica.clone(), self.log.clone());
+        let machine = StateMachine::new(replica, log, Arc::downgrade(leadership));
+        let raft = Raft::new(own, Arc::new(config), network, self.log.clone(), machine).await;
+        let raft = raft.map_err(|error| {
+            failure.get().unwrap_or_else(|| StoreError::Failed(error.to_string()))
+        })?;
+        leadership.set_raft(raft.clone());
+        if own == raft_id(self.options.seat, 0) && self.log.is_empty() {
+            tokio::spawn(create_cluster(self.options.clone(), Arc::clone(peers), raft));
+        }
+        Ok(())
+    }
+
+    fn start_tasks(&self) {
+        let Self { options, parts, log, replica, connections } = self;
+        let peers = || Arc::clone(&parts.peers);
+        let leadership = || Arc::clone(&parts.leadership);
+        let (log, replica) = (|| log.clone(), || replica.clone());
+        tokio::spawn(election::watch(leadership(), peers(), log(), options.majority()));
+        tokio::spawn(beat::run(
+            options.beat,
+            leadership(),
+            replica(),
+            parts.local.clone(),
+            Arc::clone(connections),
+        ));
+        tokio::spawn(members::run(leadership(), replica(), peers()));
+        tokio::spawn(watchdogs::limit_log(options.snapshot_bytes, log(), replica(), leadership()));
+        tokio::spawn(watchdogs::watch_quorum(
+            options.loss_exit,
+            peers(),
+            leadership(),
+            parts.client.clone(),
+            parts.failure.clone(),
+        ));
+    }
+}
+
+fn raft_config(name: &str) -> Config {
+    Config {
+        cluster_name: name.to_owned(),
         heartbeat_interval: HEARTBEAT.as_millis() as u64,
         election_timeout_min: election::LEASE.as_millis() as u64 - 1,
         election_timeout_max: election::LEASE.as_millis() as u64,
+        // `election` decides when to stand.
         enable_elect: false,
         install_snapshot_timeout: 10_000,
         max_payload_entries: 64,
         replication_lag_threshold: 50,
+        // `watchdogs` decides when to make a snapshot.
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: 500,
         purge_batch_size: 256,
         ..Config::default()
-    };
-    let config = config.validate().map_err(|error| internal(error.to_string()))?;
-    let replica = StateMachine::new(hub, voter);
-    let network = RaftPeers::new(hub);
-    let raft =
-        Raft::new(identity.raft_id, Arc::new(config), network, voter.log.clone(), replica).await;
-    let raft = raft.map_err(|error| hub.failure().unwrap_or(internal(error.to_string())))?;
-    drop(voter.raft.set(raft));
-    voter.heard.send_replace(Instant::now());
-    if identity.raft_id == raft_id(identity.seat, 0) && voter.log.is_empty() {
-        tokio::spawn(found(Arc::clone(hub)));
     }
-    tokio::spawn(election::watch(Arc::clone(hub)));
-    tokio::spawn(batch::beat(Arc::clone(hub)));
-    tokio::spawn(batch::tend_members(Arc::clone(hub)));
-    tokio::spawn(weigh_log(Arc::clone(hub)));
-    tokio::spawn(watch_quorum(Arc::clone(hub)));
-    Ok(())
 }
 
-/// Founds a new cluster. The first of the peers does so as soon as all have taken their seats; any
-/// other only if nothing is heard of it.
-async fn found(hub: Arc<Hub>) {
-    let Some(raft) = hub.raft() else { return };
-    let first = hub.peers().keys().next() == Some(&hub.options.seat);
-    let grace = founding_grace(&hub.options);
-    let deadline = Instant::now() + if first { grace / 3 } else { grace };
+/// Creates a new cluster. The first node on the list of peers does so as soon as all nodes have raft
+/// numbers. The other nodes wait longer, in case the first one does not start. Raft refuses if a leader
+/// has contacted this node before.
+async fn create_cluster(options: ClusterOptions, peers: Arc<PeerClients>, raft: Raft) {
+    let is_first = options.peers.keys().next() == Some(&options.seat);
+    let grace = founding_grace(&options);
+    let deadline = Instant::now() + if is_first { grace / 3 } else { grace };
     while Instant::now() < deadline {
         if raft.is_initialized().await.unwrap_or(true) {
             return;
         }
-        let seated =
-            |found: &BTreeMap<Seat, NodeDescription>| found.values().all(|who| who.raft_id != 0);
-        let found = if first { look_round(&hub).await } else { BTreeMap::new() };
-        if first && found.len() + 1 == hub.peers().len() && seated(&found) {
-            break;
-        }
-        tokio::time::sleep_until(tokio::time::Instant::now() + LOOK / 4).await;
-    }
-    let members: BTreeMap<u64, BasicNode> = hub
-        .peers()
-        .iter()
-        .map(|(seat, address)| (raft_id(*seat, 0), BasicNode::new(address.clone())))
-        .collect();
-    // Refused if a leader has spoken to us before: then there is nothing to found.
-    drop(raft.initialize(members).await);
-}
-
-/// Has a copy of the ledger made when the log has grown larger than it.
-async fn weigh_log(hub: Arc<Hub>) {
-    let (Some(voter), Some(raft)) = (&hub.voter, hub.raft()) else { return };
-    let mut tick = interval(WEIGH);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        let bytes = voter.log.bytes_since_snapshot();
-        if bytes < hub.options.snapshot_bytes {
-            continue;
-        }
-        let Ok(Ok(size)) = voter.machine.ask(ReplicaRequest::Settle).await else { return };
-        if bytes >= size {
-            voter.log.weigh_anew();
-            if raft.trigger().snapshot().await.is_err() {
-                return;
+        if is_first {
+            let found = describe_others(&peers).await;
+            if found.len() + 1 == options.peers.len()
+                && found.values().all(|other| other.raft_id != 0)
+            {
+                break;
             }
         }
+        pause(FOUNDING_INTERVAL).await;
     }
+    drop(raft.initialize(first_members(&options.peers)).await);
 }
 
-/// Ends a node that has been without a leader for too long, or whose raft has ended.
-async fn watch_quorum(hub: Arc<Hub>) {
-    let Some(raft) = hub.raft() else { return };
-    let mut tick = interval(WEIGH);
-    let (mut seen, mut told, mut was_in) = (Instant::now(), false, false);
-    loop {
-        tick.tick().await;
-        let metrics = raft.metrics().borrow().clone();
-        if let Err(error) = &metrics.running_state {
-            hub.fail(StoreError::Failed(format!("the replicated log has ended: {error}")));
-            return;
-        }
-        if hub.is_led() {
-            (seen, told) = (Instant::now(), false);
-        }
-        was_in |= hub.index.load(Ordering::Acquire) > 0;
-        if was_in && seen.elapsed() >= UNTOLD && !std::mem::replace(&mut told, true) {
-            let silent = hub.others().filter(|(_, link)| link.peer().borrow().is_none());
-            tracing::warn!(
-                "too few nodes are there to agree on anything; this one waits, {} s at most \
-                 (`cluster.quorum.lossExit`): {}",
-                hub.options.loss_exit.as_secs(),
-                absent(&hub, silent.map(|(seat, _)| seat))
-            );
-        }
-        if seen.elapsed() >= hub.options.loss_exit {
-            hub.fail(StoreError::NoQuorum(format!(
-                "too few nodes have been there for {} s; nothing is lost, start again when they are",
-                hub.options.loss_exit.as_secs()
-            )));
-            return;
-        }
-    }
+fn first_members(peers: &Peers) -> BTreeMap<u64, BasicNode> {
+    let member =
+        |(seat, address): (&Seat, &String)| (raft_id(*seat, 0), BasicNode::new(address.clone()));
+    peers.iter().map(member).collect()
 }

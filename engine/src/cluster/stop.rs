@@ -14,8 +14,8 @@
 //! A node decides only once its own ledger holds its own departure: an older one shows nodes as
 //! present that have left meanwhile. Then it hands the lead over if others go on without it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,18 +23,25 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
-use tokio::time::{interval, timeout};
+use tokio::time::interval;
 
+use crate::cluster::client::ClusterClient;
+use crate::cluster::election::{self, Leadership};
 use crate::cluster::messages::PeerRequest;
-use crate::cluster::node::{Hub, Voter};
+use crate::cluster::operator;
+use crate::cluster::peers::PeerClients;
 use crate::cluster::raft_log::RaftLogThread;
-use crate::cluster::replica::thread::{ReplicaRequest, ReplicaThread};
-use crate::cluster::start::{FAREWELL, HEARTBEAT};
-use crate::cluster::status::Roster;
-use crate::cluster::{client, election, operator};
+use crate::cluster::replica::roster::Roster;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest, ReplicaThread};
 use crate::ledger::Seat;
 use crate::store::lock::DirLock;
+use crate::threads::pause::wait_at_most;
 
+/// How long a node that was asked to stop waits for those that need it, and the shortest time that nodes
+/// wait for each other after a closed run.
+pub(super) const DEPARTURE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the last node waits for the others to disconnect: two heartbeats.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(300);
 /// After this time without a leader, a node no longer waits for the others to leave an ended run.
 const NO_LEADER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a node waits for the others after a cancel: they finish the jobs in flight first.
@@ -49,32 +56,37 @@ const RAFT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The threads and tasks behind a [`ClusterHandle`](super::ClusterHandle).
 pub(crate) struct ClusterThread {
-    pub(super) hub: Arc<Hub>,
+    /// `None` for a node without a vote.
+    pub(super) departing: Option<Departing>,
     pub(super) runtime: Handle,
     /// Dropping it ends the runtime and its thread.
     pub(super) end: oneshot::Sender<()>,
     pub(super) thread: JoinHandle<()>,
+    /// Ends the listeners.
     pub(super) stop: watch::Sender<bool>,
-    pub(super) voter: Option<(RaftLogThread, ReplicaThread)>,
+    pub(super) threads: Option<(RaftLogThread, ReplicaThread)>,
+    pub(super) dir: PathBuf,
     pub(super) lock: DirLock,
 }
 
 impl ClusterThread {
     /// Ends the node: first its part in the cluster, then raft, then the threads that write files.
     pub(crate) fn close(self) {
-        self.hub.ending.store(true, Ordering::Release);
-        self.runtime.block_on(part(&self.hub));
-        self.stop.send_replace(true);
-        if let Some(raft) = self.hub.raft().cloned() {
-            self.runtime.block_on(async {
-                drop(tokio::time::timeout(RAFT_SHUTDOWN_TIMEOUT, raft.shutdown()).await);
-            });
+        let raft = self.departing.as_ref().and_then(|node| node.leadership.raft().cloned());
+        if let Some(departing) = &self.departing {
+            departing.leadership.set_ending();
+            self.runtime.block_on(departing.part());
         }
+        self.stop.send_replace(true);
+        if let Some(raft) = raft {
+            self.runtime.block_on(wait_at_most(RAFT_SHUTDOWN_TIMEOUT, raft.shutdown()));
+        }
+        drop(self.departing);
         drop(self.end);
         drop(self.thread.join());
-        operator::withdraw(&self.hub.options.dir);
-        if let Some((log, machine)) = self.voter {
-            machine.close();
+        operator::withdraw(&self.dir);
+        if let Some((log, replica)) = self.threads {
+            replica.close();
             log.close();
         }
         // Only now may another process open the data directory.
@@ -129,95 +141,108 @@ impl Departure {
     }
 }
 
-fn cause(hub: &Hub, voter: &Voter) -> Cause {
-    let standing = *voter.machine.standing.borrow();
-    if standing.closed || standing.cancelled {
-        Cause::RunEnded
-    } else if hub.leaving.load(Ordering::Acquire) {
-        Cause::Stopped
-    } else {
-        Cause::Failed
-    }
+/// What a node with a vote needs to leave its cluster.
+pub(super) struct Departing {
+    pub seat: Seat,
+    pub end_wait: Duration,
+    pub majority: usize,
+    pub replica: ReplicaHandle,
+    pub peers: Arc<PeerClients>,
+    pub leadership: Arc<Leadership>,
+    pub client: ClusterClient,
 }
 
-/// Waits for the nodes that need this one, then hands the lead over to those that stay.
-async fn part(hub: &Arc<Hub>) {
-    let Some(voter) = &hub.voter else { return };
-    let cause = cause(hub, voter);
-    let standing = *voter.machine.standing.borrow();
-    let patience = match cause {
-        Cause::RunEnded if standing.closed => hub.options.end_wait.max(FAREWELL),
-        Cause::RunEnded => CANCELLED_RUN_TIMEOUT,
-        Cause::Stopped | Cause::Failed => FAREWELL,
-    };
-    drop(timeout(patience, wait_for_others(hub, voter, cause)).await);
-    let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else { return };
-    if departure(hub, &roster, cause).has_successors() {
-        election::step_aside(hub).await;
-    } else if hub.leads().is_some() {
-        // The others hear with the next heartbeat that the last node has left, and end.
-        let disconnected = async {
-            for (_, link) in hub.others() {
-                drop(link.peer().wait_for(Option::is_none).await);
+impl Departing {
+    /// Waits for the nodes that need this one, then hands the lead over to those that stay.
+    async fn part(&self) {
+        let cause = self.cause();
+        let limit = match cause {
+            Cause::RunEnded if self.replica.standing.borrow().closed => {
+                self.end_wait.max(DEPARTURE_TIMEOUT)
             }
+            Cause::RunEnded => CANCELLED_RUN_TIMEOUT,
+            Cause::Stopped | Cause::Failed => DEPARTURE_TIMEOUT,
         };
-        drop(timeout(2 * HEARTBEAT, disconnected).await);
-    }
-}
-
-fn departure(hub: &Hub, roster: &Roster, cause: Cause) -> Departure {
-    Departure {
-        cause,
-        is_caught_up: roster.index >= hub.index.load(Ordering::Acquire),
-        sessions: roster.sessions.len(),
-        has_undelivered_end: roster.owed,
-        other_voters: other_voters(hub, roster).count(),
-        majority: hub.options.majority(),
-    }
-}
-
-fn other_voters(hub: &Hub, roster: &Roster) -> impl Iterator<Item = Seat> {
-    let own = hub.options.seat;
-    let voters = roster.sessions.values().filter(|session| session.votes);
-    voters.map(|session| session.seat).filter(move |seat| *seat != own)
-}
-
-async fn wait_for_others(hub: &Arc<Hub>, voter: &Voter, cause: Cause) {
-    let (mut tick, mut led_at) = (interval(ROSTER_POLL_INTERVAL), Instant::now());
-    let mut changes = voter.machine.standing.clone();
-    while let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await {
-        let departure = departure(hub, &roster, cause);
-        // Another run may have begun since this one was closed.
-        let is_other_run = cause == Cause::RunEnded && self::cause(hub, voter) != cause;
-        if is_other_run || !departure.has_to_wait() || led_at.elapsed() >= NO_LEADER_TIMEOUT {
-            return;
-        }
-        // Sessions outlive their processes for a while, so the ledger alone does not tell who needs us.
-        if cause == Cause::Stopped
-            && departure.strands_others()
-            && !does_any_answer(hub, other_voters(hub, &roster)).await
-        {
-            return;
-        }
-        tokio::select! {
-            _ = tick.tick() => {}
-            Ok(()) = changes.changed() => {}
-        }
-        if hub.metrics().is_some_and(|metrics| metrics.current_leader.is_some()) {
-            led_at = Instant::now();
+        wait_at_most(limit, self.wait_for_others(cause)).await;
+        let Ok(roster) = self.replica.ask(ReplicaRequest::Roster).await else { return };
+        if self.departure(&roster, cause).has_successors() {
+            election::step_aside(&self.leadership, &self.peers).await;
+        } else if self.leadership.leads().is_some() {
+            // The others hear with the next heartbeat that the last node has left, and end.
+            let disconnected = async {
+                for (_, client) in self.peers.others() {
+                    drop(client.peer().wait_for(Option::is_none).await);
+                }
+            };
+            wait_at_most(DISCONNECT_TIMEOUT, disconnected).await;
         }
     }
-}
 
-async fn does_any_answer(hub: &Hub, seats: impl Iterator<Item = Seat>) -> bool {
-    let asked = seats.map(|seat| client::ask(hub, seat, &PeerRequest::Describe, ANSWER_TIMEOUT));
-    let mut answers: FuturesUnordered<_> = asked.collect();
-    while let Some(answer) = answers.next().await {
-        if answer.is_some() {
-            return true;
+    fn cause(&self) -> Cause {
+        let standing = *self.replica.standing.borrow();
+        if standing.closed || standing.cancelled {
+            Cause::RunEnded
+        } else if self.leadership.is_stopping() {
+            Cause::Stopped
+        } else {
+            Cause::Failed
         }
     }
-    false
+
+    fn departure(&self, roster: &Roster, cause: Cause) -> Departure {
+        Departure {
+            cause,
+            is_caught_up: roster.index >= self.client.last_index(),
+            sessions: roster.sessions.len(),
+            has_undelivered_end: roster.owed,
+            other_voters: self.other_voters(roster).count(),
+            majority: self.majority,
+        }
+    }
+
+    fn other_voters(&self, roster: &Roster) -> impl Iterator<Item = Seat> {
+        let voters = roster.sessions.values().filter(|session| session.votes);
+        voters.map(|session| session.seat).filter(|seat| *seat != self.seat)
+    }
+
+    async fn wait_for_others(&self, cause: Cause) {
+        let (mut tick, mut led_at) = (interval(ROSTER_POLL_INTERVAL), Instant::now());
+        let mut changes = self.replica.standing.clone();
+        while let Ok(roster) = self.replica.ask(ReplicaRequest::Roster).await {
+            let departure = self.departure(&roster, cause);
+            // Another run may have begun since this one was closed.
+            let is_other_run = cause == Cause::RunEnded && self.cause() != cause;
+            if is_other_run || !departure.has_to_wait() || led_at.elapsed() >= NO_LEADER_TIMEOUT {
+                return;
+            }
+            // A session outlives its process for a while, so the ledger alone does not tell who needs
+            // this node.
+            if cause == Cause::Stopped
+                && departure.strands_others()
+                && !self.does_any_answer(self.other_voters(&roster)).await
+            {
+                return;
+            }
+            tokio::select! {
+                _ = tick.tick() => {}
+                Ok(()) = changes.changed() => {}
+            }
+            if self.leadership.metrics().is_some_and(|now| now.current_leader.is_some()) {
+                led_at = Instant::now();
+            }
+        }
+    }
+
+    async fn does_any_answer(&self, seats: impl Iterator<Item = Seat>) -> bool {
+        let asked = seats.map(|seat| self.peers.ask(seat, &PeerRequest::Describe, ANSWER_TIMEOUT));
+        let mut answers: FuturesUnordered<_> = asked.collect();
+        while let Some(answer) = answers.next().await {
+            if answer.is_some() {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,62 @@
-//! The task behind a [`Link`](crate::wire::WireClient): makes connections, carries requests out and answers in.
+//! The task behind a [`WireClient`](crate::wire::WireClient): opens connections, sends requests and returns
+//! answers.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tracing::debug;
 
-use crate::wire::client::ClientShared;
+use crate::threads::ignore::ignore_closed;
 use crate::wire::frame::{DecodedFrame, Frame, FrameError, FrameKind};
 use crate::wire::stream::{
-    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, hear_hello, say_hello,
+    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, read_hello, send_hello,
 };
-use crate::wire::{CallError, WireError, handshake};
+use crate::wire::{CallError, Credentials, Hello, HelloSource, WireError, WireLimits, handshake};
 
-const PAUSE_MIN: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Pause after the first failure to connect; it doubles with each further one.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(20);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Makes connections while there is something to send, until no [`Link`] is left.
-pub(super) async fn run(shared: Arc<ClientShared>, mut letters: mpsc::Receiver<u64>) {
-    let mut pause = PAUSE_MIN;
+pub(super) type Reply = Result<Vec<u8>, CallError>;
+
+pub(super) struct WaitingCaller {
+    /// `None` once it is sent. It is kept here and not in the queue, so that a caller that gives up
+    /// takes it away.
+    pub(super) request: Option<Vec<u8>>,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// What the callers and the task share.
+pub(super) struct ClientShared {
+    pub(super) address: String,
+    pub(super) credentials: Arc<Credentials>,
+    pub(super) introduce: HelloSource,
+    pub(super) limits: WireLimits,
+    /// A number is never reused, so an answer reaches its own caller or none.
+    pub(super) numbers: AtomicU64,
+    // A lock, because a caller that gives up removes itself. It is never held across an await.
+    pub(super) callers: Mutex<HashMap<u64, WaitingCaller>>,
+    pub(super) peer: watch::Sender<Option<Hello>>,
+    /// The last try to connect failed.
+    pub(super) fails: AtomicBool,
+    /// A call timed out: the connection may be dead.
+    pub(super) doubt: AtomicBool,
+    /// Taken by the first call, which starts the task.
+    pub(super) idle: Mutex<Option<mpsc::Receiver<u64>>>,
+}
+
+/// Connects while there is something to send, until no `WireClient` is left.
+pub(super) async fn run(shared: Arc<ClientShared>, mut calls: mpsc::Receiver<u64>) {
+    let mut pause = RETRY_PAUSE_MIN;
     let mut next_try = Instant::now();
-    while let Some(first) = letters.recv().await {
-        // Given up meanwhile: no reason to connect.
+    while let Some(first) = calls.recv().await {
+        // The caller has given up, so there is no reason to connect.
         if !shared.is_waiting(first) {
             continue;
         }
@@ -35,7 +66,7 @@ pub(super) async fn run(shared: Arc<ClientShared>, mut letters: mpsc::Receiver<u
         shared.fails.store(connected.is_err(), Ordering::Relaxed);
         match connected {
             Ok(mut connection) => {
-                let end = connection.carry(first, &mut letters).await;
+                let end = connection.run(first, &mut calls).await;
                 shared.peer.send_replace(None);
                 let Err(error) = end else { return };
                 debug!(address = shared.address, %error, "connection ended");
@@ -43,20 +74,20 @@ pub(super) async fn run(shared: Arc<ClientShared>, mut letters: mpsc::Receiver<u
             }
             Err(error) => {
                 debug!(%error, "no connection");
-                // Whoever asks from here on waits for the next try.
+                // Callers from here on wait for the next try.
                 shared.fail(false, &error);
             }
         }
-        if began.elapsed() > PAUSE_MAX {
-            pause = PAUSE_MIN;
+        if began.elapsed() > RETRY_PAUSE_MAX {
+            pause = RETRY_PAUSE_MIN;
         }
-        next_try = Instant::now() + uneven(pause);
-        pause = (pause * 2).min(PAUSE_MAX);
+        next_try = Instant::now() + with_jitter(pause);
+        pause = (pause * 2).min(RETRY_PAUSE_MAX);
     }
 }
 
-/// Between half of `pause` and all of it, so that nodes do not start_handshake in step.
-fn uneven(pause: Duration) -> Duration {
+/// A random duration between half of `pause` and all of it, so that nodes do not connect in step.
+fn with_jitter(pause: Duration) -> Duration {
     let dice = RandomState::new().hash_one(0) % 1000;
     pause / 2 + pause / 2 * dice as u32 / 1000
 }
@@ -64,7 +95,7 @@ fn uneven(pause: Duration) -> Duration {
 impl ClientShared {
     async fn connect(&self) -> Result<ClientConnection<'_>, CallError> {
         let limit = self.limits.handshake_timeout;
-        let Ok(tried) = timeout(limit, self.start_handshake()).await else {
+        let Ok(tried) = timeout(limit, self.open()).await else {
             return Err(self.unreachable(format!("no answer within {limit:?}")));
         };
         match tried {
@@ -81,15 +112,15 @@ impl ClientShared {
         }
     }
 
-    async fn start_handshake(&self) -> Result<ClientConnection<'_>, WireError> {
+    async fn open(&self) -> Result<ClientConnection<'_>, WireError> {
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         let (read, write) = stream.into_split();
         let (mut read, mut write): (ByteReader, ByteWriter) = (Box::new(read), Box::new(write));
         let keys = handshake::start_handshake(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
-        say_hello(&mut outgoing, &self.credentials, &(self.introduce)()).await?;
-        let hello = hear_hello(&mut incoming, &self.credentials).await?;
+        send_hello(&mut outgoing, &self.credentials, &(self.introduce)()).await?;
+        let hello = read_hello(&mut incoming, &self.credentials).await?;
         incoming.trust(self.limits.frame_max);
         self.peer.send_replace(Some(hello));
         Ok(ClientConnection {
@@ -106,45 +137,41 @@ struct ClientConnection<'a> {
     shared: &'a ClientShared,
     incoming: FrameReader,
     outgoing: FrameWriter,
-    /// When the other end last gave a sign of life.
+    /// When the server last sent or read something.
     alive_at: Instant,
-    /// Since when a sign of life is wanted.
+    /// When a ping was sent because a call had timed out.
     doubt: Option<Instant>,
 }
 
 impl ClientConnection<'_> {
-    /// Carries letters out and answers in. Ends well only when no [`Link`] is left.
-    async fn carry(
-        &mut self,
-        first: u64,
-        letters: &mut mpsc::Receiver<u64>,
-    ) -> Result<(), WireError> {
+    /// Sends calls and returns answers. Returns `Ok` only when no `WireClient` is left.
+    async fn run(&mut self, first: u64, calls: &mut mpsc::Receiver<u64>) -> Result<(), WireError> {
         let mut ticks = interval(self.shared.limits.tick());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.shared.doubt.store(false, Ordering::Relaxed);
         self.post(first);
         loop {
             while !self.outgoing.full()
-                && let Ok(number) = letters.try_recv()
+                && let Ok(number) = calls.try_recv()
             {
                 self.post(number);
             }
             tokio::select! {
                 result = self.incoming.more() => {
                     result?;
-                    self.sign_of_life();
-                    self.hand_out()?;
+                    self.note_life();
+                    self.return_answers()?;
                 }
                 result = self.outgoing.write(), if self.outgoing.pending() => {
                     if result? {
-                        self.sign_of_life();
+                        self.note_life();
                     }
                 }
-                number = letters.recv(), if !self.outgoing.full() => match number {
+                number = calls.recv(), if !self.outgoing.full() => match number {
                     Some(number) => self.post(number),
                     None => return Ok(()),
                 },
-                _ = ticks.tick() => self.look_at_clock()?,
+                _ = ticks.tick() => self.check_timeouts()?,
             }
         }
     }
@@ -155,15 +182,15 @@ impl ClientConnection<'_> {
         }
     }
 
-    fn sign_of_life(&mut self) {
+    fn note_life(&mut self) {
         self.alive_at = Instant::now();
         self.doubt = None;
     }
 
-    fn hand_out(&mut self) -> Result<(), WireError> {
+    fn return_answers(&mut self) -> Result<(), WireError> {
         while let Some(found) = self.incoming.next()? {
             match found {
-                DecodedFrame::Frame(frame) => self.hand_out_frame(frame)?,
+                DecodedFrame::Frame(frame) => self.return_frame(frame)?,
                 DecodedFrame::TooLarge { kind: FrameKind::Answer, number, size } => {
                     let max = self.shared.limits.frame_max as u64;
                     let error = CallError::AnswerTooLarge { size: size as u64, max };
@@ -175,7 +202,7 @@ impl ClientConnection<'_> {
         Ok(())
     }
 
-    fn hand_out_frame(&mut self, frame: Frame) -> Result<(), WireError> {
+    fn return_frame(&mut self, frame: Frame) -> Result<(), WireError> {
         let (size, max) = frame.read_sizes();
         let reply = match frame.kind {
             FrameKind::Answer => Ok(frame.body),
@@ -190,7 +217,7 @@ impl ClientConnection<'_> {
         Ok(())
     }
 
-    fn look_at_clock(&mut self) -> Result<(), WireError> {
+    fn check_timeouts(&mut self) -> Result<(), WireError> {
         let limits = &self.shared.limits;
         if self.shared.doubt.swap(false, Ordering::Relaxed) && self.doubt.is_none() {
             self.doubt = Some(Instant::now());
@@ -209,5 +236,41 @@ impl ClientConnection<'_> {
             self.outgoing.rest();
         }
         Ok(())
+    }
+}
+
+impl ClientShared {
+    pub(super) fn callers(&self) -> MutexGuard<'_, HashMap<u64, WaitingCaller>> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn unreachable(&self, reason: String) -> CallError {
+        CallError::Unreachable { address: self.address.clone(), reason }
+    }
+
+    pub(super) fn broken(&self, reason: String) -> CallError {
+        CallError::Broken { address: self.address.clone(), reason }
+    }
+
+    /// Fails the calls that were sent, or those that were not.
+    pub(super) fn fail(&self, sent: bool, error: &CallError) {
+        for (_, caller) in self.callers().extract_if(|_, caller| caller.request.is_none() == sent) {
+            ignore_closed(caller.reply.send(Err(error.clone())));
+        }
+    }
+
+    pub(super) fn settle(&self, number: u64, reply: Reply) {
+        if let Some(caller) = self.callers().remove(&number) {
+            ignore_closed(caller.reply.send(reply));
+        }
+    }
+
+    pub(super) fn is_waiting(&self, number: u64) -> bool {
+        self.callers().contains_key(&number)
+    }
+
+    /// The request of a caller that still waits. From here on the server may act on it.
+    pub(super) fn take_request(&self, number: u64) -> Option<Vec<u8>> {
+        self.callers().get_mut(&number)?.request.take()
     }
 }

@@ -1,5 +1,5 @@
-//! One connection of a server: proves the peer, then reads its requests, has them handled side by
-//! side and writes the answers, all in one task.
+//! One connection of a server. One task does the handshake, reads requests, has them handled in parallel,
+//! and writes the answers.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -15,29 +15,46 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::threads::pause::wait_at_most;
 use crate::wire::frame::{DecodedFrame, Frame, FrameError, FrameKind};
 use crate::wire::handshake::{self, Credentials};
-use crate::wire::listener::{RequestHandler, stopped};
 use crate::wire::stream::{
-    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, hear_hello, say_hello,
+    ByteReader, ByteWriter, FrameReader, FrameWriter, halves, read_hello, send_hello,
 };
 use crate::wire::{Hello, HelloSource, WireError, WireLimits};
 
-/// Time to write what is ready when the node stops.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a server that stops may take to write finished answers.
+const LAST_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Bytes of the words for one who may not come in: the other end reads little before it trusts us.
-const WORDS_MAX: usize = 1024;
+/// Bytes of the reason for a refusal. A client reads little before it has received a hello.
+const REASON_BYTES_MAX: usize = 1024;
 
-/// What every connection of a door is given.
+/// Handles the requests of a server.
+pub(crate) trait RequestHandler: Send + Sync + 'static {
+    /// Answers one request. It runs on the task of its connection together with other requests, so it must
+    /// not block. When the connection ends, the future is dropped.
+    fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>>;
+
+    /// Called once for each connection. An error is the reason why the peer is refused, and is sent to it.
+    fn admit(&self, hello: &Hello) -> Result<(), String>;
+
+    /// An admitted connection of this peer has ended; it may have others.
+    fn gone(&self, hello: &Hello);
+}
+
+/// Waits until the server stops, or the sender is dropped.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+/// What all connections of a server share.
 pub(super) struct ServerContext {
     pub credentials: Arc<Credentials>,
     pub introduce: HelloSource,
     pub limits: WireLimits,
     pub handler: Arc<dyn RequestHandler>,
-    /// Places for peers that have proven themselves.
-    pub places: Arc<Semaphore>,
+    /// One permit for each connection after its hello.
+    pub permits: Arc<Semaphore>,
 }
 
-/// A peer that has proven itself and been admitted.
+/// The connection of a peer that has said hello and was admitted.
 pub(super) struct ServerConnection {
     hello: Hello,
     handler: Arc<dyn RequestHandler>,
@@ -45,16 +62,16 @@ pub(super) struct ServerConnection {
     outgoing: FrameWriter,
     limits: WireLimits,
     work: FuturesUnordered<RunningRequest>,
-    /// Bytes of the requests in the works.
+    /// Bytes of the requests that are being handled.
     work_bytes: usize,
     pong_due: bool,
     read_at: Instant,
     wrote_at: Instant,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl ServerContext {
-    /// Has a peer prove itself.
+    /// Does the handshake and exchanges hellos.
     pub(super) async fn receive(
         &self,
         mut read: ByteReader,
@@ -62,22 +79,22 @@ impl ServerContext {
     ) -> Result<ServerConnection, WireError> {
         let keys = handshake::answer(&mut read, &mut write, &self.credentials).await?;
         let (mut incoming, mut outgoing) = halves(read, write, keys, &self.limits);
-        let admitted = match hear_hello(&mut incoming, &self.credentials).await {
+        let admitted = match read_hello(&mut incoming, &self.credentials).await {
             Ok(hello) => self.admit(hello),
             Err(error @ WireError::Cluster) => Err(error.to_string()),
             Err(error) => return Err(error),
         };
-        let (hello, place) = match admitted {
+        let (hello, permit) = match admitted {
             Ok(admitted) => admitted,
-            Err(words) => {
-                let body = words.bytes().take(WORDS_MAX).collect();
+            Err(reason) => {
+                let body = reason.bytes().take(REASON_BYTES_MAX).collect();
                 outgoing.push(Frame::new(FrameKind::Refused, 0, body));
                 outgoing.flush().await?;
-                return Err(WireError::TurnedAway(words));
+                return Err(WireError::RefusedPeer(reason));
             }
         };
-        // From here on its end is told, whatever happens.
-        let mut guest = ServerConnection {
+        // From here on the handler learns of the end of the connection, even if the next line fails.
+        let mut connection = ServerConnection {
             hello,
             handler: Arc::clone(&self.handler),
             incoming,
@@ -88,19 +105,19 @@ impl ServerContext {
             pong_due: false,
             read_at: Instant::now(),
             wrote_at: Instant::now(),
-            _place: place,
+            _permit: permit,
         };
-        say_hello(&mut guest.outgoing, &self.credentials, &(self.introduce)()).await?;
-        guest.incoming.trust(self.limits.frame_max);
-        Ok(guest)
+        send_hello(&mut connection.outgoing, &self.credentials, &(self.introduce)()).await?;
+        connection.incoming.trust(self.limits.frame_max);
+        Ok(connection)
     }
 
     fn admit(&self, hello: Hello) -> Result<(Hello, OwnedSemaphorePermit), String> {
-        let place = Arc::clone(&self.places)
+        let permit = Arc::clone(&self.permits)
             .try_acquire_owned()
             .map_err(|_| "it has too many connections already")?;
         self.handler.admit(&hello)?;
-        Ok((hello, place))
+        Ok((hello, permit))
     }
 }
 
@@ -111,7 +128,7 @@ impl Drop for ServerConnection {
 }
 
 impl ServerConnection {
-    /// Serves the peer until it leaves, breaks a rule, or `stop` says so.
+    /// Serves the peer until it disconnects, breaks a rule, or the server stops.
     pub(super) async fn serve(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), WireError> {
         let mut stopped = pin!(stopped(&mut stop));
         let mut ticks = interval(self.limits.tick());
@@ -120,7 +137,7 @@ impl ServerConnection {
             self.take_requests()?;
             self.gather_answers();
             tokio::select! {
-                result = self.incoming.more(), if !self.holding() => {
+                result = self.incoming.more(), if !self.is_full() => {
                     result?;
                     self.read_at = Instant::now();
                 }
@@ -129,25 +146,25 @@ impl ServerConnection {
                     result?;
                     self.wrote_at = Instant::now();
                 }
-                _ = ticks.tick() => self.look_at_clock()?,
+                _ = ticks.tick() => self.check_timeouts()?,
                 () = &mut stopped => {
-                    // A peer that does not read them in time does without.
-                    wait_at_most(LAST_WORDS, self.outgoing.flush()).await;
+                    // A peer that does not read in time loses the answers.
+                    drop(timeout(LAST_FLUSH_TIMEOUT, self.outgoing.flush()).await);
                     return Ok(());
                 }
             }
         }
     }
 
-    /// Whether no further request is read for now. Counts the answers that wait, too: a peer that
-    /// does not read them gets no more.
-    fn holding(&self) -> bool {
+    /// Whether to stop reading requests for now. Waiting answers count, too, so a peer that does not read
+    /// them cannot send more.
+    fn is_full(&self) -> bool {
         self.work.len() + self.outgoing.frames() >= self.limits.in_flight_max.max(1)
             || self.work_bytes + self.outgoing.bytes() >= self.limits.frame_max
     }
 
     fn take_requests(&mut self) -> Result<(), WireError> {
-        while !self.holding()
+        while !self.is_full()
             && let Some(found) = self.incoming.next()?
         {
             match found {
@@ -174,7 +191,7 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Takes all answers that are ready, so that they go out in one write.
+    /// Queues all finished answers, so that they go out in one write.
     fn gather_answers(&mut self) {
         while !self.work.is_empty()
             && let Some(Some(done)) = self.work.next().now_or_never()
@@ -194,15 +211,19 @@ impl ServerConnection {
         });
     }
 
-    fn look_at_clock(&mut self) -> Result<(), WireError> {
+    fn check_timeouts(&mut self) -> Result<(), WireError> {
         let idle = self.limits.idle_timeout;
         if self.outgoing.pending() {
-            return if self.wrote_at.elapsed() > idle { Err(WireError::Choked) } else { Ok(()) };
+            return if self.wrote_at.elapsed() > idle {
+                Err(WireError::NotReading)
+            } else {
+                Ok(())
+            };
         }
-        // So that "not written for long" is measured from when there was something to write.
+        // The timeout counts from the moment when there is something to write.
         self.wrote_at = Instant::now();
-        if self.holding() {
-            // Our silence would look like death to a peer whose pings we do not read for now.
+        if self.is_full() {
+            // While no frames are read, the peer's pings get no answer, so this end sends pings itself.
             self.read_at = Instant::now();
             self.outgoing.push(Frame::new(FrameKind::Ping, 0, Vec::new()));
             return Ok(());
@@ -218,7 +239,7 @@ impl ServerConnection {
     }
 }
 
-/// A request in the works.
+/// A request that is being handled.
 struct RunningRequest {
     number: u64,
     size: usize,

@@ -1,17 +1,17 @@
-//! What travels inside the encrypted channel: a kind, a number, a length, then that many bytes.
+//! The frames inside the encrypted channel: kind (1 byte), number (8), length (4), then the body.
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameKind {
-    /// Who this end is.
+    /// How this process introduces itself.
     Hello,
-    /// Words for why the other end may not come in.
+    /// The reason why the server refuses the client.
     Refused,
     Request,
     Answer,
-    /// The request was larger than this end takes: nothing was done. Holds size and limit.
+    /// The request was too large and was not handled. Holds its size and the limit.
     RequestTooLarge,
-    /// The request was done, but its answer is larger than allowed. Holds size and limit.
+    /// The request was handled, but the answer is too large. Holds its size and the limit.
     AnswerTooLarge,
     Ping,
     Pong,
@@ -31,7 +31,7 @@ const KINDS: [FrameKind; 8] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
     pub kind: FrameKind,
-    /// Which exchange it belongs to; zero where there is none.
+    /// Number of the request; 0 for other kinds.
     pub number: u64,
     pub body: Vec<u8>,
 }
@@ -48,7 +48,7 @@ impl Frame {
         Self { kind, number, body: [size.to_le_bytes(), max.to_le_bytes()].concat() }
     }
 
-    /// The two numbers of [`Frame::sizes`]; of another frame, anything.
+    /// The two numbers of [`Frame::sizes`]. Any numbers for another frame.
     pub(super) fn read_sizes(&self) -> (u64, u64) {
         let number = |at: usize| {
             let bytes = self.body.get(at..).and_then(|rest| rest.first_chunk());
@@ -72,11 +72,11 @@ pub(super) enum FrameError {
     FrameKind(u8),
     #[error("a frame of kind {0:?} with {1} bytes")]
     Length(FrameKind, usize),
-    #[error("a frame of kind {0:?} out of place")]
+    #[error("an unexpected frame of kind {0:?}")]
     Place(FrameKind),
 }
 
-/// Where the decoder stands within a frame.
+/// The position of the decoder within a frame.
 enum DecoderStage {
     Head,
     Body {
@@ -89,11 +89,11 @@ enum DecoderStage {
     },
 }
 
-/// What the decoder found.
+/// A frame, or the head of one that is too large.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DecodedFrame {
     Frame(Frame),
-    /// A body that is passed over; the connection goes on.
+    /// The body is skipped, and the connection stays open.
     TooLarge {
         kind: FrameKind,
         number: u64,
@@ -101,9 +101,9 @@ pub(super) enum DecodedFrame {
     },
 }
 
-/// Cuts opened bytes into frames. Keeps at most one piece of the stream and one unfinished body.
+/// Splits decrypted bytes into frames. Holds at most one record and one unfinished body.
 pub(super) struct Decoder {
-    /// Read up to `at`, filled up to `end`; beyond it is room from before.
+    /// Bytes `at..end` are unread. What follows `end` is spare room.
     plain: Vec<u8>,
     at: usize,
     end: usize,
@@ -120,7 +120,7 @@ impl Decoder {
         self.frame_max = frame_max;
     }
 
-    /// Makes room for `size` further bytes and lends it.
+    /// Room for `size` further bytes, which the caller fills.
     pub(super) fn room(&mut self, size: usize) -> &mut [u8] {
         self.plain.copy_within(self.at..self.end, 0);
         let start = self.end - self.at;
@@ -131,7 +131,7 @@ impl Decoder {
         &mut self.plain[start..self.end]
     }
 
-    /// Gives back memory that a quiet connection does not need.
+    /// Frees memory that an idle connection does not need.
     pub(super) fn rest(&mut self) {
         if self.at == self.end {
             self.plain = Vec::new();
@@ -139,7 +139,7 @@ impl Decoder {
         }
     }
 
-    /// The next frame, if its bytes are here.
+    /// The next frame, if it is complete.
     pub(super) fn next(&mut self) -> Result<Option<DecodedFrame>, FrameError> {
         loop {
             let have = &self.plain[self.at..self.end];

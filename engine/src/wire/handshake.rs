@@ -1,7 +1,15 @@
-//! The proof that both ends hold the cluster's secret, and the encryption of all that follows.
+//! The handshake proves that both processes have the cluster's secret, and gives the keys of the
+//! connection.
 //!
-//! In clear there are only a name, a version and two fixed-length messages of the Noise protocol,
-//! pattern NNpsk0: a peer that cannot prove the secret never gets to claim a length.
+//! | bytes | client sends | server sends |
+//! | --- | --- | --- |
+//! | 9 | `spoonbill` | `spoonbill` |
+//! | 1 | version | version |
+//! | 1 | | status: welcome, other version, or other secret |
+//! | 48 | Noise message (pattern NNpsk0) | Noise message, only with welcome |
+//!
+//! All messages have a fixed length, so a peer without the secret cannot claim one. After the handshake,
+//! each record is a length (2 bytes) and one encrypted Noise message.
 
 use std::fmt;
 use std::io;
@@ -14,11 +22,11 @@ use crate::wire::WireError;
 use crate::wire::primitives::{Primitives, SUITE, TAG};
 
 const NAME: &[u8; 9] = b"spoonbill";
-/// Version of what is written in this folder.
+/// Version of this protocol.
 const VERSION: u8 = 1;
-/// A public key and the tag of an empty message.
+/// Bytes of a Noise message: a public key, and the tag of an empty text.
 const MESSAGE: usize = 32 + TAG;
-/// A record is one Noise message behind its length.
+/// Bytes of the length in front of a record.
 pub(super) const RECORD_HEAD: usize = 2;
 pub(super) const RECORD_MAX: usize = 65_535;
 pub(super) const RECORD_PLAIN_MAX: usize = RECORD_MAX - TAG;
@@ -27,7 +35,7 @@ const WELCOME: u8 = 0;
 const OTHER_VERSION: u8 = 1;
 const OTHER_SECRET: u8 = 2;
 
-/// What both ends of a connection must agree on before anything is said.
+/// What both processes of a connection must have in common.
 pub(crate) struct Credentials {
     key: [u8; 32],
     cluster: [u8; 32],
@@ -41,9 +49,8 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// `secret` is None only for clusters on loopback and for sockets in the file system;
-    /// `cluster` are bytes that name the cluster, such as its list of peers. A secret must be
-    /// long and random: one who records a handshake can try guesses at leisure.
+    /// `secret` is `None` only on loopback or with `cluster.insecure`. `cluster` names the cluster. A secret
+    /// has to be long and random, because a recorded handshake allows offline guesses.
     pub(crate) fn new(secret: Option<&[u8]>, cluster: &[u8]) -> Self {
         let key = match secret {
             Some(secret) => blake3::derive_key("spoonbill wire 1: secret of a cluster", secret),
@@ -59,7 +66,7 @@ impl Credentials {
         self
     }
 
-    /// Said inside the channel, so that a wrong secret and another cluster can be told apart.
+    /// Sent inside the channel, so that a wrong secret and another cluster give different errors.
     pub(super) fn cluster(&self) -> &[u8; 32] {
         &self.cluster
     }
@@ -110,8 +117,8 @@ pub(super) async fn start_handshake(
     SessionKeys::new(state)
 }
 
-/// The server's half of the handshake. It proves nothing yet about a client, which may have
-/// replayed an old message: only the first record that opens does.
+/// The server's half of the handshake. It proves nothing about the client yet, which may have replayed an
+/// old message. The first record that decrypts does.
 pub(super) async fn answer(
     read: &mut (impl AsyncRead + Unpin),
     write: &mut (impl AsyncWrite + Unpin),
@@ -124,14 +131,14 @@ pub(super) async fn answer(
         return Err(WireError::Foreign);
     }
     if version != credentials.version {
-        turn_away(read, write, credentials, OTHER_VERSION).await?;
+        refuse(read, write, credentials, OTHER_VERSION).await?;
         return Err(WireError::Version { theirs: version, ours: credentials.version });
     }
     let mut message = [0; MESSAGE];
     read_all(read, &mut message).await?;
     let mut state = credentials.start(false)?;
     if state.read_message(&message, &mut []).is_err() {
-        turn_away(read, write, credentials, OTHER_SECRET).await?;
+        refuse(read, write, credentials, OTHER_SECRET).await?;
         return Err(WireError::Secret);
     }
     let mut reply = [0; NAME.len() + 2 + MESSAGE];
@@ -148,9 +155,9 @@ async fn read_all(read: &mut (impl AsyncRead + Unpin), into: &mut [u8]) -> io::R
     }
 }
 
-/// In plainer words than the library's.
+/// A clearer message than that of the library.
 pub(super) fn closed() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the other end")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the peer")
 }
 
 fn reply_head(version: u8, status: u8) -> [u8; NAME.len() + 2] {
@@ -161,7 +168,7 @@ fn reply_head(version: u8, status: u8) -> [u8; NAME.len() + 2] {
     head
 }
 
-async fn turn_away(
+async fn refuse(
     read: &mut (impl AsyncRead + Unpin),
     write: &mut (impl AsyncWrite + Unpin),
     credentials: &Credentials,
@@ -169,7 +176,7 @@ async fn turn_away(
 ) -> Result<(), WireError> {
     write.write_all(&reply_head(credentials.version, status)).await?;
     write.shutdown().await?;
-    // Closing with bytes unread would reset the connection and take our words with it.
+    // Closing with unread bytes would reset the connection, and the peer would not read the status.
     let mut rest = [0; 1024];
     for _ in 0..4 {
         if read.read(&mut rest).await? == 0 {
@@ -203,7 +210,7 @@ pub(super) struct RecordSealer {
 }
 
 impl RecordSealer {
-    /// Fills `record` with `plain` sealed; its size is that of `plain`, [`RECORD_HEAD`] and [`TAG`].
+    /// Encrypts `plain` into `record`, which is longer by [`RECORD_HEAD`] and [`TAG`].
     pub(super) fn seal(&mut self, plain: &[u8], record: &mut [u8]) -> Result<(), WireError> {
         let (head, body) = record.split_at_mut(RECORD_HEAD);
         head.copy_from_slice(&(body.len() as u16).to_be_bytes());
@@ -213,14 +220,14 @@ impl RecordSealer {
     }
 }
 
-/// Decrypts the incoming records; a changed, repeated or missing one does not open.
+/// Decrypts the incoming records. A changed, repeated or missing record gives an error.
 pub(super) struct RecordOpener {
     keys: Arc<StatelessTransportState>,
     number: u64,
 }
 
 impl RecordOpener {
-    /// Opens one record without its head into `plain`, which is [`TAG`] bytes shorter.
+    /// Decrypts one record without its head into `plain`, which is shorter by [`TAG`].
     pub(super) fn open(&mut self, sealed: &[u8], plain: &mut [u8]) -> Result<(), WireError> {
         self.keys.read_message(self.number, sealed, plain).map_err(|_| WireError::Damaged)?;
         self.number += 1;

@@ -1,5 +1,5 @@
-//! Those who have connected but proven nothing yet: few, and the oldest makes room for the next,
-//! first among those whose host sent the most, so that a flood from one host meets only itself.
+//! Handshakes in progress. Their number is limited. When it is reached, the host with the most handshakes
+//! loses its oldest one, so a flood from one host hurts only that host.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,31 +12,29 @@ use tracing::{debug, warn};
 
 use crate::wire::WireError;
 
-/// Time between two warnings about peers that were turned away.
-const WARN_PAUSE: Duration = Duration::from_mins(1);
+/// Shortest time between two warnings about refused connections.
+const WARN_INTERVAL: Duration = Duration::from_mins(1);
 
 struct PendingPeer {
     number: u64,
-    /// None for a socket in the file system.
     host: IpAddr,
-    /// Dropped to make it leave.
+    /// Dropped to end the handshake.
     _stay: oneshot::Sender<()>,
 }
 
-/// The peers on their way to prove themselves, oldest first.
+/// The handshakes in progress, oldest first.
 #[derive(Default)]
 pub(super) struct PendingHandshakes {
-    // A lock, since a peer leaves from its own task; held for a few moves only.
     waiting: Mutex<Vec<PendingPeer>>,
 }
 
 impl PendingHandshakes {
-    /// Lets a peer in. Its receiver ends when it has to make room.
-    pub(super) fn enter(&self, number: u64, host: IpAddr, max: usize) -> oneshot::Receiver<()> {
+    /// Adds a handshake. The receiver ends when the handshake has to make room.
+    pub(super) fn begin(&self, number: u64, host: IpAddr, max: usize) -> oneshot::Receiver<()> {
         let (stay, leave) = oneshot::channel();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= max
-            && let Some(place) = who_makes_room(&waiting)
+            && let Some(place) = oldest_of_largest_host(&waiting)
         {
             waiting.remove(place);
         }
@@ -44,32 +42,32 @@ impl PendingHandshakes {
         leave
     }
 
-    pub(super) fn leave(&self, number: u64) {
+    pub(super) fn end(&self, number: u64) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|stranger| stranger.number != number);
+        waiting.retain(|pending| pending.number != number);
     }
 }
 
-/// The oldest of the host that has the most here.
-fn who_makes_room(waiting: &[PendingPeer]) -> Option<usize> {
-    let mut crowds: HashMap<IpAddr, usize> = HashMap::new();
-    for stranger in waiting {
-        *crowds.entry(stranger.host).or_default() += 1;
+/// The oldest handshake of the host that has the most.
+fn oldest_of_largest_host(waiting: &[PendingPeer]) -> Option<usize> {
+    let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+    for pending in waiting {
+        *counts.entry(pending.host).or_default() += 1;
     }
-    let largest = crowds.values().max()?;
-    waiting.iter().position(|stranger| crowds.get(&stranger.host) == Some(largest))
+    let largest = counts.values().max()?;
+    waiting.iter().position(|pending| counts.get(&pending.host) == Some(largest))
 }
 
-/// Counts the connections that were turned away, and tells of them at a bearable rate.
+/// Counts the refused connections, and warns about them once a minute at most.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedConnections {
     count: AtomicU64,
-    /// When a warning was last given, and the count at that time.
-    told: Mutex<Option<(Instant, u64)>>,
+    /// When the last warning was logged, and the count at that time.
+    warned: Mutex<Option<(Instant, u64)>>,
 }
 
 impl RefusedConnections {
-    /// Connections turned away so far.
+    /// Refused connections since the start.
     #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -77,14 +75,14 @@ impl RefusedConnections {
 
     pub(super) fn note(&self, peer: &str, error: &WireError) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        debug!(peer, %error, "connection turned away");
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match *told {
-            Some((at, _)) if at.elapsed() < WARN_PAUSE => return,
+        debug!(peer, %error, "connection refused");
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match *warned {
+            Some((at, _)) if at.elapsed() < WARN_INTERVAL => return,
             Some((_, known)) => known,
             None => 0,
         };
-        *told = Some((Instant::now(), count));
-        warn!(peer, %error, count = count - known, "connections turned away");
+        *warned = Some((Instant::now(), count));
+        warn!(peer, %error, count = count - known, "connections refused");
     }
 }

@@ -1,4 +1,4 @@
-//! The server's side: accepts connections, has them prove themselves, and serves those that do.
+//! A server: accepts connections and runs one task for each.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,35 +6,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::debug;
 
+use crate::threads::ignore::ignore_closed;
 use crate::threads::pause::pause;
-use crate::wire::connection::{ServerConnection, ServerContext};
+use crate::wire::connection::{RequestHandler, ServerConnection, ServerContext, stopped};
 use crate::wire::handshakes::{PendingHandshakes, RefusedConnections};
 use crate::wire::stream::{ByteReader, ByteWriter};
-use crate::wire::{Credentials, Hello, HelloSource, WireError, WireLimits};
+use crate::wire::{Credentials, HelloSource, WireError, WireLimits};
 
-/// Pause after a failure to accept, which mostly means that the process has too many files open.
+/// Pause after a failure to accept, usually because the process has too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// What is done with requests.
-pub(crate) trait RequestHandler: Send + Sync + 'static {
-    /// Answers one request. Runs on the task of its connection, beside the peer's other requests:
-    /// long computing belongs elsewhere. Dropped unfinished when the connection ends.
-    fn call(&self, from: &Hello, request: Vec<u8>) -> BoxFuture<'static, Vec<u8>>;
-
-    /// Whether this peer may speak at all; words for why not are told to it. Asked once for each
-    /// connection.
-    fn admit(&self, hello: &Hello) -> Result<(), String>;
-
-    /// A connection of this peer has ended; it may have others.
-    fn gone(&self, hello: &Hello);
-}
 
 /// A bound listener.
 pub(crate) struct WireListener {
@@ -43,7 +29,7 @@ pub(crate) struct WireListener {
 }
 
 impl WireListener {
-    /// Binds `host:port`; a port that a process of before has just left is free at once.
+    /// Binds `host:port`. A port that another process has just closed can be bound at once.
     pub(crate) async fn bind(address: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         Ok(Self { listener, refusals: Arc::default() })
@@ -54,13 +40,13 @@ impl WireListener {
         self.listener.local_addr()
     }
 
-    /// The count of connections that were turned away.
+    /// The counter of refused connections.
     #[cfg(test)]
     pub(crate) fn refusals(&self) -> Arc<RefusedConnections> {
         Arc::clone(&self.refusals)
     }
 
-    /// Serves until `stop` says so or its sender is gone; all connections have ended by then.
+    /// Serves until `stop` is true or its sender is dropped. Returns when all connections have ended.
     pub(crate) async fn serve(
         self,
         credentials: Arc<Credentials>,
@@ -69,10 +55,10 @@ impl WireListener {
         handler: Arc<dyn RequestHandler>,
         stop: watch::Receiver<bool>,
     ) {
-        let strangers_max = limits.strangers_max();
-        let places = Arc::new(Semaphore::new(limits.connections_max));
-        let house = Arc::new(ServerContext { credentials, introduce, limits, handler, places });
-        let foyer = Arc::new(PendingHandshakes::default());
+        let handshakes_max = limits.handshakes_max();
+        let permits = Arc::new(Semaphore::new(limits.connections_max));
+        let context = Arc::new(ServerContext { credentials, introduce, limits, handler, permits });
+        let handshakes = Arc::new(PendingHandshakes::default());
         let mut tasks = JoinSet::new();
         let mut numbers = 0..;
         let mut stopping = stop.clone();
@@ -82,23 +68,23 @@ impl WireListener {
                 accepted = accept(&self.listener) => match accepted {
                     Ok(AcceptedSocket { read, write, peer }) => {
                         let number = numbers.next().unwrap_or_default();
-                        let visit = IncomingConnection {
+                        let incoming = IncomingConnection {
                             number,
                             peer: peer.to_string(),
-                            house: Arc::clone(&house),
-                            foyer: Arc::clone(&foyer),
+                            context: Arc::clone(&context),
+                            handshakes: Arc::clone(&handshakes),
                             refusals: Arc::clone(&self.refusals),
                             stop: stop.clone(),
                         };
-                        let leave = foyer.enter(number, peer.ip(), strangers_max);
+                        let leave = handshakes.begin(number, peer.ip(), handshakes_max);
                         tasks.spawn(async move {
-                            let leave = async move { drop(leave.await) };
-                            visit.run(read, write, leave).await;
+                            let leave = async move { ignore_closed(leave.await) };
+                            incoming.run(read, write, leave).await;
                         });
                     }
                     Err(error) => {
                         debug!(%error, "connection not accepted");
-                        // A peer that left at once is no reason to keep the others waiting.
+                        // A peer that disconnected at once must not delay others.
                         if error.kind() != io::ErrorKind::ConnectionAborted {
                             pause(ACCEPT_PAUSE).await;
                         }
@@ -106,7 +92,7 @@ impl WireListener {
                 },
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
                     if let Err(error) = ended {
-                        tracing::error!(%error, "a handler of requests failed");
+                        tracing::error!(%error, "the task of a connection failed");
                     }
                 }
                 () = &mut stopped => break,
@@ -122,27 +108,21 @@ struct AcceptedSocket {
     peer: SocketAddr,
 }
 
-/// The next one who knocks.
 async fn accept(listener: &TcpListener) -> io::Result<AcceptedSocket> {
     let (stream, peer) = listener.accept().await?;
     if let Err(error) = stream.set_nodelay(true) {
-        debug!(%error, "connection left as it came");
+        debug!(%error, "TCP_NODELAY could not be set");
     }
     let (read, write) = stream.into_split();
     Ok(AcceptedSocket { read: Box::new(read), write: Box::new(write), peer })
-}
-
-/// Waits for the word to stop; a sender that is gone says it, too.
-pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    drop(stop.wait_for(|stop| *stop).await);
 }
 
 /// One connection, from its first byte to its end.
 struct IncomingConnection {
     number: u64,
     peer: String,
-    house: Arc<ServerContext>,
-    foyer: Arc<PendingHandshakes>,
+    context: Arc<ServerContext>,
+    handshakes: Arc<PendingHandshakes>,
     refusals: Arc<RefusedConnections>,
     stop: watch::Receiver<bool>,
 }
@@ -150,30 +130,30 @@ struct IncomingConnection {
 impl IncomingConnection {
     async fn run(self, read: ByteReader, write: ByteWriter, leave: impl Future<Output = ()>) {
         let mut stop = self.stop.clone();
-        let proven = tokio::select! {
-            proven = self.prove(read, write) => proven,
-            () = leave => Err(WireError::Crowded),
+        let connected = tokio::select! {
+            connected = self.connect(read, write) => connected,
+            () = leave => Err(WireError::TooManyHandshakes),
             () = stopped(&mut stop) => return,
         };
-        self.foyer.leave(self.number);
-        let mut guest = match proven {
-            Ok(guest) => guest,
+        self.handshakes.end(self.number);
+        let mut connection = match connected {
+            Ok(connection) => connection,
             Err(error) => return self.refusals.note(&self.peer, &error),
         };
-        if let Err(error) = guest.serve(stop).await {
+        if let Err(error) = connection.serve(stop).await {
             debug!(peer = self.peer, %error, "connection ended");
         }
     }
 
-    async fn prove(
+    async fn connect(
         &self,
         read: ByteReader,
         write: ByteWriter,
     ) -> Result<ServerConnection, WireError> {
-        let limit = self.house.limits.handshake_timeout;
-        match timeout(limit, self.house.receive(read, write)).await {
-            Ok(guest) => guest,
-            Err(_) => Err(WireError::Late),
+        let limit = self.context.limits.handshake_timeout;
+        match timeout(limit, self.context.receive(read, write)).await {
+            Ok(connection) => connection,
+            Err(_) => Err(WireError::HandshakeTimeout),
         }
     }
 }

@@ -1,6 +1,16 @@
-//! How nodes talk: numbered requests and answers over one encrypted connection for each pair.
-//! A stranger without the cluster's secret can neither read, change nor replay anything, and costs
-//! a node a few kilobytes and seconds at most. What the requests mean is not known here.
+//! Encrypted requests and answers between processes. This folder does not know what they mean.
+//!
+//! One TCP connection serves all requests of a client to a server. It goes through these steps:
+//!
+//! | step | client sends | server sends |
+//! | --- | --- | --- |
+//! | handshake (`handshake`) | name, version, Noise message | name, version, status, Noise message |
+//! | hello | name of the cluster, [`Hello`] | the same, or `Refused` with the reason |
+//! | requests (`frame`) | `Request` with a number | `Answer` with that number, in any order |
+//! | silence | `Ping` | `Pong` |
+//!
+//! A process without the cluster's secret can neither read, change nor replay anything. It costs a server
+//! a few kilobytes, for a few seconds.
 
 mod client;
 mod client_task;
@@ -21,56 +31,57 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use client::WireClient;
+pub(crate) use connection::RequestHandler;
 pub(crate) use handshake::Credentials;
 #[cfg(test)]
 use handshakes::RefusedConnections;
-pub(crate) use listener::{RequestHandler, WireListener};
+pub(crate) use listener::WireListener;
 
-/// What a process is to the cluster.
+/// The role of a process in the cluster.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerRole {
     /// Keeps the ledger and votes.
     Voter,
-    /// Works, but keeps nothing.
+    /// Works on jobs, but has no copy of the ledger and no vote.
     Worker,
-    /// A person's command, such as `spoonbill status`.
+    /// A command such as `spoonbill status`.
     Operator,
 }
 
-/// Who is at an end of a connection; the first thing each end says, inside the encrypted channel.
+/// How a process introduces itself: the first frame in each direction.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// Version of what is said in requests and answers.
+    /// Version of the requests and answers.
     pub version: u16,
     pub role: PeerRole,
-    /// Place in the list of peers.
+    /// Number of the node.
     pub seat: u32,
     pub raft_id: u64,
-    /// Not known before a node has joined.
+    /// `None` until the node has joined a cluster.
     pub cluster_id: Option<u128>,
-    /// Drawn anew at every start of a process.
+    /// Random number of this process.
     pub life: u64,
-    /// The nodes with a vote, as it was told of them; an operator need not know them.
+    /// Its list of the nodes with a vote; empty for an operator.
     pub peers: String,
 }
 
-/// Asked for each connection, since a node learns its ids after its start.
+/// Called for each connection, because a node learns some fields after its start.
 pub(crate) type HelloSource = Arc<dyn Fn() -> Hello + Send + Sync>;
 
-/// Bounds of connections.
+/// Limits of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct WireLimits {
     /// Bytes of one request or answer.
     pub frame_max: usize,
-    /// From connecting to the hello of the other end.
+    /// Longest time from connecting to the hello of the peer.
     pub handshake_timeout: Duration,
-    /// Bytes read from a peer that has not proven itself.
+    /// Bytes read from a peer before its hello.
     pub handshake_bytes_max: usize,
-    /// Silence after which a connection is given up; pings go out well before.
+    /// Silence after which a connection is closed. Pings are sent after a third of it.
     pub idle_timeout: Duration,
-    /// Connections of proven peers; a quarter as many may be on their way to prove themselves.
+    /// Connections of peers that have said hello. A quarter as many handshakes may be in progress.
     pub connections_max: usize,
-    /// Requests of one connection in the works; no further ones are read until some are answered.
+    /// Requests of one connection that are handled at once. Further ones wait in the socket.
     pub in_flight_max: usize,
 }
 
@@ -88,52 +99,52 @@ impl Default for WireLimits {
 }
 
 impl WireLimits {
-    /// How often a connection looks at its clock.
+    /// How often a connection checks its timeouts.
     fn tick(&self) -> Duration {
         (self.idle_timeout / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
-    /// Silence after which a connection asks for a sign of life.
+    /// Silence after which a client sends a ping.
     fn ping_after(&self) -> Duration {
         self.idle_timeout / 3
     }
 
-    /// How long a sign of life may take after a call without an answer.
+    /// How long the answer to a ping may take after a call has timed out.
     fn doubt_max(&self) -> Duration {
         (self.idle_timeout / 10).max(self.tick() * 3)
     }
 
-    /// Peers that may be on their way to prove themselves.
-    fn strangers_max(&self) -> usize {
+    /// Handshakes in progress.
+    fn handshakes_max(&self) -> usize {
         (self.connections_max / 4).max(4)
     }
 }
 
-/// Why a call has no answer. Each kind says whether the other end may have acted on it.
+/// Why a call has no answer. Each variant says whether the server may have acted on the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
     /// Nothing was sent.
     #[error("`{address}` cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
-    /// Nothing was sent; asking again will not help before a person has acted.
+    /// Nothing was sent. A retry will fail, too, until the configuration has changed.
     #[error("`{address}` refuses this node: {reason}")]
     Refused { address: String, reason: String },
-    /// Sent, outcome unknown.
+    /// The request was sent; the server may have acted on it.
     #[error("the connection to `{address}` broke: {reason}")]
     Broken { address: String, reason: String },
-    /// Sent, outcome unknown.
+    /// The request was sent; the server may have acted on it.
     #[error("`{address}` did not answer within {after:?}")]
     TimedOut { address: String, after: Duration },
-    /// The other end has not acted on it.
+    /// The server has not acted on it.
     #[error("a request of {size} bytes is larger than the {max} that are allowed")]
     RequestTooLarge { size: u64, max: u64 },
-    /// The other end has acted on it.
+    /// The server has acted on it.
     #[error("an answer of {size} bytes is larger than the {max} that are allowed")]
     AnswerTooLarge { size: u64, max: u64 },
 }
 
 impl CallError {
-    /// Whether the other end has surely not acted on the request.
+    /// Whether the server has certainly not acted on the request.
     #[cfg(test)]
     pub(crate) fn nothing_done(&self) -> bool {
         match self {
@@ -148,36 +159,34 @@ impl CallError {
 enum WireError {
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("the other end does not speak this protocol")]
+    #[error("the peer does not speak this protocol")]
     Foreign,
-    #[error(
-        "the node there speaks version {theirs} of the protocol between nodes, this one {ours}"
-    )]
+    #[error("the node speaks version {theirs} of the protocol between nodes, this one {ours}")]
     Version { theirs: u8, ours: u8 },
     #[error("the two nodes do not have the same secret")]
     Secret,
-    #[error("the node there belongs to another cluster: its `cluster.name` differs")]
+    #[error("the node belongs to another cluster: its `cluster.name` differs")]
     Cluster,
-    /// Words of the other end.
+    /// The reason that the server gave.
     #[error("{0}")]
     Refused(String),
-    /// Our own words to the other end, which may not come in.
-    #[error("turned away: {0}")]
-    TurnedAway(String),
-    #[error("what came was damaged or forged")]
+    /// The reason that this server gave.
+    #[error("refused: {0}")]
+    RefusedPeer(String),
+    #[error("the data was damaged or forged")]
     Damaged,
     #[error("{0}")]
     Frame(#[from] frame::FrameError),
-    #[error("more bytes than allowed before the peer had proven itself")]
-    Wordy,
-    #[error("no proof in time")]
-    Late,
-    #[error("made room for others before it had proven itself")]
-    Crowded,
-    #[error("no sign of life for {0:?}")]
+    #[error("the peer sent too many bytes before its hello")]
+    TooManyBytes,
+    #[error("the handshake took too long")]
+    HandshakeTimeout,
+    #[error("too many handshakes were in progress")]
+    TooManyHandshakes,
+    #[error("silent for {0:?}")]
     Silent(Duration),
-    #[error("the other end reads nothing")]
-    Choked,
+    #[error("the peer reads nothing")]
+    NotReading,
 }
 
 impl fmt::Debug for WireClient {

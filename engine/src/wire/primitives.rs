@@ -1,5 +1,5 @@
-//! The primitives that the Noise protocol is built from, all taken from ring: one implementation
-//! of X25519, ChaCha20-Poly1305 and SHA-256 in the process, the same that TLS uses.
+//! The primitives of the Noise protocol, all from ring. The process then has one implementation of X25519,
+//! ChaCha20-Poly1305 and SHA-256, which TLS uses, too.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +12,9 @@ use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Random};
 
-/// The one suite that [`Primitives`] can do.
+/// The only suite that [`Primitives`] supports.
 pub(super) const SUITE: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// Bytes that sealing adds.
+/// Bytes that encryption adds.
 pub(super) const TAG: usize = 16;
 
 pub(super) struct Primitives;
@@ -48,11 +48,11 @@ impl Random for RingRandom {
     }
 }
 
-/// A key pair of one handshake. It serves one agreement, which is all that the pattern NN asks
-/// for; ring gives out no private key, and none is ever set.
+/// A key pair of one handshake. It serves one key agreement, and pattern NN needs no more. ring does not
+/// export private keys, and none is ever set.
 #[derive(Default)]
 struct X25519KeyPair {
-    // Taken out by its only use, behind a lock since the trait lends `&self`.
+    // Taken by its only use, behind a lock because the trait has `&self`.
     private: Mutex<Option<EphemeralPrivateKey>>,
     public: [u8; 32],
 }
@@ -147,7 +147,7 @@ impl Cipher for ChaChaPoly {
         });
         match sealed {
             Some(tag) => rest[..TAG].copy_from_slice(tag.as_ref()),
-            // Not seen with messages of this size; whatever happens, nothing leaves in clear.
+            // Messages of this size do not fail. If one did, no plain text may leave the process.
             None => out[..plaintext.len() + TAG].fill(0),
         }
         plaintext.len() + TAG

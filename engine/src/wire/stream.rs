@@ -1,5 +1,5 @@
-//! The two halves of an encrypted connection. Every wait here can be given up without harm, so
-//! that one task can read, write and watch its clock at once.
+//! The two halves of an encrypted connection. Every future here can be dropped without losing data, so one
+//! task can read, write and check timeouts at the same time.
 
 use std::collections::VecDeque;
 
@@ -16,8 +16,9 @@ use crate::wire::{Hello, WireError, WireLimits};
 pub(super) type ByteReader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type ByteWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Bytes that are sealed and written in one go, about.
-const OUT_MAX: usize = 128 << 10;
+/// Bytes that are encrypted and written at once, approximately.
+const WRITE_BYTES: usize = 128 << 10;
+/// Bytes of the first read. The size doubles while the peer sends more.
 const READ_MIN: usize = 8 << 10;
 const READ_MAX: usize = 256 << 10;
 
@@ -28,14 +29,14 @@ pub(super) struct FrameReader {
     sealed: Vec<u8>,
     at: usize,
     decoder: Decoder,
-    /// Bytes to read at a time: grows while the peer has more to say.
-    appetite: usize,
-    /// Bytes that a peer may still send before it has proven itself.
+    /// Bytes of the next read.
+    read_size: usize,
+    /// Bytes that the peer may still send before its hello; `None` after it.
     budget: Option<usize>,
 }
 
 impl FrameReader {
-    /// The next frame, if its bytes are here.
+    /// The next frame, if it is complete.
     pub(super) fn next(&mut self) -> Result<Option<DecodedFrame>, WireError> {
         loop {
             if let Some(found) = self.decoder.next()? {
@@ -57,9 +58,9 @@ impl FrameReader {
     pub(super) async fn more(&mut self) -> Result<(), WireError> {
         self.sealed.drain(..self.at);
         self.at = 0;
-        let want = self.appetite.min(self.budget.unwrap_or(usize::MAX));
+        let want = self.read_size.min(self.budget.unwrap_or(usize::MAX));
         if want == 0 {
-            return Err(WireError::Wordy);
+            return Err(WireError::TooManyBytes);
         }
         self.sealed.reserve(want);
         let mut window = (&mut self.read).take(want as u64);
@@ -70,24 +71,24 @@ impl FrameReader {
         if let Some(budget) = &mut self.budget {
             *budget = budget.saturating_sub(got);
         } else if got == want {
-            self.appetite = (self.appetite * 2).min(READ_MAX);
+            self.read_size = (self.read_size * 2).min(READ_MAX);
         }
         Ok(())
     }
 
-    /// From here on the peer is known.
+    /// Lifts the limit for peers that have not said hello.
     pub(super) fn trust(&mut self, frame_max: usize) {
         self.budget = None;
         self.decoder.set_frame_max(frame_max);
     }
 
-    /// Gives back memory that a quiet connection does not need.
+    /// Frees memory that an idle connection does not need.
     pub(super) fn rest(&mut self) {
         self.decoder.rest();
         if self.at == self.sealed.len() {
             self.sealed = Vec::new();
             self.at = 0;
-            self.appetite = READ_MIN;
+            self.read_size = READ_MIN;
         }
     }
 
@@ -111,15 +112,15 @@ pub(super) struct FrameWriter {
     queue: VecDeque<Frame>,
     /// Bytes of the bodies in `queue`.
     queued: usize,
-    /// Bytes of the first frame that are sealed already, its head not counted.
+    /// Bytes of the first frame that are already encrypted, without its head.
     begun: Option<usize>,
     plain: Vec<u8>,
-    /// Written up to `at`, filled up to `end`; beyond it is room from before.
+    /// Bytes `at..end` wait for the socket. What follows `end` is spare room.
     sealed: Vec<u8>,
     at: usize,
     end: usize,
-    /// The socket took less than was offered.
-    choked: bool,
+    /// The socket took only a part of the last write.
+    was_partial: bool,
 }
 
 impl FrameWriter {
@@ -128,27 +129,27 @@ impl FrameWriter {
         self.queue.push_back(frame);
     }
 
-    /// Frames that wait.
+    /// Frames in the queue.
     pub(super) fn frames(&self) -> usize {
         self.queue.len()
     }
 
-    /// Bytes of the frames that wait.
+    /// Bytes of the bodies in the queue.
     pub(super) fn bytes(&self) -> usize {
         self.queued
     }
 
-    /// Whether there is more to write than should pile up here.
+    /// Whether so much waits that no more should be queued.
     pub(super) fn full(&self) -> bool {
-        self.queued + self.end - self.at >= OUT_MAX
+        self.queued + self.end - self.at >= WRITE_BYTES
     }
 
     pub(super) fn pending(&self) -> bool {
         !self.queue.is_empty() || self.at < self.end
     }
 
-    /// Writes once what is waiting, many frames in one go. True if the socket had been full
-    /// before and took some now: the other end has read.
+    /// Writes once, many frames if they wait. True if the socket was full before and took some bytes: the
+    /// peer has read.
     pub(super) async fn write(&mut self) -> Result<bool, WireError> {
         if self.at == self.end {
             self.seal()?;
@@ -158,9 +159,9 @@ impl FrameWriter {
             return Err(closed().into());
         }
         self.at += written;
-        let was_choked = self.choked;
-        self.choked = self.at < self.end;
-        Ok(was_choked)
+        let was_partial = self.was_partial;
+        self.was_partial = self.at < self.end;
+        Ok(was_partial)
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), WireError> {
@@ -182,7 +183,7 @@ impl FrameWriter {
 
     fn seal(&mut self) -> Result<(), WireError> {
         (self.at, self.end) = (0, 0);
-        while self.end < OUT_MAX
+        while self.end < WRITE_BYTES
             && let Some(frame) = self.queue.front()
         {
             let begun = match self.begun {
@@ -239,7 +240,7 @@ pub(super) fn halves(
         sealed: Vec::new(),
         at: 0,
         decoder: Decoder::new(budget),
-        appetite: READ_MIN,
+        read_size: READ_MIN,
         budget: Some(budget),
     };
     let outgoing = FrameWriter {
@@ -252,13 +253,13 @@ pub(super) fn halves(
         sealed: Vec::new(),
         at: 0,
         end: 0,
-        choked: false,
+        was_partial: false,
     };
     (incoming, outgoing)
 }
 
-/// Says who this end is.
-pub(super) async fn say_hello(
+/// Sends the hello of this process.
+pub(super) async fn send_hello(
     outgoing: &mut FrameWriter,
     credentials: &Credentials,
     hello: &Hello,
@@ -269,8 +270,8 @@ pub(super) async fn say_hello(
     outgoing.flush().await
 }
 
-/// Learns who the other end is. Getting this far proves that it holds the secret.
-pub(super) async fn hear_hello(
+/// Reads the hello of the peer. A frame that decrypts proves that the peer has the secret.
+pub(super) async fn read_hello(
     incoming: &mut FrameReader,
     credentials: &Credentials,
 ) -> Result<Hello, WireError> {
@@ -282,12 +283,12 @@ pub(super) async fn hear_hello(
         }
         kind => return Err(FrameError::Place(kind).into()),
     }
-    // The cluster first: another version may introduce itself in another way.
+    // The cluster comes first: another version may encode its hello differently.
     let (cluster, rest) = frame.body.split_first_chunk::<32>().ok_or(WireError::Damaged)?;
     if cluster != credentials.cluster() {
         return Err(WireError::Cluster);
     }
-    // A version before named no peers: it is told of its version, not of damage.
+    // Version 1 sent no list of peers. It is read all the same, so that the error names the version.
     let before = |_| postcard::from_bytes(&[rest, &[0]].concat());
     postcard::from_bytes(rest).or_else(before).map_err(|_| WireError::Damaged)
 }

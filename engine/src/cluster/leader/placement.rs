@@ -1,89 +1,120 @@
-//! NodeDescription gets jobs first. When several nodes ask at about the same time, the leader lets them in by
-//! the order that the settings name.
+//! Which node gets jobs first (`cluster.placement`). When several nodes ask for jobs at about the same
+//! time, the leader grants them in this order:
+//!
+//! | `cluster.placement` | first |
+//! | --- | --- |
+//! | `any` | the request that arrived first |
+//! | `listed` | the node that is listed first in `cluster.peers` |
+//! | `leastLoaded` | the node that holds the fewest jobs |
+//! | `mostLoaded` | the node that holds the most jobs |
+//!
+//! Equal nodes are granted jobs in the order of their numbers. Only requests for jobs wait for each
+//! other, for `COLLECTION_WINDOW`. The order decides who is first, not how many jobs it gets.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::messages::BatchItem;
-use crate::cluster::node::{Hub, Proposal, Proposed, Refusal, Voter};
-use crate::cluster::replica::thread::ReplicaRequest;
-use crate::cluster::status::Roster;
+use crate::cluster::leader::batch::{Proposal, Proposed, Refusal};
+use crate::cluster::messages::{BatchItem, encode};
+use crate::cluster::replica::roster::Roster;
+use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
 use crate::config::Placement;
-use crate::ledger::{Seat, SessionId};
+use crate::ledger::{Command, Seat, SessionId};
+use crate::threads::pause::pause;
 
-/// NodeDescription asks within this time of the first is let in by order.
-const COMPANY: Duration = Duration::from_millis(5);
+/// Requests for jobs that arrive within this time of the first are ordered.
+const COLLECTION_WINDOW: Duration = Duration::from_millis(5);
 
-/// Puts things before the other nodes, in the name of one of them; askers for jobs wait their turn.
-pub(in crate::cluster) async fn put_forward(hub: &Hub, items: Vec<BatchItem>) -> Proposed {
-    let Some(voter) = &hub.voter else { return Err(Refusal::Closing) };
-    let in_turn = hub.options.placement != Placement::Any;
-    let asks = |item: &BatchItem| in_turn && matches!(item, BatchItem::Take { .. });
-    if !items.iter().any(asks) {
-        return send(&voter.proposals, items).await;
-    }
-    let (asking, others): (Vec<_>, Vec<_>) =
-        items.into_iter().enumerate().partition(|(_, item)| asks(item));
-    let (places, others): (Vec<usize>, Vec<BatchItem>) = others.into_iter().unzip();
-    let asked = asking.into_iter().map(|(place, item)| async move {
-        send(&voter.asking, vec![item]).await.map(|(replies, index)| (place, replies, index))
-    });
-    let asked = futures_util::future::try_join_all(asked);
-    let rest = async {
-        if others.is_empty() { Ok((Vec::new(), 0)) } else { send(&voter.proposals, others).await }
-    };
-    let (asked, (replies, mut newest)) = futures_util::future::try_join(asked, rest).await?;
-    let mut all: Vec<_> = places.into_iter().zip(replies).collect();
-    for (place, replies, index) in asked {
-        newest = newest.max(index);
-        all.extend(replies.into_iter().map(|reply| (place, reply)));
-    }
-    all.sort_by_key(|(place, _)| *place);
-    Ok((all.into_iter().map(|(_, reply)| reply).collect(), newest))
+/// The entrance to the leader; cheap to clone.
+#[derive(Clone)]
+pub(in crate::cluster) struct LeaderQueue {
+    pub proposals: mpsc::Sender<Proposal>,
+    /// Requests for jobs, if the placement orders them.
+    pub takes: mpsc::Sender<Proposal>,
+    pub placement: Placement,
 }
 
-async fn send(to: &mpsc::Sender<Proposal>, items: Vec<BatchItem>) -> Proposed {
+impl LeaderQueue {
+    /// Has items written to the log, in the order in which they were given. Requests for jobs may be
+    /// written later than the others.
+    pub(in crate::cluster) async fn propose(&self, items: Vec<BatchItem>) -> Proposed {
+        let is_ordered = self.placement != Placement::Any;
+        let is_take = |item: &BatchItem| is_ordered && matches!(item, BatchItem::Take { .. });
+        if !items.iter().any(is_take) {
+            return send(&self.proposals, items).await;
+        }
+        let (takes, others): (Vec<_>, Vec<_>) =
+            items.into_iter().enumerate().partition(|(_, item)| is_take(item));
+        let (places, others): (Vec<usize>, Vec<BatchItem>) = others.into_iter().unzip();
+        let granted = takes.into_iter().map(|(place, item)| async move {
+            send(&self.takes, vec![item]).await.map(|(replies, index)| (place, replies, index))
+        });
+        let granted = futures_util::future::try_join_all(granted);
+        let rest = async {
+            if others.is_empty() {
+                Ok((Vec::new(), 0))
+            } else {
+                send(&self.proposals, others).await
+            }
+        };
+        let (granted, (replies, mut newest)) =
+            futures_util::future::try_join(granted, rest).await?;
+        let mut all: Vec<_> = places.into_iter().zip(replies).collect();
+        for (place, replies, index) in granted {
+            newest = newest.max(index);
+            all.extend(replies.into_iter().map(|reply| (place, reply)));
+        }
+        all.sort_by_key(|(place, _)| *place);
+        Ok((all.into_iter().map(|(_, reply)| reply).collect(), newest))
+    }
+
+    /// Has one command of the leader itself written; whether it was committed.
+    pub(in crate::cluster) async fn propose_command(&self, command: &Command) -> bool {
+        let items = vec![BatchItem::Command(encode(command).into())];
+        send(&self.proposals, items).await.is_ok()
+    }
+}
+
+async fn send(queue: &mpsc::Sender<Proposal>, items: Vec<BatchItem>) -> Proposed {
     let (respond, answer) = oneshot::channel();
-    to.send(Proposal { items, respond }).await.map_err(|_| Refusal::Closing)?;
+    queue.send(Proposal { items, respond }).await.map_err(|_| Refusal::Closing)?;
     answer.await.unwrap_or(Err(Refusal::Closing))
 }
 
-/// Lets askers in, those of about the same time by order.
-pub(in crate::cluster) async fn usher(hub: Arc<Hub>, mut asking: mpsc::Receiver<Proposal>) {
-    let Some(voter) = &hub.voter else { return };
-    while let Some(first) = asking.recv().await {
-        sleep_until(Instant::now() + COMPANY).await;
-        let mut askers = vec![first];
-        while let Ok(next) = asking.try_recv() {
-            askers.push(next);
+/// Orders requests for jobs until their senders are gone.
+pub(in crate::cluster) async fn run(
+    mut inbox: mpsc::Receiver<Proposal>,
+    replica: ReplicaHandle,
+    queue: LeaderQueue,
+) {
+    while let Some(first) = inbox.recv().await {
+        pause(COLLECTION_WINDOW).await;
+        let mut takes = vec![first];
+        while let Ok(next) = inbox.try_recv() {
+            takes.push(next);
         }
-        order(&mut askers, voter, hub.options.placement).await;
-        for asker in askers {
-            if voter.proposals.send(asker).await.is_err() {
+        if takes.len() > 1
+            && let Ok(roster) = replica.ask(ReplicaRequest::Roster).await
+        {
+            takes.sort_by_key(|take| rank(&roster, session_of(take), queue.placement));
+        }
+        for take in takes {
+            if queue.proposals.send(take).await.is_err() {
                 return;
             }
         }
     }
 }
 
-async fn order(askers: &mut [Proposal], voter: &Voter, placement: Placement) {
-    if askers.len() < 2 {
-        return;
-    }
-    let Ok(roster) = voter.machine.ask(ReplicaRequest::Roster).await else { return };
-    askers.sort_by_key(|asker| {
-        let session = asker.items.iter().find_map(|item| match item {
-            BatchItem::Take { session, .. } => Some(*session),
-            _ => None,
-        });
-        rank(&roster, session, placement)
-    });
+fn session_of(take: &Proposal) -> Option<SessionId> {
+    take.items.iter().find_map(|item| match item {
+        BatchItem::Take { session, .. } => Some(*session),
+        _ => None,
+    })
 }
 
-/// Smaller comes first; among equals, the first among the peers.
+/// The smallest comes first. A session that has ended comes last.
 fn rank(roster: &Roster, session: Option<SessionId>, placement: Placement) -> (u64, Seat) {
     let known = session.and_then(|session| roster.sessions.get(&session));
     let seat = known.map_or(Seat(u32::MAX), |session| session.seat);
@@ -123,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_placement_has_its_order() {
+    fn each_placement_orders_the_nodes() {
         for (placement, wanted) in [
             (Placement::Listed, [1, 2, 3]),
             (Placement::LeastLoaded, [3, 1, 2]),

@@ -1,4 +1,4 @@
-//! A node, and connections that say who they are and ask for more than they may.
+//! A node, and connections that ask for more than their role permits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::wire::{Credentials, WireClient, WireLimits};
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A cluster of one node.
-struct House {
+struct TestNode {
     _dir: tempfile::TempDir,
     address: String,
     handle: ClusterHandle,
@@ -21,7 +21,7 @@ struct House {
     runtime: tokio::runtime::Runtime,
 }
 
-impl House {
+impl TestNode {
     fn open() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -48,7 +48,7 @@ impl House {
         Self { _dir: dir, address, handle, thread, runtime }
     }
 
-    /// A connection of somebody who says this.
+    /// A connection that introduces itself with this role, node and life.
     fn link(&self, role: PeerRole, seat: u32, life: u64) -> WireClient {
         let hello = move || Hello {
             version: VERSION,
@@ -68,7 +68,7 @@ impl House {
         postcard::from_bytes(&answer).unwrap()
     }
 
-    /// What came of a command; words if it was refused.
+    /// The reply to a command, or the reason for the refusal.
     fn submit(&self, link: &WireClient, command: &Command) -> Result<Reply, String> {
         let item = BatchItem::Command(encode(command).into());
         self.submit_items(link, vec![item]).map(|mut replies| replies.remove(0))
@@ -80,7 +80,7 @@ impl House {
             match self.ask(link, &call) {
                 PeerResponse::Submitted { replies, .. } => return Ok(replies),
                 PeerResponse::Refused(words) => return Err(words),
-                // It does not lead yet.
+                // The node does not lead yet.
                 PeerResponse::NotLeader(_) | PeerResponse::Busy(_) => {
                     std::thread::sleep(Duration::from_millis(50));
                 }
@@ -108,14 +108,14 @@ fn joined(reply: Result<Reply, String>) -> SessionId {
 }
 
 #[test]
-fn an_operator_asks_and_orders_and_that_is_all() {
-    let house = House::open();
-    let operator = house.link(PeerRole::Operator, 0, 7);
-    let worker = house.link(PeerRole::Worker, 70, 70);
-    let session = joined(house.submit(&worker, &Command::Join(arrival(70, 70))));
-    assert!(matches!(house.ask(&operator, &PeerRequest::Status), PeerResponse::Status(_)));
+fn an_operator_may_only_ask_for_the_status_and_give_orders() {
+    let node = TestNode::open();
+    let operator = node.link(PeerRole::Operator, 0, 7);
+    let worker = node.link(PeerRole::Worker, 70, 70);
+    let session = joined(node.submit(&worker, &Command::Join(arrival(70, 70))));
+    assert!(matches!(node.ask(&operator, &PeerRequest::Status), PeerResponse::Status(_)));
     assert!(matches!(
-        house.ask(&operator, &PeerRequest::Order(OperatorOrder::Cancel)),
+        node.ask(&operator, &PeerRequest::Order(OperatorOrder::Cancel)),
         PeerResponse::Ordered(_)
     ));
     for command in [
@@ -123,28 +123,28 @@ fn an_operator_asks_and_orders_and_that_is_all() {
         Command::Join(arrival(1, 8)),
         Command::Fence { seat: Seat(70) },
     ] {
-        let refused = house.submit(&operator, &command);
+        let refused = node.submit(&operator, &command);
         assert!(refused.is_err_and(|words| words.contains("operator")), "{command:?}");
     }
     for call in [PeerRequest::Describe, PeerRequest::Renew(session), PeerRequest::MayLead(None)] {
-        assert!(matches!(house.ask(&operator, &call), PeerResponse::Refused(_)), "{call:?}");
+        assert!(matches!(node.ask(&operator, &call), PeerResponse::Refused(_)), "{call:?}");
     }
-    let refused = house.ask(&worker, &PeerRequest::Order(OperatorOrder::Fence(Seat(1))));
+    let refused = node.ask(&worker, &PeerRequest::Order(OperatorOrder::Fence(Seat(1))));
     assert!(matches!(refused, PeerResponse::Refused(words) if words.contains("only an operator")));
-    house.close();
+    node.close();
 }
 
 #[test]
-fn a_worker_acts_for_its_own_session_alone() {
-    let house = House::open();
-    let (one, two) = (house.link(PeerRole::Worker, 70, 70), house.link(PeerRole::Worker, 80, 80));
-    let own = joined(house.submit(&one, &Command::Join(arrival(70, 70))));
-    let other = joined(house.submit(&two, &Command::Join(arrival(80, 80))));
-    // As another seat, as another life, or with a vote.
-    let voting = JoinRequest { votes: true, ..arrival(70, 70) };
-    let alone = JoinRequest { alone: true, ..arrival(70, 70) };
+fn a_worker_may_act_only_for_its_own_session() {
+    let node = TestNode::open();
+    let (one, two) = (node.link(PeerRole::Worker, 70, 70), node.link(PeerRole::Worker, 80, 80));
+    let own = joined(node.submit(&one, &Command::Join(arrival(70, 70))));
+    let other = joined(node.submit(&two, &Command::Join(arrival(80, 80))));
+    // As another node, as another process, or with a vote.
+    let voting = Arrival { votes: true, ..arrival(70, 70) };
+    let alone = Arrival { alone: true, ..arrival(70, 70) };
     for arrival in [arrival(1, 70), arrival(70, 71), voting, alone] {
-        let refused = house.submit(&one, &Command::Join(arrival));
+        let refused = node.submit(&one, &Command::Join(arrival));
         assert!(refused.is_err_and(|words| words.contains("as itself")), "{arrival:?}");
     }
     for command in [
@@ -155,7 +155,7 @@ fn a_worker_acts_for_its_own_session_alone() {
         Command::Doubt { session: other },
         Command::Close { session: own },
     ] {
-        let refused = house.submit(&one, &command);
+        let refused = node.submit(&one, &command);
         assert!(refused.is_err_and(|words| words.contains("has no vote")), "{command:?}");
     }
     let outcome = Outcome::Failed { reason: String::new(), tally: Tally::default() };
@@ -171,35 +171,35 @@ fn a_worker_acts_for_its_own_session_alone() {
             outcome,
         },
     ] {
-        let refused = house.submit(&one, &command);
+        let refused = node.submit(&one, &command);
         assert!(refused.is_err_and(|words| words.contains("is not node 70's")), "{command:?}");
     }
-    assert!(matches!(house.ask(&one, &PeerRequest::Renew(other)), PeerResponse::Refused(_)));
-    // One that is refused takes all down that came with it.
+    assert!(matches!(node.ask(&one, &PeerRequest::Renew(other)), PeerResponse::Refused(_)));
+    // One refused item refuses all items of the request.
     let items = vec![
         BatchItem::Command(encode(&Command::Leave { session: own }).into()),
         BatchItem::Take { session: other, number: 1, limit: 1, ahead: 0 },
     ];
-    assert!(house.submit_items(&one, items).is_err());
-    // In parts neither.
+    assert!(node.submit_items(&one, items).is_err());
+    // The same in chunks.
     let hidden = encode(&Command::Leave { session: other }).into();
-    let parcel = |by| {
+    let chunked = |by| {
         let bytes = bytes::Bytes::clone(&hidden);
         vec![
-            BatchItem::Chunk { parcel: 5, number: 0, bytes },
-            BatchItem::AllChunks { parcel: 5, parts: 1, by },
+            BatchItem::Chunk { command: 5, number: 0, bytes },
+            BatchItem::AllChunks { command: 5, chunks: 1, by },
         ]
     };
-    assert!(house.submit_items(&one, parcel(None)).is_err());
-    assert!(house.submit_items(&one, parcel(Some(other))).is_err());
-    let replies = house.submit_items(&one, parcel(Some(own))).unwrap();
+    assert!(node.submit_items(&one, chunked(None)).is_err());
+    assert!(node.submit_items(&one, chunked(Some(other))).is_err());
+    let replies = node.submit_items(&one, chunked(Some(own))).unwrap();
     assert_eq!(replies[1], Reply::Stale);
-    // Both are still there; at a barricade a worker waits, and its own session it may leave.
-    assert_eq!(house.handle.standing.borrow().workers, 2);
+    // Both sessions still exist. A worker waits at a barricade, and may end its own session.
+    assert_eq!(node.handle.standing.borrow().workers, 2);
     let claim = Command::Claim { session: own, name: "setup".to_owned() };
-    assert_eq!(house.submit(&one, &claim), Ok(Reply::Wait));
-    assert_eq!(house.submit(&one, &Command::Leave { session: own }), Ok(Reply::Ok));
-    // What it had in hand may still be told of afterwards.
-    assert_eq!(house.submit(&one, &Command::Leave { session: own }), Ok(Reply::Stale));
-    house.close();
+    assert_eq!(node.submit(&one, &claim), Ok(Reply::Wait));
+    assert_eq!(node.submit(&one, &Command::Leave { session: own }), Ok(Reply::Ok));
+    // It may still report a finished job afterwards.
+    assert_eq!(node.submit(&one, &Command::Leave { session: own }), Ok(Reply::Stale));
+    node.close();
 }

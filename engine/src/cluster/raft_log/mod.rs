@@ -1,5 +1,5 @@
-//! Raft's log and vote, and what this node alone knows: its number, the cluster's name, how far its
-//! files are written. One thread writes, in the order it is asked, and syncs.
+//! Raft's log and vote, and the records that a node keeps for itself, such as its raft number. One thread
+//! writes and syncs them in the order of the requests.
 
 mod parts;
 mod writer;
@@ -28,16 +28,16 @@ use writer::RaftLogWriter;
 pub(crate) use writer::agreed_after;
 pub(in crate::cluster) use writer::examine;
 
-/// Bytes of the newest entries that are kept in memory, for followers that keep up.
+/// Bytes of the newest entries that are kept in memory for the followers.
 const CACHE_BYTES: usize = 8 << 20;
-/// Bytes sent to a follower at once: more would not pass between two heartbeats.
-const SEND_BYTES: usize = 1 << 20;
-/// Requests that may wait for the thread.
-const QUEUE: usize = 256;
+/// Bytes that are sent to a follower at once. More would delay the next heartbeat.
+const SEND_BYTES_MAX: usize = 1 << 20;
+/// Requests that wait for the thread.
+const REQUESTS_MAX: usize = 256;
 
 type Responder<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// Names of what is kept beside the log.
+/// Names of raft's own records.
 mod name {
     pub(crate) const VOTE: &str = "vote";
     pub(crate) const COMMITTED: &str = "committed";
@@ -49,15 +49,15 @@ enum LogRequest {
     Read(u64, u64, Responder<Vec<LogEntry>>),
     Truncate(u64, Responder<()>),
     Purge(LogId, Responder<()>),
-    /// Kept under a name; answered once it is durable.
+    /// Keeps a record under a name; answered once it is durable.
     Keep(&'static str, Vec<u8>, Responder<()>),
     Close,
 }
 
-/// What may be lost: it waits here until something else is written, and wakes nobody.
+/// Records that may be lost in a crash. They wait here for the next write and wake no thread.
 type LazyRecords = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
 
-/// The newest entries, and where the log begins and ends.
+/// The newest entries, and the ends of the log.
 #[derive(Debug, Default)]
 struct RecentEntries {
     entries: VecDeque<(LogEntry, usize)>,
@@ -91,7 +91,7 @@ impl RecentEntries {
     }
 }
 
-/// The log, shared by raft and its readers; cheap to clone.
+/// The log; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct RaftLog {
     requests: Sender<LogRequest>,
@@ -117,7 +117,7 @@ pub(crate) struct RaftLogThread {
 }
 
 impl RaftLogThread {
-    /// Ends the thread after everything before is durable.
+    /// Ends the thread once all requests are durable.
     pub(crate) fn close(self) {
         drop(self.requests.send(LogRequest::Close));
         drop(self.thread.join());
@@ -125,8 +125,8 @@ impl RaftLogThread {
 }
 
 impl RaftLog {
-    /// Opens the log in a data directory that is locked; a file of it has so many bytes. An error of
-    /// the disk goes to `fatal`: nothing after it is certain.
+    /// Opens the log in a data directory that is locked. `part_bytes` is the size of one file. A disk error
+    /// goes to `fatal`, because nothing after it is certain.
     pub(crate) fn open(
         dir: &Path,
         part_bytes: u64,
@@ -139,7 +139,7 @@ impl RaftLog {
         let (vote, committed) = (parts.kept(name::VOTE)?, parts.kept(name::COMMITTED)?);
         let (local, lazy) = (parts.local().clone(), LazyRecords::default());
         let writer = RaftLogWriter::new(parts, LazyRecords::clone(&lazy));
-        let (requests, inbox) = queue(QUEUE);
+        let (requests, inbox) = queue(REQUESTS_MAX);
         let log = Self {
             requests: requests.clone(),
             recent: Arc::new(Mutex::new(recent)),
@@ -156,13 +156,13 @@ impl RaftLog {
         Ok((log, RaftLogThread { requests, thread }))
     }
 
-    /// Something this node keeps for itself.
+    /// A record that this node keeps for itself.
     pub(crate) fn local<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let local = locked(&self.local);
         local.get(name).and_then(|bytes| postcard::from_bytes(bytes).ok())
     }
 
-    /// Keeps something durably before it returns.
+    /// Keeps a record; returns once it is durable.
     pub(crate) async fn keep<T: Serialize>(
         &self,
         name: &'static str,
@@ -173,20 +173,20 @@ impl RaftLog {
         self.ask(|done| LogRequest::Keep(name, bytes, done)).await
     }
 
-    /// Keeps something that may be lost in a crash.
+    /// Keeps a record that may be lost in a crash.
     pub(crate) fn keep_lightly<T: Serialize>(&self, name: &'static str, value: &T) {
         let bytes = encode(value);
         locked(&self.local).insert(name.to_owned(), bytes.clone());
         locked(&self.lazy).insert(name, bytes);
     }
 
-    /// Bytes appended since the last look at a snapshot.
+    /// Bytes appended since the last snapshot was begun.
     pub(crate) fn bytes_since_snapshot(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A snapshot is being made: what is appended from now on counts.
-    pub(crate) fn weigh_anew(&self) {
+    /// A snapshot is being made.
+    pub(crate) fn reset_bytes_since_snapshot(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
@@ -195,7 +195,7 @@ impl RaftLog {
         locked(&self.recent).last
     }
 
-    /// The entry that everything up to is gone with.
+    /// The last entry that was purged.
     pub(crate) fn purged(&self) -> Option<LogId> {
         locked(&self.recent).purged
     }
@@ -273,14 +273,14 @@ impl RaftLogReader<Types> for RaftLog {
         start: u64,
         end: u64,
     ) -> Result<Vec<LogEntry>, StorageError> {
-        if let Some(entries) = self.recall(start, end, SEND_BYTES) {
+        if let Some(entries) = self.recall(start, end, SEND_BYTES_MAX) {
             return Ok(entries);
         }
         let mut entries = self.try_get_log_entries(start..end.min(start + 64)).await?;
         let mut bytes = 0;
         let fits = entries.iter().take_while(|entry| {
             bytes += size_of(entry);
-            bytes <= SEND_BYTES
+            bytes <= SEND_BYTES_MAX
         });
         let fits = fits.count().max(1);
         entries.truncate(fits);
@@ -323,7 +323,7 @@ impl RaftLogStorage<Types> for RaftLog {
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
         *locked(&self.committed) = committed;
         if let Some(committed) = committed {
-            // May be lost: it only saves waiting for the leader's word after a restart.
+            // It may be lost: after a restart the leader sends it again.
             locked(&self.lazy).insert(name::COMMITTED, encode(&committed));
         }
         Ok(())
@@ -362,7 +362,7 @@ impl RaftLogStorage<Types> for RaftLog {
             .await
             .map_err(|error| write_error(&error))?;
         failpoint::pass("raft.truncate.after");
-        // What was before the cut is the new end; it may be older than what memory holds.
+        // The entry before the cut is the new end. It may be older than the entries in memory.
         let last = self.try_get_log_entries(log_id.index.saturating_sub(1)..log_id.index).await?;
         let mut recent = locked(&self.recent);
         recent.last = last.last().map(|entry| entry.log_id).or(recent.purged);

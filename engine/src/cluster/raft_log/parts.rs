@@ -1,6 +1,10 @@
-//! The files of raft's log: journals that follow each other. What is asked for together is one record
-//! and one sync. A part begins with everything that is kept by name, so those before it can go as
-//! soon as their entries are not wanted any more.
+//! The files of raft's log: journals with consecutive numbers. One write is one record and one sync. Each
+//! file begins with all named records, so older files can be removed once their entries are purged.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `raft-000001.journal`, ... | the records |
+//! | `raft.mark` | how many records were synced, so that a lost file is noticed |
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -15,32 +19,32 @@ use crate::store::StoreError;
 use crate::store::journal::{Journal, sync_name};
 use crate::store::mark::CommitMark;
 
-/// Format of the records, which each of them begins with; any other is refused.
+/// Format of the records. Each record begins with it, and another format is refused.
 const FORMAT: u8 = 3;
-/// What the names of parts begin and end with, around their number.
+/// Prefix and suffix of the file names.
 const NAME: (&str, &str) = ("raft-", ".journal");
-/// Knows how many records there were, whatever the parts say.
+/// File with the count of synced records.
 const MARK: &str = "raft.mark";
-/// Memory that is kept for the next record.
-const ROOM: usize = 256 << 10;
-/// The log as it was before there were parts.
+/// Bytes of the buffer that are kept for the next record.
+const BUFFER_BYTES: usize = 256 << 10;
+/// File of the first format, which is not read any more.
 const OLD: &str = "raft.db";
 
-/// One thing that a record has done to the log.
+/// One change of the log.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum LogChange {
-    /// Begins a part: the index of the next entry.
+    /// A file begins. Holds the index of the next entry.
     Begin(u64),
-    /// Kept by name until something else is.
+    /// A named record replaces the one before.
     Keep(String, #[serde(with = "serde_bytes")] Vec<u8>),
     Entries(Vec<LogEntry>),
-    /// Entries from this one on are gone.
+    /// Entries from this one on are cut off.
     Cut(u64),
-    /// Entries up to this one are gone.
+    /// Entries up to this one are purged.
     Purge(LogId),
 }
 
-/// Where an entry is: among others in a record of a part.
+/// The position of the record that holds an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RecordPlace {
     part: u64,
@@ -51,12 +55,12 @@ struct RecordPlace {
 struct LogPart {
     number: u64,
     journal: Journal,
-    /// The index after the last entry it ever held.
+    /// The index after the last entry that was ever written to it.
     reach: u64,
 }
 
 impl LogPart {
-    /// Sees that a journal is of the same log; gives the number of its first record.
+    /// Checks that the next journal belongs to the same log, and returns the number of its first record.
     fn lead_to(&self, journal: &mut Journal) -> Result<u64, StoreError> {
         let name = format!("{}{:06}{}", NAME.0, self.number, NAME.1);
         journal.belong_to(self.journal.id(), &name)?;
@@ -64,7 +68,7 @@ impl LogPart {
     }
 }
 
-/// What a record says.
+/// Decodes a record.
 fn decode(record: &[u8], path: &Path) -> Result<Vec<LogChange>, StoreError> {
     let damaged = |words: String| StoreError::Damaged(format!("`{}`: {words}", path.display()));
     let Some((format, changes)) = record.split_first() else {
@@ -79,23 +83,23 @@ fn decode(record: &[u8], path: &Path) -> Result<Vec<LogChange>, StoreError> {
     }
 }
 
-/// All parts of a log, oldest first.
+/// All files of a log, oldest first.
 #[derive(Debug)]
 pub(crate) struct LogParts {
     dir: PathBuf,
-    /// Bytes of a part, beyond which another is begun.
+    /// A file larger than this is followed by a new one.
     bytes_max: u64,
     files: VecDeque<LogPart>,
-    /// Index of the first entry, and where it and those after it are.
+    /// Index of the first entry, and the positions of all entries from there.
     first: u64,
     places: VecDeque<RecordPlace>,
     local: BTreeMap<String, Vec<u8>>,
-    mark: CommitMark,
-    /// Room to put a record together.
+    mark: Mark,
+    /// Buffer for the next record.
     room: Vec<u8>,
 }
 
-/// The parts in a directory, by number.
+/// The files in a directory, by number.
 fn names(dir: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     let mut names = BTreeMap::new();
     let all = match std::fs::read_dir(dir) {
@@ -113,14 +117,14 @@ fn names(dir: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     Ok(names)
 }
 
-/// Whether a directory is that of a node with a vote.
+/// Whether a directory belongs to a node with a vote.
 pub(crate) fn is_there(dir: &Path) -> bool {
     let has_parts = || names(dir).is_ok_and(|names| !names.is_empty());
     [MARK, OLD].iter().any(|name| dir.join(name).exists()) || has_parts()
 }
 
 impl LogParts {
-    /// Reads the log in a directory; nothing is made or changed before something is written.
+    /// Reads the log in a directory. Nothing is created or changed before the first write.
     pub(crate) fn open(dir: &Path, bytes_max: u64) -> Result<Self, StoreError> {
         let old = dir.join(OLD);
         if old.exists() {
@@ -142,7 +146,7 @@ impl LogParts {
         for (number, path) in names {
             parts.read_part(number, &path)?;
         }
-        parts.vouch()?;
+        parts.check()?;
         Ok(parts)
     }
 
@@ -156,7 +160,7 @@ impl LogParts {
         journal.read(|record| {
             let changes = decode(record.bytes, path)?;
             if expected.replace(record.number + 1) != Some(record.number) {
-                // What is missing before it may be wanted no more; else it is told in the end.
+                // Records are missing before this one. `check` decides whether they were needed.
                 self.begin_with(&changes);
             }
             let place = RecordPlace { part: number, at: record.place };
@@ -179,19 +183,19 @@ impl LogParts {
         }
     }
 
-    /// Whether everything is there that must be.
-    fn vouch(&self) -> Result<(), StoreError> {
+    /// Checks that no record and no entry is missing.
+    fn check(&self) -> Result<(), StoreError> {
         let shown = self.dir.join(format!("{}*{}", NAME.0, NAME.1));
         let rebuilt = format!(
-            "put it back, or remove all of `{}` and start again, and the node is rebuilt from the \
-             others",
+            "restore it, or remove all of `{}` and start the node again, which rebuilds it from the \
+             other nodes",
             self.dir.display()
         );
         let (held, made) = (self.next_record() - 1, self.mark.read());
         if held < made {
             return Err(StoreError::Damaged(format!(
-                "`{}`: the log ends at record {held}, but {made} were written: it is cut, changed \
-                 or gone; {rebuilt}",
+                "`{}`: the log ends at record {held}, but {made} were written: the file was cut, \
+                 changed or removed; {rebuilt}",
                 shown.display()
             )));
         }
@@ -206,12 +210,12 @@ impl LogParts {
         Ok(())
     }
 
-    /// The entry that everything up to is gone with.
+    /// The last purged entry.
     pub(crate) fn purged(&self) -> Result<Option<LogId>, StoreError> {
         self.kept(name::PURGED)
     }
 
-    /// What is kept under a name.
+    /// A named record.
     pub(crate) fn kept<T: for<'a> Deserialize<'a>>(
         &self,
         name: &str,
@@ -219,7 +223,7 @@ impl LogParts {
         let value = self.local.get(name).map(|bytes| postcard::from_bytes(bytes)).transpose();
         value.map_err(|error| {
             let dir = self.dir.display();
-            StoreError::Damaged(format!("`{dir}`: what the log keeps as `{name}`: {error}"))
+            StoreError::Damaged(format!("`{dir}`: the record `{name}` of the log: {error}"))
         })
     }
 
@@ -243,7 +247,7 @@ impl LogParts {
         self.files.back().map_or(1, |part| part.journal.next())
     }
 
-    /// What a record has done, read or just written; tells the index after the last entry in it.
+    /// Applies the changes of a record to the positions in memory. Returns the index after its last entry.
     fn take_in(&mut self, changes: Vec<LogChange>, place: RecordPlace) -> Result<u64, StoreError> {
         let mut reach = self.next();
         for change in changes {
@@ -254,8 +258,9 @@ impl LogParts {
                     for entry in &entries {
                         let (next, index) = (self.next(), entry.log_id.index);
                         if next != index {
-                            let words =
-                                format!("entry {index} of the log comes in place of {next}");
+                            let words = format!(
+                                "entry {index} of the log stands where entry {next} is expected"
+                            );
                             return Err(StoreError::Damaged(words));
                         }
                         self.places.push_back(place);
@@ -264,7 +269,7 @@ impl LogParts {
                 }
                 LogChange::Cut(from) => {
                     self.places.truncate(from.saturating_sub(self.first) as usize);
-                    // What was there before may be in a part that is gone.
+                    // The entries before it may be in a file that was removed.
                     self.first = self.first.min(from);
                 }
                 LogChange::Purge(upto) => {
@@ -279,7 +284,7 @@ impl LogParts {
         Ok(reach)
     }
 
-    /// Writes one record; what must not be lost is on the disk when it returns.
+    /// Writes one record. If `is_lasting`, it is synced when this returns.
     pub(crate) fn write(
         &mut self,
         mut changes: Vec<LogChange>,
@@ -292,7 +297,7 @@ impl LogParts {
         }
         if self.files.back().is_some_and(|part| part.journal.is_empty()) {
             let kept = self.local.iter().map(|(name, bytes)| {
-                // What is kept now may be newer; it comes behind.
+                // Newer values in `changes` come after these.
                 LogChange::Keep(name.clone(), bytes.clone())
             });
             changes =
@@ -307,7 +312,7 @@ impl LogParts {
             .map_err(|error| StoreError::Failed(format!("a record of the log: {error}")))?;
         let place = RecordPlace { part: part.number, at: part.journal.append(&record)? };
         record.clear();
-        record.shrink_to(ROOM);
+        record.shrink_to(BUFFER_BYTES);
         self.room = record;
         if is_lasting {
             part.journal.sync()?;
@@ -327,7 +332,7 @@ impl LogParts {
         let path = self.dir.join(format!("{}{number:06}{}", NAME.0, NAME.1));
         let mut journal = Journal::of(&path)?;
         if let Some(last) = self.files.back_mut() {
-            // What follows must not be there without it.
+            // The next file must not survive a crash without this one.
             last.journal.sync()?;
             let next = last.lead_to(&mut journal)?;
             journal.begin_at(next);

@@ -1,4 +1,4 @@
-//! The thread that writes the log: everything that has come meanwhile in one record, one sync.
+//! The thread that writes the log. All waiting requests become one record with one sync.
 
 use std::io;
 use std::path::Path;
@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::messages::{LogEntry, LogId};
 use crate::cluster::raft_log::parts::{LogChange, LogParts};
-use crate::cluster::raft_log::{LazyRecords, LogRequest, QUEUE, Responder, locked, name};
+use crate::cluster::raft_log::{LazyRecords, LogRequest, REQUESTS_MAX, Responder, locked, name};
 use crate::store::StoreError;
 use crate::threads::queue::Receiver;
 
-/// How long what may be lost waits for company.
-const LAZY: Duration = Duration::from_millis(300);
+/// How long records that may be lost wait for another write.
+const LAZY_WRITE_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Everything that is wrong with the log in a directory; empty when all is well, or when there is
-/// none.
+/// The damage of the log in a directory; empty if it is intact or there is no log.
 pub(in crate::cluster) fn examine(dir: &Path) -> Result<Vec<String>, StoreError> {
     match LogParts::open(dir, 0).and_then(|parts| parts.read(0, u64::MAX)) {
         Ok(_) => Ok(Vec::new()),
@@ -23,7 +22,7 @@ pub(in crate::cluster) fn examine(dir: &Path) -> Result<Vec<String>, StoreError>
     }
 }
 
-/// The entries after one that a node which is down knows to be agreed on.
+/// The entries after `index` that a node which is down knows to be committed.
 pub(crate) fn agreed_after(dir: &Path, index: u64) -> Result<Vec<LogEntry>, StoreError> {
     let parts = LogParts::open(dir, 0)?;
     let committed = parts.kept::<LogId>(name::COMMITTED)?.map_or(0, |committed| committed.index);
@@ -34,20 +33,20 @@ pub(crate) fn agreed_after(dir: &Path, index: u64) -> Result<Vec<LogEntry>, Stor
     let first = entries.first().map_or(committed + 1, |entry| entry.log_id.index);
     if first > index + 1 {
         return Err(StoreError::Damaged(format!(
-            "the tables in `{}` are as of entry {index}, and the log begins with entry {first}; \
-             start the node, and it makes them anew from its snapshot or from the others",
+            "the tables in `{}` end with entry {index}, and the log begins with entry {first}; start the \
+             node, and it rebuilds the tables from its snapshot or from the other nodes",
             dir.display()
         )));
     }
     Ok(entries)
 }
 
-/// The thread's own state.
+/// The state of the thread.
 pub(crate) struct RaftLogWriter {
     parts: LogParts,
-    /// What may be lost, until it is written in company.
+    /// Records that may be lost, until they are written with others.
     lazy: LazyRecords,
-    /// When that was written last.
+    /// When they were written last.
     lazy_since: Instant,
 }
 
@@ -62,14 +61,14 @@ impl RaftLogWriter {
     pub(crate) fn write(mut self, inbox: &Receiver<LogRequest>, fatal: impl Fn(StoreError)) {
         let mut broken: Option<StoreError> = None;
         loop {
-            let first = inbox.recv_batched(1, Instant::now() + LAZY);
+            let first = inbox.recv_in_company(1, Instant::now() + LAZY_WRITE_INTERVAL);
             match &first {
                 None if inbox.has_ended() => return,
                 None if locked(&self.lazy).is_empty() => continue,
                 _ => {}
             }
             let mut requests = Vec::from_iter(first);
-            requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(QUEUE));
+            requests.extend(std::iter::from_fn(|| inbox.try_recv()).take(REQUESTS_MAX));
             let closes = requests.iter().any(|request| matches!(request, LogRequest::Close));
             let idle = requests.is_empty() || closes;
             if let Some(error) = &broken {
@@ -84,8 +83,8 @@ impl RaftLogWriter {
         }
     }
 
-    /// Writes everything in one record, then answers everybody. What may be lost is written in
-    /// company, or when there is nothing else to do, and not waited for.
+    /// Writes all requests in one record, then answers them. Records that may be lost are written along, or
+    /// when the thread is idle, without a sync.
     fn serve(&mut self, requests: Vec<LogRequest>, idle: bool) -> Result<(), StoreError> {
         let (mut changes, mut after): (Vec<LogChange>, Vec<Completion>) = (Vec::new(), Vec::new());
         let mut reads = Vec::new();
@@ -118,7 +117,7 @@ impl RaftLogWriter {
             }
         }
         let is_lasting = !changes.is_empty();
-        if idle || is_lasting && self.lazy_since.elapsed() >= LAZY {
+        if idle || is_lasting && self.lazy_since.elapsed() >= LAZY_WRITE_INTERVAL {
             self.lazy_since = Instant::now();
             let lazy = std::mem::take(&mut *locked(&self.lazy));
             let kept =

@@ -1,51 +1,36 @@
-//! The ledger of one node, entry by entry: what was agreed on is applied to its tables, and summed up so
-//! that a node that comes to other results than the leader is found.
+//! Applies committed entries to the tables of a node. Each entry and its replies go into a digest. The leader
+//! sends its digest along now and then, and a node with another digest stops.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use openraft::EntryPayload;
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::cluster::messages::{
-    Batch, BatchItem, DigestCheck, LogEntry, LogId, Membership, Replies, encode,
+    Batch, BatchItem, DigestCheck, LogEntry, Membership, Replies, encode,
 };
 use crate::cluster::replica::chunks::Chunks;
+use crate::cluster::replica::mark::{MARK, ReplicaMark};
 use crate::cluster::replica::restore::{Tables, restore};
 use crate::failpoint;
 use crate::ledger::{Command, Reply, SessionId, Stamp, TableError};
 use crate::store::StoreError;
 
-/// Entries whose sums are kept for comparison.
-const SUMS_KEPT: usize = 1 << 15;
-/// The small state goes into the sum so often.
-const CORE_SUMMED_EVERY: u64 = 1024;
+/// Entries whose digests are kept for comparison.
+const DIGESTS_KEPT: usize = 1 << 15;
+/// The core of the ledger goes into the digest once in this many entries, because it is costly.
+const CORE_DIGEST_INTERVAL: u64 = 1024;
 
-/// How far the replica is, kept beside the tables in the same commit.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(in crate::cluster) struct ReplicaMark {
-    /// The last applied entry.
-    pub applied: Option<LogId>,
-    /// The voters as of then.
-    pub membership: Membership,
-    /// A sum over everything applied, the same on every node.
-    pub digest: u64,
-}
-
-/// Name of the mark among the replica's records.
-pub(in crate::cluster) const MARK: &str = "mark";
-
-/// The tables, and how far they are.
+/// The tables of a node and their mark.
 pub(in crate::cluster) struct Replica {
     dir: PathBuf,
     pub ledger: Tables,
     pub mark: ReplicaMark,
-    /// The sums after the last entries.
+    /// The digests after the latest entries.
     pub sums: VecDeque<DigestCheck>,
     /// Commands applied since the last commit.
     pub uncommitted: usize,
-    /// Room to put replies together.
+    /// Buffer for encoded replies.
     encoded: Vec<u8>,
 }
 
@@ -55,8 +40,8 @@ impl Replica {
         Self { dir: dir.to_owned(), ledger, mark, sums, uncommitted: 0, encoded }
     }
 
-    /// The ledger of a node that is down, as far as it knows what was agreed on. Nothing is written:
-    /// what the log has beyond the tables goes with their transaction.
+    /// The ledger of a node that is down, up to the last entry that it knows to be committed. Entries that
+    /// the tables do not hold yet are applied in a transaction that is never committed.
     pub(in crate::cluster) fn of_node_that_is_down(
         dir: &Path,
         seen_memory: u64,
@@ -74,7 +59,7 @@ impl Replica {
         self.mark.applied.map_or(0, |applied| applied.index)
     }
 
-    /// Applies an agreed entry.
+    /// Applies a committed entry.
     pub(in crate::cluster) fn apply(&mut self, entry: LogEntry) -> Result<Replies, TableError> {
         failpoint::pass("raft.apply.before");
         let index = entry.log_id.index;
@@ -86,7 +71,7 @@ impl Replica {
             }
             EntryPayload::Normal(batch) => {
                 let replies = self.apply_batch(index, &batch.0)?;
-                self.sum_up(index, &batch.0, &replies);
+                self.add_to_digest(index, &batch.0, &replies);
                 replies
             }
         };
@@ -123,62 +108,62 @@ impl Replica {
                     let command = if leaves { leave } else { Command::Close { session } };
                     self.ledger.apply(batch.stamp, command)?
                 }
-                BatchItem::Chunk { parcel, number, bytes } => {
-                    Chunks::of(self.ledger.tables_mut())?.put(parcel, number, &bytes)?;
+                BatchItem::Chunk { command, number, bytes } => {
+                    Chunks::of(self.ledger.tables_mut())?.put(command, number, &bytes)?;
                     Reply::Ok
                 }
-                BatchItem::AllChunks { parcel, parts, by } => {
-                    self.unpack(batch.stamp, parcel, parts, by)?
+                BatchItem::AllChunks { command, chunks, by } => {
+                    self.apply_chunked(batch.stamp, command, chunks, by)?
                 }
             });
         }
         Ok(Replies(replies))
     }
 
-    /// Applies a command that came in parts; asked again, repeats the answer.
-    fn unpack(
+    /// Applies a command that was sent in chunks. If it was applied before, repeats the reply.
+    fn apply_chunked(
         &mut self,
         stamp: Stamp,
-        parcel: u64,
-        parts: u32,
+        command: u64,
+        chunks: u32,
         by: Option<SessionId>,
     ) -> Result<Reply, TableError> {
-        let mut parcels = Chunks::of(self.ledger.tables_mut())?;
-        if let Some(reply) = parcels.answered(parcel) {
+        let mut known = Chunks::of(self.ledger.tables_mut())?;
+        if let Some(reply) = known.answered(command) {
             return Ok(reply);
         }
-        let Some(bytes) = parcels.open(parcel, parts)? else { return Ok(Reply::Missing) };
+        let Some(bytes) = known.join(command, chunks)? else { return Ok(Reply::Missing) };
         let reply = match postcard::from_bytes::<Command>(&bytes) {
             Ok(command) if command.session() == by => self.ledger.apply(stamp, command)?,
-            // Not a command of ours, or not of who sent it: nothing of it counts.
+            // It cannot be decoded, or acts for another session than its sender.
             _ => Reply::Stale,
         };
-        Chunks::of(self.ledger.tables_mut())?.answer(parcel, &reply)?;
+        Chunks::of(self.ledger.tables_mut())?.answer(command, &reply)?;
         Ok(reply)
     }
 
-    fn sum_up(&mut self, index: u64, batch: &[u8], replies: &Replies) {
-        let mut digest = xxh3_64_with_seed(batch, self.mark.digest ^ index);
+    fn add_to_digest(&mut self, index: u64, batch: &[u8], replies: &Replies) {
+        let mut digest = sum(self.mark.digest ^ index, batch);
         self.encoded.clear();
         for reply in &replies.0 {
-            self.jot_down(reply);
+            self.add_reply(reply);
         }
-        digest = xxh3_64_with_seed(&self.encoded, digest);
-        if index.is_multiple_of(CORE_SUMMED_EVERY) {
-            digest = xxh3_64_with_seed(&encode(self.ledger.core()), digest);
+        digest = sum(digest, &self.encoded);
+        if index.is_multiple_of(CORE_DIGEST_INTERVAL) {
+            digest = sum(digest, &encode(self.ledger.core()));
         }
         if failpoint::goes_astray() {
             digest = !digest;
         }
         self.mark.digest = digest;
         self.sums.push_back(DigestCheck { index, digest: self.mark.digest });
-        if self.sums.len() > SUMS_KEPT {
+        if self.sums.len() > DIGESTS_KEPT {
             self.sums.pop_front();
         }
     }
 
-    /// What tells a reply from another: of jobs, which ones were granted.
-    fn jot_down(&mut self, reply: &Reply) {
+    /// Adds a reply to the digest. Of granted jobs only their ids and tokens count.
+    fn add_reply(&mut self, reply: &Reply) {
         let jobs = if let Reply::Granted { jobs, .. } = reply { jobs.as_slice() } else { &[] };
         for grant in jobs {
             self.encoded.extend(grant.id.0.to_le_bytes());
@@ -190,7 +175,7 @@ impl Replica {
         }
     }
 
-    /// A node whose ledger is another than the leader's stops before it does harm.
+    /// Stops a node whose ledger differs from the leader's.
     fn compare(&self, check: DigestCheck) -> Result<(), TableError> {
         let own = self.sums.iter().rev().find(|own| own.index == check.index);
         if own.is_none_or(|own| own.digest == check.digest) {

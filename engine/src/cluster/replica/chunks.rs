@@ -1,6 +1,12 @@
-//! Commands that are too large for one entry: their parts wait here until all have come. Senders
-//! may die half way, so there is a bound: those that are answered go first, then the oldest, whose
-//! senders send all of it anew.
+//! Commands that are too large for one entry of the log. The client sends them in chunks, each in an entry
+//! of its own:
+//!
+//! 1. `Chunk { command, number, bytes }` is kept in the tables of the replica.
+//! 2. `AllChunks { command, chunks, by }` joins the chunks and applies the command.
+//! 3. If a chunk is missing, the reply is `Missing`, and the client sends all chunks again.
+//!
+//! A client may die half way, so the number of commands is limited. Answered commands are dropped first,
+//! then the oldest.
 
 use std::collections::VecDeque;
 
@@ -8,28 +14,28 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::messages::{BatchItem, encode};
-use crate::cluster::{WHOLE_MAX, node};
+use crate::cluster::{COMMAND_BYTES_MAX, random};
 use crate::ledger::{Reply, SessionId, TableError, TableResult};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteTables;
 
-/// Chunks that are known at a time, answered ones too.
-const KNOWN_MAX: usize = 256;
-/// Chunks that a node sends at a time, so that all nodes together do not crowd each other out.
-pub(in crate::cluster) const AT_ONCE: usize = 8;
-/// How often a parcel is sent.
+/// Commands that are kept, answered ones included.
+const COMMANDS_MAX: usize = 256;
+/// Commands that a node sends in chunks at once. All nodes together stay below [`COMMANDS_MAX`].
+pub(in crate::cluster) const COMMANDS_AT_ONCE: usize = 8;
+/// How often a client sends all chunks of a command.
 const TRIES_MAX: usize = 16;
-/// Name of the list among the replica's records.
+/// Record of the list.
 const LIST: &str = "parcels";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ChunkedCommand {
     number: u64,
-    parts: u32,
+    chunks: u32,
     reply: Option<Vec<u8>>,
 }
 
-/// The parcels of a replica; the same on every node.
+/// The chunked commands of a replica, the same on every node.
 pub(in crate::cluster) struct Chunks<'t> {
     tables: &'t mut SqliteTables,
     list: VecDeque<ChunkedCommand>,
@@ -39,7 +45,7 @@ impl<'t> Chunks<'t> {
     pub(in crate::cluster) fn of(tables: &'t mut SqliteTables) -> TableResult<Self> {
         let list = match tables.replica(LIST)? {
             Some(bytes) => postcard::from_bytes(&bytes).map_err(|error| TableError {
-                message: format!("the list of parcels cannot be read: {error}"),
+                message: format!("the list of chunked commands cannot be read: {error}"),
                 full: false,
             })?,
             None => VecDeque::new(),
@@ -49,67 +55,67 @@ impl<'t> Chunks<'t> {
 
     pub(in crate::cluster) fn put(
         &mut self,
-        parcel: u64,
+        command: u64,
         number: u32,
         bytes: &[u8],
     ) -> TableResult<()> {
-        match self.list.iter_mut().find(|known| known.number == parcel) {
+        match self.list.iter_mut().find(|known| known.number == command) {
             Some(known) if known.reply.is_some() => return Ok(()),
-            Some(known) => known.parts = known.parts.max(number + 1),
+            Some(known) => known.chunks = known.chunks.max(number + 1),
             None => {
                 self.list.push_back(ChunkedCommand {
-                    number: parcel,
-                    parts: number + 1,
+                    number: command,
+                    chunks: number + 1,
                     reply: None,
                 });
             }
         }
-        if self.list.len() > KNOWN_MAX {
+        if self.list.len() > COMMANDS_MAX {
             let answered = self.list.iter().position(|known| known.reply.is_some());
             if let Some(gone) = self.list.remove(answered.unwrap_or(0)) {
-                self.forget_parts(&gone)?;
+                self.drop_chunks(&gone)?;
             }
         }
-        self.tables.put_replica(&part_name(parcel, number), bytes)?;
+        self.tables.put_replica(&chunk_name(command, number), bytes)?;
         self.save()
     }
 
-    /// What a parcel was answered with, if it was.
-    pub(in crate::cluster) fn answered(&self, parcel: u64) -> Option<Reply> {
-        let known = self.list.iter().find(|known| known.number == parcel);
+    /// The reply to a command, if it was applied.
+    pub(in crate::cluster) fn answered(&self, command: u64) -> Option<Reply> {
+        let known = self.list.iter().find(|known| known.number == command);
         let reply = known.and_then(|known| known.reply.as_ref());
         reply.and_then(|bytes| postcard::from_bytes(bytes).ok())
     }
 
-    /// All of it, if all is there.
-    pub(in crate::cluster) fn open(
+    /// The bytes of a command, if all chunks are there.
+    pub(in crate::cluster) fn join(
         &mut self,
-        parcel: u64,
-        parts: u32,
+        command: u64,
+        chunks: u32,
     ) -> TableResult<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
-        for number in 0..parts {
-            match self.tables.replica(&part_name(parcel, number))? {
-                Some(part) => bytes.extend_from_slice(&part),
+        for number in 0..chunks {
+            match self.tables.replica(&chunk_name(command, number))? {
+                Some(chunk) => bytes.extend_from_slice(&chunk),
                 None => return Ok(None),
             }
         }
         Ok(Some(bytes))
     }
 
-    /// Keeps the answer instead of the parts.
-    pub(in crate::cluster) fn answer(&mut self, parcel: u64, reply: &Reply) -> TableResult<()> {
-        if let Some(known) = self.list.iter_mut().find(|known| known.number == parcel) {
+    /// Keeps the reply instead of the chunks.
+    pub(in crate::cluster) fn answer(&mut self, command: u64, reply: &Reply) -> TableResult<()> {
+        if let Some(known) = self.list.iter_mut().find(|known| known.number == command) {
             known.reply = Some(encode(reply));
             let known = known.clone();
-            self.forget_parts(&known)?;
+            self.drop_chunks(&known)?;
         }
         self.save()
     }
 
-    fn forget_parts(&mut self, parcel: &ChunkedCommand) -> TableResult<()> {
-        for number in 0..parcel.parts {
-            self.tables.drop_replica(&part_name(parcel.number, number))?;
+    fn drop_chunks(&mut self, known: &ChunkedCommand) -> TableResult<()> {
+        for number in 0..known.chunks {
+            self.tables.drop_replica(&chunk_name(known.number, number))?;
         }
         Ok(())
     }
@@ -119,8 +125,8 @@ impl<'t> Chunks<'t> {
     }
 }
 
-/// Sends a command in parts, and all of them anew when some were dropped on the way.
-pub(in crate::cluster) async fn send_in_parts<F>(
+/// Sends a command in chunks, and again if a replica has dropped some.
+pub(in crate::cluster) async fn send_in_chunks<F>(
     bytes: Bytes,
     by: Option<SessionId>,
     send: impl Fn(BatchItem) -> F,
@@ -128,24 +134,24 @@ pub(in crate::cluster) async fn send_in_parts<F>(
 where
     F: Future<Output = Result<Reply, StoreError>>,
 {
-    let (parcel, size) = (node::random(), bytes.len());
+    let (command, size) = (random(), bytes.len());
     for _ in 0..TRIES_MAX {
         let (mut rest, mut number) = (bytes.clone(), 0);
         while !rest.is_empty() {
-            let part = rest.split_to(rest.len().min(WHOLE_MAX));
-            send(BatchItem::Chunk { parcel, number, bytes: part }).await?;
+            let chunk = rest.split_to(rest.len().min(COMMAND_BYTES_MAX));
+            send(BatchItem::Chunk { command, number, bytes: chunk }).await?;
             number += 1;
         }
-        match send(BatchItem::AllChunks { parcel, parts: number, by }).await? {
-            Reply::Missing => tracing::debug!(size, "parts of a command were dropped"),
+        match send(BatchItem::AllChunks { command, chunks: number, by }).await? {
+            Reply::Missing => tracing::debug!(size, "chunks of a command were dropped"),
             reply => return Ok(reply),
         }
     }
     Err(StoreError::Failed(format!(
-        "a command of {size} bytes was sent {TRIES_MAX} times, and parts of it were dropped each time"
+        "a command of {size} bytes was sent {TRIES_MAX} times, and chunks of it were dropped each time"
     )))
 }
 
-fn part_name(parcel: u64, number: u32) -> String {
-    format!("parcel {parcel:016x} {number}")
+fn chunk_name(command: u64, number: u32) -> String {
+    format!("parcel {command:016x} {number}")
 }

@@ -1,4 +1,4 @@
-//! The ledger of a node that is down, to be read. Nothing can be agreed on here, and nothing is written.
+//! Reads the ledger of a node that is down. It accepts no commands and writes nothing.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::store::answer::answer;
 use crate::store::lock::DirLock;
 use crate::store::{Answer, Question, Store, StoreError};
 
-/// What there is to be read, and the lock that keeps the node down meanwhile.
+/// The component that `ReadOnlyModule` binds to [`Store`].
 #[derive(Component)]
 #[shaku(interface = Store)]
 pub(crate) struct ReadOnlyStore {
     pub(crate) resting: ReadOnlyReplica,
 }
 
-/// A node that is down.
+/// The ledger of a node that is down, and the lock that keeps the node from starting.
 pub(crate) struct ReadOnlyReplica {
     ledger: Mutex<Tables>,
     standing: watch::Sender<Standing>,
@@ -41,7 +41,7 @@ impl ReadOnlyReplica {
 }
 
 fn refused<T: Send + 'static>() -> Result<T, StoreError> {
-    Err(StoreError::Failed("the node is down: nothing can be agreed on".to_owned()))
+    Err(StoreError::Failed("the node is down and accepts no commands".to_owned()))
 }
 
 impl Store for ReadOnlyStore {

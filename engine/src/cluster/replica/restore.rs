@@ -1,20 +1,19 @@
-//! The replicated ledger as a node left it on its disk. Tables that are older than the log begins come
-//! from the latest snapshot: the log has the rest.
+//! Opens the tables of a replica. If they end before the log begins, the latest snapshot replaces them, and
+//! the log has the rest.
 
 use std::path::Path;
 
 use crate::cluster::raft_log::RaftLog;
-use crate::cluster::replica::apply::{MARK, ReplicaMark};
+use crate::cluster::replica::mark::{MARK, ReplicaMark, STATE};
 use crate::cluster::replica::snapshot;
-use crate::cluster::replica::thread::STATE;
-use crate::ledger::{Core, Ledger};
+use crate::ledger::{Core, Ledger, TableError};
 use crate::store::StoreError;
 use crate::store::mark::JOURNAL;
 use crate::store::sqlite::{SqliteTables, TableOwner};
 
 pub(in crate::cluster) type Tables = Ledger<SqliteTables>;
 
-/// Opens the tables that are there, or makes new ones.
+/// Opens the tables, or creates them.
 pub(in crate::cluster) fn restore(
     dir: &Path,
     seen_memory: u64,
@@ -29,8 +28,8 @@ pub(in crate::cluster) fn restore(
         None if core == Core::default() && !dir.join(JOURNAL).exists() => ReplicaMark::default(),
         None => {
             return Err(StoreError::Excluded(format!(
-                "`{}` holds the run of a node that was alone: a cluster needs a data directory of \
-                 its own (`--data-dir`)",
+                "`{}` holds a run without a cluster: name another data directory for the cluster \
+                 (`--data-dir`)",
                 dir.display()
             )));
         }
@@ -38,8 +37,8 @@ pub(in crate::cluster) fn restore(
     Ok((Ledger::new(core, lanes, tables), mark))
 }
 
-/// Opens the tables behind a log. What it no longer has is on the disk before it goes, unless the disk
-/// forgets what it has acknowledged: then the snapshot it went for is as good.
+/// Opens the tables that belong to a log. Tables are synced before the log is purged. A disk that lost synced
+/// data may still have older tables; then the snapshot takes their place.
 pub(in crate::cluster) fn restore_behind(
     dir: &Path,
     seen_memory: u64,

@@ -1,5 +1,6 @@
-//! The replicated ledger of one node: a thread that applies agreed entries to tables on disk and
-//! answers questions. What it has not committed when the process dies is applied again from the log.
+//! The thread that owns the ledger of a node. It applies committed entries to the tables on disk and answers
+//! questions. Entries that were not committed to SQLite when the process died are applied again from
+//! the log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,30 +14,31 @@ use tokio::sync::{oneshot, watch};
 
 use crate::cluster::messages::{DigestCheck, LogEntry, Replies, SnapshotMeta};
 use crate::cluster::raft_log::RaftLog;
-use crate::cluster::replica::apply::{Replica, ReplicaMark};
+use crate::cluster::replica::apply::Replica;
+use crate::cluster::replica::mark::{ReplicaMark, STATE};
 use crate::cluster::replica::restore::{restore, restore_behind};
+use crate::cluster::replica::roster::Roster;
 use crate::cluster::replica::snapshot;
-use crate::cluster::status::Roster;
 use crate::failpoint;
 use crate::ledger::{Ledger, Position, Reply, Run, Seat, Standing, TableError};
 use crate::store::answer::answer;
 use crate::store::sqlite::{SqliteTables, TableOwner};
 use crate::store::{Answer, Question, StoreError};
+use crate::threads::ignore::ignore_closed;
 use crate::threads::queue::{Receiver, Sender, queue};
 
-/// Requests that may wait for the thread.
-const QUEUE: usize = 1024;
-/// Longest time between a change and its commit: until then it is in raft's log.
-const COMMIT_EVERY: Duration = Duration::from_secs(5);
-/// Time between two publications of what is only watched.
-const PUBLISH_EVERY: Duration = Duration::from_millis(10);
-/// Commands in one commit at most, and so to be applied again after a crash.
-const COMMIT_MAX: usize = 4000;
-/// Name of this node's own positions.
+/// Requests that wait for the thread.
+const REQUESTS_MAX: usize = 1024;
+/// Longest time between a change and its commit to SQLite. Until then the log has it.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
+/// Shortest time between two publications of counters.
+const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
+/// Commands of one commit. After a crash this many are applied again.
+const COMMIT_COMMANDS_MAX: usize = 4000;
+/// Record of how far this node has written its own files.
 const POSITIONS: &str = "positions";
-pub(in crate::cluster) const STATE: &str = "state.db";
 
-/// How far this node's files are written, and of which run.
+/// How far this node has written its files of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct FilePositions {
     run: u64,
@@ -57,28 +59,28 @@ pub(in crate::cluster) enum ReplicaRequest {
         position: Position,
         respond: Respond<Reply>,
     },
-    /// From now on what is asked is answered with what is known: the rest may never come.
-    MakeDo,
+    /// From now on questions are answered at once, even if they name a later entry, which may never come.
+    AnswerAtOnce,
     Roster(oneshot::Sender<Roster>),
     State(oneshot::Sender<ReplicaMark>),
-    /// Commits everything, so that a copy can be taken; answers the size of the tables in bytes.
+    /// Commits everything, so that a copy can be made. The answer is the size of the tables in bytes.
     Settle(oneshot::Sender<Result<u64, StoreError>>),
-    /// Has everything outlive a power cut: what is applied by now may go from the log.
+    /// Syncs everything, so that the log can be purged up to the last applied entry.
     Sync(oneshot::Sender<Result<(), StoreError>>),
     Install(SnapshotMeta, PathBuf, oneshot::Sender<Result<(), StoreError>>),
     Close,
 }
 
-/// A running machine; cheap to clone.
+/// The way to the thread; cheap to clone.
 #[derive(Clone)]
 pub(in crate::cluster) struct ReplicaHandle {
     pub requests: Sender<ReplicaRequest>,
     pub standing: watch::Receiver<Standing>,
-    /// The last entry with commands that was applied, and the sum as of then.
+    /// The digest after the last applied entry with commands.
     pub summed: watch::Receiver<Option<DigestCheck>>,
-    /// How often the disk of each seat was new.
+    /// How often each node has had a new disk.
     pub incarnations: watch::Receiver<BTreeMap<Seat, u32>>,
-    /// The name of the cluster, once it has one.
+    /// The name of the cluster; `None` until the first entry.
     pub cluster: watch::Receiver<Option<u128>>,
     pub bells: Arc<Mutex<Vec<Bell<()>>>>,
     pub dir: PathBuf,
@@ -90,7 +92,7 @@ impl std::fmt::Debug for ReplicaHandle {
     }
 }
 
-/// The thread behind a [`Machine`].
+/// The thread behind a [`ReplicaHandle`].
 #[derive(Debug)]
 pub(in crate::cluster) struct ReplicaThread {
     requests: Sender<ReplicaRequest>,
@@ -98,9 +100,9 @@ pub(in crate::cluster) struct ReplicaThread {
 }
 
 impl ReplicaThread {
-    /// Ends the thread after everything is in the database file.
+    /// Ends the thread. What is not committed is in the log.
     pub(in crate::cluster) fn close(self) {
-        drop(self.requests.send(ReplicaRequest::Close));
+        ignore_closed(self.requests.send(ReplicaRequest::Close));
         drop(self.thread.join());
     }
 }
@@ -115,7 +117,7 @@ impl ReplicaHandle {
     ) -> Result<(Self, ReplicaThread), StoreError> {
         let (ledger, mark) = restore_behind(dir, seen_memory, &log)?;
         failpoint::pass("replica.open.after");
-        let (requests, inbox) = queue(QUEUE);
+        let (requests, inbox) = queue(REQUESTS_MAX);
         let bells = Arc::new(Mutex::new(Vec::new()));
         let positions = log.local(POSITIONS).unwrap_or_default();
         let mut keeper = ReplicaWorker {
@@ -130,10 +132,10 @@ impl ReplicaHandle {
             cluster: watch::Sender::default(),
             bells: Arc::clone(&bells),
             waiting: Vec::new(),
-            makes_do: false,
+            answers_at_once: false,
             committed: Instant::now(),
             published: Instant::now(),
-            untold: false,
+            is_unpublished: false,
         };
         keeper.publish();
         let machine = Self {
@@ -158,7 +160,7 @@ impl ReplicaHandle {
         request: impl FnOnce(oneshot::Sender<T>) -> ReplicaRequest,
     ) -> Result<T, StoreError> {
         let (answer, question) = oneshot::channel();
-        drop(self.requests.send(request(answer)));
+        ignore_closed(self.requests.send(request(answer)));
         question.await.map_err(|_| StoreError::Closed)
     }
 }
@@ -169,7 +171,7 @@ struct WaitingQuestion {
     respond: Respond<Answer>,
 }
 
-/// The thread's own state.
+/// The state of the thread.
 struct ReplicaWorker {
     dir: PathBuf,
     seen_memory: u64,
@@ -181,30 +183,29 @@ struct ReplicaWorker {
     incarnations: watch::Sender<BTreeMap<Seat, u32>>,
     cluster: watch::Sender<Option<u128>>,
     bells: Arc<Mutex<Vec<Bell<()>>>>,
-    /// Questions about what is not applied yet.
+    /// Questions that name an entry which is not applied yet.
     waiting: Vec<WaitingQuestion>,
-    /// Whether nobody waits for that any more.
-    makes_do: bool,
+    /// Whether such questions are answered at once.
+    answers_at_once: bool,
     committed: Instant,
     published: Instant,
-    /// Whether there is something new to be published.
-    untold: bool,
+    /// Whether something has changed since the last publication.
+    is_unpublished: bool,
 }
 
 impl ReplicaWorker {
     fn keep(mut self, inbox: &Receiver<ReplicaRequest>, fatal: impl Fn(StoreError)) {
         let error = loop {
-            let patience = match (self.untold, self.replica.uncommitted) {
-                (true, _) => PUBLISH_EVERY,
+            let patience = match (self.is_unpublished, self.replica.uncommitted) {
+                (true, _) => PUBLISH_INTERVAL,
                 (false, 0) => Duration::from_mins(1),
-                (false, _) => COMMIT_EVERY,
+                (false, _) => COMMIT_INTERVAL,
             };
-            let served = match inbox.recv_batched(1, Instant::now() + patience) {
-                // What is not committed is in the log, for whoever opens it next.
+            let served = match inbox.recv_in_company(1, Instant::now() + patience) {
                 Some(ReplicaRequest::Close) => return,
                 Some(request) => self.serve(request),
                 None if inbox.has_ended() => return,
-                None if self.untold => {
+                None if self.is_unpublished => {
                     self.publish();
                     Ok(())
                 }
@@ -221,14 +222,18 @@ impl ReplicaWorker {
         }
         while let Some(request) = inbox.recv() {
             match request {
-                ReplicaRequest::Apply(_, respond) => drop(respond.send(Err(error.clone()))),
+                ReplicaRequest::Apply(_, respond) => {
+                    ignore_closed(respond.send(Err(error.clone())));
+                }
                 ReplicaRequest::Ask { respond, .. } => respond(Err(error.clone())),
                 ReplicaRequest::Ack { respond, .. } => respond(Err(error.clone())),
-                ReplicaRequest::Settle(respond) => drop(respond.send(Err(error.clone()))),
+                ReplicaRequest::Settle(respond) => ignore_closed(respond.send(Err(error.clone()))),
                 ReplicaRequest::Sync(respond) | ReplicaRequest::Install(_, _, respond) => {
-                    drop(respond.send(Err(error.clone())));
+                    ignore_closed(respond.send(Err(error.clone())));
                 }
-                ReplicaRequest::Roster(_) | ReplicaRequest::State(_) | ReplicaRequest::MakeDo => {}
+                ReplicaRequest::Roster(_)
+                | ReplicaRequest::State(_)
+                | ReplicaRequest::AnswerAtOnce => {}
                 ReplicaRequest::Close => return,
             }
         }
@@ -241,23 +246,22 @@ impl ReplicaWorker {
                 let replies = replies.collect::<Result<Vec<_>, TableError>>();
                 match replies {
                     Ok(replies) => {
-                        // Nobody is woken by it.
                         self.summed.send_replace(self.replica.sums.back().copied());
                         self.publish_if_due();
-                        drop(respond.send(Ok(replies)));
+                        ignore_closed(respond.send(Ok(replies)));
                         self.answer_waiting()
                     }
                     Err(error) => {
-                        drop(respond.send(Err(error.clone().into())));
+                        ignore_closed(respond.send(Err(damaged_or_full(&error))));
                         Err(error)
                     }
                 }
             }
             ReplicaRequest::Ask { question, index, respond } => {
-                if self.untold {
+                if self.is_unpublished {
                     self.publish();
                 }
-                if index > self.replica.index() && !self.makes_do {
+                if index > self.replica.index() && !self.answers_at_once {
                     self.waiting.push(WaitingQuestion { index, question, respond });
                     return Ok(());
                 }
@@ -269,33 +273,35 @@ impl ReplicaWorker {
                 respond(Ok(reply));
                 Ok(())
             }
-            ReplicaRequest::MakeDo => {
-                self.makes_do = true;
+            ReplicaRequest::AnswerAtOnce => {
+                self.answers_at_once = true;
                 self.answer_waiting()
             }
             ReplicaRequest::Roster(respond) => {
-                drop(respond.send(Roster::of(&self.replica.ledger, &self.replica.mark)));
+                ignore_closed(respond.send(Roster::of(&self.replica.ledger, &self.replica.mark)));
                 Ok(())
             }
             ReplicaRequest::State(respond) => {
-                drop(respond.send(self.replica.mark.clone()));
+                ignore_closed(respond.send(self.replica.mark.clone()));
                 Ok(())
             }
             ReplicaRequest::Settle(respond) => {
                 let settled = self.commit();
                 let size = std::fs::metadata(self.dir.join(STATE)).map_or(0, |file| file.len());
-                let told = settled.clone().map(|()| size).map_err(StoreError::from);
-                drop(respond.send(told));
+                let told = settled.as_ref().map(|()| size).map_err(damaged_or_full);
+                ignore_closed(respond.send(told));
                 settled
             }
             ReplicaRequest::Sync(respond) => {
                 let synced = self.sync();
-                drop(respond.send(synced.clone().map_err(StoreError::from)));
+                ignore_closed(
+                    respond.send(synced.clone().map_err(|error| damaged_or_full(&error))),
+                );
                 synced
             }
             ReplicaRequest::Install(meta, path, respond) => {
                 let installed = self.install(&meta, &path);
-                drop(respond.send(installed.clone()));
+                ignore_closed(respond.send(installed.clone()));
                 installed.map_err(|error| TableError { message: error.to_string(), full: false })
             }
             ReplicaRequest::Close => Ok(()),
@@ -303,7 +309,7 @@ impl ReplicaWorker {
     }
 
     fn answer_waiting(&mut self) -> Result<(), TableError> {
-        let index = if self.makes_do { u64::MAX } else { self.replica.index() };
+        let index = if self.answers_at_once { u64::MAX } else { self.replica.index() };
         if self.waiting.iter().all(|waiting| waiting.index > index) {
             return Ok(());
         }
@@ -335,7 +341,7 @@ impl ReplicaWorker {
         }
     }
 
-    /// How far this node's own files are written.
+    /// How far this node has written its own files.
     fn positions_of(&self, run: &Run) -> Vec<Position> {
         if self.positions.run == run.number && self.positions.all.len() == run.positions.len() {
             return self.positions.all.clone();
@@ -357,23 +363,23 @@ impl ReplicaWorker {
         Reply::Ok
     }
 
-    /// What is only watched from afar goes out now and then: each time wakes threads that have nothing
-    /// to do about it. Where a run or a node stands is told at once.
+    /// Publishes counters now and then, because each publication wakes threads. Changes of the state of the
+    /// run or of the nodes are published at once.
     fn publish_if_due(&mut self) {
-        let stands = |now: &Standing| {
+        let state = |now: &Standing| {
             (now.over, now.closed, now.cancelled, now.voters, now.workers, now.crossings)
         };
         let (now, known) = (self.replica.ledger.standing(), *self.publish.borrow());
         let is_named = *self.cluster.borrow() == self.replica.ledger.core().cluster;
-        self.untold =
-            is_named && stands(&now) == stands(&known) && self.published.elapsed() < PUBLISH_EVERY;
-        if !self.untold {
+        self.is_unpublished =
+            is_named && state(&now) == state(&known) && self.published.elapsed() < PUBLISH_INTERVAL;
+        if !self.is_unpublished {
             self.publish();
         }
     }
 
     fn publish(&mut self) {
-        (self.untold, self.published) = (false, Instant::now());
+        (self.is_unpublished, self.published) = (false, Instant::now());
         let mut standing = self.replica.ledger.standing();
         if let Some(run) = &self.replica.ledger.core().run {
             standing.lag_bytes = run.lag_bytes(&self.positions_of(run));
@@ -393,15 +399,15 @@ impl ReplicaWorker {
         self.cluster.send_if_modified(|known| std::mem::replace(known, cluster) != cluster);
         if grown && let Ok(bells) = self.bells.lock() {
             for bell in bells.iter() {
-                // A full bell has rung already.
-                let _rang = bell.try_send(()).is_ok();
+                // A full bell has already woken its reader.
+                ignore_closed(bell.try_send(()));
             }
         }
     }
 
     fn commit_if_due(&mut self) -> Result<(), TableError> {
-        let many = self.replica.uncommitted >= COMMIT_MAX;
-        if many || self.replica.uncommitted > 0 && self.committed.elapsed() >= COMMIT_EVERY {
+        let many = self.replica.uncommitted >= COMMIT_COMMANDS_MAX;
+        if many || self.replica.uncommitted > 0 && self.committed.elapsed() >= COMMIT_INTERVAL {
             self.commit()?;
         }
         Ok(())
@@ -419,7 +425,7 @@ impl ReplicaWorker {
         Ok(())
     }
 
-    /// Brings everything into the database file.
+    /// Writes everything to the database file.
     fn settle(&mut self) -> Result<(), TableError> {
         self.commit()?;
         self.replica.ledger.tables_mut().checkpoint()?;
@@ -427,13 +433,13 @@ impl ReplicaWorker {
         Ok(())
     }
 
-    /// Becomes what a snapshot says. The tables of before are whole until the new ones are in their
-    /// place, so a crash at any step leaves the one or the other.
+    /// Replaces the tables by a snapshot. The old tables stay complete until the new ones are in place, so a
+    /// crash leaves either the old or the new ones.
     fn install(&mut self, meta: &SnapshotMeta, path: &Path) -> Result<(), StoreError> {
         snapshot::verify(meta, path)?;
-        self.settle()?;
-        let empty = SqliteTables::open(None, self.seen_memory, TableOwner::Replica)?;
-        // Closes the tables of before.
+        self.settle().map_err(|error| damaged_or_full(&error))?;
+        let empty = SqliteTables::open(None, self.seen_memory, Keeping::Replica)?;
+        // Closes the old tables.
         self.replica.ledger = Ledger::new(crate::ledger::Core::default(), [], empty);
         failpoint::pass("snapshot.install.before");
         snapshot::put_in_place(path, &self.dir.join(STATE))?;

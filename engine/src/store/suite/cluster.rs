@@ -1,5 +1,5 @@
-//! The same contract for the replicated store: one node, and three in this process that are closed
-//! and opened again one after the other.
+//! The contract of a store for the replicated store: with one node, and with three nodes in this process that
+//! are closed and opened again in turn.
 
 use std::net::TcpListener;
 
@@ -18,7 +18,7 @@ impl Node {
     }
 }
 
-/// So many nodes in one process; the first is asked.
+/// Nodes in this process. Commands and questions go to the first.
 pub(super) struct Cluster<const NODES: usize> {
     _dir: tempfile::TempDir,
     nodes: Vec<Node>,
@@ -27,7 +27,7 @@ pub(super) struct Cluster<const NODES: usize> {
 impl<const NODES: usize> Cluster<NODES> {
     fn with(snapshot_bytes: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        // Held until all are known, so that no port is given twice.
+        // Held until all are bound, so that no port is drawn twice.
         let ports: Vec<_> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let peers: BTreeMap<Seat, String> = ports
             .iter()
@@ -50,7 +50,7 @@ impl<const NODES: usize> Cluster<NODES> {
                 snapshot_bytes,
                 seen_memory: SEEN_MEMORY,
                 placement: Placement::Any,
-                // Time passes with commands alone, as in the model.
+                // Without beats, time passes only with commands, as in the model.
                 beat: Duration::from_hours(1),
             },
             open: None,
@@ -68,7 +68,7 @@ impl<const NODES: usize> Cluster<NODES> {
         self.nodes.iter().map(|node| node.open.as_ref().map(|(handle, _)| handle.clone())).collect()
     }
 
-    /// The place of the node that leads, if one does.
+    /// The index of the node that leads, if any.
     pub(super) fn leader(&self) -> Option<usize> {
         self.handles().iter().position(|handle| handle.as_ref().is_some_and(ClusterHandle::leads))
     }
@@ -129,7 +129,7 @@ fn a_cluster_of_three_answers_like_the_ledger_in_memory() {
 }
 
 #[test]
-fn a_command_too_large_for_one_entry_travels_in_parts() {
+fn a_command_too_large_for_one_entry_is_sent_in_chunks() {
     let mut pair = Pair::<Cluster<1>>::new(7);
     pair.begin();
     let session = SessionId(1);
@@ -152,11 +152,11 @@ fn a_command_too_large_for_one_entry_travels_in_parts() {
 }
 
 #[test]
-fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
+fn a_node_with_a_new_disk_is_rebuilt_from_a_snapshot() {
     let mut cluster = Cluster::<3>::with(4 << 10);
     let store = cluster.store();
     for number in 0..400 {
-        // Nobody is left on the third seat.
+        // The third node has no session any more.
         let (nonce, seat) = (5000 + number, Seat(1 + (number % 2) as u32));
         let arrival = JoinRequest { nonce, life: nonce, seat, votes: true, alone: false };
         let reply = store.submit_blocking(Command::Join(arrival)).unwrap();
@@ -180,7 +180,7 @@ fn a_node_with_a_new_disk_takes_its_seat_from_a_snapshot() {
 }
 
 #[test]
-fn tables_that_are_older_than_the_log_begins_come_from_the_snapshot() {
+fn tables_that_end_before_the_log_begins_are_replaced_by_the_snapshot() {
     let mut cluster = Cluster::<1>::with(4 << 10);
     let store = cluster.store();
     let began = std::time::Instant::now();

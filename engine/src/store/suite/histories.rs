@@ -1,9 +1,9 @@
-//! Histories: clients of three nodes in this process claim, release, take and finish at the same time,
-//! while one node after the other is closed, the leader too. What each asked and heard, with the times,
-//! has to be what one ledger could have told them, for each barricade and for each job.
+//! Histories: clients of three nodes in this process claim, release, take and finish at the same time, while
+//! one node after another is closed, the leader included. For each barricade and each job, a single ledger
+//! must have been able to give the same answers at these times.
 //!
 //! `HISTORIES=200 OPERATIONS=10000 SEED=1 cargo test -p spoonbill-engine --lib histories -- --nocapture`
-//! makes that many, each of at least so many operations.
+//! runs 200 histories of at least 10,000 operations each.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::wing_gong::{Asked, Claimed, Deed, Gate, Stands, is_linearizable, pass
 use super::*;
 use crate::cluster::{ClusterHandle, ClusterStore};
 
-/// Jobs there are at least; one for each operation is more than clients can take.
+/// Fewest jobs of a history. One job per operation is more than the clients can take.
 const JOBS: u64 = 200;
 /// Jobs seeded at once.
 const SEEDED: u64 = 500;
@@ -23,15 +23,15 @@ const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// What all clients share.
 struct Table {
-    /// The nodes that are there.
+    /// The open nodes.
     nodes: Mutex<Vec<Option<ClusterHandle>>>,
     clock: AtomicU64,
     gates: Mutex<BTreeMap<String, Vec<Asked<Gate>>>>,
     jobs: Mutex<BTreeMap<JobId, Vec<Asked<Deed>>>>,
-    /// Grants of all clients: whoever likes ends them.
+    /// Grants of all clients; any client may finish them.
     grants: Mutex<Vec<Grant>>,
     over: AtomicBool,
-    /// Questions, and those without an answer.
+    /// Commands, and those without an answer.
     asked: AtomicU64,
     unknown: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl Table {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Asks one of the nodes that are there; no answer means that nobody knows what came of it.
+    /// Submits a command to an open node. `None` means that the outcome is unknown.
     fn ask(&self, dice: &mut Dice, command: Command) -> Option<Reply> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let handle = loop {
@@ -56,7 +56,7 @@ impl Table {
         reply
     }
 
-    /// The same until there is an answer.
+    /// Submits a command until there is an answer.
     fn insist(&self, dice: &mut Dice, command: &Command) -> Reply {
         loop {
             if let Some(reply) = self.ask(dice, command.clone()) {
@@ -107,7 +107,7 @@ impl Client<'_> {
         self.table.note_gate(&name, gate, from, told.is_some());
     }
 
-    /// Goes through a gate that others are at as well; none is asked without end.
+    /// Crosses a barricade that other clients cross as well, with a limited number of claims.
     fn cross(&mut self, name: &str) {
         for _ in 0..8 {
             match self.claim(name) {
@@ -133,7 +133,7 @@ impl Client<'_> {
 
     fn finish(&mut self) {
         let grants = self.table.grants.lock().unwrap();
-        // The latest ones, so that several end the same.
+        // The latest grants, so that several clients finish the same job.
         let back = self.dice.below(6.min(grants.len() as u64)) as usize;
         let Some(grant) = grants.iter().rev().nth(back).cloned() else { return };
         drop(grants);
@@ -151,7 +151,7 @@ impl Client<'_> {
         self.table.note_job(job, deed, from, told.is_some());
     }
 
-    /// Goes on until it is over; a client that fails ends it for all.
+    /// Runs until the history is over. A client that fails ends the history.
     fn play(mut self) {
         let over = Over(&self.table.over);
         let mut gates = 0;
@@ -169,7 +169,7 @@ impl Client<'_> {
     }
 }
 
-/// Says that it is over when it is dropped, in a panic too.
+/// Ends the history when it is dropped, also in a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -190,7 +190,7 @@ fn plan() -> RunPlan {
         seats: vec![Seat(1)],
         by_level: false,
         sequence: BTreeMap::new(),
-        // Nobody is silent for too long here.
+        // No session may expire here.
         policy: Policy {
             delay_ms: 0,
             slots: 5,
@@ -217,7 +217,7 @@ fn new_job(number: u64) -> NewJob {
     }
 }
 
-/// Clients with sessions, the first of which has set up a run of so many jobs.
+/// Clients with sessions. The first one has opened a run with `jobs` jobs.
 fn clients(table: &Table, seed: u64, jobs: u64) -> Vec<Client<'_>> {
     let mut dice = Dice(seed ^ 5);
     let clients = (0..CLIENTS).map(|number| {
@@ -234,7 +234,7 @@ fn clients(table: &Table, seed: u64, jobs: u64) -> Vec<Client<'_>> {
     let (publish, mode) = (Publication::default(), OpenMode::Continue);
     let open = Command::OpenRun { session, epoch, plan: plan(), publish, mode };
     assert!(matches!(table.insist(&mut dice, &open), Reply::Opened { .. }));
-    // For as long as the run has it, which is longer than this takes.
+    // The run sets this limit, which is longer than the test.
     let renewals = clients.iter().map(|client| client.session).collect();
     table.insist(&mut dice, &Command::Beat { renewals });
     for first in (0..jobs).step_by(SEEDED as usize) {
@@ -246,7 +246,7 @@ fn clients(table: &Table, seed: u64, jobs: u64) -> Vec<Client<'_>> {
     clients
 }
 
-/// One history of at least so many operations.
+/// One history of at least `operations` operations.
 fn history(seed: u64, operations: u64) {
     let mut cluster = Cluster::<3>::open();
     let table = Table {

@@ -1,19 +1,19 @@
-//! Wing and Gong's check: whether what clients of a store were told can be put into one order that
-//! keeps to the times at which they asked and heard, and that one machine alone could have gone through.
+//! The linearizability check of Wing and Gong: whether the operations of several clients can be put into one
+//! order that respects their times and that a single machine could have executed.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Something that was asked for, and when.
+/// An operation of a client, and its times.
 #[derive(Debug, Clone)]
 pub(super) struct Asked<O> {
     pub(super) what: O,
     pub(super) from: u64,
-    /// When the answer came; without one it may have been done at any time since, or never.
+    /// When the answer arrived. Without an answer, the operation may have happened at any time since, or never.
     pub(super) to: Option<u64>,
 }
 
-/// What has its place in the order, one bit for each thing.
+/// The operations that have a place in the order, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Placed([u128; 8]);
 
@@ -30,14 +30,14 @@ impl Placed {
     }
 }
 
-/// Whether there is such an order; `step` gives the states that one thing may lead to, none if it
-/// cannot have happened there.
+/// Whether there is such an order. `step` returns the states that an operation may lead to, and none if it
+/// cannot have happened in this state.
 pub(super) fn is_linearizable<S: Clone + Eq + Hash, O>(
     history: &[Asked<O>],
     begin: S,
     step: impl Fn(&S, &O) -> Vec<S>,
 ) -> bool {
-    assert!(history.len() <= Placed::MOST, "too much for one key");
+    assert!(history.len() <= Placed::MOST, "too many operations for one key");
     let mut tried = HashSet::new();
     let mut open = vec![(Placed::default(), begin)];
     while let Some((done, state)) = open.pop() {
@@ -45,7 +45,7 @@ pub(super) fn is_linearizable<S: Clone + Eq + Hash, O>(
             continue;
         }
         let left = || history.iter().enumerate().filter(|(place, _)| !done.has(*place));
-        // Whatever was asked for after somebody had heard comes after that.
+        // An operation that began after another was answered comes after it.
         let Some(first) = left().filter_map(|(_, asked)| asked.to).min() else { return true };
         for (place, asked) in left().filter(|(_, asked)| asked.from <= first) {
             let next = step(&state, &asked.what);
@@ -55,7 +55,7 @@ pub(super) fn is_linearizable<S: Clone + Eq + Hash, O>(
     false
 }
 
-/// What is asked about one barricade.
+/// An operation on a barricade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gate {
     Claim { who: u64, told: Option<Claimed> },
@@ -69,7 +69,7 @@ pub(super) enum Claimed {
     Crossed,
 }
 
-/// How a barricade stands.
+/// The state of a barricade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Stands {
     Free,
@@ -77,9 +77,9 @@ pub(super) enum Stands {
     Crossed,
 }
 
-/// What a barricade may be like afterwards. A command that gets no answer is sent again by the store, so
-/// one that counted may be told the second time that it is stale.
-#[expect(clippy::match_same_arms, reason = "each is a case of its own")]
+/// The states of a barricade after an operation. The store repeats a command without an answer, so a command
+/// that was applied may be answered with `Stale`.
+#[expect(clippy::match_same_arms, reason = "each arm is a separate case")]
 pub(super) fn pass(stands: &Stands, gate: &Gate) -> Vec<Stands> {
     match (*stands, *gate) {
         (Stands::Free, Gate::Claim { who, told: Some(Claimed::Cross(epoch)) }) => {
@@ -99,7 +99,7 @@ pub(super) fn pass(stands: &Stands, gate: &Gate) -> Vec<Stands> {
         {
             vec![*stands]
         }
-        // Who came late waits until somebody who knows the result has given a sign of life.
+        // A late node waits until a session that knows the result is renewed.
         (Stands::Crossed, Gate::Claim { told: Some(Claimed::Crossed | Claimed::Wait), .. })
         | (_, Gate::Claim { told: None, .. }) => vec![*stands],
         (Stands::Crossing { who: owner, epoch: known }, Gate::Release { who, epoch, .. })
@@ -112,18 +112,18 @@ pub(super) fn pass(stands: &Stands, gate: &Gate) -> Vec<Stands> {
     }
 }
 
-/// What is asked about one job.
+/// An operation on a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     Grant { token: u64 },
     Finish { token: u64, retry: bool, told: Option<bool> },
 }
 
-/// How a job stands: its newest token, whether that is out, and whether the job has ended.
+/// The state of a job: its newest token, whether the token is granted, and whether the job has ended.
 pub(super) type Job = (u64, bool, bool);
 
-/// What a job may be like afterwards.
-#[expect(clippy::match_same_arms, reason = "each is a case of its own")]
+/// The states of a job after an operation.
+#[expect(clippy::match_same_arms, reason = "each arm is a separate case")]
 pub(super) fn work(job: &Job, deed: &Deed) -> Vec<Job> {
     let (newest, out, ended) = *job;
     match *deed {
@@ -150,13 +150,13 @@ fn gate_holds(history: &[Asked<Gate>]) -> bool {
 }
 
 #[test]
-fn a_job_that_ends_twice_or_comes_back_after_its_end_is_found() {
+fn a_job_that_ends_twice_or_is_granted_after_its_end_is_found() {
     let grant = |token| Deed::Grant { token };
     let done = |token, told| Deed::Finish { token, retry: false, told };
     let good = vec![
         asked(grant(1), 0, 2),
         asked(done(1, Some(true)), 3, 9),
-        // At the same time, with the same token: one of them counts.
+        // At the same time with the same token: one of them is applied.
         asked(done(1, Some(false)), 4, 8),
     ];
     assert!(job_holds(&good));
@@ -165,13 +165,13 @@ fn a_job_that_ends_twice_or_comes_back_after_its_end_is_found() {
     let again = [good.clone(), vec![asked(grant(2), 10, 11)]].concat();
     assert!(!job_holds(&again));
     let before = [good, vec![asked(done(1, Some(true)), 0, 1)]].concat();
-    assert!(!job_holds(&before), "nobody has a token before it is granted");
+    assert!(!job_holds(&before), "a token was used before it was granted");
     let older = [asked(grant(2), 0, 1), asked(done(1, Some(true)), 2, 3)];
     assert!(!job_holds(&older));
 }
 
 #[test]
-fn what_was_never_answered_may_have_happened_or_not() {
+fn an_unanswered_operation_may_have_happened_or_not() {
     let lost =
         Asked { what: Deed::Finish { token: 1, retry: true, told: None }, from: 2, to: None };
     let first = asked(Deed::Grant { token: 1 }, 0, 1);
@@ -184,7 +184,7 @@ fn what_was_never_answered_may_have_happened_or_not() {
 }
 
 #[test]
-fn two_who_cross_at_the_same_time_are_found() {
+fn two_nodes_that_cross_at_the_same_time_are_found() {
     let claim = |who, told| Gate::Claim { who, told: Some(told) };
     let release = |who, epoch| Gate::Release { who, epoch, told: Some(true) };
     let good = vec![

@@ -1,4 +1,4 @@
-//! WireLimits on what proven peers can take up.
+//! Limits on what admitted peers can use.
 
 use futures_util::future::join_all;
 
@@ -9,7 +9,7 @@ fn small() -> WireLimits {
 }
 
 #[tokio::test]
-async fn frames_that_are_too_large_end_their_own_call_alone() {
+async fn a_frame_that_is_too_large_fails_only_its_own_call() {
     let server = Server::start(small(), Echo::default()).await;
     let strict = server.link_with(credentials(), small());
     let sizes = (2 << 20, 1 << 20);
@@ -29,7 +29,7 @@ async fn frames_that_are_too_large_end_their_own_call_alone() {
     assert!(!error.nothing_done());
     assert_eq!(other.unwrap(), b"other");
     let echo = server.stop().await;
-    assert_eq!(echo.gone.load(Ordering::SeqCst), 1, "the connection outlived them");
+    assert_eq!(echo.gone.load(Ordering::SeqCst), 1, "the connection stayed open");
     // The client's own limit.
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let strict = server.link_with(credentials(), small());
@@ -40,7 +40,7 @@ async fn frames_that_are_too_large_end_their_own_call_alone() {
 }
 
 #[tokio::test]
-async fn only_so_many_requests_are_in_the_works() {
+async fn the_number_of_requests_in_flight_is_limited() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
     let limits = WireLimits { in_flight_max: 5, ..WireLimits::default() };
@@ -51,7 +51,7 @@ async fn only_so_many_requests_are_in_the_works() {
         async move { join_all((0..100).map(|_| call(&link, "wait"))).await }
     });
     until(|| server.echo.calls.load(Ordering::SeqCst) == 5).await;
-    // Another connection is served meanwhile.
+    // Another connection is served in the meantime.
     assert_eq!(call(&server.link(), "other").await.unwrap(), b"other");
     assert_eq!(server.echo.calls.load(Ordering::SeqCst), 6);
     gate.add_permits(1);
@@ -62,7 +62,7 @@ async fn only_so_many_requests_are_in_the_works() {
 }
 
 #[tokio::test]
-async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
+async fn a_slow_handler_delays_no_other_request_and_does_not_look_dead() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
     let short = WireLimits {
@@ -80,14 +80,14 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
         assert_eq!(call(&link, "quick").await.unwrap(), b"quick");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
-    // With its works full, the server reads nothing for longer than the idle time.
+    // At the limit, the server reads nothing for longer than the idle timeout.
     let second = tokio::spawn({
         let link = link.clone();
         async move { call(&link, "wait").await }
     });
     until(|| server.echo.calls.load(Ordering::SeqCst) == 12).await;
-    let vain = link.call(b"third".to_vec(), Duration::from_secs(4)).await;
-    assert!(matches!(vain, Err(CallError::TimedOut { .. })), "{vain:?}");
+    let unanswered = link.call(b"third".to_vec(), Duration::from_millis(900)).await;
+    assert!(matches!(unanswered, Err(CallError::TimedOut { .. })), "{unanswered:?}");
     gate.add_permits(2);
     assert_eq!(slow.await.unwrap().unwrap(), b"wait");
     assert_eq!(second.await.unwrap().unwrap(), b"wait");
@@ -95,16 +95,16 @@ async fn a_slow_handler_does_not_hold_up_others_nor_look_dead() {
 }
 
 #[tokio::test]
-async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
-    let limits = WireLimits { idle_timeout: Duration::from_secs(2), ..WireLimits::default() };
+async fn an_idle_connection_stays_open_and_a_dead_one_is_noticed() {
+    let limits = WireLimits { idle_timeout: Duration::from_millis(500), ..WireLimits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
     let link = WireClient::new(cable.address.clone(), credentials(), introduce(7), limits);
     assert!(call(&link, "x").await.is_ok());
     let mut peer = link.peer();
     peer.mark_unchanged();
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    assert!(!peer.has_changed().unwrap(), "pings keep a quiet connection");
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert!(!peer.has_changed().unwrap(), "pings keep an idle connection open");
     cable.cut.send_replace(true);
     let error = call(&link, "x").await.unwrap_err();
     assert!(matches!(error, CallError::Broken { .. }), "{error:?}");
@@ -115,9 +115,8 @@ async fn a_quiet_connection_stays_and_a_dead_one_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_call_in_vain_makes_a_dead_connection_known_soon() {
-    let idle_timeout = Duration::from_secs(20);
-    let limits = WireLimits { idle_timeout, ..WireLimits::default() };
+async fn a_call_that_times_out_reveals_a_dead_connection() {
+    let limits = WireLimits { idle_timeout: Duration::from_secs(2), ..WireLimits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
     let link = WireClient::new(cable.address.clone(), credentials(), introduce(7), limits);
@@ -132,7 +131,7 @@ async fn a_call_in_vain_makes_a_dead_connection_known_soon() {
 }
 
 #[tokio::test]
-async fn a_peer_that_never_reads_costs_little_and_is_left() {
+async fn a_peer_that_never_reads_is_disconnected() {
     let limits = WireLimits {
         idle_timeout: Duration::from_millis(300),
         frame_max: 1 << 20,
@@ -150,7 +149,7 @@ async fn a_peer_that_never_reads_costs_little_and_is_left() {
     };
     assert!(tokio::time::timeout(PATIENCE, flood).await.unwrap().is_err());
     let calls = server.echo.calls.load(Ordering::SeqCst);
-    assert!(calls < 100, "{calls} requests were taken from one who reads no answers");
+    assert!(calls < 100, "{calls} requests were read from a peer that reads no answers");
     assert_eq!(call(&server.link(), "other").await.unwrap(), b"other");
     until(|| server.echo.gone.load(Ordering::SeqCst) >= 1).await;
     server.stop().await;

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_calls_of_all_sizes_meet_their_own_answers() {
+async fn thousands_of_calls_of_all_sizes_get_their_own_answers() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     let mut dice = Dice(1);
@@ -22,7 +22,7 @@ async fn thousands_of_calls_of_all_sizes_meet_their_own_answers() {
 }
 
 #[tokio::test]
-async fn both_ends_learn_who_the_other_is() {
+async fn both_sides_receive_the_hello_of_their_peer() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     let peer = link.peer();
@@ -34,12 +34,12 @@ async fn both_ends_learn_who_the_other_is() {
 }
 
 #[tokio::test]
-async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
+async fn a_late_answer_is_dropped_and_the_connection_stays_open() {
     let gate = Arc::new(Semaphore::new(0));
     let echo = Echo { gate: Some(Arc::clone(&gate)), ..Echo::default() };
     let server = Server::start(WireLimits::default(), echo).await;
     let link = server.link();
-    // Connected before anything has to be quick.
+    // Connects before the timeouts are short.
     assert_eq!(call(&link, "x").await.unwrap(), b"x");
     let late = link.call(b"wait".to_vec(), Duration::from_millis(30)).await;
     assert!(matches!(late, Err(CallError::TimedOut { .. })), "{late:?}");
@@ -53,7 +53,7 @@ async fn a_late_answer_meets_nobody_and_the_connection_goes_on() {
     for round in 0..200_u32 {
         assert_eq!(call(&link, round.to_le_bytes()).await.unwrap(), round.to_le_bytes());
     }
-    assert!(!peer.has_changed().unwrap(), "the connection was made anew");
+    assert!(!peer.has_changed().unwrap(), "the client connected again");
     assert_eq!(server.stop().await.gone.load(Ordering::SeqCst), 1);
 }
 
@@ -78,7 +78,7 @@ async fn a_server_that_comes_back_is_found_again() {
 }
 
 #[tokio::test]
-async fn stopping_ends_all_connections_and_writes_what_is_ready() {
+async fn a_server_that_stops_writes_finished_answers_first() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let links: Vec<WireClient> = (0..20).map(|_| server.link()).collect();
     for link in &links {
@@ -91,7 +91,7 @@ async fn stopping_ends_all_connections_and_writes_what_is_ready() {
 }
 
 #[tokio::test]
-async fn a_dropped_link_leaves() {
+async fn a_dropped_client_disconnects() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let link = server.link();
     assert_eq!(call(&link.clone(), "x").await.unwrap(), b"x");

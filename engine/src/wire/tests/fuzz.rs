@@ -1,4 +1,4 @@
-//! The decoder of frames against bytes of all kinds.
+//! The frame decoder with random bytes.
 
 use super::*;
 use crate::wire::tests::frame::{DecodedFrame, Decoder, Frame, FrameKind, HEAD};
@@ -34,7 +34,7 @@ fn the_bytes_on_the_wire_are_fixed() {
 }
 
 #[test]
-fn frames_cut_in_any_way_come_out_as_they_went_in() {
+fn frames_that_arrive_in_pieces_are_decoded() {
     for seed in 0..1500 {
         let mut dice = Dice(seed);
         let frames: Vec<Frame> = (0..dice.below(12)).map(|_| some_frame(&mut dice)).collect();
@@ -47,7 +47,7 @@ fn frames_cut_in_any_way_come_out_as_they_went_in() {
             let (piece, after) = rest.split_at((1 + dice.below(700) as usize).min(rest.len()));
             feed(&mut decoder, piece);
             rest = after;
-            // Not always emptied at once: a connection that is held back does not.
+            // Not always emptied at once: a connection at its limit does not read on either.
             while dice.below(5) > 0
                 && let Some(next) = decoder.next().unwrap()
             {
@@ -71,13 +71,13 @@ fn frames_cut_in_any_way_come_out_as_they_went_in() {
 }
 
 #[test]
-fn random_bytes_end_in_an_error_or_in_frames_within_bounds() {
+fn random_bytes_give_an_error_or_frames_within_the_limits() {
     let mut errors = 0;
     for seed in 0..4000 {
         let mut dice = Dice(seed);
         let mut decoder = Decoder::new(MAX);
         let mut stream: Vec<u8> = (0..dice.below(3000)).map(|_| dice.roll() as u8).collect();
-        // Half of the cases begin as a frame and go wrong later.
+        // Half of the cases begin with a valid frame.
         if dice.below(2) == 0 && stream.len() > HEAD {
             let frame = some_frame(&mut dice);
             stream.splice(..0, [frame.head().as_slice(), &frame.body].concat());

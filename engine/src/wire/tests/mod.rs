@@ -1,4 +1,4 @@
-//! Real sockets on this machine, honest peers and others.
+//! Real sockets on this machine, with honest peers and attackers.
 
 mod bounds;
 mod echo;
@@ -33,8 +33,8 @@ fn credentials() -> Arc<Credentials> {
     Arc::new(Credentials::new(Some(b"a secret of the cluster"), b"a:1,b:2"))
 }
 
-/// Answers with the request; `wait` first waits for a permit of the gate, `huge` answers more than
-/// is allowed, `never` does not answer.
+/// Answers with the request. `wait` first waits for a permit of the gate, `huge` gets an answer that is too
+/// large, and `never` gets none.
 #[derive(Default)]
 struct Echo {
     gate: Option<Arc<Semaphore>>,
@@ -71,7 +71,7 @@ impl RequestHandler for Echo {
     }
 }
 
-/// A running door.
+/// A running listener.
 struct Server {
     address: String,
     stop: watch::Sender<bool>,
@@ -91,13 +91,13 @@ impl Server {
         limits: WireLimits,
         echo: Echo,
     ) -> Self {
-        let door = WireListener::bind(address).await.unwrap();
-        let address = door.local_addr().unwrap().to_string();
+        let listener = WireListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = watch::channel(false);
-        let refusals = door.refusals();
+        let refusals = listener.refusals();
         let echo = Arc::new(echo);
         let handler = Arc::clone(&echo);
-        let serve = door.serve(credentials, introduce(99), limits, handler, stopped);
+        let serve = listener.serve(credentials, introduce(99), limits, handler, stopped);
         Self { address, stop, task: tokio::spawn(serve), refusals, echo }
     }
 
@@ -130,7 +130,7 @@ async fn until(mut fact: impl FnMut() -> bool) {
     tokio::time::timeout(PATIENCE, wait).await.unwrap();
 }
 
-/// A small generator of numbers, so that a failure comes again.
+/// Random numbers from a seed, so that a failure can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -147,19 +147,19 @@ impl Dice {
     }
 }
 
-/// A proven peer without the manners of a [`Link`].
+/// A peer that has said hello and then sends what the test wants.
 async fn raw_peer(address: &str) -> (stream::FrameReader, stream::FrameWriter) {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let (mut read, mut write) = stream.into_split();
     let keys = handshake::start_handshake(&mut read, &mut write, &credentials()).await.unwrap();
     let (mut incoming, mut outgoing) =
         stream::halves(Box::new(read), Box::new(write), keys, &WireLimits::default());
-    stream::say_hello(&mut outgoing, &credentials(), &hello(7)).await.unwrap();
-    assert_eq!(stream::hear_hello(&mut incoming, &credentials()).await.unwrap(), hello(99));
+    stream::send_hello(&mut outgoing, &credentials(), &hello(7)).await.unwrap();
+    assert_eq!(stream::read_hello(&mut incoming, &credentials()).await.unwrap(), hello(99));
     (incoming, outgoing)
 }
 
-/// Passes bytes between a link and a server; while cut, it swallows them in silence.
+/// Passes bytes between a client and a server. While it is cut, it drops them.
 struct Cable {
     address: String,
     cut: watch::Sender<bool>,

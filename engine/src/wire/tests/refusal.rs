@@ -1,4 +1,4 @@
-//! Peers that may not come in, and the words they get.
+//! Peers that are refused, and the reasons they get.
 
 use super::*;
 
@@ -18,7 +18,7 @@ async fn refused(with: Credentials) -> String {
 }
 
 #[tokio::test]
-async fn a_wrong_secret_and_no_secret_are_told_as_such() {
+async fn a_wrong_or_missing_secret_is_named() {
     for secret in [Some(b"another secret".as_slice()), Some(b""), None] {
         let reason = refused(Credentials::new(secret, b"a:1,b:2")).await;
         assert_eq!(reason, "the two nodes do not have the same secret");
@@ -26,19 +26,19 @@ async fn a_wrong_secret_and_no_secret_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn another_cluster_with_the_same_secret_is_told_as_such() {
+async fn another_cluster_with_the_same_secret_is_named() {
     let reason = refused(Credentials::new(Some(b"a secret of the cluster"), b"a:1,c:3")).await;
-    assert_eq!(reason, "the node there belongs to another cluster: its `cluster.name` differs");
+    assert_eq!(reason, "the node belongs to another cluster: its `cluster.name` differs");
 }
 
 #[tokio::test]
-async fn another_version_is_told_as_such() {
+async fn another_version_is_named() {
     for version in [0, 2, 255] {
         let other = Credentials::new(Some(b"a secret of the cluster"), b"a:1,b:2");
         assert_eq!(
             refused(other.with_version(version)).await,
             format!(
-                "the node there speaks version 1 of the protocol between nodes, \
+                "the node speaks version 1 of the protocol between nodes, \
                  this one {version}"
             )
         );
@@ -46,7 +46,7 @@ async fn another_version_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn the_words_of_admit_reach_the_client() {
+async fn the_reason_for_a_refusal_reaches_the_client() {
     let echo = Echo { refuse: true, ..Echo::default() };
     let server = Server::start(WireLimits::default(), echo).await;
     let error = call(&server.link(), "x").await.unwrap_err();
@@ -54,11 +54,11 @@ async fn the_words_of_admit_reach_the_client() {
     assert_eq!(error.to_string(), words);
     assert!(error.nothing_done());
     let echo = server.stop().await;
-    assert_eq!(echo.gone.load(Ordering::SeqCst), 0, "who never came has not gone");
+    assert_eq!(echo.gone.load(Ordering::SeqCst), 0, "a refused peer never disconnects");
 }
 
 #[tokio::test]
-async fn a_full_house_says_so() {
+async fn a_server_with_too_many_connections_says_so() {
     let limits = WireLimits { connections_max: 2, ..WireLimits::default() };
     let server = Server::start(limits, Echo::default()).await;
     let links = [server.link(), server.link(), server.link()];
@@ -73,13 +73,13 @@ async fn a_full_house_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_there_or_somebody_else_is_unreachable() {
+async fn a_dead_silent_or_foreign_server_is_unreachable() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let limits =
         WireLimits { handshake_timeout: Duration::from_millis(100), ..WireLimits::default() };
     let link = WireClient::new(address, credentials(), introduce(7), limits);
-    // It listens, but says nothing.
+    // It listens, but sends nothing.
     let error = call(&link, "x").await.unwrap_err();
     assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
     let error = link.call(b"x".to_vec(), Duration::from_millis(1)).await.unwrap_err();

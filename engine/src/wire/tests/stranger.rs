@@ -1,4 +1,4 @@
-//! Those who do not know the secret.
+//! Peers that do not have the secret.
 
 use std::io::ErrorKind;
 
@@ -17,7 +17,7 @@ async fn still_serves(server: &Server) {
     assert_eq!(call(&link, "honest").await.unwrap(), b"honest");
 }
 
-/// Reads until the server closes; at most what a reply to a handshake may be.
+/// Reads until the server closes, at most the length of a handshake.
 async fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut heard = Vec::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut heard));
@@ -38,7 +38,7 @@ async fn random_bytes_get_no_answer() {
         if round % 3 == 0 {
             bytes.splice(..0, *b"spoonbill\x01");
         }
-        // The server may have closed before all is written.
+        // The server may close before all is written.
         drop(stream.write_all(&bytes).await);
         let heard = read_to_end(&mut stream).await;
         assert!(heard.is_empty() || heard == b"spoonbill\x01\x02", "{heard:?}");
@@ -49,7 +49,7 @@ async fn random_bytes_get_no_answer() {
 }
 
 #[tokio::test]
-async fn half_a_handshake_ends_in_time() {
+async fn an_incomplete_handshake_times_out() {
     let server = Server::start(hasty(), Echo::default()).await;
     let recorded = record().await;
     let mut streams = Vec::new();
@@ -75,7 +75,7 @@ async fn a_replayed_conversation_does_nothing() {
         async move {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(&recorded[..size]).await.unwrap();
-            // The first message is old but genuine, so it gets its reply; nothing after it opens.
+            // The first message is genuine, so it gets a reply. Nothing after it decrypts.
             assert!(read_to_end(&mut stream).await.len() <= 59);
         }
     });
@@ -85,7 +85,7 @@ async fn a_replayed_conversation_does_nothing() {
     assert_eq!(server.stop().await.calls.load(Ordering::SeqCst), 1);
 }
 
-/// What an honest client says in one conversation.
+/// The bytes that an honest client sends in one conversation.
 async fn record() -> Vec<u8> {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -138,12 +138,12 @@ async fn one_byte_at_a_time_is_too_slow() {
 }
 
 #[tokio::test]
-async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
+async fn a_peer_may_send_few_bytes_before_its_hello() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let recorded = record().await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     stream.write_all(&recorded[..58]).await.unwrap();
-    // A record of the largest claimed length: given up after four kilobytes of it, not 64.
+    // A record that claims 64 KiB. The server gives up after 4 KiB.
     drop(stream.write_all(&[0xff; 6000]).await);
     read_to_end(&mut stream).await;
     until(|| server.refusals.count() == 1).await;
@@ -151,35 +151,35 @@ async fn a_peer_gets_few_bytes_before_it_has_proven_itself() {
 }
 
 #[test]
-fn a_flood_from_one_host_makes_its_own_room() {
-    let foyer = handshakes::PendingHandshakes::default();
+fn a_flood_from_one_host_ends_only_its_own_handshakes() {
+    let handshakes = handshakes::PendingHandshakes::default();
     let host = |last| std::net::IpAddr::from([10, 0, 0, last]);
-    let mut honest = foyer.enter(0, host(1), 4);
-    let mut flood: Vec<_> = (1..20).map(|number| foyer.enter(number, host(2), 4)).collect();
+    let mut honest = handshakes.begin(0, host(1), 4);
+    let mut flood: Vec<_> = (1..20).map(|number| handshakes.begin(number, host(2), 4)).collect();
     assert_eq!(honest.try_recv(), Err(TryRecvError::Empty));
     let left: Vec<_> = flood.iter_mut().map(oneshot::Receiver::try_recv).collect();
     assert_eq!(left.iter().filter(|one| **one == Err(TryRecvError::Empty)).count(), 3);
-    // Each alone: the oldest goes.
+    // With one handshake per host, the oldest ends.
     for number in 20..23 {
-        drop(foyer.enter(number, host(number as u8), 4));
+        drop(handshakes.begin(number, host(number as u8), 4));
     }
-    drop(foyer.enter(23, host(9), 4));
+    drop(handshakes.begin(23, host(9), 4));
     assert_eq!(honest.try_recv(), Err(TryRecvError::Closed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_idle_strangers_do_not_keep_an_honest_peer_out() {
+async fn two_thousand_idle_peers_do_not_keep_an_honest_peer_out() {
     let server = Server::start(WireLimits::default(), Echo::default()).await;
     let mut strangers = std::collections::VecDeque::new();
     for _ in 0..2000 {
         strangers.push_back(TcpStream::connect(&server.address).await.unwrap());
-        // A process may have few files open; the server has let go of the oldest ones anyway.
+        // Few files may be open at once, and the server has closed the oldest connections anyway.
         if strangers.len() > 300 {
             strangers.pop_front();
         }
     }
     still_serves(&server).await;
-    let turned_away = 2000 - WireLimits::default().strangers_max() as u64;
+    let turned_away = 2000 - WireLimits::default().handshakes_max() as u64;
     until(|| server.refusals.count() >= turned_away).await;
     still_serves(&server).await;
     server.stop().await;

@@ -1,4 +1,4 @@
-//! Someone between two honest ends, who changes or cuts what they say.
+//! An attacker between two honest peers, who changes or cuts their bytes.
 
 use futures_util::stream::{self, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +12,7 @@ enum Deed {
     Cut(usize),
 }
 
-/// Passes bytes on, with one deed in one direction.
+/// Passes bytes on, and tampers once in one direction.
 async fn pass_with(
     mut read: impl tokio::io::AsyncRead + Unpin,
     mut write: impl tokio::io::AsyncWrite + Unpin,
@@ -44,8 +44,8 @@ async fn pass_with(
     passed
 }
 
-/// One conversation through a proxy that does `deed` to what the client (or the server) says.
-/// Gives what the client heard and how many bytes went each way.
+/// One conversation through a proxy that tampers with the bytes of the client or of the server. Returns the
+/// answer that the client received and the bytes of each direction.
 async fn talk(
     server: &Server,
     deed: Option<Deed>,
@@ -83,7 +83,7 @@ async fn tamper(deed: impl Fn(usize) -> Deed) {
     let (answer, out, back) = talk(&server, None, false).await;
     assert_eq!(answer.unwrap(), b"pay 10 to alice");
     for (to_client, length) in [(false, out), (true, back)] {
-        // Many at once, since some end by a timeout; not all, since files are few.
+        // Many at once, because some time out. Not all, because the number of open files is limited.
         let talks = (0..length).map(|at| {
             let (deed, server) = (deed(at), &server);
             async move {
@@ -94,7 +94,7 @@ async fn tamper(deed: impl Fn(usize) -> Deed) {
         stream::iter(talks).buffer_unordered(40).collect::<()>().await;
         if !to_client {
             let calls = server.echo.calls.load(Ordering::SeqCst);
-            assert_eq!(calls, 1, "a request got through that was not whole");
+            assert_eq!(calls, 1, "an incomplete request was handled");
         }
     }
     assert_eq!(call(&server.link(), "honest").await.unwrap(), b"honest");

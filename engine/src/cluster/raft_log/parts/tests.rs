@@ -1,11 +1,11 @@
-//! Logs written, cut, purged, damaged and opened again, against a plain map.
+//! Compares logs that are written, cut, purged, damaged and opened again with a plain map.
 
 use openraft::{CommittedLeaderId, EntryPayload};
 
 use super::*;
 use crate::cluster::messages::EncodedBatch;
 
-/// Numbers from a seed.
+/// Random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +24,7 @@ fn entry(term: u64, index: u64, size: usize) -> LogEntry {
     LogEntry { log_id: id(term, index), payload: EntryPayload::Normal(EncodedBatch(body.into())) }
 }
 
-/// What a log has to hold.
+/// The expected content of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model {
     purged: Option<LogId>,
@@ -50,7 +50,7 @@ impl Model {
         last.or(self.purged.map(|purged| after(purged.index))).unwrap_or(0)
     }
 
-    /// Draws something to be done, does it here and tells it.
+    /// Draws a change, applies it here and returns it.
     fn change(&mut self, dice: &mut Dice, term: &mut u64) -> LogChange {
         let next = self.next();
         let first = self.entries.keys().next().copied().unwrap_or(next);
@@ -86,7 +86,7 @@ impl Model {
     }
 }
 
-/// A log after so many records, with what it has to hold.
+/// A log after some records, and its expected content.
 fn written(dir: &Path, seed: u64, records: usize) -> (LogParts, Model) {
     let (mut dice, mut term, mut model) = (Dice(seed), 1, Model::default());
     let mut parts = LogParts::open(dir, 4 << 10).unwrap();
@@ -102,7 +102,7 @@ fn written(dir: &Path, seed: u64, records: usize) -> (LogParts, Model) {
 }
 
 #[test]
-fn what_was_written_is_there_again_whatever_was_cut_and_purged() {
+fn a_log_is_read_back_after_cuts_and_purges() {
     let mut dropped = 0;
     for seed in 1..60 {
         let dir = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn a_part_of_the_range_is_read() {
 }
 
 #[test]
-fn damage_is_told_and_never_served() {
+fn damage_is_reported_and_never_returned() {
     let mut told = 0;
     for seed in 1..250 {
         let dir = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn damage_is_told_and_never_served() {
             }
         }
         match LogParts::open(dir.path(), 4 << 10).and_then(|parts| Model::of(&parts)) {
-            // It was in a part that nobody needs any more.
+            // The damage is in a file that is not needed any more.
             Ok(found) => assert_eq!(found, model, "seed {seed}"),
             Err(_) => told += 1,
         }
@@ -170,7 +170,7 @@ fn damage_is_told_and_never_served() {
 }
 
 #[test]
-fn what_was_never_synced_may_be_lost_and_the_rest_goes_on() {
+fn unsynced_records_may_be_lost_without_damage() {
     for seed in 1..60 {
         let dir = tempfile::tempdir().unwrap();
         let (mut parts, model) = written(dir.path(), seed, 30);
@@ -181,7 +181,7 @@ fn what_was_never_synced_may_be_lost_and_the_rest_goes_on() {
             .map(|part| (part.journal.path().to_owned(), part.journal.size()))
             .unwrap();
         drop(parts);
-        // Torn in the middle, as by a power cut.
+        // Cut in the middle, as after a power cut.
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[end as usize - 20..].fill(0);
         std::fs::write(&path, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! One machine without a raft around it: entries go straight to it.
+//! One replica without raft: entries are passed directly to it.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,8 +7,8 @@ use openraft::{CommittedLeaderId, EntryPayload};
 use super::*;
 use crate::cluster::messages::{Batch, BatchItem, EncodedBatch, LogId, encode};
 use crate::cluster::raft_log::RaftLogThread;
-use crate::cluster::replica::chunks::send_in_parts;
-use crate::ledger::{Command, JoinRequest, Stamp};
+use crate::cluster::replica::chunks::send_in_chunks;
+use crate::ledger::{Arrival, Command, Stamp};
 
 struct Alone {
     machine: ReplicaHandle,
@@ -56,7 +56,7 @@ fn now<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
 }
 
-/// A command that takes some parts.
+/// A command of several chunks.
 fn large() -> bytes::Bytes {
     let seed = Command::Seed {
         session: crate::ledger::SessionId(9),
@@ -69,23 +69,23 @@ fn large() -> bytes::Bytes {
 }
 
 #[test]
-fn a_parcel_that_lost_its_parts_is_sent_anew() {
+fn a_command_that_lost_a_chunk_is_sent_again() {
     let dir = tempfile::tempdir().unwrap();
     let alone = Alone::open(dir.path());
     let seen = RefCell::new(Vec::new());
-    let reply = now(send_in_parts(large(), None, |item| {
+    let reply = now(send_in_chunks(large(), None, |item| {
         let (alone, first) =
             (&alone, matches!(item, BatchItem::AllChunks { .. }) && seen.borrow().len() < 4);
         seen.borrow_mut().push(item.clone());
         async move {
-            // Others crowd it out before it is whole.
-            for parcel in (0..300).filter(|_| first) {
-                alone.send(BatchItem::Chunk { parcel, number: 0, bytes: vec![1].into() }).await?;
+            // Other commands displace it before it is complete.
+            for command in (0..300).filter(|_| first) {
+                alone.send(BatchItem::Chunk { command, number: 0, bytes: vec![1].into() }).await?;
             }
             alone.send(item).await
         }
     }));
-    // Opened and applied: the ledger knows no such session.
+    // It was applied: the ledger has no such session.
     assert_eq!(reply.unwrap(), Reply::Stale);
     let parts = seen.borrow().iter().filter(|item| matches!(item, BatchItem::Chunk { .. })).count();
     assert_eq!((seen.borrow().len(), parts), (8, 6), "all of it, twice");
@@ -93,9 +93,9 @@ fn a_parcel_that_lost_its_parts_is_sent_anew() {
 }
 
 #[test]
-fn a_parcel_that_never_comes_whole_is_given_up_with_words() {
+fn a_command_that_never_arrives_complete_gives_an_error() {
     let sent = Cell::new(0);
-    let reply = now(send_in_parts(large(), None, |item| {
+    let reply = now(send_in_chunks(large(), None, |item| {
         sent.set(sent.get() + 1);
         async move {
             Ok(if matches!(item, BatchItem::AllChunks { .. }) { Reply::Missing } else { Reply::Ok })
@@ -109,28 +109,28 @@ fn a_parcel_that_never_comes_whole_is_given_up_with_words() {
 }
 
 #[test]
-fn parcels_that_are_answered_go_before_those_that_are_not() {
+fn answered_commands_are_dropped_before_incomplete_ones() {
     let dir = tempfile::tempdir().unwrap();
     let alone = Alone::open(dir.path());
     now(async {
-        let part = |parcel| BatchItem::Chunk { parcel, number: 0, bytes: vec![1].into() };
-        for parcel in 0..200 {
-            alone.send(part(parcel)).await.unwrap();
+        let chunk = |command| BatchItem::Chunk { command, number: 0, bytes: vec![1].into() };
+        for command in 0..200 {
+            alone.send(chunk(command)).await.unwrap();
         }
-        // Not commands, but answered all the same.
-        for parcel in 1000..1100 {
-            alone.send(part(parcel)).await.unwrap();
+        // They cannot be decoded, and are answered all the same.
+        for command in 1000..1100 {
+            alone.send(chunk(command)).await.unwrap();
             let reply =
-                alone.send(BatchItem::AllChunks { parcel, parts: 1, by: None }).await.unwrap();
+                alone.send(BatchItem::AllChunks { command, chunks: 1, by: None }).await.unwrap();
             assert_eq!(reply, Reply::Stale);
         }
-        for parcel in 0..200 {
+        for command in 0..200 {
             let reply =
-                alone.send(BatchItem::AllChunks { parcel, parts: 1, by: None }).await.unwrap();
-            assert_eq!(reply, Reply::Stale, "{parcel} is whole");
+                alone.send(BatchItem::AllChunks { command, chunks: 1, by: None }).await.unwrap();
+            assert_eq!(reply, Reply::Stale, "{command} is complete");
         }
         let reply =
-            alone.send(BatchItem::AllChunks { parcel: 1000, parts: 1, by: None }).await.unwrap();
+            alone.send(BatchItem::AllChunks { command: 1000, chunks: 1, by: None }).await.unwrap();
         assert_eq!(reply, Reply::Missing);
     });
     alone.close();
@@ -153,7 +153,7 @@ fn a_node_whose_ledger_is_not_the_clusters_stops_at_the_next_check_and_keeps_its
         let agreed = *one.machine.summed.borrow();
         assert_eq!(agreed, *other.machine.summed.borrow());
         one.apply(vec![join(2)], agreed).await.unwrap();
-        // One command is another than it was for the others.
+        // This replica applies another command than the others.
         other.apply(vec![join(3)], agreed).await.unwrap();
         let check = *one.machine.summed.borrow();
         assert!(one.apply(vec![join(4)], check).await.is_ok());
