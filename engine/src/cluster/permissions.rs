@@ -13,7 +13,7 @@ use crate::cluster::leader::connections::Process;
 use crate::cluster::locked;
 use crate::cluster::messages::{BatchItem, PeerRequest, PeerResponse};
 use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
-use crate::ledger::{Arrival, Command, Seat, SessionId};
+use crate::ledger::{Command, JoinRequest, Seat, SessionId};
 use crate::wire::{Hello, PeerRole};
 
 /// Sessions whose process is remembered.

@@ -141,8 +141,8 @@ fn a_worker_may_act_only_for_its_own_session() {
     let own = joined(node.submit(&one, &Command::Join(arrival(70, 70))));
     let other = joined(node.submit(&two, &Command::Join(arrival(80, 80))));
     // As another node, as another process, or with a vote.
-    let voting = Arrival { votes: true, ..arrival(70, 70) };
-    let alone = Arrival { alone: true, ..arrival(70, 70) };
+    let voting = JoinRequest { votes: true, ..arrival(70, 70) };
+    let alone = JoinRequest { alone: true, ..arrival(70, 70) };
     for arrival in [arrival(1, 70), arrival(70, 71), voting, alone] {
         let refused = node.submit(&one, &Command::Join(arrival));
         assert!(refused.is_err_and(|words| words.contains("as itself")), "{arrival:?}");
@@ -172,7 +172,10 @@ fn a_worker_may_act_only_for_its_own_session() {
         },
     ] {
         let refused = node.submit(&one, &command);
-        assert!(refused.is_err_and(|words| words.contains("is not node 70's")), "{command:?}");
+        assert!(
+            refused.is_err_and(|words| words.contains("does not belong to node 70")),
+            "{command:?}"
+        );
     }
     assert!(matches!(node.ask(&one, &PeerRequest::Renew(other)), PeerResponse::Refused(_)));
     // One refused item refuses all items of the request.

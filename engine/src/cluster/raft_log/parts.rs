@@ -94,7 +94,7 @@ pub(crate) struct LogParts {
     first: u64,
     places: VecDeque<RecordPlace>,
     local: BTreeMap<String, Vec<u8>>,
-    mark: Mark,
+    mark: CommitMark,
     /// Buffer for the next record.
     room: Vec<u8>,
 }

@@ -61,7 +61,7 @@ impl RaftLogWriter {
     pub(crate) fn write(mut self, inbox: &Receiver<LogRequest>, fatal: impl Fn(StoreError)) {
         let mut broken: Option<StoreError> = None;
         loop {
-            let first = inbox.recv_in_company(1, Instant::now() + LAZY_WRITE_INTERVAL);
+            let first = inbox.recv_batched(1, Instant::now() + LAZY_WRITE_INTERVAL);
             match &first {
                 None if inbox.has_ended() => return,
                 None if locked(&self.lazy).is_empty() => continue,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use openraft::EntryPayload;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::cluster::messages::{
     Batch, BatchItem, DigestCheck, LogEntry, Membership, Replies, encode,
@@ -143,14 +144,14 @@ impl Replica {
     }
 
     fn add_to_digest(&mut self, index: u64, batch: &[u8], replies: &Replies) {
-        let mut digest = sum(self.mark.digest ^ index, batch);
+        let mut digest = xxh3_64_with_seed(batch, self.mark.digest ^ index);
         self.encoded.clear();
         for reply in &replies.0 {
             self.add_reply(reply);
         }
-        digest = sum(digest, &self.encoded);
+        digest = xxh3_64_with_seed(&self.encoded, digest);
         if index.is_multiple_of(CORE_DIGEST_INTERVAL) {
-            digest = sum(digest, &encode(self.ledger.core()));
+            digest = xxh3_64_with_seed(&encode(self.ledger.core()), digest);
         }
         if failpoint::goes_astray() {
             digest = !digest;

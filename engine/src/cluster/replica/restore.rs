@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cluster::raft_log::RaftLog;
 use crate::cluster::replica::mark::{MARK, ReplicaMark, STATE};
 use crate::cluster::replica::snapshot;
-use crate::ledger::{Core, Ledger, TableError};
+use crate::ledger::{Core, Ledger};
 use crate::store::StoreError;
 use crate::store::mark::JOURNAL;
 use crate::store::sqlite::{SqliteTables, TableOwner};

@@ -32,7 +32,7 @@ impl Roster {
             standing: ledger.standing(),
             folder: core.run.as_ref().map(|run| run.plan.folder.clone()),
             owed: core.run.as_ref().is_some_and(|run| {
-                run.closed && run.written.difference(&run.told).next().is_some()
+                run.closed && run.written.difference(&run.end_reported).next().is_some()
             }),
             index: mark.applied.map_or(0, |applied| applied.index),
             last_session: core.last_session(),

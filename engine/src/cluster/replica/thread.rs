@@ -201,7 +201,7 @@ impl ReplicaWorker {
                 (false, 0) => Duration::from_mins(1),
                 (false, _) => COMMIT_INTERVAL,
             };
-            let served = match inbox.recv_in_company(1, Instant::now() + patience) {
+            let served = match inbox.recv_batched(1, Instant::now() + patience) {
                 Some(ReplicaRequest::Close) => return,
                 Some(request) => self.serve(request),
                 None if inbox.has_ended() => return,
@@ -252,7 +252,7 @@ impl ReplicaWorker {
                         self.answer_waiting()
                     }
                     Err(error) => {
-                        ignore_closed(respond.send(Err(damaged_or_full(&error))));
+                        ignore_closed(respond.send(Err(error.clone().into())));
                         Err(error)
                     }
                 }
@@ -288,15 +288,13 @@ impl ReplicaWorker {
             ReplicaRequest::Settle(respond) => {
                 let settled = self.commit();
                 let size = std::fs::metadata(self.dir.join(STATE)).map_or(0, |file| file.len());
-                let told = settled.as_ref().map(|()| size).map_err(damaged_or_full);
+                let told = settled.clone().map(|()| size).map_err(StoreError::from);
                 ignore_closed(respond.send(told));
                 settled
             }
             ReplicaRequest::Sync(respond) => {
                 let synced = self.sync();
-                ignore_closed(
-                    respond.send(synced.clone().map_err(|error| damaged_or_full(&error))),
-                );
+                ignore_closed(respond.send(synced.clone().map_err(StoreError::from)));
                 synced
             }
             ReplicaRequest::Install(meta, path, respond) => {
@@ -437,8 +435,8 @@ impl ReplicaWorker {
     /// crash leaves either the old or the new ones.
     fn install(&mut self, meta: &SnapshotMeta, path: &Path) -> Result<(), StoreError> {
         snapshot::verify(meta, path)?;
-        self.settle().map_err(|error| damaged_or_full(&error))?;
-        let empty = SqliteTables::open(None, self.seen_memory, Keeping::Replica)?;
+        self.settle().map_err(StoreError::from)?;
+        let empty = SqliteTables::open(None, self.seen_memory, TableOwner::Replica)?;
         // Closes the old tables.
         self.replica.ledger = Ledger::new(crate::ledger::Core::default(), [], empty);
         failpoint::pass("snapshot.install.before");

@@ -116,7 +116,8 @@ async fn an_idle_connection_stays_open_and_a_dead_one_is_noticed() {
 
 #[tokio::test]
 async fn a_call_that_times_out_reveals_a_dead_connection() {
-    let limits = WireLimits { idle_timeout: Duration::from_secs(2), ..WireLimits::default() };
+    let idle_timeout = Duration::from_secs(20);
+    let limits = WireLimits { idle_timeout, ..WireLimits::default() };
     let server = Server::start(limits.clone(), Echo::default()).await;
     let cable = Cable::new(&server.address).await;
     let link = WireClient::new(cable.address.clone(), credentials(), introduce(7), limits);

@@ -8,7 +8,7 @@ use super::*;
 use crate::cluster::messages::{Batch, BatchItem, EncodedBatch, LogId, encode};
 use crate::cluster::raft_log::RaftLogThread;
 use crate::cluster::replica::chunks::send_in_chunks;
-use crate::ledger::{Arrival, Command, Stamp};
+use crate::ledger::{Command, JoinRequest, Stamp};
 
 struct Alone {
     machine: ReplicaHandle,
