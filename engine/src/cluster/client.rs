@@ -19,7 +19,7 @@ use crate::store::StoreError;
 use crate::threads::ignore::ignore_closed;
 use crate::threads::pause::pause;
 
-/// Requests in flight. What arrives in the meantime goes into the next request.
+/// Requests in flight. Later submissions go into the next request.
 const REQUESTS_MAX: usize = 2;
 /// Items of one request.
 const ITEMS_MAX: usize = 256;
@@ -140,7 +140,7 @@ impl ClusterClient {
         replies.pop().ok_or_else(|| StoreError::Failed("the leader sent no reply".to_owned()))
     }
 
-    /// One try; the error is the leader, if the other node knew it.
+    /// One try; the error is the leader, if the asked node named one.
     async fn try_submit(
         &self,
         items: &[BatchItem],
@@ -214,7 +214,7 @@ impl ClusterClient {
         }
     }
 
-    /// The leader if it is known and is another node, else the other nodes in turn.
+    /// The leader if it is known and is another node, else each peer in turn.
     fn next_candidate(&self, search: &mut LeaderSearch) -> Option<Seat> {
         let known = self.leadership.leader().filter(|seat| self.peers.client(*seat).is_some());
         known.or_else(|| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::store::StoreError;
 use crate::store::journal::sync_name;
 
-/// Prefixes of the files that are kept aside. Saved pages stay: the other nodes do not have them.
+/// Prefixes of the files that are kept aside. Saved pages stay: no other node has them.
 const OWN: [&str; 4] = ["raft-", "raft.", "snapshot.", "state."];
 
 /// Moves the files of a node to a new folder and returns it. After a crash in between, the log is either

@@ -1,7 +1,7 @@
-//! Who leads, and when a node stands for election.
+//! Elections: the known leader, and when a node stands for election.
 //!
 //! Raft's own election timer is off. It draws its timeout once per process, so two nodes could tie
-//! again and again. Here every wait is drawn anew:
+//! again and again. Here every wait has a new random length:
 //!
 //! | what a follower sees | it stands for election after |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | its last candidacy did not succeed | `NEXT_CANDIDACY_TIMEOUT` |
 //! | the leader asks it to take over | no time |
 //!
-//! Before it stands, it asks the others whether they would vote for it. A node that cannot win only
-//! raises the term, which would end a leader that the others still have.
+//! Before it stands, it asks its peers whether they would vote for it. A node that cannot win only
+//! raises the term, which would end a leader that its peers still have.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +36,12 @@ pub(crate) const LEASE: Duration = Duration::from_millis(500);
 /// Some heartbeats, which come every 150 ms, may be late on a busy machine.
 const SILENT_LEADER_TIMEOUT: (Duration, Duration) =
     (Duration::from_millis(900), Duration::from_millis(1400));
-/// Longer than [`LEASE`], so that the others are free to vote.
+/// Longer than [`LEASE`], so that voters are free again.
 const LOST_LEADER_TIMEOUT: (Duration, Duration) =
     (Duration::from_millis(550), Duration::from_millis(850));
 const NEXT_CANDIDACY_TIMEOUT: (Duration, Duration) =
     (Duration::from_millis(250), Duration::from_millis(700));
-/// How long the others may take to say whether they would vote.
+/// How long a peer may take to say whether it would vote.
 const VOTE_QUERY_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long a leader that ends tries to hand over.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -54,7 +54,7 @@ const RECENT_CONTACT: Duration = Duration::from_secs(5);
 /// How often a node checks its leader.
 const LEADER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Who leads, as far as this node knows, and what this node does about it.
+/// The leader that this node knows, and its own part in the leadership.
 pub(crate) struct Leadership {
     /// Set when raft has started; never on a node without a vote.
     raft: OnceLock<Raft>,
@@ -70,7 +70,7 @@ pub(crate) struct Leadership {
     is_handing_over: AtomicBool,
     /// The process was asked to stop.
     is_stopping: AtomicBool,
-    /// The node has left the ledger and ends as soon as no other node needs it.
+    /// The node has left the ledger and ends once no other node needs it.
     is_ending: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ impl Leadership {
         (metrics.state == ServerState::Leader).then_some(metrics.current_term)
     }
 
-    /// The leader, as far as this node knows.
+    /// The leader that this node knows.
     pub(crate) fn leader(&self) -> Option<Seat> {
         let known = self.raft().and_then(|raft| raft.metrics().borrow().current_leader);
         known.map(seat_of).or(*locked(&self.hint))
@@ -246,7 +246,7 @@ fn voters(metrics: &Metrics) -> BTreeSet<u64> {
     metrics.membership_config.membership().voter_ids().collect()
 }
 
-/// Asks the others whether a majority would vote for this node.
+/// Asks all peers whether a majority would vote for this node.
 async fn can_win(peers: &PeerClients, log: &RaftLog, metrics: &Metrics, majority: usize) -> bool {
     let voters = voters(metrics);
     let request = PeerRequest::MayLead(log.last());
@@ -265,7 +265,7 @@ async fn can_win(peers: &PeerClients, log: &RaftLog, metrics: &Metrics, majority
     votes >= majority
 }
 
-/// What decides whether a node would vote for a candidate.
+/// The facts that decide whether a node votes for a candidate.
 #[derive(Debug, Clone, Copy)]
 struct VoteFacts {
     leads: bool,
@@ -361,7 +361,7 @@ async fn hand_over(leadership: &Leadership, peers: &PeerClients, raft: &Raft) {
     }
 }
 
-/// How long a leader has to be silent before the others may vote for another one. Of three nodes the
+/// How long a leader has to be silent before its followers may vote for a successor. Of three nodes the
 /// next leader and this one are enough, and this one votes once it has led for [`LEASE`]. In a larger
 /// cluster a third node has to vote, which it does not do while it hears this one.
 fn silence_before_hand_over(nodes: usize, led_for: Duration) -> Duration {
@@ -420,21 +420,21 @@ mod tests {
             ("it hears no leader", silent, true),
             ("it heard its leader", VoteFacts { silence: heard, ..silent }, false),
             (
-                "the other log is shorter",
+                "the candidate's log is shorter",
                 VoteFacts { candidate_last: Some(log_id(2, 6)), ..silent },
                 false,
             ),
             (
-                "the other log is longer",
+                "the candidate's log is longer",
                 VoteFacts { candidate_last: Some(log_id(2, 8)), ..silent },
                 true,
             ),
             (
-                "the other term is newer",
+                "the candidate's term is newer",
                 VoteFacts { candidate_last: Some(log_id(3, 1)), ..silent },
                 true,
             ),
-            ("the other log is empty", VoteFacts { candidate_last: None, ..silent }, false),
+            ("the candidate's log is empty", VoteFacts { candidate_last: None, ..silent }, false),
             (
                 "it leads and was confirmed",
                 VoteFacts { leads: true, confirmed_ms: Some(999), ..silent },

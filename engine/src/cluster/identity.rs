@@ -1,9 +1,9 @@
 //! How a node gets its raft number.
 //!
 //! Raft must never mistake an empty disk for the one that voted before. So each disk of a node has a
-//! number of its own, which the node keeps in its data directory:
+//! separate number, which the node keeps in its data directory:
 //!
-//! | the data directory | the other nodes | the number |
+//! | the data directory | its peers | the number |
 //! | --- | --- | --- |
 //! | has a number | | is kept |
 //! | is new | a majority has new disks, too | the first of this node: they create a cluster |
@@ -37,11 +37,11 @@ pub(crate) const FOUNDERS: &str = "founders";
 /// Record that this disk has asked the cluster for a number.
 const MINTING: &str = "minting";
 
-/// A majority can create a cluster, but waits this long for the other nodes.
+/// A majority can create a cluster, but waits this long for the remaining nodes.
 const FOUNDING_GRACE: Duration = Duration::from_secs(3);
 /// How long another node may take to describe itself.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Pause before the other nodes are asked again.
+/// Pause before the peers are asked again.
 const DESCRIBE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The number of a disk, kept from its first start.
@@ -51,10 +51,10 @@ pub(crate) struct DiskNumber {
     pub raft_id: u64,
 }
 
-/// Who this node is.
+/// The identity of this node.
 pub(crate) struct NodeIdentity {
     pub seat: Seat,
-    /// Drawn anew at every start of the process.
+    /// Random number of this process.
     pub life: u64,
     role: PeerRole,
     peers: String,
@@ -101,7 +101,7 @@ impl NodeIdentity {
         *locked(&self.disk)
     }
 
-    /// Gives this node's disk a number for good.
+    /// Gives this node's disk a number and keeps it.
     async fn keep_number(&self, log: &RaftLog, incarnation: u32) -> Result<(), StoreError> {
         let seat = self.seat;
         let number = DiskNumber { seat, raft_id: raft_id(seat, incarnation) };
@@ -121,32 +121,32 @@ impl NodeIdentity {
     }
 }
 
-/// How long the nodes that create a cluster wait for the others.
+/// How long the nodes that create a cluster wait for the remaining ones.
 pub(crate) fn founding_grace(options: &ClusterOptions) -> Duration {
     FOUNDING_GRACE.min(options.quorum_timeout / 4)
 }
 
-/// What a node with a new disk does next.
+/// The next step of a node with a new disk.
 #[derive(Debug, PartialEq, Eq)]
 enum NumberChoice {
-    /// Take the first number: this disk creates the cluster with the others, or has done so.
+    /// Take the first number: this disk creates the cluster with its peers, or has done so.
     First {
         creates: bool,
     },
     /// Have the cluster agree on the next number.
     Next,
-    /// Ask the other nodes again.
+    /// Ask the peers again.
     Wait,
     GiveUp,
 }
 
-/// What a node with a new disk knows.
+/// The facts that a node with a new disk knows.
 struct NewDisk<'a> {
     seat: Seat,
     disk: u64,
     /// Whether it has asked a cluster for a number.
     has_asked: bool,
-    /// What the other nodes say of themselves.
+    /// The descriptions of its peers.
     found: &'a BTreeMap<Seat, NodeDescription>,
     waited: Duration,
 }

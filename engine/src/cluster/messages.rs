@@ -143,7 +143,7 @@ pub(crate) enum RaftMessage {
     Install(InstallSnapshotRequest<Types>),
 }
 
-/// What an operator may ask for.
+/// An order of an operator.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum OperatorOrder {
     Cancel,

@@ -48,7 +48,7 @@ pub(crate) struct ClusterHandle {
     pub(super) runtime: Handle,
     /// Permits for commands that are sent in chunks.
     pub(super) chunk_permits: Arc<Semaphore>,
-    /// Drawn anew at every start of the process.
+    /// Random number of this process.
     pub(super) life: u64,
 }
 
@@ -143,7 +143,7 @@ impl ClusterHandle {
         reply
     }
 
-    /// Records how much this node has written of its own files. Other nodes do not need to know.
+    /// Records how much this node has written of its files. Other nodes do not need to know.
     async fn ack(&self, appender: u32, position: Position) -> Result<Reply, StoreError> {
         let Some(replica) = &self.replica else { return Ok(Reply::Stale) };
         let (sender, answer) = oneshot::channel();
@@ -183,7 +183,7 @@ impl ClusterHandle {
         }
     }
 
-    /// Names the other nodes with a vote that do not answer.
+    /// Names the peers that do not answer.
     pub(crate) fn absent(&self) -> String {
         self.peers.describe_absent(self.peers.disconnected())
     }
@@ -193,7 +193,7 @@ impl ClusterHandle {
         self.peers.others().any(|(seat, _)| self.peers.is_connected(seat))
     }
 
-    /// Whether the cluster agreed on something a moment ago, as far as this node knows.
+    /// Whether the cluster agreed on something in the last seconds, to the knowledge of this node.
     pub(crate) fn is_led(&self) -> bool {
         if self.replica.is_some() { self.leadership.is_led() } else { self.hears_others() }
     }

@@ -1,8 +1,8 @@
-//! What an operator can ask of a running node. There are two ways to reach it:
+//! The requests of operators to a running node. There are two ways to reach it:
 //!
 //! - at its address in the cluster, with the secret of the cluster;
 //! - on the same machine, at the address in the file `control` of its data directory. The file also holds
-//!   a secret of its own and can be read only by the user of the process.
+//!   another secret and can be read only by the user of the process.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -127,7 +127,7 @@ impl NodeAddress {
     }
 }
 
-/// What a node offers to operators on its machine.
+/// The operations that a node offers to operators on its machine.
 pub(crate) trait OperatorTarget: Send + Sync + 'static {
     /// The status of the node.
     fn status(&self) -> BoxFuture<'static, ClusterStatus>;

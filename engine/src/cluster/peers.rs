@@ -1,4 +1,4 @@
-//! The nodes with a vote: their addresses, and one connection to each of the others.
+//! The nodes with a vote: their addresses, and one connection to each peer.
 //!
 //! All nodes have the same list, or two of them could count two different majorities. Each hello
 //! carries the list, and a node refuses a peer whose list differs.
@@ -15,7 +15,7 @@ use crate::wire::{CallError, Hello, HelloSource, PeerRole, WireClient, WireLimit
 /// Addresses of the nodes with a vote.
 pub(crate) type Peers = BTreeMap<Seat, String>;
 
-/// The connections to the other nodes with a vote.
+/// The connections to the peers of this node.
 pub(crate) struct PeerClients {
     pub peers: Peers,
     clients: BTreeMap<Seat, WireClient>,

@@ -1,4 +1,4 @@
-//! What a connection may ask for. A process says in its hello which role it has:
+//! Permissions of a connection. A process says in its hello which role it has:
 //!
 //! | role | may ask for |
 //! | --- | --- |
@@ -40,11 +40,11 @@ impl Caller {
     }
 }
 
-/// The process that has a session, as far as this node knows.
+/// The owner of a session, seen from this node.
 enum SessionOwner {
     Own,
     Other,
-    /// The session has ended. What is done in its name has no effect, except for a job with a valid token.
+    /// The session has ended. Its commands have no effect, except for a job with a valid token.
     Nobody,
     /// The session may be newer than the ledger on this node.
     Unknown,
@@ -152,7 +152,7 @@ impl Permissions {
 /// The session that an item of a worker acts for, or why a worker may not submit the item.
 fn session_of(from: Caller, item: &BatchItem) -> Result<Option<SessionId>, String> {
     let bytes = match item {
-        // A chunk has no effect before all are there, and then the command names its session.
+        // A chunk has no effect before all have arrived, and then the command names its session.
         BatchItem::Chunk { .. } => return Ok(None),
         BatchItem::Take { session, .. }
         | BatchItem::SessionEnd { session, leaves: true }

@@ -1,8 +1,8 @@
-//! Sends raft's messages to the other nodes. Two kinds of messages wait a little, because each message
+//! Sends raft's messages to the peers. Two kinds of messages wait a little, because each message
 //! costs as much as an entry:
 //!
 //! - *Entries up to this one are committed.* It waits for the next entries, which carry it along.
-//! - *Entries for a node that is not needed for a majority* and has no jobs of its own.
+//! - *Entries for a node that is not needed for a majority* and holds no jobs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ const RECENT_ANSWER: Duration = Duration::from_millis(50);
 /// How long entries wait for more, if their node is not needed for a majority.
 const SPARE_NODE_DELAY: Duration = Duration::from_millis(50);
 
-/// Makes raft's connections to the other nodes.
+/// Makes raft's connections to the peers.
 #[derive(Clone)]
 pub(crate) struct RaftPeers {
     identity: Arc<NodeIdentity>,
@@ -91,7 +91,7 @@ pub(crate) struct RaftPeer {
     delayed: Arc<DelayedCommit>,
 }
 
-/// What the other node has last confirmed.
+/// The last success of a peer.
 struct LastSuccess {
     vote: Vote<u64>,
     matching: Option<LogId>,
@@ -136,7 +136,7 @@ impl RaftPeer {
         }
     }
 
-    /// Whether a message holds no entries, and the other node has just confirmed all before it.
+    /// Whether a message holds no entries, and the peer has just confirmed all before it.
     fn can_wait(&self, rpc: &AppendEntriesRequest<Types>) -> bool {
         rpc.entries.is_empty()
             && self.last_success.as_ref().is_some_and(|last| {
@@ -198,9 +198,9 @@ impl RaftPeer {
         match answer {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => Err(RPCError::RemoteError(RemoteError::new(self.target, error))),
-            None => Err(RPCError::Network(NetworkError::new(&AnyError::error(
-                "the other node is not ready",
-            )))),
+            None => {
+                Err(RPCError::Network(NetworkError::new(&AnyError::error("the node is not ready"))))
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a node with a vote answers to other nodes and to operators.
+//! The server of a node with a vote: it answers peers, workers and operators.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -47,7 +47,7 @@ const SUBMISSIONS_MAX: usize = 1024;
 const PROPOSALS_MAX: usize = 1024;
 /// Time between two heartbeats, and the longest time that one message may take.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(150);
-/// Pause before a node that creates a cluster looks for the others again.
+/// Pause before a node that creates a cluster looks for its peers again.
 const FOUNDING_INTERVAL: Duration = Duration::from_millis(12);
 /// How long tasks may run on while the node ends.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -129,7 +129,7 @@ impl ClusterHandle {
     }
 }
 
-/// What every node has, with a vote or without. Only the start sees all of it.
+/// The parts of every node, with a vote or without. Only the start sees all of them.
 struct Parts {
     identity: Arc<NodeIdentity>,
     peers: Arc<PeerClients>,
@@ -375,7 +375,7 @@ fn raft_config(name: &str) -> Config {
     }
 }
 
-/// Creates a new cluster. The first node on the list of peers does so as soon as all nodes have raft
+/// Creates a new cluster. The first node on the list of peers does so once all nodes have raft
 /// numbers. The other nodes wait longer, in case the first one does not start. Raft refuses if a leader
 /// has contacted this node before.
 async fn create_cluster(options: ClusterOptions, peers: Arc<PeerClients>, raft: Raft) {

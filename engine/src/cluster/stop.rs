@@ -1,18 +1,18 @@
 //! How a node leaves its cluster.
 //!
 //! A command needs the votes of a majority, and leaving the ledger is a command too. A process that
-//! ends right after it has left could therefore take the majority away from the others. Each node
+//! ends right after it has left could therefore take the majority away from those that stay. Each node
 //! decides by the ledger, in which all departures have one order:
 //!
 //! | why the node ends | it waits for |
 //! | --- | --- |
-//! | it was asked to stop, and the others are a majority | nobody |
-//! | it was asked to stop, and the others are too few without it | those that still answer |
+//! | it was asked to stop, and a majority stays | nobody |
+//! | it was asked to stop, and too few nodes stay | those that still answer |
 //! | the run was closed or cancelled | all nodes that have a session |
 //! | its own run failed | nobody |
 //!
 //! A node decides only once its own ledger holds its own departure: an older one shows nodes as
-//! present that have left meanwhile. Then it hands the lead over if others go on without it.
+//! present that have left meanwhile. Then it hands the lead over if other nodes stay.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,13 +40,13 @@ use crate::threads::pause::wait_at_most;
 /// How long a node that was asked to stop waits for those that need it, and the shortest time that nodes
 /// wait for each other after a closed run.
 pub(super) const DEPARTURE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the last node waits for the others to disconnect: two heartbeats.
+/// How long the last node waits for its peers to disconnect: two heartbeats.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(300);
-/// After this time without a leader, a node no longer waits for the others to leave an ended run.
+/// After this time without a leader, a node no longer waits for its peers to leave an ended run.
 const NO_LEADER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a node waits for the others after a cancel: they finish the jobs in flight first.
+/// How long a node waits for its peers after a cancel: they finish the jobs in flight first.
 const CANCELLED_RUN_TIMEOUT: Duration = Duration::from_secs(20);
-/// Pause between two looks at the sessions of the others.
+/// Pause between two checks of the sessions.
 const ROSTER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A node that does not answer within this time is taken for gone. A process that has ended refuses the
 /// connection at once.
@@ -105,7 +105,7 @@ enum Cause {
     Failed,
 }
 
-/// What a node knows when it decides whether it may end.
+/// The facts that decide whether a node may end.
 #[derive(Debug, Clone, Copy)]
 struct Departure {
     cause: Cause,
@@ -141,7 +141,7 @@ impl Departure {
     }
 }
 
-/// What a node with a vote needs to leave its cluster.
+/// The parts that a node with a vote uses to leave its cluster.
 pub(super) struct Departing {
     pub seat: Seat,
     pub end_wait: Duration,
@@ -263,7 +263,7 @@ mod tests {
     fn a_node_waits_only_for_others_that_need_it() {
         let ended = Departure { cause: Cause::RunEnded, ..STOPPED };
         for (name, departure, waits) in [
-            ("the others are a majority", STOPPED, false),
+            ("a majority stays", STOPPED, false),
             ("one other is left", Departure { other_voters: 1, ..STOPPED }, true),
             ("this node is the last", Departure { other_voters: 0, ..STOPPED }, false),
             ("the ledger here is old", Departure { is_caught_up: false, ..STOPPED }, true),

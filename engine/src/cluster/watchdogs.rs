@@ -69,7 +69,7 @@ pub(crate) async fn limit_log(
     }
 }
 
-/// What a node without a leader does.
+/// The next step of a node without a leader.
 #[derive(Debug, PartialEq, Eq)]
 enum QuorumStep {
     Wait,

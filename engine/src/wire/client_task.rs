@@ -32,7 +32,7 @@ pub(super) struct WaitingCaller {
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-/// What the callers and the task share.
+/// The state that the callers and the task share.
 pub(super) struct ClientShared {
     pub(super) address: String,
     pub(super) credentials: Arc<Credentials>,

@@ -44,7 +44,7 @@ pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(super) struct ServerContext {
     pub credentials: Arc<Credentials>,
     pub introduce: HelloSource,

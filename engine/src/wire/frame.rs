@@ -103,7 +103,7 @@ pub(super) enum DecodedFrame {
 
 /// Splits decrypted bytes into frames. Holds at most one record and one unfinished body.
 pub(super) struct Decoder {
-    /// Bytes `at..end` are unread. What follows `end` is spare room.
+    /// Bytes `at..end` are unread. The rest is spare room.
     plain: Vec<u8>,
     at: usize,
     end: usize,

@@ -35,7 +35,7 @@ const WELCOME: u8 = 0;
 const OTHER_VERSION: u8 = 1;
 const OTHER_SECRET: u8 = 2;
 
-/// What both processes of a connection must have in common.
+/// The secret and the name that both processes of a connection must share.
 pub(crate) struct Credentials {
     key: [u8; 32],
     cluster: [u8; 32],

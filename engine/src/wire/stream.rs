@@ -115,7 +115,7 @@ pub(super) struct FrameWriter {
     /// Bytes of the first frame that are already encrypted, without its head.
     begun: Option<usize>,
     plain: Vec<u8>,
-    /// Bytes `at..end` wait for the socket. What follows `end` is spare room.
+    /// Bytes `at..end` wait for the socket. The rest is spare room.
     sealed: Vec<u8>,
     at: usize,
     end: usize,
@@ -139,7 +139,7 @@ impl FrameWriter {
         self.queued
     }
 
-    /// Whether so much waits that no more should be queued.
+    /// Whether no more frames should be queued for now.
     pub(super) fn full(&self) -> bool {
         self.queued + self.end - self.at >= WRITE_BYTES
     }
@@ -288,7 +288,7 @@ pub(super) async fn read_hello(
     if cluster != credentials.cluster() {
         return Err(WireError::Cluster);
     }
-    // Version 1 sent no list of peers. It is read all the same, so that the error names the version.
+    // Version 1 sent no list of peers. It is still read, so that the error names the version.
     let before = |_| postcard::from_bytes(&[rest, &[0]].concat());
     postcard::from_bytes(rest).or_else(before).map_err(|_| WireError::Damaged)
 }

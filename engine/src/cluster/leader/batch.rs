@@ -24,7 +24,7 @@ const ENTRIES_MAX: usize = 1;
 const ITEMS_MAX: usize = 512;
 /// Bytes of one entry, unless a single proposal is larger.
 const BYTES_MAX: usize = 256 << 10;
-/// All nodes come to the end of a run at about the same time. The first waits this long for the others.
+/// All nodes come to the end of a run at about the same time. The first waits this long for more.
 const SESSION_END_DELAY: Duration = Duration::from_millis(5);
 /// How often the nodes compare their ledgers.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -189,7 +189,7 @@ mod tests {
         (Proposal { items, respond }, answer)
     }
 
-    /// How many of the waiting proposals, each of so many items of so many bytes, go into an entry.
+    /// How many of the waiting proposals, given as items and bytes per item, go into one entry.
     fn gathered(proposals: &[(usize, usize)]) -> usize {
         let mut waiting = proposals.iter().map(|(count, bytes)| commands(*count, *bytes).0);
         let first = waiting.next().unwrap();

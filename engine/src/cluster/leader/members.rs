@@ -33,7 +33,7 @@ enum MemberChange {
     },
 }
 
-/// Changes one node at a time, so that the other votes still form a majority.
+/// Changes one node at a time, so that the remaining votes still form a majority.
 fn next_change(
     voters: BTreeSet<u64>,
     is_changing: bool,

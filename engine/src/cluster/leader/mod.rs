@@ -1,4 +1,4 @@
-//! What the leader does for all nodes. Commands arrive in `placement`, which decides in which order
+//! The work of the leader. Commands arrive in `placement`, which decides in which order
 //! nodes get jobs. `batch` puts them into entries of the log. `beat` renews sessions with a command of
 //! its own, and reports the processes that `connections` has seen disconnect. `members` gives each
 //! node's present disk its vote.

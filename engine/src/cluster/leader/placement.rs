@@ -9,7 +9,7 @@
 //! | `mostLoaded` | the node that holds the most jobs |
 //!
 //! Equal nodes are granted jobs in the order of their numbers. Only requests for jobs wait for each
-//! other, for `COLLECTION_WINDOW`. The order decides who is first, not how many jobs it gets.
+//! other, for `COLLECTION_WINDOW`. The order decides which node is first, not how many jobs it gets.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(in crate::cluster) struct LeaderQueue {
 
 impl LeaderQueue {
     /// Has items written to the log, in the order in which they were given. Requests for jobs may be
-    /// written later than the others.
+    /// written later than the rest.
     pub(in crate::cluster) async fn propose(&self, items: Vec<BatchItem>) -> Proposed {
         let is_ordered = self.placement != Placement::Any;
         let is_take = |item: &BatchItem| is_ordered && matches!(item, BatchItem::Take { .. });

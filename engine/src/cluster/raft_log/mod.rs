@@ -214,7 +214,7 @@ impl RaftLog {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Entries from memory, if all of them are there.
+    /// Entries from memory, if it holds all of them.
     fn recall(&self, from: u64, to: u64, bytes_max: usize) -> Option<Vec<LogEntry>> {
         let recent = locked(&self.recent);
         let last = recent.last.map_or(0, |last| last.index + 1);

@@ -87,7 +87,7 @@ impl<'t> Chunks<'t> {
         reply.and_then(|bytes| postcard::from_bytes(bytes).ok())
     }
 
-    /// The bytes of a command, if all chunks are there.
+    /// The bytes of a command, if all chunks have arrived.
     pub(in crate::cluster) fn join(
         &mut self,
         command: u64,

@@ -100,7 +100,7 @@ pub(in crate::cluster) struct ReplicaThread {
 }
 
 impl ReplicaThread {
-    /// Ends the thread. What is not committed is in the log.
+    /// Ends the thread. Uncommitted changes are in the log.
     pub(in crate::cluster) fn close(self) {
         ignore_closed(self.requests.send(ReplicaRequest::Close));
         drop(self.thread.join());

@@ -1,4 +1,4 @@
-//! Puts the status of a node together from what raft, the ledger and the other nodes know.
+//! Puts the status of a node together from raft, the ledger and the answers of its peers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const ANY_VOTER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one node may take to answer.
 const ONE_NODE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Reads the status of this node and its cluster. Works also while the node waits for the others.
+/// Reads the status of this node and its cluster. Works also while the node waits for its peers.
 pub(crate) struct StatusReader {
     pub identity: Arc<NodeIdentity>,
     pub peers: Arc<PeerClients>,

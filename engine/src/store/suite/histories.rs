@@ -21,7 +21,7 @@ const CLIENTS: u64 = 3;
 const CLOSINGS: u64 = 10;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
-/// What all clients share.
+/// The state that all clients share.
 struct Table {
     /// The open nodes.
     nodes: Mutex<Vec<Option<ClusterHandle>>>,

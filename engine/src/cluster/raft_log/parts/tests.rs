@@ -166,7 +166,7 @@ fn damage_is_reported_and_never_returned() {
             Err(_) => told += 1,
         }
     }
-    assert!(told > 150, "{told} of 249 damages were told");
+    assert!(told > 150, "{told} of 249 damages were reported");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn answered_commands_are_dropped_before_incomplete_ones() {
         for command in 0..200 {
             alone.send(chunk(command)).await.unwrap();
         }
-        // They cannot be decoded, and are answered all the same.
+        // They cannot be decoded, but each gets an answer.
         for command in 1000..1100 {
             alone.send(chunk(command)).await.unwrap();
             let reply =
@@ -153,7 +153,7 @@ fn a_node_whose_ledger_is_not_the_clusters_stops_at_the_next_check_and_keeps_its
         let agreed = *one.machine.summed.borrow();
         assert_eq!(agreed, *other.machine.summed.borrow());
         one.apply(vec![join(2)], agreed).await.unwrap();
-        // This replica applies another command than the others.
+        // This replica applies another command than its peers.
         other.apply(vec![join(3)], agreed).await.unwrap();
         let check = *one.machine.summed.borrow();
         assert!(one.apply(vec![join(4)], check).await.is_ok());
