@@ -149,7 +149,7 @@ impl ServerConnection {
                 _ = ticks.tick() => self.check_timeouts()?,
                 () = &mut stopped => {
                     // A peer that does not read in time loses the answers.
-                    drop(timeout(LAST_FLUSH_TIMEOUT, self.outgoing.flush()).await);
+                    wait_at_most(LAST_FLUSH_TIMEOUT, self.outgoing.flush()).await;
                     return Ok(());
                 }
             }

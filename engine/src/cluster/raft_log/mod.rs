@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use crate::cluster::messages::{LogEntry, LogId, StorageError, Types, encode};
 use crate::failpoint;
 use crate::store::StoreError;
+use crate::threads::ignore::ignore_closed;
 use crate::threads::queue::{Sender, queue};
 use parts::LogParts;
 pub(crate) use parts::is_there;
@@ -119,7 +120,7 @@ pub(crate) struct RaftLogThread {
 impl RaftLogThread {
     /// Ends the thread once all requests are durable.
     pub(crate) fn close(self) {
-        drop(self.requests.send(LogRequest::Close));
+        ignore_closed(self.requests.send(LogRequest::Close));
         drop(self.thread.join());
     }
 }
@@ -210,7 +211,7 @@ impl RaftLog {
         request: impl FnOnce(Responder<T>) -> LogRequest,
     ) -> Result<T, StoreError> {
         let (done, answer) = oneshot::channel();
-        drop(self.requests.send(request(done)));
+        ignore_closed(self.requests.send(request(done)));
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
@@ -351,7 +352,7 @@ impl RaftLogStorage<Types> for RaftLog {
             }
         }
         failpoint::pass("raft.append.before");
-        drop(self.requests.send(LogRequest::Append(entries, callback)));
+        ignore_closed(self.requests.send(LogRequest::Append(entries, callback)));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::cluster::messages::{LogEntry, LogId};
 use crate::cluster::raft_log::parts::{LogChange, LogParts};
 use crate::cluster::raft_log::{LazyRecords, LogRequest, REQUESTS_MAX, Responder, locked, name};
 use crate::store::StoreError;
+use crate::threads::ignore::ignore_closed;
 use crate::threads::queue::Receiver;
 
 /// How long records that may be lost wait for another write.
@@ -90,7 +91,7 @@ impl RaftLogWriter {
         let mut reads = Vec::new();
         for request in requests {
             let told = |done: Responder<()>| -> Completion {
-                Box::new(move |result| drop(done.send(result)))
+                Box::new(move |result| ignore_closed(done.send(result)))
             };
             match request {
                 LogRequest::Append(entries, callback) => {
@@ -130,7 +131,7 @@ impl RaftLogWriter {
             answer(result.clone());
         }
         for (from, to, done) in reads {
-            drop(done.send(self.parts.read(from, to)));
+            ignore_closed(done.send(self.parts.read(from, to)));
         }
         result
     }
@@ -142,11 +143,11 @@ fn refuse(requests: Vec<LogRequest>, error: &StoreError) {
             LogRequest::Append(_, callback) => {
                 callback.log_io_completed(Err(io::Error::other(error.to_string())));
             }
-            LogRequest::Read(_, _, done) => drop(done.send(Err(error.clone()))),
+            LogRequest::Read(_, _, done) => ignore_closed(done.send(Err(error.clone()))),
             LogRequest::Truncate(_, done) | LogRequest::Purge(_, done) => {
-                drop(done.send(Err(error.clone())));
+                ignore_closed(done.send(Err(error.clone())));
             }
-            LogRequest::Keep(_, _, done) => drop(done.send(Err(error.clone()))),
+            LogRequest::Keep(_, _, done) => ignore_closed(done.send(Err(error.clone()))),
             LogRequest::Close => {}
         }
     }
