@@ -123,7 +123,7 @@ fn the_command_line_alone_prints_and_settings_are_read_once() {
 fn pauses_and_ignored_results_have_a_name() {
     let banned = ["thread::sleep", "time::sleep(", "unbounded", "FIXME", "todo!", "unimplemented!"];
     nowhere(&all(), &banned, &["engine/src/threads/pause.rs"], "wait for a fact, and bound queues");
-    let but = ["engine/src/threads/", "engine/src/cluster/"];
+    let but = ["engine/src/threads/"];
     let banned = ["sleep_until(Instant::now() +", "sleep_until(tokio::time::Instant::now() +"];
     nowhere(&all(), &banned, &but, "use `pause(duration)`");
     let banned = [".send(", "std::fs::", "fs::remove", "timeout("];
