@@ -11,7 +11,7 @@ mod cluster;
 pub mod config;
 /// The jobs of a run, the sessions that hold them and the results: a pure state machine.
 pub mod ledger;
-/// The saved pages and the parsed data stored with them.
+/// The saved pages, compressed in frames, and the parsed data stored with them.
 mod pages;
 /// Turns the files of a definitions folder into the plan of a node.
 mod plan;
@@ -26,7 +26,7 @@ mod threads;
 /// Encrypted requests and answers between processes.
 mod wire;
 
-/// The errors of a run and their exit codes.
+/// The errors of a run. `run/exit_code.rs` chooses the exit code for each.
 mod error;
 /// Named points at which tests kill the process.
 #[doc(hidden)]

@@ -36,7 +36,7 @@ fn check_explains_how_pages_are_read() {
         task `item` looks up 2 fields
     group `list`: a page is read once, into a tree as the HTML standard says
         task `list` looks up links
-    selectors, patterns and scripts are compiled once a run; selectors look at lists of a page's elements by name, id and class
+    a run compiles selectors, patterns and scripts once; selectors use an index of a page's elements by name, id and class
     --- stderr
     ok: 1 locator in 1 group, 2 tasks, 2 data definitions
     "#);

@@ -87,7 +87,7 @@ pub(super) fn read(entries: &[YamlEntry], findings: &mut Findings<'_>) -> Vec<Ch
             Some(entry) => findings.warn(
                 entry.key.at,
                 format!("`{}` replaces the built-in chain of the same name", built_in.name.text),
-                "rename it unless you want to replace the built-in chain; Scoopi ignores this one",
+                "rename it unless you want to replace the built-in chain; Scoopi ignores the replacement",
             ),
             None => chains.push(built_in),
         }

@@ -416,7 +416,7 @@ taskGroups: { g: { t: { dataDef: d, steps: a } } }
 ",
         r"
 4:8 the chain `b` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
-5:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores this one]
+5:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores the replacement]
 5:19 the chain `jsoupDefault` is based on itself [base it on a chain that has all its steps, such as `jsoupDefault`]
 ",
     );
@@ -431,7 +431,7 @@ steps:
     htmlUnitDefault: { }
 ",
         r"
-2:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores this one]
+2:3 warning: `jsoupDefault` replaces the built-in chain of the same name [rename it unless you want to replace the built-in chain; Scoopi ignores the replacement]
 ",
     );
 }

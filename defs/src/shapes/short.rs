@@ -200,7 +200,7 @@ const FIELD_KEYS: &[DefinitionKey] = &[
         "selector",
         TEXTS,
         "CSS selector, applied inside the block. ` @name` at its end takes an attribute, as does \
-         ` attribute: name`. `.` is the block itself. Of a list, the first that finds a value counts.",
+         ` attribute: name`. `.` is the block itself. In a list, the first that finds a value counts.",
     ),
     key(
         "xpath",

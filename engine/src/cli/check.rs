@@ -69,8 +69,8 @@ fn explain_reading(plan: &Plan) -> CommandResult {
             }
         }
     }
-    let always = "selectors, patterns and scripts are compiled once a run; selectors look at lists of a \
-                  page's elements by name, id and class\n";
+    let always = "a run compiles selectors, patterns and scripts once; selectors use an index of a page's \
+                  elements by name, id and class\n";
     lines.push(always.to_owned());
     print_out(&lines.concat())
 }

@@ -255,8 +255,8 @@ async fn check_columns(store: &Arc<dyn Store>, own: &Plan) -> Result<(), RunErro
     match changed {
         None => Ok(()),
         Some(spec) => Err(RunError::OtherRun(format!(
-            "`{}` has other columns than in the run whose failed jobs are to be retried: undo that \
-             change, or start a new run with `spoonbill run`",
+            "`{}` has other columns than in the run to be retried: undo that change, or start a new \
+             run with `spoonbill run`",
             spec.target.name()
         ))),
     }

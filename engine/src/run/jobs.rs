@@ -129,7 +129,7 @@ impl JobMediator {
         }
     }
 
-    /// Takes and works until the phase is shutdown, then drains.
+    /// Takes and works on jobs until the phase is `Shutdown`, then waits for the jobs in flight.
     pub(crate) async fn run(mut self) -> Result<(), RunError> {
         let result = self.work().await;
         self.tasks.pace.close();

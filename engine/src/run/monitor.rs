@@ -1,4 +1,4 @@
-//! The monitor: on every change it gathers the vitals, flips the phase and publishes it.
+//! The monitor computes the node's phase after every change of the ledger's numbers, and publishes it.
 
 use tokio::sync::watch;
 

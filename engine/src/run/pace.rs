@@ -108,7 +108,7 @@ impl Pace {
         }
     }
 
-    /// Notes that a lane was asked after its turn began, at the latest now. Returns that time.
+    /// Counts the pause of a lane from now, because its request began after its turn. Returns now.
     pub(crate) fn asked_late(&self, lane: &str) -> Instant {
         let now = Instant::now();
         if !self.delay.is_zero() {

@@ -268,8 +268,8 @@ impl Takes {
             || self.working + ahead / 2 <= self.working_after_take
     }
 
-    /// How many jobs of a host to have ahead of their turn: those that begin within [`AHEAD_HORIZON`].
-    /// None before the first page has shown how long pages take.
+    /// How many jobs to hold in advance: as many as begin within [`AHEAD_HORIZON`]. It is 0 until the
+    /// first page has shown how long a page takes.
     fn ahead(&self) -> usize {
         let TakeLimits { ahead, at_once, .. } = self.limits;
         let begun = |page: Duration| {

@@ -16,11 +16,11 @@ pub(super) const IS_SVG: ElementFlags = 1 << 1;
 pub(super) const SPECIAL: ElementFlags = 1 << 2;
 /// Elements that end the search of "has an element in scope".
 pub(super) const SCOPE: ElementFlags = 1 << 3;
-/// Elements that end it for "in button scope", in addition.
+/// Further elements that end the search of "has an element in button scope".
 pub(super) const BUTTON_SCOPE: ElementFlags = 1 << 4;
-/// Elements that end it for "in list item scope", in addition.
+/// Further elements that end the search of "has an element in list item scope".
 pub(super) const LIST_SCOPE: ElementFlags = 1 << 5;
-/// Elements that end it for "in table scope".
+/// Elements that end the search of "has an element in table scope".
 pub(super) const TABLE_SCOPE: ElementFlags = 1 << 6;
 /// "Clear the stack back to a table body context" stops at them.
 pub(super) const BODY_CONTEXT: ElementFlags = 1 << 7;

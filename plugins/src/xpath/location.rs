@@ -21,7 +21,7 @@ impl XPathParser {
         )
     }
 
-    /// Parses steps, of which the first has no slash before it.
+    /// Parses the steps of a path that does not begin with a slash.
     pub(super) fn steps(&mut self, steps: &mut Vec<PathStep>) -> Result<(), XPathError> {
         let step = self.step()?;
         steps.push(step);

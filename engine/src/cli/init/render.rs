@@ -103,7 +103,7 @@ fn how(selector: &str) -> &'static str {
     } else if selector.contains('#') {
         "by an id"
     } else if selector.contains('.') {
-        "by a class that names it"
+        "by a class"
     } else if selector.contains('[') {
         "by an attribute"
     } else {

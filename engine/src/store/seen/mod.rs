@@ -77,7 +77,7 @@ pub(super) struct SeenKeys {
     bounds: SeenMemory,
     index: SeenIndex,
     recent: HashSet<u128>,
-    /// NewestOutput keys that are in no row yet.
+    /// Recent keys that are in no row yet.
     unsaved: Vec<u8>,
     recent_hits: Vec<u128>,
     runs: Vec<KeyRun>,
