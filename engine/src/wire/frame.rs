@@ -68,7 +68,7 @@ impl Frame {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
-    #[error("a frame of the unknown kind {0}")]
+    #[error("a frame of unknown kind {0}")]
     FrameKind(u8),
     #[error("a frame of kind {0:?} with {1} bytes")]
     Length(FrameKind, usize),
