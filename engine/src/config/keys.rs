@@ -100,6 +100,6 @@ impl Key {
 
     /// The name of a family without its last word, with the dot.
     pub(super) fn family(&self) -> Option<&'static str> {
-        self.name.split_once('<').map(|(stem, _)| stem)
+        self.name.strip_suffix('>')?.split_once('<').map(|(stem, _)| stem)
     }
 }

@@ -10,10 +10,11 @@ pub(super) fn without_prefix(name: &str) -> &str {
 
 /// The row of a name without prefix.
 pub(super) fn find(name: &str) -> Option<Key> {
-    table().find(|key| match key.family() {
-        Some(stem) => name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty()),
-        None => key.name == name,
-    })
+    let of_family = |key: &Key| {
+        let rest = key.family().and_then(|stem| name.strip_prefix(stem));
+        rest.is_some_and(|rest| !rest.is_empty())
+    };
+    table().find(|key| key.name == name).or_else(|| table().find(of_family))
 }
 
 /// The name of the setting that a variable such as `LOADER__FETCH__DELAY` sets.
