@@ -320,7 +320,7 @@ impl Round<'_> {
         }
         for log in self.cluster.work.list(".logs") {
             let said = self.cluster.work.read(&format!(".logs/{log}"));
-            self.figures.expiries += said.matches("the session of this node has ended").count();
+            self.figures.expiries += said.matches("this node has lost its session").count();
         }
         self.judge_pages();
         self.judge_pauses();

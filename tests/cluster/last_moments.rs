@@ -8,10 +8,11 @@ use crate::kill::shop::SeededRandom;
 
 const PAGES: usize = 12;
 
-/// Whether a node was killed after its last step: it has removed its mark, so its peers end without
-/// it.
+/// Whether a node was killed after its last step: it has reported and removed its mark, so its peers
+/// end without it.
 fn was_too_late(cluster: &mut TestCluster, node: usize) -> bool {
-    if cluster.work.exists(&format!("d{node}/ended")) {
+    let has_reported = !cluster.work.read(&format!("r{node}.json")).is_empty();
+    if !has_reported || cluster.work.exists(&format!("d{node}/ended")) {
         return false;
     }
     let others: Vec<usize> = cluster.seats().filter(|other| *other != node).collect();
