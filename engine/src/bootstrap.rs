@@ -12,7 +12,7 @@ use crate::cluster::{
     OperatorTarget, ReadOnlyReplica, ReadOnlyStore, ReadOnlyStoreParameters, SoloControl, has_log,
 };
 use crate::config::{Config, Durability, Seating};
-use crate::ledger::Seat;
+use crate::ledger::{Run, Seat};
 use crate::store::{
     OpenOptions, SoloHandle, SoloStore, SoloStoreParameters, SoloThread, Store, StoreError,
 };
@@ -242,6 +242,14 @@ impl Node {
         match &self.threads {
             NodeThreads::Solo(_) | NodeThreads::None => String::new(),
             NodeThreads::Cluster(_, handle) => handle.absent(),
+        }
+    }
+
+    /// The last run that a node of a cluster knew before other nodes told it about later ones.
+    pub(crate) fn run_at_start(&self) -> Option<Run> {
+        match &self.threads {
+            NodeThreads::Solo(_) | NodeThreads::None => None,
+            NodeThreads::Cluster(_, handle) => handle.run_at_start(),
         }
     }
 

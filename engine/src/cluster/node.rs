@@ -21,7 +21,7 @@ use crate::cluster::peers::PeerClients;
 use crate::cluster::replica::chunks;
 use crate::cluster::replica::thread::{ReplicaHandle, ReplicaRequest};
 use crate::cluster::{COMMAND_BYTES_MAX, Failure, random_between};
-use crate::ledger::{Command, Position, Reply, SessionId, Standing};
+use crate::ledger::{Command, Position, Reply, Run, SessionId, Standing};
 use crate::store::{Answer, Question, Store, StoreError};
 use crate::threads::ignore::ignore_closed;
 use crate::threads::pause::pause;
@@ -44,6 +44,8 @@ pub(crate) struct ClusterHandle {
     /// `None` for a node without a vote.
     pub(super) replica: Option<ReplicaHandle>,
     pub(super) standing: watch::Receiver<Standing>,
+    /// The last run on this node's disk when it started; `None` for a node without a vote.
+    pub(super) run_at_start: Arc<Option<Run>>,
     pub(super) failure: Failure,
     pub(super) runtime: Handle,
     /// Permits for commands that are sent in chunks.
@@ -202,6 +204,11 @@ impl ClusterHandle {
     #[cfg(test)]
     pub(crate) fn leads(&self) -> bool {
         self.leadership.leads().is_some()
+    }
+
+    /// The last run that this node knew when it started.
+    pub(crate) fn run_at_start(&self) -> Option<Run> {
+        Option::clone(&self.run_at_start)
     }
 
     /// Tells this process from others that ran on the same node.

@@ -35,7 +35,7 @@ use crate::cluster::server::ClusterServer;
 use crate::cluster::status::reader::StatusReader;
 use crate::cluster::stop::{ClusterThread, Departing};
 use crate::cluster::{ClusterHandle, ClusterOptions, Failure, watchdogs};
-use crate::ledger::Seat;
+use crate::ledger::{Run, Seat};
 use crate::store::StoreError;
 use crate::store::lock::DirLock;
 use crate::threads::pause::pause;
@@ -85,13 +85,13 @@ impl ClusterHandle {
             parts.start_tasks(&options, submitted, &stopped);
             let Some(Storage { log, replica, .. }) = &storage else {
                 let (client, failure) = (parts.client.clone(), parts.failure.clone());
-                return Ok(watchdogs::follow_standing(&options, client, failure));
+                return Ok((watchdogs::follow_standing(&options, client, failure), None));
             };
             let (log, replica) = (log.clone(), replica.clone());
             let standing = replica.standing.clone();
             let connections = Arc::default();
             let voter = VoterStart { options: &options, parts: &parts, log, replica, connections };
-            voter.start(inbox, new_disk, stopped).await.map(|()| standing)
+            voter.start(inbox, new_disk, stopped).await.map(|last_run| (standing, last_run))
         });
         let replica = storage.as_ref().map(|storage| storage.replica.clone());
         let departing = replica.clone().map(|replica| Departing {
@@ -106,7 +106,7 @@ impl ClusterHandle {
         let (threads, dir) = (storage.map(|storage| storage.threads), options.dir);
         let ended = ClusterThread { departing, runtime, end, thread, stop, threads, dir, lock };
         match started {
-            Ok(standing) => {
+            Ok((standing, run_at_start)) => {
                 let handle = Self {
                     client: parts.client,
                     submissions,
@@ -114,6 +114,7 @@ impl ClusterHandle {
                     leadership: parts.leadership,
                     replica,
                     standing,
+                    run_at_start: Arc::new(run_at_start),
                     failure: parts.failure,
                     runtime: ended.runtime.clone(),
                     chunk_permits: Arc::new(Semaphore::new(chunks::COMMANDS_AT_ONCE)),
@@ -268,7 +269,7 @@ impl VoterStart<'_> {
         inbox: LeaderInbox,
         new_disk: Option<u32>,
         stopped: watch::Receiver<bool>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Run>, StoreError> {
         let Parts { identity, peers, leadership, local, client, .. } = self.parts;
         let replica = &self.replica;
         tokio::spawn(batch::run(inbox.proposals, Arc::clone(leadership), replica.clone()));
@@ -278,9 +279,9 @@ impl VoterStart<'_> {
         }
         self.listen(stopped).await?;
         acquire(self.options, identity, &self.log, peers, client).await?;
-        self.start_raft().await?;
+        let run_at_start = self.start_raft().await?;
         self.start_tasks();
-        Ok(())
+        Ok(run_at_start)
     }
 
     async fn listen(&self, stopped: watch::Receiver<bool>) -> Result<(), StoreError> {
@@ -306,7 +307,8 @@ impl VoterStart<'_> {
         Ok(())
     }
 
-    async fn start_raft(&self) -> Result<(), StoreError> {
+    /// Starts raft. Returns the run that this node knows before another node tells it anything.
+    async fn start_raft(&self) -> Result<Option<Run>, StoreError> {
         let Parts { identity, peers, leadership, failure, .. } = self.parts;
         let own = identity.raft_id();
         let config = raft_config(&self.options.name).validate();
@@ -324,11 +326,12 @@ impl VoterStart<'_> {
         let raft = raft.map_err(|error| {
             failure.get().unwrap_or_else(|| StoreError::Failed(error.to_string()))
         })?;
+        let run_at_start = self.replica.last_run().await?;
         leadership.set_raft(raft.clone());
         if own == raft_id(self.options.seat, 0) && self.log.is_empty() {
             tokio::spawn(create_cluster(self.options.clone(), Arc::clone(peers), raft));
         }
-        Ok(())
+        Ok(run_at_start)
     }
 
     fn start_tasks(&self) {

@@ -139,7 +139,7 @@ pub(crate) async fn join(
     stop: &watch::Receiver<Stop>,
 ) -> Result<Joined, RunError> {
     let exit_mark = node.member.exit_mark_dir.as_deref().and_then(exit_mark::code);
-    let left_behind = left_behind(node, request, exit_mark).await?;
+    let left_behind = left_behind(node, request, exit_mark);
     let opening = async { tokio::join!(NodeSession::open(node), unfinished_run(node)) };
     let (session, came_for) = tokio::select! {
         opened = opening => opened,
@@ -173,22 +173,17 @@ pub(crate) async fn asked_to_stop(node: &Node, mut stop: watch::Receiver<Stop>) 
     std::future::pending().await
 }
 
-/// The last run that this node knows of, if it writes files and has not written all of them.
-async fn left_behind(
-    node: &Node,
-    request: &RunRequest,
-    exit_mark: Option<u8>,
-) -> Result<Option<Run>, RunError> {
+/// The last run that this node knew when it started, if it writes files and has not written all of them.
+fn left_behind(node: &Node, request: &RunRequest, exit_mark: Option<u8>) -> Option<Run> {
     let member = &node.member;
     if !member.votes
         || !member.has_peers()
         || request.mode == OpenMode::Fresh
         || exit_mark.is_some()
     {
-        return Ok(None);
+        return None;
     }
-    let last = last_run(&node.store).await?;
-    Ok(last.filter(|run| !run.written.contains(&member.seat)))
+    node.run_at_start().filter(|run| !run.written.contains(&member.seat))
 }
 
 /// The unfinished run that a node without a vote comes to. It may end before the node has a session.

@@ -154,6 +154,18 @@ impl ReplicaHandle {
         Ok((machine, ReplicaThread { requests, thread }))
     }
 
+    /// The last run in the ledger as it is now.
+    pub(in crate::cluster) async fn last_run(&self) -> Result<Option<Run>, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let respond = Box::new(move |run| ignore_closed(answer.send(run)));
+        let request = ReplicaRequest::Ask { question: Question::Run, index: 0, respond };
+        ignore_closed(self.requests.send(request));
+        match answered.await.map_err(|_| StoreError::Closed)?? {
+            Answer::Run(run) => Ok(run.map(|run| *run)),
+            other => Err(StoreError::Failed(format!("the run was requested, not {other:?}"))),
+        }
+    }
+
     /// Sends a request and awaits its answer.
     pub(in crate::cluster) async fn ask<T>(
         &self,
