@@ -7,7 +7,7 @@ use crate::harness::{TestCluster, TestSite, wait_until};
 
 const PAGES: usize = 40;
 
-/// Node 1 is killed in the middle of a run, and the other nodes end it.
+/// Node 1 is killed in the middle of a run, and nodes 2 and 3 end it.
 fn missed_by_the_first(settings: &[&str]) -> (TestSite, TestCluster) {
     let own = ["cluster.end.wait=0s", "job.takeLimit=2"];
     let settings: Vec<&str> = own.iter().chain(settings).copied().collect();

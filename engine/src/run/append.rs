@@ -27,7 +27,7 @@ const READ_BYTES: usize = 4 << 20;
 /// A writer without unsynced rows wakes this often, although nothing asks it to.
 const IDLE_WAKE: Duration = Duration::from_hours(1);
 
-/// What a writer is told about the end of the run.
+/// A message to a writer about the end of the run.
 #[derive(Debug, Clone, Copy)]
 enum WriterMessage {
     /// Read no more until `End` says how far.
@@ -45,7 +45,7 @@ pub(crate) struct AppendResult {
     pub error: Option<String>,
 }
 
-/// What one writer works with.
+/// The order to write one output.
 pub(crate) struct AppendOrder {
     /// The number of the appender.
     pub number: u32,

@@ -190,7 +190,7 @@ fn group_name(url: &str) -> String {
     if name.starts_with(char::is_alphabetic) { name } else { "page".to_owned() }
 }
 
-/// The message for samples that were not found, one after the other.
+/// The message for all samples that were not found.
 fn not_found(url: &str, missing: &[MissingSample]) -> String {
     let messages = missing.iter().map(|each| {
         let nearest = each.nearest.as_ref().map_or_else(String::new, |nearest| {
