@@ -103,6 +103,16 @@ fn copied(cluster: &TestCluster, node: usize) -> PathBuf {
     copy
 }
 
+/// Waits until the data directory of a running node holds its unfinished run. A node writes only now and
+/// then how far its log is committed, and one that is killed before that does not know its run.
+pub(super) fn wait_until_run_is_written(cluster: &TestCluster, node: usize) {
+    wait_until("the unfinished run is on the disk", || {
+        copied(cluster, node);
+        let ending = cluster.work.spoonbill(&["replay", "defs", "--data-dir", "copy"]);
+        ending.stderr.contains("not finished")
+    });
+}
+
 /// Waits until the data directory of a running node lists `jobs` failed jobs. A node writes only now
 /// and then how far its log is committed.
 fn wait_until_written(cluster: &TestCluster, node: usize, jobs: usize) {
@@ -309,6 +319,7 @@ fn a_node_that_joins_in_the_next_run_reports_its_incomplete_files() {
     let (site, mut cluster, gate) = three_at_gate(60, 5, &own);
     cluster.start_all();
     cluster.done(5);
+    wait_until_run_is_written(&cluster, 1);
     assert!(cluster.kill(1), "the node had ended");
     gate.open();
     for node in [2, 3] {

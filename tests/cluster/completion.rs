@@ -2,18 +2,28 @@
 
 use std::time::Duration;
 
+use super::afterwards::wait_until_run_is_written;
 use super::{all_rows, rows_of, same_everywhere, three};
 use crate::harness::{TestCluster, TestSite, wait_until};
 
 const PAGES: usize = 40;
 
-/// Node 1 is killed in the middle of a run, and nodes 2 and 3 end it.
+/// Node 1 is killed in the middle of a run, and the other nodes end it.
 fn missed_by_the_first(settings: &[&str]) -> (TestSite, TestCluster) {
+    missed_after(settings, Duration::from_millis(60), |cluster| cluster.done(5))
+}
+
+/// Node 1 is killed as soon as `wait` returns.
+fn missed_after(
+    settings: &[&str],
+    page_time: Duration,
+    wait: impl FnOnce(&mut TestCluster),
+) -> (TestSite, TestCluster) {
     let own = ["cluster.end.wait=0s", "job.takeLimit=2"];
     let settings: Vec<&str> = own.iter().chain(settings).copied().collect();
-    let (site, mut cluster) = three(PAGES, Duration::from_millis(60), &settings);
+    let (site, mut cluster) = three(PAGES, page_time, &settings);
     cluster.start_all();
-    cluster.done(5);
+    wait(&mut cluster);
     assert!(cluster.kill(1), "it had ended");
     for node in [2, 3] {
         let ending = cluster.end(node);
@@ -71,7 +81,12 @@ fn complete_continues_an_unfinished_run() {
 
 #[test]
 fn a_node_alone_says_what_it_needs_while_it_waits() {
-    let (_site, mut cluster) = missed_by_the_first(&["cluster.quorum.timeout=1h"]);
+    // The pages are slow, so that the run goes on until node 1 has written that it knows the run.
+    let page_time = Duration::from_millis(250);
+    let (_site, mut cluster) = missed_after(&["cluster.quorum.timeout=1h"], page_time, |cluster| {
+        cluster.done(2);
+        wait_until_run_is_written(cluster, 1);
+    });
     cluster.start(1);
     wait_until("the node says what it needs", || {
         let said = cluster.node(1).stderr();

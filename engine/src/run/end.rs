@@ -26,7 +26,10 @@ use crate::run::report::Report;
 use crate::run::session::NodeSession;
 use crate::run::shutdown::Stop;
 use crate::store::Store;
+use crate::threads::pause::pause;
 
+/// How long a node that has completed a closed run tries to report its end.
+const END_REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A node that waits for other nodes at the end reports it after this time.
 const WAIT_REPORT_DELAY: Duration = Duration::from_secs(1);
 
@@ -63,11 +66,14 @@ impl Reported {
                 }
                 let mut standing = store.standing();
                 let mut session = self.session.clone();
+                let was_closed = standing.borrow().closed;
                 tokio::select! {
                     biased;
                     closed = close_everywhere(store, &mut session, self.run_number) => closed?,
                     // The run is known to be closed, even if no node answers any more.
-                    _ = standing.wait_for(|now| now.closed) => {}
+                    _ = standing.wait_for(|now| now.closed), if !was_closed => {}
+                    // A node that completes a closed run reports its end, if a node is left to hear it.
+                    () = pause(END_REPORT_TIMEOUT), if was_closed => {}
                     // Everything is written here, and the ledger knows it.
                     Ok(()) = stop.changed() => {}
                 }
