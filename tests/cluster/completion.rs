@@ -8,12 +8,12 @@ use crate::harness::{TestCluster, TestSite, wait_until};
 
 const PAGES: usize = 40;
 
-/// Node 1 is killed in the middle of a run, and the other nodes end it.
+/// A run that node 1 has missed: node 1 is killed in the middle, and nodes 2 and 3 end the run.
 fn missed_by_the_first(settings: &[&str]) -> (TestSite, TestCluster) {
     missed_after(settings, Duration::from_millis(60), |cluster| cluster.done(5))
 }
 
-/// Node 1 is killed as soon as `wait` returns.
+/// The same. The test kills node 1 when `wait` returns.
 fn missed_after(
     settings: &[&str],
     page_time: Duration,
@@ -81,7 +81,7 @@ fn complete_continues_an_unfinished_run() {
 
 #[test]
 fn a_node_alone_says_what_it_needs_while_it_waits() {
-    // The pages are slow, so that the run goes on until node 1 has written that it knows the run.
+    // Slow pages keep the run open until node 1 has the run on its disk.
     let page_time = Duration::from_millis(250);
     let (_site, mut cluster) = missed_after(&["cluster.quorum.timeout=1h"], page_time, |cluster| {
         cluster.done(2);
